@@ -13,11 +13,9 @@
 //!
 //! Sources: the RESP2 and RESP3 specifications.
 
-use std::sync::Arc;
-
 use super::Protocol;
 use super::reply_buffer::{ReplyBuffer, SharedStrings, ZERO_COPY_BYTES};
-use crate::value::{Item, number};
+use crate::value::{Item, SharedBytes, number};
 
 /// Writes replies of one session into the buffer that its connection sends.
 #[derive(Debug)]
@@ -154,7 +152,7 @@ impl<'a> Reply<'a> {
     }
 
     /// Writes a stored, immutable string as a bulk string; a large one is sent without a copy where that is possible.
-    pub fn shared(&mut self, bytes: &Arc<[u8]>) {
+    pub fn shared(&mut self, bytes: &SharedBytes) {
         if self.shared_strings.is_none() || bytes.len() < ZERO_COPY_BYTES {
             return self.bulk(bytes);
         }

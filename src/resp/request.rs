@@ -4,6 +4,10 @@
 //! request of a connection and no word is copied out of the bytes that arrived. A span that is not within its buffer
 //! reads as the empty word: no index can panic.
 
+use std::sync::Arc;
+
+use crate::value::{ReceivedBuffer, SharedBytes};
+
 /// The location of a word: the bytes from `start` up to `end`, exclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
@@ -18,12 +22,24 @@ pub struct Span {
 pub struct Request<'a> {
     buffer: &'a [u8],
     words: &'a [Span],
+    /// The buffer of a client's bytes that `buffer` is a part of, if a long word of it can be kept there.
+    received: Option<&'a Arc<ReceivedBuffer>>,
 }
 
 impl<'a> Request<'a> {
     /// A request with the spans `words` in `buffer`. A span that is not within `buffer` reads as the empty word.
     pub fn new(buffer: &'a [u8], words: &'a [Span]) -> Self {
-        Self { buffer, words }
+        Self { buffer, words, received: None }
+    }
+
+    /// The same request, whose words are in `received`.
+    pub fn in_received(self, received: Option<&'a Arc<ReceivedBuffer>>) -> Self {
+        Self { received, ..self }
+    }
+
+    /// A word of it without a copy, if it is long enough and in a buffer of its own.
+    pub fn share(&self, word: &[u8]) -> Option<SharedBytes> {
+        self.received?.share(word)
     }
 
     /// The number of words.
@@ -56,7 +72,7 @@ impl<'a> Request<'a> {
     /// The words from `start` up to `end`, exclusive, as far as they exist.
     pub fn part(&self, start: usize, end: usize) -> Request<'a> {
         let end = end.min(self.words.len());
-        Request { buffer: self.buffer, words: &self.words[start.min(end)..end] }
+        Request { words: &self.words[start.min(end)..end], ..*self }
     }
 
     /// All words in order.

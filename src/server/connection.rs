@@ -11,7 +11,8 @@
 //! saves up to a quarter of the processor time of a request, which is mostly the price of waking. Redis does the same.
 //!
 //! Bytes are read into a buffer that all connections of a thread share, and parsed and run in place; the bytes of an
-//! unfinished request are copied into the connection. Replies are gathered in a second shared buffer. Large replies are
+//! unfinished request are copied into the connection. Of a long word only the beginning is: the rest is read directly
+//! behind it, and SET stores the word where it is. Replies are gathered in a second shared buffer. Large replies are
 //! written from there, large strings from where they are stored; replies that are held back, or that the socket does
 //! not take, wait in the [`WriteQueue`]. So an idle connection holds almost no buffer memory.
 //!
@@ -44,6 +45,7 @@ use super::write_queue::WriteQueue;
 use crate::engine::exec::{client_line, delivery};
 use crate::engine::{Buffers, Engine, Flow, SessionId};
 use crate::resp::{Batch, Limits, Parser, ReplyBuffer};
+use crate::value::ReceivedBuffer;
 
 /// The most bytes that one read takes. Most batches are smaller, and then the socket is known to be empty without a
 /// second read.
@@ -139,6 +141,23 @@ impl From<io::Error> for Ended {
     }
 }
 
+/// Bytes of requests, and the buffer that holds them if a long word may be stored in it.
+#[derive(Clone, Copy)]
+struct Input<'a> {
+    bytes: &'a [u8],
+    buffer: Option<&'a Arc<ReceivedBuffer>>,
+}
+
+impl<'a> Input<'a> {
+    fn of(bytes: &'a [u8]) -> Input<'a> {
+        Input { bytes, buffer: None }
+    }
+
+    fn from(self, start: usize) -> Input<'a> {
+        Input { bytes: &self.bytes[start..], ..self }
+    }
+}
+
 /// The reason why a batch ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stop {
@@ -219,15 +238,25 @@ impl Connection {
         }
         let (received, mut goes_on) = (self.buffers.received, false);
         while self.state != State::Closing {
-            let length = ready!(self.poll_read(cx, &mut scratch.input, goes_on))?;
-            if length == 0 {
-                self.state = State::Closing;
-                break;
-            }
-            self.buffers.received += length as u64;
-            self.take_in(cx, &scratch.input[..length], &mut scratch.work)?;
+            let length = match self.read_word()? {
+                Some(length) => {
+                    self.buffers.received += length as u64;
+                    self.run_appended(cx, length, &mut scratch.work)?;
+                    length
+                }
+                None => {
+                    let length = ready!(self.poll_read(cx, &mut scratch.input, goes_on))?;
+                    if length == 0 {
+                        self.state = State::Closing;
+                        break;
+                    }
+                    self.buffers.received += length as u64;
+                    self.take_in(cx, &scratch.input[..length], &mut scratch.work)?;
+                    length
+                }
+            };
             self.guard_strangers()?;
-            let is_within_word = self.parser.word_end(LONG_BYTES).is_some_and(|end| self.unread.len() < end);
+            let is_within_word = self.missing_of_word() > 0;
             let is_full = length >= self.read_bytes;
             self.read_bytes = if is_full { STREAM_READ_BYTES } else { READ_BYTES };
             goes_on = is_within_word && self.buffers.received - received < TURN_BYTES;
@@ -261,6 +290,25 @@ impl Connection {
         Poll::Ready(Ok(buffer.filled().len()))
     }
 
+    /// The number of bytes that are missing of a long word and the line end behind it.
+    fn missing_of_word(&self) -> usize {
+        let end = self.parser.word_end(LONG_BYTES).map_or(0, |end| end.saturating_add(2));
+        end.saturating_sub(self.unread.len())
+    }
+
+    /// Reads more of a long word directly to where it will be stored; `None` if there is none, or nothing more has
+    /// arrived.
+    fn read_word(&mut self) -> Result<Option<usize>, Ended> {
+        let missing = self.missing_of_word();
+        if missing == 0 || self.unread.is_empty() {
+            return Ok(None);
+        }
+        self.unread.reserve(missing);
+        let stream = self.stream.as_ref().ok_or(Ended)?;
+        let read = stream.read_behind(self.unread.bytes_mut())?;
+        Ok(read.filter(|length| *length > 0))
+    }
+
     /// Sends the pushes of the engine, as far as the socket takes them. Runs unread requests if a push was the reply of
     /// the command that blocked.
     fn send_pushes(&mut self, cx: &mut Context<'_>, work: &mut Work) -> Result<(), Ended> {
@@ -287,7 +335,7 @@ impl Connection {
             self.produced += (work.output.len() + large.as_ref().map_or(0, |frame| frame.len())) as u64;
             self.send(cx, &mut work.output)?;
             if let Some(frame) = large {
-                self.write_queue.share(self.stream.as_mut().ok_or(Ended)?, cx, frame)?;
+                self.write_queue.share(self.stream.as_mut().ok_or(Ended)?, cx, frame.into())?;
                 self.guard_output()?;
             }
             if hangs_up {
@@ -303,42 +351,65 @@ impl Connection {
     /// Runs the requests in `arrived`, after those that had arrived before.
     fn take_in(&mut self, cx: &mut Context<'_>, arrived: &[u8], work: &mut Work) -> Result<(), Ended> {
         if self.unread.is_empty() && self.state == State::Open {
-            let taken = self.run(cx, arrived, work)?;
+            let taken = self.run(cx, Input::of(arrived), work)?;
             if self.state != State::Closing {
                 self.unread.append(&arrived[taken..]);
             }
         } else {
             self.unread.append(arrived);
-            self.guard_query()?;
-            if self.state == State::Open {
-                self.run_unread(cx, work)?;
-            } else {
-                self.buffers.query += arrived.len();
-                let mut engine = self.shared.engine();
-                self.report(&mut engine);
-                self.weigh(&mut engine);
-            }
+            self.run_appended(cx, arrived.len(), work)?;
         }
+        Ok(())
+    }
+
+    /// Runs the unread requests after `length` bytes were added to them, if one of them may be complete now.
+    fn run_appended(&mut self, cx: &mut Context<'_>, length: usize, work: &mut Work) -> Result<(), Ended> {
+        self.guard_query()?;
+        if self.state == State::Open && self.missing_of_word() == 0 {
+            return self.run_unread(cx, work);
+        }
+        self.buffers.query += length;
+        let mut engine = self.shared.engine();
+        self.report(&mut engine);
+        self.weigh(&mut engine);
         Ok(())
     }
 
     fn run_unread(&mut self, cx: &mut Context<'_>, work: &mut Work) -> Result<(), Ended> {
         let mut unread = mem::take(&mut self.unread);
-        let taken = self.run(cx, unread.unread(), work)?;
+        if unread.len() >= LONG_BYTES {
+            return self.run_long(cx, unread, work);
+        }
+        let taken = self.run(cx, Input::of(unread.unread()), work)?;
         unread.take(taken);
         self.unread = unread;
         Ok(())
     }
 
+    /// Runs unread requests of which a long word may be stored in the buffer that it is in.
+    fn run_long(&mut self, cx: &mut Context<'_>, unread: QueryBuffer, work: &mut Work) -> Result<(), Ended> {
+        let (bytes, before) = unread.into_parts();
+        let buffer = Arc::new(ReceivedBuffer::new(bytes));
+        let taken = self.run(cx, Input { bytes: &buffer.bytes()[before..], buffer: Some(&buffer) }, work)?;
+        match Arc::try_unwrap(buffer) {
+            Ok(buffer) => {
+                self.unread = QueryBuffer::from_parts(buffer.into_bytes(), before);
+                self.unread.take(taken);
+            }
+            Err(stored) => self.unread.append(&stored.bytes()[before + taken..]),
+        }
+        Ok(())
+    }
+
     /// Runs the complete requests in `input` until the turn is over, and sends their replies; returns the number of
     /// bytes consumed.
-    fn run(&mut self, cx: &mut Context<'_>, input: &[u8], work: &mut Work) -> Result<usize, Ended> {
+    fn run(&mut self, cx: &mut Context<'_>, input: Input<'_>, work: &mut Work) -> Result<usize, Ended> {
         // A command that panicked has left its connection's replies in this shared buffer.
         work.output.clear();
         self.has_more = false;
         let mut taken = 0;
         loop {
-            let (count, stop) = self.run_batch(&input[taken..], work);
+            let (count, stop) = self.run_batch(input.from(taken), work);
             taken += count;
             let state = match stop {
                 Stop::More | Stop::CallsHost if self.is_turn_over(&work.output) => {
@@ -390,7 +461,8 @@ impl Connection {
     }
 
     /// Parses a batch of requests, and runs them under one lock; returns the number of bytes consumed.
-    fn run_batch(&mut self, input: &[u8], Work { batch, output }: &mut Work) -> (usize, Stop) {
+    fn run_batch(&mut self, input: Input<'_>, Work { batch, output }: &mut Work) -> (usize, Stop) {
+        let Input { bytes: input, buffer } = input;
         if !self.limits.authenticated {
             // Another client may have changed since then whether a login is needed.
             self.limits = self.limits(&self.shared.engine());
@@ -416,7 +488,7 @@ impl Connection {
             self.turn_end.put_off();
         }
         let due = shared.begin_batch(&mut engine);
-        let (done, mut stop) = self.run_requests(&mut engine, batch, input, output);
+        let (done, mut stop) = self.run_requests(&mut engine, batch, Input { bytes: input, buffer }, output);
         if let Some(fault) = fault.filter(|_| done == batch.len() && stop == Stop::More) {
             engine.reject(self.session, fault, output.written_mut());
             stop = Stop::Closing;
@@ -455,14 +527,15 @@ impl Connection {
         &self,
         engine: &mut Engine,
         batch: &Batch,
-        input: &[u8],
+        input: Input<'_>,
         output: &mut ReplyBuffer,
     ) -> (usize, Stop) {
         if batch.len() >= PREFETCHED {
-            engine.prefetch(self.session, batch.iter(input));
+            engine.prefetch(self.session, batch.iter(input.bytes));
         }
         let mut done = 0;
-        while let Some(request) = batch.get(input, done) {
+        while let Some(request) = batch.get(input.bytes, done) {
+            let request = request.in_received(input.buffer);
             match self.shared.run_in(engine, self.session, request, output) {
                 Flow::Next => done += 1,
                 Flow::Close => return (done + 1, Stop::Closing),

@@ -37,6 +37,20 @@ impl Stream {
         }
     }
 
+    /// Reads what has arrived into the room behind `bytes`; `None` if nothing has.
+    pub(crate) fn read_behind(&self, bytes: &mut Vec<u8>) -> io::Result<Option<usize>> {
+        let read = match self {
+            Stream::Tcp(stream) => stream.try_read_buf(bytes),
+            #[cfg(unix)]
+            Stream::Unix(stream) => stream.try_read_buf(bytes),
+        };
+        match read {
+            Ok(length) => Ok(Some(length)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Reads what has arrived since a read that tokio took for the last, or what arrives as soon as the other end
     /// receives an acknowledgement; `None` if nothing does.
     pub(crate) fn read_on(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {

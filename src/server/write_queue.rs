@@ -11,13 +11,13 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::mem;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::fairness::{TURN_WRITE_BYTES, wake_after_others};
 use super::stream::Stream;
 use crate::engine::{Now, ReplyRoom};
 use crate::resp::{ReplyBuffer, ReplyPiece};
+use crate::value::SharedBytes;
 
 /// The capacity that the first reply allocates, and the least that an empty queue keeps, in bytes.
 const KEPT_BYTES: usize = 512;
@@ -36,7 +36,7 @@ const REUSED_BYTES: usize = 2 << 20;
 #[derive(Debug)]
 enum Piece {
     Own(Vec<u8>),
-    Shared(Arc<[u8]>),
+    Shared(SharedBytes),
 }
 
 impl Piece {
@@ -179,13 +179,13 @@ impl WriteQueue {
     }
 
     /// Sends a shared frame after the waiting bytes, and queues a reference until the socket has taken all of it.
-    pub(crate) fn share(&mut self, stream: &mut Stream, cx: &mut Context<'_>, frame: Arc<[u8]>) -> io::Result<()> {
+    pub(crate) fn share(&mut self, stream: &mut Stream, cx: &mut Context<'_>, frame: SharedBytes) -> io::Result<()> {
         let was_empty = self.is_empty();
         self.push_shared(frame);
         if was_empty { self.flush(stream, cx) } else { Ok(()) }
     }
 
-    fn push_shared(&mut self, bytes: Arc<[u8]>) {
+    fn push_shared(&mut self, bytes: SharedBytes) {
         if self.is_empty() {
             self.first = Piece::Shared(bytes);
             return;

@@ -15,14 +15,11 @@
 //! printing: `parse_i64(b) == Some(n)` if and only if `n` prints as `b`.
 
 use crate::value::number::parse_i64;
+use crate::value::shared_bytes::SharedBytes;
 use std::borrow::Cow;
-use std::sync::Arc;
 
 /// The longest text, in bytes, that Redis calls "embstr".
 pub const EMBEDDED_LIMIT: usize = 44;
-
-/// The bytes in front of shared ones: the reference counts.
-const COUNTERS: usize = 2 * size_of::<usize>();
 
 /// A text, for reading. Equality compares the form too; compare [`TextView::as_bytes`] for the contents alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +29,7 @@ pub enum TextView<'a> {
     /// Bytes set as a whole.
     Bytes(&'a [u8]),
     /// Bytes set as a whole, which can be shared by reference.
-    Shared(&'a Arc<[u8]>),
+    Shared(&'a SharedBytes),
     /// Bytes that were edited in place.
     Raw(&'a [u8]),
 }
@@ -103,7 +100,7 @@ impl<'a> TextView<'a> {
         match *self {
             TextView::Int(number) => Text::Int(number),
             TextView::Bytes(bytes) => Text::Bytes(bytes.into()),
-            TextView::Shared(bytes) => Text::Bytes(Arc::clone(bytes)),
+            TextView::Shared(bytes) => Text::Bytes(bytes.clone()),
             TextView::Raw(bytes) => Text::Raw(bytes.to_vec()),
         }
     }
@@ -115,7 +112,7 @@ pub enum Text {
     /// A canonical integer, kept as a number.
     Int(i64),
     /// Bytes set as a whole.
-    Bytes(Arc<[u8]>),
+    Bytes(SharedBytes),
     /// Bytes that were edited in place, with room to grow.
     Raw(Vec<u8>),
 }
@@ -151,7 +148,7 @@ impl Text {
     pub fn memory(&self) -> usize {
         match self {
             Text::Int(_) => 0,
-            Text::Bytes(bytes) => (COUNTERS + bytes.len()).next_multiple_of(align_of::<usize>()),
+            Text::Bytes(bytes) => bytes.memory(),
             Text::Raw(bytes) => bytes.capacity(),
         }
     }
@@ -216,8 +213,8 @@ mod tests {
         let edited = Text::Raw(bytes).into_vec();
         assert_eq!(edited.as_ptr(), place);
         let whole = Text::of(vec![b'a'; 100]);
-        let (Text::Bytes(held), Text::Bytes(copied)) = (&whole, whole.view().to_text()) else { panic!("no number") };
-        assert!(Arc::ptr_eq(held, &copied));
+        let (Text::Bytes(held), Text::Bytes(copied)) = (&whole, &whole.view().to_text()) else { panic!("no number") };
+        assert!(held.is_same(copied));
     }
 
     proptest! {

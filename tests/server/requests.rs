@@ -125,6 +125,95 @@ fn a_large_value_is_stored_and_returned() {
 
 /// The string is sent from its place in memory, long after the next commands have run.
 #[test]
+fn long_words_of_a_pipeline_are_stored_whole_in_whatever_pieces_they_arrive() {
+    let server = Server::start().expect("it starts");
+    let mut rng = Rng::with_seed(3);
+    for round in 0..40 {
+        let words = [100_000, 40, 32 << 10, 33_000, 300_000, 5].map(|length| vec![rng.u8(b'a'..=b'z'); length]);
+        let [long, short, least, appended, last, start] = words.each_ref().map(Vec::as_slice);
+        let requests = [
+            request(&[b"SET", b"a", long]),
+            request(&[b"SET", b"b", short]),
+            request(&[b"MSET", b"c", least, b"d", appended]),
+            request(&[b"MULTI"]),
+            request(&[b"SET", b"e", last, b"EX", b"100"]),
+            request(&[b"EXEC"]),
+            request(&[b"SETEX", b"f", b"100", last]),
+            request(&[b"APPEND", b"f", appended]),
+            request(&[b"GETSET", b"a", last]),
+            request(&[b"SETRANGE", b"a", b"0", start]),
+        ]
+        .concat();
+        let mut client = connect(server.addr());
+        let mut rest = &requests[..];
+        while !rest.is_empty() {
+            let (piece, others) = rest.split_at(rng.usize(1..=60_000 << (round % 4)).min(rest.len()));
+            client.send(piece);
+            rest = others;
+        }
+        client.expect(b"+OK\r\n+OK\r\n+OK\r\n+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n+OK\r\n:333000\r\n");
+        client.expect([bulk(long), b":300000\r\n".to_vec()].concat());
+        for (key, expected) in [
+            (b"a", [start, &last[start.len()..]].concat()),
+            (b"b", short.to_vec()),
+            (b"c", least.to_vec()),
+            (b"d", appended.to_vec()),
+            (b"e", last.to_vec()),
+            (b"f", [last, appended].concat()),
+        ] {
+            client.ask(request(&[b"GET", key]), bulk(&expected));
+        }
+    }
+}
+
+/// The string is sent from its place in memory, long after the next commands have run.
+#[test]
+fn long_words_of_a_pipeline_are_stored_whole_in_whatever_pieces_they_arrive() {
+    let server = Server::start().expect("it starts");
+    let mut generator = fastrand::Rng::with_seed(3);
+    for round in 0..40 {
+        let mut word = |length: usize| String::from_utf8(vec![generator.u8(b'a'..=b'z'); length]).expect("letters");
+        let words = [100_000, 40, 32 << 10, 33_000, 300_000, 5].map(&mut word);
+        let [long, short, least, appended, last, behind] = words.each_ref().map(String::as_str);
+        let requests = [
+            request(&["SET", "a", long]),
+            request(&["SET", "b", short]),
+            request(&["MSET", "c", least, "d", appended]),
+            request(&["MULTI"]),
+            request(&["SET", "e", last, "EX", "100"]),
+            request(&["EXEC"]),
+            request(&["SETEX", "f", "100", last]),
+            request(&["APPEND", "f", appended]),
+            request(&["GETSET", "a", last]),
+            request(&["SETRANGE", "a", "0", behind]),
+        ];
+        let mut client = connect(server.addr());
+        let bytes = requests.concat();
+        let mut rest = bytes.as_bytes();
+        while !rest.is_empty() {
+            let length = generator.usize(1..=(60_000 << (round % 4))).min(rest.len());
+            client.send(&rest[..length]);
+            rest = &rest[length..];
+            if generator.bool() {
+                std::thread::yield_now();
+            }
+        }
+        client.ask("", ["+OK\r\n+OK\r\n+OK\r\n+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n+OK\r\n:333000\r\n"].concat());
+        client.ask("", [bulk(long), ":300000\r\n".to_owned()].concat());
+        for (key, expected) in [
+            ("a", [behind, &last[behind.len()..]].concat()),
+            ("b", short.to_owned()),
+            ("c", least.to_owned()),
+            ("d", appended.to_owned()),
+            ("e", last.to_owned()),
+            ("f", [last, appended].concat()),
+        ] {
+            client.ask(request(&["GET", key]), bulk(&expected));
+        }
+    }
+}
+
+#[test]
 fn a_large_string_is_sent_as_it_was_when_it_was_requested() {
     let server = Server::start().expect("it starts");
     let mut client = connect(server.addr());

@@ -1,10 +1,9 @@
 //! APPEND and SETRANGE: change the bytes of a string in place. The string is raw afterwards; its deadline stays.
 
+use super::put_word;
 use crate::engine::{
     Args, Arity, Changed, Command, Ctx, Deadline, Error, Event, Family, Flags, KeyFlags, KeySpec, Lookup, Peek,
 };
-use crate::keyspace::New;
-use crate::value::TextView;
 
 const APPEND_EVENT: Event = Event::string("append");
 const SETRANGE_EVENT: Event = Event::string("setrange");
@@ -26,7 +25,7 @@ pub(super) const APPEND: Command = Command {
 fn append(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, value) = (args.key()?, args.word()?);
     let Some(text) = cx.lookup(key, Lookup::NO_TRACE).map(Peek::text).transpose()? else {
-        cx.put(key, New::Text(TextView::of(value)), Deadline::Clear, APPEND_EVENT);
+        put_word(cx, &args, key, value, Deadline::Clear, APPEND_EVENT);
         cx.reply().count(value.len());
         return Ok(());
     };

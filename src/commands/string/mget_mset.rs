@@ -1,9 +1,8 @@
 //! MGET, MSET and MSETNX: several strings at once. Other clients see all changes of MSET or none.
 
-use super::{SET_EVENT, write_text};
+use super::{SET_EVENT, put_word, write_text};
 use crate::engine::{Args, Arity, Command, Ctx, Deadline, Error, Family, Flags, KeyFlags, KeySpec, Lookup};
-use crate::keyspace::New;
-use crate::value::{TextView, View};
+use crate::value::View;
 
 pub(super) const MGET: Command = Command {
     name: "MGET",
@@ -49,7 +48,7 @@ pub(super) const MSET: Command = Command {
 
 fn mset(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     for (key, value) in pairs(&mut args, "mset")? {
-        cx.put(key, New::Text(TextView::of(value)), Deadline::Clear, SET_EVENT);
+        put_word(cx, &args, key, value, Deadline::Clear, SET_EVENT);
     }
     cx.reply().ok();
     Ok(())
@@ -74,7 +73,7 @@ fn msetnx(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let all_missing = !pairs.iter().any(|(key, _)| cx.lookup(key, Lookup::WRITE).is_some());
     if all_missing {
         for (key, value) in pairs {
-            cx.put(key, New::Text(TextView::of(value)), Deadline::Clear, SET_EVENT);
+            put_word(cx, &args, key, value, Deadline::Clear, SET_EVENT);
         }
     }
     cx.reply().integer(i64::from(all_missing));

@@ -16,7 +16,8 @@ mod mget_mset;
 mod set;
 mod subsequence;
 
-use crate::engine::{Command, Event};
+use crate::engine::{Args, Command, Ctx, Deadline, Event};
+use crate::keyspace::New;
 use crate::resp::Reply;
 use crate::value::TextView;
 
@@ -47,6 +48,15 @@ pub const COMMANDS: &[Command] = &[
 ];
 
 const SET_EVENT: Event = Event::string("set");
+
+/// Stores a word of the request as the text of a key. A long one is not copied if it was received in a buffer of its
+/// own.
+fn put_word(cx: &mut Ctx<'_>, args: &Args<'_>, key: &[u8], word: &[u8], deadline: Deadline, event: Event) {
+    match args.share(word) {
+        Some(shared) => cx.put(key, New::Text(TextView::Shared(&shared)), deadline, event),
+        None => cx.put(key, New::Text(TextView::of(word)), deadline, event),
+    }
+}
 
 /// Replies with a text as a bulk string.
 fn write_text(reply: &mut Reply<'_>, text: TextView<'_>) {

@@ -1,13 +1,11 @@
 //! Setting strings: SET and the older commands that its options replace.
 
 use super::expire_args::{Expiration, Unit};
-use super::{SET_EVENT, write_text_or_null};
+use super::{SET_EVENT, put_word, write_text_or_null};
 use crate::engine::{
     Args, Arity, Change, Command, Ctx, Deadline, Error, Family, Flags, KeyFlags, KeySpec, Lookup, says,
 };
-use crate::keyspace::New;
 use crate::resp::Request;
-use crate::value::TextView;
 
 /// The key specification of a key that is overwritten, whatever its value was.
 const OVERWRITTEN: KeySpec = KeySpec::one(KeyFlags::OW.and(KeyFlags::UPDATE));
@@ -54,7 +52,7 @@ fn set(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     }
     let admitted = options.condition.admits(cx, key);
     if admitted {
-        cx.put(key, New::Text(TextView::of(value)), deadline, SET_EVENT);
+        put_word(cx, &args, key, value, deadline, SET_EVENT);
     }
     match (options.get, admitted) {
         (true, _) => {}
@@ -143,7 +141,7 @@ fn setnx(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, value) = (args.key()?, args.word()?);
     let admitted = Condition::Missing.admits(cx, key);
     if admitted {
-        cx.put(key, New::Text(TextView::of(value)), Deadline::Clear, SET_EVENT);
+        put_word(cx, &args, key, value, Deadline::Clear, SET_EVENT);
     }
     cx.reply().integer(i64::from(admitted));
     Ok(())
@@ -182,7 +180,7 @@ pub(super) const PSETEX: Command = Command {
 fn set_with_deadline(cx: &mut Ctx<'_>, mut args: Args<'_>, unit: Unit, command: &'static str) -> Result<(), Error> {
     let (key, span, value) = (args.key()?, args.word()?, args.word()?);
     let deadline_ms = Expiration::new(unit, span).deadline_ms(cx.now(), command)?;
-    cx.put(key, New::Text(TextView::of(value)), Deadline::At(deadline_ms), SET_EVENT);
+    put_word(cx, &args, key, value, Deadline::At(deadline_ms), SET_EVENT);
     cx.reply().ok();
     Ok(())
 }
@@ -204,6 +202,6 @@ fn getset(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, value) = (args.key()?, args.word()?);
     let (old, reply) = cx.text(key)?;
     write_text_or_null(reply, old);
-    cx.put(key, New::Text(TextView::of(value)), Deadline::Clear, SET_EVENT);
+    put_word(cx, &args, key, value, Deadline::Clear, SET_EVENT);
     Ok(())
 }

@@ -5,6 +5,7 @@
 
 use crate::engine::spec::{Error, Now};
 use crate::resp::Request;
+use crate::value::SharedBytes;
 use crate::value::number;
 use crate::value::number::LongDouble;
 
@@ -36,6 +37,11 @@ impl<'a> Args<'a> {
     /// An upper bound of the sum of the lengths of all words of the request, in bytes. O(1).
     pub(in crate::engine) fn buffer_bytes(&self) -> usize {
         self.request.buffer_bytes()
+    }
+
+    /// A word of the request for storing: without a copy, if it is long and in a buffer of its own.
+    pub fn share(&self, word: &[u8]) -> Option<SharedBytes> {
+        self.request.share(word)
     }
 
     /// The sum of the lengths of all words of the request in bytes, including those already taken.

@@ -6,6 +6,11 @@
 //!
 //! Invariant: `taken < bytes.len()`, or both are 0 and no memory is held.
 
+/// The growth of a buffer that a long word is read into, as a multiple of what it holds, and the room below which it
+/// grows.
+const GROWTH: usize = 4;
+const LEAST_ROOM: usize = 16 << 10;
+
 /// Bytes in the order in which they arrived.
 #[derive(Debug, Default)]
 pub(super) struct QueryBuffer {
@@ -45,6 +50,31 @@ impl QueryBuffer {
             }
         }
         self.bytes.extend_from_slice(arrived);
+    }
+
+    /// Grows, so that up to `missing` bytes can be read into it: by no more than four times what it holds, as the
+    /// length of a word is only what its client says.
+    pub(super) fn reserve(&mut self, missing: usize) {
+        let room = self.bytes.capacity() - self.bytes.len();
+        if room < missing.min(LEAST_ROOM) {
+            self.compact();
+            self.bytes.reserve_exact(missing.min(GROWTH * self.bytes.len()));
+        }
+    }
+
+    /// The bytes and the room behind them, for reading more.
+    pub(super) fn bytes_mut(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+
+    /// The bytes, those in front that were taken among them, and the number of these.
+    pub(super) fn into_parts(self) -> (Vec<u8>, usize) {
+        (self.bytes, self.taken)
+    }
+
+    /// The buffer whose [`QueryBuffer::into_parts`] these are.
+    pub(super) fn from_parts(bytes: Vec<u8>, taken: usize) -> QueryBuffer {
+        QueryBuffer { bytes, taken }
     }
 
     /// Takes `count` bytes from the front.
@@ -91,6 +121,20 @@ mod tests {
                 prop_assert!(buffer.bytes.len() <= 2 * buffer.len());
             }
         }
+    }
+
+    #[test]
+    fn room_for_a_word_grows_with_what_has_arrived_of_it() {
+        let mut buffer = QueryBuffer::default();
+        buffer.append(&[1; 20_000]);
+        buffer.reserve(1 << 30);
+        assert!((80_000..=120_000).contains(&buffer.capacity()), "{}", buffer.capacity());
+        let before = buffer.capacity();
+        buffer.reserve(1 << 30);
+        assert_eq!(buffer.capacity(), before, "there is room still");
+        buffer.bytes_mut().resize(before, 1);
+        buffer.reserve(100);
+        assert_eq!(buffer.capacity(), before + 100, "the end of the word is known");
     }
 
     #[test]
