@@ -18,7 +18,7 @@
 //! | n times a command that answers n elements | N each | the answer is that long |
 //! | n clients that watch, track or wait for one key, n times | N each | each of them is notified |
 //! | n calls by a user of n patterns | N each | each pattern may be the one that allows it |
-//! | n snapshots, n patterns of DUNLIN STRICT ALLOW | N each | a new one is compared with all; tests have few |
+//! | n snapshots, faults or patterns of DUNLIN STRICT ALLOW | N each | a new one is compared with all; tests have few |
 //! | n calls with n faults or n such patterns | N each | each of them may concern the call |
 //! | n times XDEL in one block of n entries | N each | only where stream-node-max-* or a payload made it so long |
 
