@@ -1,8 +1,10 @@
 //! `coroutine.resume` and `coroutine.wrap`, which call Lua's and do two things that Lua does not.
 //!
 //! - While a coroutine runs, [`super::Context`] names it, so that the code that counts work interrupts that one.
-//! - A coroutine that is not running has no protected call around it, so that an allocation which fails while its
-//!   stack grows would end the process. The stack grows here, where allocation does not fail.
+//! - The stack of the coroutine grows here, where allocation does not fail, to hold the arguments. A coroutine that is
+//!   not running has no protected call around it: memory that runs out while Lua grows its stack ends the process in
+//!   the original 5.1, and raises an error in the caller of `resume` with the sources that we build. Now it runs out
+//!   in the coroutine itself, and `resume` returns that.
 //!
 //! Invariants: no frame here owns anything, as errors of Lua jump over them. The state that the context names is
 //! alive: the function that catches an error sets it to the one that goes on ([`catch`], [`super::Stack::call`], and

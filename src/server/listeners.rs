@@ -100,6 +100,8 @@ impl Listeners {
             return is_changed;
         }
         let Ok(listeners) = self.opened(after).inspect_err(warn_of_old_listeners) else { return false };
+        // The reply means that nobody can connect to the old port any more.
+        close(&mut open.listeners);
         open.listeners = listeners;
         self.start_accepting(&mut open);
         true
@@ -122,5 +124,31 @@ fn close(listeners: &mut Vec<Listener>) {
     // The accept task may run on another thread and holds the socket while it polls.
     while sockets.iter().any(|socket| socket.strong_count() > 0) {
         thread::yield_now();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::runtime::Builder;
+
+    /// A change of `port` waits for the accept task, which may be polling the old socket on another thread.
+    #[test]
+    fn the_old_socket_is_closed_when_the_port_has_changed() {
+        let runtime = Builder::new_current_thread().enable_io().build().expect("there is an event loop");
+        let bound = std::net::TcpListener::bind("127.0.0.1:0").expect("there is a port");
+        bound.set_nonblocking(true).expect("a socket has modes");
+        let before = Settings { port: bound.local_addr().expect("it is bound").port(), ..Settings::default() };
+        let listeners = Listeners::new(vec![bound], runtime.handle().clone()).expect("it is registered");
+        let polled = Arc::clone(&listeners.open.lock().listeners[0].socket);
+        let old = Arc::downgrade(&polled);
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                (0..1000).for_each(|_| thread::yield_now());
+                drop(polled);
+            });
+            assert!(listeners.change(&before, &Settings { port: 0, ..before.clone() }));
+            assert_eq!(old.strong_count(), 0, "the port is free");
+        });
     }
 }

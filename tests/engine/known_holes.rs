@@ -22,7 +22,7 @@ const USERS: &str = "src/acl/tests.rs";
 const SKETCH: &str = "src/value/hyperloglog/tests.rs";
 const MATRIX: &str = "tests/matrix/main.rs";
 const PARSER: &str = "src/resp/parser/tests.rs";
-const LIMITS: &str = "tests/server/limits.rs";
+const STRANGERS: &str = "tests/server/strangers.rs";
 const GLOB: &str = "src/value/glob.rs";
 const FUZZ: &str = "tests/fuzz/main.rs";
 const PAYLOADS: &str = "tests/payloads/holes.rs";
@@ -49,7 +49,12 @@ const ROWS: &[Row] = &[
     (14, "CVE-2021-32627", STREAMS, "an_entry_of_gigabytes_is_refused_and_leaves_nothing"),
     (15, "CVE-2021-32628", HERE, "limits_of_encodings_may_be_of_any_size"),
     (16, "CVE-2021-32672", LUA, "there_is_no_debugger_to_send_frames_to"),
-    (17, "CVE-2021-32675", LIMITS, "a_stranger_may_not_leave_a_request_unfinished"),
+    (
+        17,
+        "CVE-2021-32675",
+        STRANGERS,
+        "a_thousand_strangers_who_announce_much_get_an_error_each_and_take_little_memory",
+    ),
     (18, "CVE-2021-32687", HOLES_OF_SIZE, "a_million_integers_stay_a_set_of_integers_and_come_back"),
     (19, "CVE-2021-32761", MATRIX, "every_number_at_the_edges_is_taken_or_refused_as_redis_does"),
     (20, "CVE-2021-32762", HERE, "there_is_no_link_to_another_server"),
@@ -75,10 +80,10 @@ const ROWS: &[Row] = &[
     (40, "CVE-2024-31449", "src/script/bit.rs", "the_most_negative_count_of_tohex_is_just_a_large_one"),
     (41, "CVE-2024-46981", LUA, "the_collector_takes_nothing_that_is_used"),
     (42, "CVE-2024-51741", USERS, "a_user_made_from_its_own_line_has_the_same_rights"),
-    (43, "CVE-2025-21605", LIMITS, "a_stranger_who_does_not_read_is_closed"),
+    (43, "CVE-2025-21605", STRANGERS, "a_thousand_strangers_who_do_not_read_are_all_closed_and_take_little_memory"),
     (44, "CVE-2025-27151", PROGRAM, "arguments_and_lines_of_any_length_are_refused_with_a_message"),
     (45, "CVE-2025-32023", HOLES_OF_SIZE, "sketches_with_any_bytes_changed_are_counted_or_refused"),
-    (46, "CVE-2025-48367", "tests/server/holes.rs", "clients_that_reset_at_once_keep_no_client_out"),
+    (46, "CVE-2025-48367", "tests/server/holes.rs", "clients_that_reset_keep_no_client_out"),
     (47, "CVE-2025-46817", LUA, "a_range_to_unpack_is_counted_right"),
     (48, "CVE-2025-46818", LUA, "no_script_changes_what_others_see"),
     (49, "CVE-2025-46819", INTERPRETER, "a_bracket_takes_memory_like_everything_else"),

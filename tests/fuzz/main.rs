@@ -163,6 +163,12 @@ fn changed(rng: &mut Rng, seeds: &[Vec<u8>]) -> Vec<u8> {
     bytes
 }
 
+/// The most memory that a target may take for one input, in bytes.
+const INPUT_BYTES: usize = 16 << 20;
+
+#[global_allocator]
+static ALLOCATOR: support::heap::Counting = support::heap::Counting;
+
 /// Runs a target, and shows the bytes if it panics or takes long.
 fn tell_if_it_fails(run: fn(&[u8]), bytes: &[u8]) {
     struct Shown<'b>(&'b [u8]);
@@ -174,5 +180,5 @@ fn tell_if_it_fails(run: fn(&[u8]), bytes: &[u8]) {
         }
     }
     let shown = Shown(bytes);
-    watch::brief(|| "this input".to_owned(), || run(shown.0));
+    watch::brief(|| "this input".to_owned(), |()| INPUT_BYTES, || run(shown.0));
 }

@@ -39,6 +39,9 @@ use server::Server;
 use sheet::{Beside, Trial};
 use support::{process, reply, watch, words, world};
 
+#[global_allocator]
+static ALLOCATOR: support::heap::Counting = support::heap::Counting;
+
 #[test]
 fn every_command_treats_every_type_as_redis_does() {
     check("wrong_type", HEAD_OF_TYPES, trials::types, Beside::Effects);

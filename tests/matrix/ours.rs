@@ -29,7 +29,9 @@ impl Server for Ours {
         }
         let changes = world.engine.stats.changes;
         let shown = || words.iter().map(|word| String::from_utf8_lossy(word)).collect::<Vec<_>>().join(" ");
-        let answer = watch::brief(shown, || world.ask_in(manner, form, words));
+        let asked = words.iter().map(Vec::len).sum::<usize>() + world.engine.databases.memory_bytes();
+        let most = |answer: &Answer| watch::bytes_for(&words[0], asked + answer.bytes.len());
+        let answer = watch::brief(shown, most, || world.ask_in(manner, form, words));
         world.engine.databases.iter().for_each(|database| database.check());
         assert!(answer.bytes.len() <= LONGEST_ANSWER_BYTES, "{}: {} bytes", shown(), answer.bytes.len());
         if answer.is_refusal() {

@@ -1,15 +1,26 @@
 //! Listeners that are changed while the server runs. The errors are those of Redis 8.0.6.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use dunlin::Server;
 
 use crate::wire::connect;
 
-/// A port that is free at this moment.
+/// A port that is free at this moment, and below those that a system gives to sockets by itself: otherwise another test
+/// may get it before it is used, or while it is closed.
 fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
-    listener.local_addr().expect("it is bound").port()
+    const FIRST: u16 = 12_000;
+    const COUNT: u16 = 20_000;
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let of_process = (process::id() % u32::from(COUNT)) as u16;
+    loop {
+        let port = FIRST + (of_process + NEXT.fetch_add(1, Ordering::Relaxed)) % COUNT;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 fn is_open(address: SocketAddr) -> bool {
@@ -19,7 +30,7 @@ fn is_open(address: SocketAddr) -> bool {
 #[test]
 fn a_new_port_is_open_at_once_and_the_old_one_is_closed_but_keeps_its_clients() {
     for threads in ["1", "3"] {
-        let server = Server::builder().set("io-threads", threads).start().expect("it starts");
+        let server = Server::builder().port(free_port()).set("io-threads", threads).start().expect("it starts");
         let (old, port) = (server.addr(), free_port());
         let mut clients: Vec<_> = (0..4).map(|_| connect(old)).collect();
         // A client that got a reply stays connected; one that was not accepted yet is closed with the listener, as in

@@ -15,6 +15,8 @@ mod program;
 mod queues;
 mod requests;
 mod slow_scripts;
+#[cfg(target_os = "linux")]
+mod strangers;
 mod subscribers;
 #[path = "../support/mod.rs"]
 mod support;

@@ -27,6 +27,11 @@ impl<S: Read + Write> Wire<S> {
         self.stream.write_all(bytes.as_ref()).expect("the server reads");
     }
 
+    /// Sends all of `bytes`; false when the server has closed.
+    pub fn sends(&mut self, bytes: impl AsRef<[u8]>) -> bool {
+        self.stream.write_all(bytes.as_ref()).is_ok()
+    }
+
     /// Sends what the server takes before it closes.
     pub fn send_as_far_as_it_goes(&mut self, bytes: impl AsRef<[u8]>) {
         let _ = self.stream.write_all(bytes.as_ref());

@@ -6,6 +6,7 @@
 
 #![allow(dead_code, reason = "each test crate uses a part of it")]
 
+pub(crate) mod heap;
 pub(crate) mod patience;
 pub(crate) mod process;
 pub(crate) mod processor_time;

@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -64,6 +64,25 @@ pub(crate) fn updates() -> bool {
     std::env::var_os("UPDATE").is_some_and(|value| value == "1")
 }
 
+/// The beginning of the names of folders, before the id of the test's process.
+const FOLDER: &str = "dunlin-oracle-";
+
+/// Removes the folders of tests that were killed more than an hour ago, where the system shows which processes exist.
+fn remove_leftovers() {
+    const OLD: Duration = Duration::from_secs(3600);
+    let processes = Path::new("/proc");
+    let Ok(entries) = std::fs::read_dir(std::env::temp_dir()) else { return };
+    for entry in entries.flatten().filter(|_| processes.join("self").exists()) {
+        let name = entry.file_name();
+        let process = name.to_str().and_then(|name| name.strip_prefix(FOLDER)?.split('-').next());
+        let is_over = process.is_some_and(|id| !id.is_empty() && !processes.join(id).exists());
+        let made = entry.metadata().and_then(|found| found.modified());
+        if is_over && made.is_ok_and(|made| made.elapsed().is_ok_and(|age| age > OLD)) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
 /// A `redis-server` process of our own; it ends with this value.
 pub(crate) struct Process {
     child: Child,
@@ -98,7 +117,10 @@ impl Process {
     fn start_at(program: &Program, port: u16, arguments: &[&str]) -> io::Result<Self> {
         static STARTED: AtomicU32 = AtomicU32::new(0);
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
-        let folder = std::env::temp_dir().join(format!("dunlin-oracle-{}-{number}", std::process::id()));
+        if number == 0 {
+            remove_leftovers();
+        }
+        let folder = std::env::temp_dir().join(format!("{FOLDER}{}-{number}", std::process::id()));
         std::fs::create_dir_all(&folder)?;
         // Not by `--logfile`, which would be a parameter that is not at its default.
         let log = File::create(folder.join("log"))?;

@@ -1,9 +1,11 @@
 //! A limit for the time and the memory of every command and input.
 //!
-//! Time is the processor time of the thread, which does not depend on other processes. Memory is the peak of the
-//! process: tests beside this one count, too, so the limit is far above what any input of these tests needs. A test
-//! that never returns is found by a watchdog thread, which prints the input and ends the process.
+//! Time is the processor time of the thread, which does not depend on other processes. Memory is what the thread has
+//! allocated at most ([`super::heap`]); its limit follows from the length of the request, the reply and the data. It is
+//! not measured where libFuzzer runs the targets, which has a limit of its own. A test that never returns is found by a
+//! watchdog thread, which prints the input and ends the process.
 
+use super::heap;
 use super::processor_time::processor_time;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
@@ -12,32 +14,49 @@ use std::time::Duration;
 /// The most that a command or an input may take: a second, and three in a build that checks its arithmetic and what it
 /// asserts in all of its loops.
 const MOST: Duration = Duration::from_secs(if cfg!(debug_assertions) { 3 } else { 1 });
-/// The most by which a command or an input may raise the peak of the process's memory, in bytes: a string may have 512
-/// MiB, and a script that repeats a text has it twice for a moment.
-const MOST_BYTES: i64 = 1200 << 20;
+/// The memory that any command may take, in bytes, whatever it is given.
+const BASE_BYTES: usize = 1 << 20;
+/// The memory that a command may take for each byte of its request, its reply and the data that exists.
+const TIMES: usize = 32;
 /// A test that has made no progress between two of these checks is stuck.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 
-/// Does something that must take little time and memory; `shown` says what it was.
-pub fn brief<R>(shown: impl Fn() -> String, act: impl FnOnce() -> R) -> R {
-    let (start, peak_before) = (processor_time(), peak_bytes());
-    let result = act();
-    let (spent, more_bytes) = (processor_time() - start, peak_bytes() - peak_before);
+/// Commands that may take more memory than others, in bytes, and why.
+const EXCEPTIONS: &[(&str, usize, &str)] = &[
+    ("setbit", 2 * LONGEST_TEXT + BASE_BYTES, TEXT),
+    ("setrange", 2 * LONGEST_TEXT + BASE_BYTES, TEXT),
+    ("bitfield", 2 * LONGEST_TEXT + BASE_BYTES, TEXT),
+    ("eval", MOST_OF_SCRIPTS, SCRIPT),
+    ("eval_ro", MOST_OF_SCRIPTS, SCRIPT),
+    ("evalsha", MOST_OF_SCRIPTS, SCRIPT),
+    ("evalsha_ro", MOST_OF_SCRIPTS, SCRIPT),
+    ("fcall", MOST_OF_SCRIPTS, SCRIPT),
+    ("fcall_ro", MOST_OF_SCRIPTS, SCRIPT),
+    ("exec", MOST_OF_SCRIPTS, "it runs all of these"),
+];
+/// The default of `proto-max-bulk-len`.
+const LONGEST_TEXT: usize = 512 << 20;
+const TEXT: &str = "its offset makes a text of any length, which is there twice while it grows";
+/// The memory of scripts, with a text that is there twice while it grows.
+const MOST_OF_SCRIPTS: usize = 1200 << 20;
+const SCRIPT: &str = "a script may repeat a text until its gigabyte is used up";
+
+/// The most bytes that a command may take whose request, reply and data have that many bytes together.
+pub fn bytes_for(command: &[u8], bytes: usize) -> usize {
+    let exception = EXCEPTIONS.iter().find(|(name, ..)| command.eq_ignore_ascii_case(name.as_bytes()));
+    exception.map_or(0, |(_, most, _)| *most).max(BASE_BYTES + TIMES * bytes)
+}
+
+/// Does something that must take little time, and no more memory than `most_bytes` of its result; `shown` says what it
+/// was.
+pub fn brief<R>(shown: impl Fn() -> String, most_bytes: impl FnOnce(&R) -> usize, act: impl FnOnce() -> R) -> R {
+    let start = processor_time();
+    let (result, bytes) = heap::peak_of(act);
+    let spent = processor_time() - start;
     assert!(spent <= MOST, "{} takes {spent:?}", shown());
-    assert!(more_bytes <= MOST_BYTES, "{} takes {more_bytes} bytes of memory", shown());
+    let most_bytes = most_bytes(&result);
+    assert!(bytes <= most_bytes, "{} takes {bytes} bytes of memory, and may take {most_bytes}", shown());
     result
-}
-
-/// The most memory that this process has had so far, where the system counts it in KiB.
-#[cfg(target_os = "linux")]
-fn peak_bytes() -> i64 {
-    use nix::sys::resource::{UsageWho, getrusage};
-    getrusage(UsageWho::RUSAGE_SELF).expect("a process may ask for its own usage").max_rss() << 10
-}
-
-#[cfg(not(target_os = "linux"))]
-fn peak_bytes() -> i64 {
-    0
 }
 
 /// The current input of a test.

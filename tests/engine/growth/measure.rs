@@ -1,8 +1,10 @@
 //! Measures a case at two sizes.
 
+use super::remote::LinkedHost;
 use crate::support::processor_time::processor_time;
-use crate::world::World;
-use dunlin::engine::{Effect, SessionId};
+use crate::world::{START, World};
+use dunlin::commands::WITH_TEST_KIT;
+use dunlin::engine::{Effect, Engine, Permission, SessionId, Settings, Table};
 use dunlin::resp::{Request, Span};
 use std::time::Duration;
 
@@ -15,9 +17,13 @@ use std::time::Duration;
 /// | `$` | a text of n bytes |
 /// | `$comment` | a script of n bytes |
 /// | `$library` | a library with a function `f` |
+/// | `''` | a word without bytes |
 /// | `_` | a blank within a word that is not the first |
+/// | `;` | a new line within a word |
+/// | `{_a#}`, `{;a#}` | as with other braces, but all within one word |
 /// | `*` before the line | the line n times, each with the next number for `#` and `^` |
 /// | `~` before the line, behind a `*` | a client of its own for each |
+/// | `-` before the line, behind the others | it is refused |
 #[derive(Clone, Copy)]
 pub struct Case {
     pub before: &'static [&'static str],
@@ -45,6 +51,7 @@ const LIBRARY: &[u8] = b"#!lua name=l\nredis.register_function('f', function() r
 /// A request in the form that the engine takes.
 struct Ready {
     is_alone: bool,
+    is_refused: bool,
     buffer: Vec<u8>,
     spans: Vec<Span>,
 }
@@ -91,7 +98,7 @@ fn is_linear(small: Duration, large: Duration) -> bool {
 /// The processor time that the requests take, or which of them is refused. What they leave to be freed is freed later:
 /// a server does that on another thread, and no client waits for it.
 fn work(case: &Case, size: usize) -> Result<Duration, String> {
-    let mut world = World::with(|settings| settings.max_clients = usize::MAX);
+    let mut world = world();
     run(&mut world, &requests(case.before, size))?;
     let timed = requests(case.timed, size);
     let start = processor_time();
@@ -99,6 +106,12 @@ fn work(case: &Case, size: usize) -> Result<Duration, String> {
     let spent = processor_time() - start;
     drop(left);
     Ok(spent)
+}
+
+/// An engine with the test kit, and with another server for MIGRATE.
+pub fn world() -> World {
+    let settings = Settings { debug_command: Permission::Yes, max_clients: usize::MAX, ..Settings::default() };
+    World::around(Engine::new(Table::of(WITH_TEST_KIT), settings, 1, START, Box::new(LinkedHost::default())))
 }
 
 /// Runs the requests; returns their effects.
@@ -109,9 +122,9 @@ fn run(world: &mut World, requests: &[Ready]) -> Result<Vec<Effect>, String> {
         let client = if request.is_alone { world.join() } else { world.client };
         answer(world, client, Request::new(&request.buffer, &request.spans), &mut reply);
         effects.append(&mut world.engine.effects.take());
-        if reply.starts_with(b"-") {
+        if reply.starts_with(b"-") != request.is_refused {
             let start = |bytes: &[u8]| String::from_utf8_lossy(&bytes[..bytes.len().min(100)]).into_owned();
-            return Err(format!("{} is refused: {}", start(&request.buffer), start(&reply)));
+            return Err(format!("the reply to {} is {}", start(&request.buffer), start(&reply)));
         }
     }
     Ok(effects)
@@ -129,27 +142,36 @@ fn requests(lines: &[&str], size: usize) -> Vec<Ready> {
         let line = repeated.unwrap_or(line);
         let alone = line.strip_prefix('~');
         let line = alone.unwrap_or(line);
+        let refused = line.strip_prefix('-');
+        let line = refused.unwrap_or(line);
         for number in 0..if repeated.is_some() { size } else { 1 } {
-            requests.push(ready(&expanded(line, number, size), size, alone.is_some()));
+            let (buffer, spans) = words(&expanded(line, number, size), size);
+            requests.push(Ready { is_alone: alone.is_some(), is_refused: refused.is_some(), buffer, spans });
         }
     }
     requests
 }
 
-fn ready(line: &str, size: usize, is_alone: bool) -> Ready {
+/// The words of a line, behind one another, and where each of them is.
+fn words(line: &str, size: usize) -> (Vec<u8>, Vec<Span>) {
     let (mut buffer, mut spans) = (Vec::new(), Vec::new());
     for word in line.split_ascii_whitespace() {
         let start = buffer.len();
         match word {
             "$" => buffer.resize(start + size, b'x'),
             "$comment" => buffer.extend([b"--", "x".repeat(size).as_bytes()].concat()),
+            "''" => {}
             "$library" => buffer.extend_from_slice(LIBRARY),
             _ if start == 0 => buffer.extend_from_slice(word.as_bytes()),
-            _ => buffer.extend(word.bytes().map(|byte| if byte == b'_' { b' ' } else { byte })),
+            _ => buffer.extend(word.bytes().map(|byte| match byte {
+                b'_' => b' ',
+                b';' => b'\n',
+                _ => byte,
+            })),
         }
         spans.push(Span { start, end: buffer.len() });
     }
-    Ready { is_alone, buffer, spans }
+    (buffer, spans)
 }
 
 /// The line with its repeated parts written out.
@@ -161,7 +183,9 @@ fn expanded(line: &str, number: usize, size: usize) -> String {
         text.push_str(&numbered(plain, number, size));
         for number in 0..size {
             text.push_str(&numbered(part, number, size));
-            text.push(' ');
+            if !part.starts_with(['_', ';']) {
+                text.push(' ');
+            }
         }
         rest = behind;
     }

@@ -6,8 +6,9 @@
 //! small. A size is large enough when it takes some milliseconds. A case that exceeds the bound is measured again,
 //! since even processor time varies.
 //!
-//! Every command whose syntax repeats something has a case: a test compares the table with the rows of the commands. No
-//! case measures work that must cost more than its length:
+//! Every command whose syntax repeats something has a case, and every subcommand of DUNLIN that works on as much data,
+//! rules or records as there are: a test compares the table with the rows of the commands. No case measures work that
+//! must cost more than its length:
 //!
 //! | what | cost | why |
 //! |---|---|---|
@@ -17,34 +18,48 @@
 //! | n times a command that answers n elements | N each | the answer is that long |
 //! | n clients that watch, track or wait for one key, n times | N each | each of them is notified |
 //! | n calls by a user of n patterns | N each | each pattern may be the one that allows it |
+//! | n snapshots, faults or patterns of DUNLIN STRICT ALLOW | N each | a new one is compared with all; tests have few |
+//! | n calls with n faults or n such patterns | N each | each of them may concern the call |
 //! | n times XDEL in one block of n entries | N each | only where stream-node-max-* or a payload made it so long |
 
 mod cases;
 pub mod measure;
 mod payloads;
+mod remote;
 
-use crate::world::World;
 use cases::CASES;
 use measure::{Case, grows_too_fast};
 
-/// Commands with repeated words that are not measured, and why.
+/// Commands with repeated words, and those of the test kit, that are not measured, and why.
 const NOT_MEASURED: &[(&str, &str)] = &[
     ("cluster|addslots", "this server is no cluster: refused at once"),
     ("cluster|addslotsrange", "the same"),
     ("cluster|delslots", "the same"),
     ("cluster|delslotsrange", "the same"),
+    ("dunlin|advance-to-next", "it does what DUNLIN ADVANCE does"),
+    ("dunlin|drop-template", "the host does it, and no engine by itself"),
+    ("dunlin|drop-world", "the same"),
+    ("dunlin|freeze", "it sets a switch"),
+    ("dunlin|help", "its text is always as long"),
+    ("dunlin|resume", "it sets a switch"),
+    ("dunlin|seed", "it sets a number"),
+    ("dunlin|set-time", "it does what DUNLIN ADVANCE does"),
+    ("dunlin|speed", "it sets a number"),
+    ("dunlin|template", "the host does it, and no engine by itself"),
+    ("dunlin|wait", "one condition, which each command checks while it waits"),
+    ("dunlin|world", "the host does it, and no engine by itself"),
+    ("dunlin|worlds", "the same"),
     ("fcall_ro", "it is FCALL for functions that do not write"),
-    ("migrate", "another server is asked, which the engine does not do"),
     ("module|load", "there are no modules: refused at once"),
     ("module|loadex", "the same"),
 ];
 
 #[test]
 fn every_command_that_repeats_words_is_measured() {
-    let world = World::fresh();
+    let world = measure::world();
     let mut missing = Vec::new();
     for entry in world.engine.table.entries() {
-        let repeats = entry.command.syntax.contains("...");
+        let repeats = entry.command.syntax.contains("...") || entry.name.starts_with("dunlin|");
         let name = entry.name.replace('|', " ").to_uppercase();
         let is_measured = CASES.iter().any(|case| case.timed.iter().any(|line| calls(line, &name)));
         let is_excused = NOT_MEASURED.iter().any(|(excused, _)| *excused == entry.name);
@@ -56,7 +71,7 @@ fn every_command_that_repeats_words_is_measured() {
 }
 
 fn calls(line: &str, name: &str) -> bool {
-    let line = line.trim_start_matches(['*', '~']);
+    let line = line.trim_start_matches(['*', '~', '-']);
     line == name || line.starts_with(&format!("{name} "))
 }
 

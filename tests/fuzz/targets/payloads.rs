@@ -111,7 +111,9 @@ fn comes_back(world: &mut World) {
 
 fn ask(world: &mut World, words: &[&[u8]]) -> Vec<u8> {
     let shown = || words.iter().map(|word| word.escape_ascii().to_string()).collect::<Vec<_>>().join(" ");
-    watch::brief(shown, || world.send(world.client, words).0)
+    let given = words.iter().map(|word| word.len()).sum::<usize>() + memory_bytes(world);
+    let most = |reply: &Vec<u8>| watch::bytes_for(words[0], given + reply.len());
+    watch::brief(shown, most, || world.send(world.client, words).0)
 }
 
 /// The memory of all data.

@@ -116,7 +116,10 @@ impl Play {
         let before = self.world.engine.stats.changes;
         let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
         let client = self.clients[who].id;
-        let (reply, flow) = watch::brief(|| context.to_owned(), || self.world.send(client, &words));
+        let given = words.iter().map(|word| word.len()).sum::<usize>() + self.world.engine.databases.memory_bytes();
+        let name = words.first().copied().unwrap_or_default();
+        let most = |(reply, _): &(Vec<u8>, Flow)| watch::bytes_for(name, given + reply.len());
+        let (reply, flow) = watch::brief(|| context.to_owned(), most, || self.world.send(client, &words));
         self.heard.extend_from_slice(&reply);
         let text = String::from_utf8_lossy(&reply);
         self.clients[who].listens |= listens(&words);
