@@ -12,7 +12,7 @@ const START: &str = "<!-- commands -->\n";
 const END: &str = "<!-- end -->";
 
 #[test]
-fn the_table_of_commands_is_what_the_rows_give() {
+fn the_table_of_commands_in_readme_matches_the_rows() {
     let readme = std::fs::read_to_string(README).expect("README.md can be read");
     let (before, rest) = readme.split_once(START).expect("README.md has a mark for the table");
     let (found, after) = rest.split_once(END).expect("README.md has a mark after the table");

@@ -249,7 +249,7 @@ mod tests {
     use crate::server::run::{Plan, Server};
 
     #[test]
-    fn a_turn_goes_from_waking_up_to_falling_asleep() {
+    fn an_iteration_of_a_loop_lasts_from_its_wakeup_to_its_next_sleep() {
         let loops = Loops::new(1);
         let mut builder = Builder::new_current_thread();
         loops.watch(0, builder.enable_time());
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_changes_its_place_when_the_number_of_loops_asks_for_it() {
+    fn a_client_changes_its_loop_when_the_number_of_loops_requires_it() {
         let loops = Loops::new(4);
         let mut places: Vec<Place> = (0..8).map(|arrival| Place::of(Arc::clone(&loops), arrival)).collect();
         for (in_use, moves) in [(4, 0), (1, 6), (2, 4), (4, 4), (4, 0), (1, 6)] {

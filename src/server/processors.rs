@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn processors_that_have_nothing_to_do_are_counted() {
+    fn idle_processors_are_counted() {
         let line = |idle: u64, user: u64| format!("cpu  {user} 5 20 {idle} 10 0 5 0 7 0\ncpu0 1\ncpu1 1\nintr 1 2\n");
         let time = |idle, user| ProcessorTime::of(&line(idle, user)).expect("it is such a text");
         assert_eq!(time(130, 50).idle_since(time(100, 40)), Some(1.5));
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn a_thread_runs_where_its_list_says() {
+    fn a_thread_runs_on_the_processors_of_its_list() {
         use nix::sched::sched_getaffinity;
         use nix::unistd::Pid;
         let own = || sched_getaffinity(Pid::from_raw(0)).expect("the system tells it");

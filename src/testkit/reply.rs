@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_of_reply_is_understood() {
+    fn every_kind_of_reply_is_converted() {
         let bytes = b"*9\r\n+OK\r\n$1\r\na\r\n:-7\r\n,1.5\r\n#t\r\n_\r\n-ERR no\r\n\
             %2\r\n+b\r\n:1\r\n+a\r\n:2\r\n=5\r\ntxt:c\r\n";
         let expected = [

@@ -49,7 +49,7 @@ fn redis_cli_reads_the_scripts_pattern_as_a_real_server_answers_it() {
 }
 
 #[test]
-fn redis_cli_runs_the_scripts_of_files_as_they_stand() {
+fn redis_cli_runs_script_files() {
     let Some(cli) = Program::find("redis-cli", &["--version"]) else { return };
     let server = Binary::start();
     let port = server.port();
@@ -172,7 +172,7 @@ fn celery_runs_its_tasks() {
 }
 
 #[test]
-fn django_keeps_its_cache() {
+fn django_stores_and_reads_its_cache() {
     is_content(Program::python_with("django_redis"), "applications/django_cache.py", &[""], "django-redis");
 }
 

@@ -83,7 +83,7 @@ fn take_over(connection: &mut Connection, consumer: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_group_of_workers_that_fall_over_does_every_job_and_acknowledges_each_once() {
+fn a_group_of_crashing_workers_does_every_job_and_acknowledges_each_once() {
     let server = Server::builder().frozen().start().expect("it starts");
     let mut connection = connect(&server);
     let () =

@@ -14,11 +14,11 @@ fn history(seed: u64) -> String {
 }
 
 #[test]
-fn a_seed_repeats_a_run() {
+fn the_same_seed_gives_the_same_run() {
     assert_eq!(history(7), history(7));
 }
 
 #[test]
-fn another_seed_is_another_run() {
+fn another_seed_gives_another_run() {
     assert_ne!(history(7), history(8));
 }

@@ -43,7 +43,7 @@ fn a_flooded_collection_keeps_all_its_members() {
 }
 
 #[test]
-fn a_flood_is_answered_alike_from_the_same_seed_and_otherwise_from_another() {
+fn a_flood_gets_the_same_replies_from_the_same_seed_and_others_from_another() {
     let (_, answers) = flooded(7);
     assert!(answers == flooded(7).1, "the same seed and commands give the same bytes");
     assert!(answers != flooded(8).1, "another seed is another order");

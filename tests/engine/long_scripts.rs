@@ -110,7 +110,7 @@ fn time_is_fixed_within_a_script_until_it_takes_too_long() {
 }
 
 #[test]
-fn a_script_logs_so_much_at_a_time_and_no_more() {
+fn the_log_output_of_a_script_is_limited() {
     let mut world = World::fresh();
     world.engine.effects.take();
     eval(&mut world, "local s = ('x'):rep(2 ^ 20) for n = 1, 100 do redis.log(redis.LOG_WARNING, s) end");

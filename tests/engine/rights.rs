@@ -117,7 +117,7 @@ fn permissions_are_checked_again_when_a_transaction_runs() {
 }
 
 #[test]
-fn options_that_look_like_others_hide_no_key() {
+fn no_arrangement_of_options_hides_a_key() {
     // CVE-2023-41053, R#15478: what was checked was not what was used.
     let mut world = World::fresh();
     world.ask("RPUSH a 1 2");
@@ -152,7 +152,7 @@ fn options_that_look_like_others_hide_no_key() {
 }
 
 #[test]
-fn a_client_that_waits_is_closed_with_its_user() {
+fn a_blocked_client_is_closed_with_its_user() {
     let mut world = World::fresh();
     let client = join_as(&mut world, "+@all ~*");
     assert_eq!(world.ask_as(client, "BLPOP list 0").1, Flow::Block);
@@ -163,7 +163,7 @@ fn a_client_that_waits_is_closed_with_its_user() {
 }
 
 #[test]
-fn a_blocked_client_that_loses_its_permission_takes_nothing() {
+fn a_blocked_client_that_loses_its_permission_pops_nothing() {
     let mut world = World::fresh();
     let client = join_as(&mut world, "+@all ~*");
     world.ask_as(client, "BLPOP list 0");

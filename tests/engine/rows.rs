@@ -24,7 +24,7 @@ type Told = BTreeMap<String, String>;
 const DIFFERENT: &[(&str, &str, &str)] = &[];
 
 #[test]
-fn our_rows_agree_with_redis() {
+fn our_command_rows_agree_with_redis() {
     if let Some(program) = Program::from_environment("COMMAND DOCS of a real server") {
         let told = written(&told_by_oracle(&program));
         if updates() {

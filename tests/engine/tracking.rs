@@ -92,7 +92,7 @@ fn a_client_is_notified_when_its_redirection_target_disconnects() {
 }
 
 #[test]
-fn prefixes_are_invalidated_once_at_the_end_of_a_turn() {
+fn changes_under_a_prefix_are_invalidated_in_one_message() {
     let (mut world, other) = tracking("BCAST PREFIX user: PREFIX job:");
     for command in ["SET user:2 a", "SET user:1 a", "DEL user:2", "SET other a", "SET job:1 a"] {
         world.ask_as(other, command);

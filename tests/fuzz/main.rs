@@ -77,7 +77,7 @@ fn a_request_in_a_batch_is_answered_as_by_itself() {
 }
 
 #[test]
-fn a_play_of_bytes_ends_well() {
+fn any_bytes_run_as_requests_without_a_fault() {
     try_out("engine", play::run, 200);
 }
 
@@ -87,7 +87,7 @@ fn a_payload_is_refused_or_becomes_a_key_like_any_other() {
 }
 
 #[test]
-fn the_parser_finds_the_same_requests_however_they_come() {
+fn the_parser_finds_the_same_requests_however_input_is_split() {
     try_out("requests", requests::run, 20_000);
 }
 
@@ -106,17 +106,17 @@ fn a_reply_is_read_as_another_decoder_reads_it() {
 }
 
 #[test]
-fn a_script_ends_with_one_reply() {
+fn a_script_of_any_bytes_ends_with_one_reply() {
     try_out("scripts", scripts::run, 300);
 }
 
 #[test]
-fn a_pattern_matches_what_it_must() {
+fn glob_patterns_agree_with_a_naive_matcher() {
     try_out("patterns", patterns::run, 50_000);
 }
 
 #[test]
-fn a_number_reads_as_it_was_written() {
+fn numbers_read_back_as_they_were_written() {
     try_out("numbers", numbers::run, 50_000);
 }
 

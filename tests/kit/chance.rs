@@ -98,7 +98,7 @@ fn over_sockets_a_seed_fixes_every_byte_evictions_too() {
 }
 
 #[test]
-fn a_seed_that_is_given_later_fixes_the_same_as_one_from_the_start() {
+fn a_seed_set_later_has_the_effect_of_one_from_the_start() {
     let late = || {
         let (server, mut client) = served();
         server.freeze();
@@ -111,7 +111,7 @@ fn a_seed_that_is_given_later_fixes_the_same_as_one_from_the_start() {
 }
 
 #[test]
-fn the_name_of_a_run_follows_from_the_seed() {
+fn the_run_id_follows_from_the_seed() {
     let run_id = |seed| {
         let server = Server::builder().seed(seed).start().expect("it starts");
         let mut client = server.client().expect("there is room");

@@ -8,7 +8,7 @@ use crate::patience::PATIENCE;
 use crate::{call, error, served};
 
 #[test]
-fn a_clock_that_is_frozen_shows_the_same_until_it_is_advanced() {
+fn a_frozen_clock_shows_the_same_time_until_it_is_advanced() {
     let (_server, mut client) = served();
     let frozen_ms = call(&mut client, ["DUNLIN", "FREEZE"]);
     let Reply::Integer(frozen_ms) = frozen_ms else { panic!("it answers the time: {frozen_ms:?}") };

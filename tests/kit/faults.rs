@@ -82,7 +82,7 @@ fn a_reply_in_single_bytes_is_the_same_reply() {
 }
 
 #[test]
-fn each_byte_is_a_write_of_its_own() {
+fn each_single_byte_of_a_reply_is_a_separate_write() {
     let (server, mut client) = served();
     let mut writes = || -> u64 {
         let stats = call(&mut client, ["INFO", "stats"]);
@@ -178,7 +178,7 @@ fn simulated_states_have_the_error_texts_of_redis_and_refuse_the_same_commands()
 }
 
 #[test]
-fn an_error_within_a_transaction_spoils_it() {
+fn an_injected_error_within_a_transaction_aborts_it() {
     let (_server, mut client) = served();
     add(&mut client, "full COMMAND SET OOM");
     call(&mut client, ["MULTI"]);
@@ -218,7 +218,7 @@ fn a_rule_matches_command_key_client_and_the_nth_time() {
 }
 
 #[test]
-fn the_same_seed_disturbs_the_same_commands() {
+fn the_same_seed_injects_faults_into_the_same_commands() {
     let (server, mut client) = served();
     server.fault("flaky").command("GET").percent(30.0).error("ERR flaky");
     let mut run = |seed| {

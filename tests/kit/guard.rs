@@ -51,7 +51,7 @@ fn a_test_fails_for_what_was_found_in_any_world_of_its_server() {
 }
 
 #[test]
-fn a_test_does_not_fail_for_warnings_nor_for_what_it_forgot() {
+fn a_test_does_not_fail_for_warnings_nor_for_cleared_findings() {
     let redis = dunlin::test();
     redis.strict().set_all(Level::Error).set(Rule::UnboundedCollection, Level::Warn);
     let mut application = redis.client().expect("there is room");
@@ -78,7 +78,7 @@ fn a_failing_test_keeps_its_own_message() {
 const FAILS: &str = "DUNLIN_TEST_FAILS";
 
 #[test]
-fn a_test_that_fails_here_is_looked_at_from_outside() -> Result<(), String> {
+fn a_failing_test_runs_only_as_the_subject_of_another_one() -> Result<(), String> {
     let Some(how) = std::env::var_os(FAILS) else { return Ok(()) };
     let redis = Server::builder().seed(42).test();
     let mut application = redis.client().expect("there is room");
@@ -96,7 +96,7 @@ fn a_test_that_fails_here_is_looked_at_from_outside() -> Result<(), String> {
 fn told(how: &str) -> String {
     let program = std::env::current_exe().expect("it has a name");
     let mut test = Command::new(program);
-    test.args(["--exact", "guard::a_test_that_fails_here_is_looked_at_from_outside"]).env(FAILS, how);
+    test.args(["--exact", "guard::a_failing_test_runs_only_as_the_subject_of_another_one"]).env(FAILS, how);
     let output = test.output().expect("it runs");
     assert_eq!(output.status.success(), how == "not at all");
     String::from_utf8_lossy(&output.stdout).into_owned()

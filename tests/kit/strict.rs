@@ -136,7 +136,7 @@ fn keys_that_are_used_together_must_be_in_one_slot() {
 }
 
 #[test]
-fn keys_must_not_walk_through_many_keys() {
+fn the_keys_command_must_not_scan_many_keys() {
     let (server, mut client) = held(Rule::KeysCommand, Level::Error);
     server.strict().limit(Rule::KeysCommand, 2);
     call(&mut client, ["MSET", "a", "1", "b", "2"]);
@@ -288,7 +288,7 @@ fn a_collection_must_have_a_bound_when_the_test_ends() {
 }
 
 #[test]
-fn collections_from_before_the_rules_are_no_finding() {
+fn collections_from_before_the_rules_are_not_reported() {
     let (server, mut client) = served();
     call(&mut client, ["SADD", "countries", "de", "fr"]);
     server.strict().set_all(Level::Error);
@@ -420,7 +420,7 @@ fn a_command_that_fails_anyway_is_not_checked() {
 }
 
 #[test]
-fn a_refused_command_changes_nothing_and_spoils_its_transaction() {
+fn a_refused_command_changes_nothing_and_aborts_its_transaction() {
     let (_server, mut client) = held(Rule::CrossSlot, Level::Error);
     assert!(error(&mut client, ["MSET", "foo", "1", "bar", "2"]).starts_with("STRICT"));
     assert_eq!(call(&mut client, ["DBSIZE"]), 0);

@@ -40,32 +40,32 @@ use sheet::{Beside, Trial};
 use support::{process, reply, watch, words, world};
 
 #[test]
-fn every_command_treats_every_type_as_redis_does() {
+fn every_command_treats_every_type_as_in_redis() {
     check("wrong_type", HEAD_OF_TYPES, trials::types, Beside::Effects);
 }
 
 #[test]
-fn every_two_options_go_together_as_in_redis() {
+fn every_pair_of_options_is_answered_as_in_redis() {
     check("options", HEAD_OF_OPTIONS, trials::options, Beside::Effects);
 }
 
 #[test]
-fn every_number_at_the_edges_is_taken_or_refused_as_redis_does() {
+fn every_number_at_the_edges_of_its_range_is_answered_as_in_redis() {
     check("boundaries", HEAD_OF_BOUNDARIES, trials::boundaries, Beside::Inline);
 }
 
 #[test]
-fn every_request_that_is_too_short_or_too_long_is_refused_as_redis_does() {
+fn every_request_that_is_too_short_or_too_long_is_answered_as_in_redis() {
     check("lengths", HEAD_OF_LENGTHS, trials::lengths, Beside::Nothing);
 }
 
 #[test]
-fn the_keys_of_every_request_are_found_as_redis_finds_them() {
+fn the_keys_of_every_request_are_found_as_in_redis() {
     check("keys", HEAD_OF_KEYS, trials::keys, Beside::Nothing);
 }
 
 #[test]
-fn a_random_walk_is_answered_alike_by_a_real_server() {
+fn a_random_walk_gets_the_same_replies_from_a_real_server() {
     let number = |name: &str, default| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
     let Some(real) = Program::from_environment("the random walk") else { return };
     let (seed, requests) = (number("DUNLIN_WALK_SEED", 2026), number("DUNLIN_WALK_REQUESTS", 20_000));

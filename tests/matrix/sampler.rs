@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_say_how_many_keys_follow() {
+    fn a_sampled_numkeys_is_the_number_of_keys_that_follow() {
         assert_eq!(written("zintercard"), ["ZINTERCARD 1 KEY", "ZINTERCARD 2 KEY KEY", "ZINTERCARD 1 KEY LIMIT 1"]);
     }
 

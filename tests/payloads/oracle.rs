@@ -16,7 +16,7 @@ const STREAM: u8 = 21;
 const CHECKSUM_BYTES: usize = 8;
 
 #[test]
-fn a_real_server_writes_the_same_and_reads_what_we_write() {
+fn a_real_server_writes_the_same_payloads_and_reads_ours() {
     let Some(program) = Program::from_environment("payloads between a real server and ours") else { return };
     let process = Process::start(&program).expect("the real server starts");
     let client = redis::Client::open(format!("redis://{}", process.address)).expect("the address is right");

@@ -10,7 +10,7 @@ use crate::patience::{PATIENCE, wait_until};
 use crate::wire::connect;
 
 #[test]
-fn a_server_without_descriptors_serves_those_it_has_and_does_not_spin() {
+fn a_server_without_free_descriptors_serves_its_clients_and_does_not_spin() {
     let mut program = Limited::start();
     let mut first = connect(program.address);
     let crowd: Vec<_> = (0..80).filter_map(|_| TcpStream::connect(program.address).ok()).collect();

@@ -54,7 +54,7 @@ fn a_pause_ends_when_the_clock_reaches_its_end() {
 }
 
 #[test]
-fn a_pause_ends_when_a_client_says_so() {
+fn a_pause_ends_when_a_client_unpauses() {
     let server = Server::builder().frozen().start().expect("it starts");
     let (mut held, mut other) = (connect(server.addr()), connect(server.addr()));
     other.ask("CLIENT PAUSE 5000 WRITE\r\n", "+OK\r\n");
@@ -118,7 +118,7 @@ fn figure(client: &mut dunlin::Client, name: &str) -> u64 {
 }
 
 #[test]
-fn the_turns_of_the_event_loops_are_counted_with_the_time_that_they_and_commands_take() {
+fn the_iterations_of_the_event_loops_are_counted_and_timed() {
     let server = Server::builder().allow_debug().start().expect("it starts");
     let (mut client, mut looker) = (connect(server.addr()), server.client().expect("there is room"));
     client.ask("PING\r\n", "+PONG\r\n");

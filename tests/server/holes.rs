@@ -10,7 +10,7 @@ use crate::patience::PATIENCE;
 use crate::wire::connect;
 
 #[test]
-fn clients_that_connect_and_leave_at_once_keep_no_client_out() {
+fn clients_that_connect_and_leave_at_once_lock_out_no_client() {
     let server = Server::start().expect("it starts");
     let mut patient = connect(server.addr());
     for round in 0..2000 {
@@ -24,7 +24,7 @@ fn clients_that_connect_and_leave_at_once_keep_no_client_out() {
 
 /// CVE-2025-48367: connections that fail before they are handled.
 #[test]
-fn clients_that_reset_at_once_keep_no_client_out() {
+fn clients_that_reset_their_connection_at_once_lock_out_no_client() {
     let server = Server::start().expect("it starts");
     let mut patient = connect(server.addr());
     // The row requires 100,000, which DUNLIN_HOLE_ROUNDS sets.
@@ -44,6 +44,6 @@ fn clients_that_reset_at_once_keep_no_client_out() {
 }
 
 #[test]
-fn there_is_no_tls_to_be_held_up_by() {
+fn a_tls_port_is_refused() {
     assert!(Server::builder().set("tls-port", "6390").start().is_err());
 }

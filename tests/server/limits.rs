@@ -8,7 +8,7 @@ use crate::wire::{bulk, connect, request};
 const MEBIBYTE: usize = 1 << 20;
 
 #[test]
-fn one_client_too_many_gets_an_error_and_a_freed_place_is_available() {
+fn one_client_too_many_gets_an_error_until_another_one_leaves() {
     let server = Server::builder().set("maxclients", "2").start().expect("it starts");
     let mut first = connect(server.addr());
     first.ask("SET a 1\r\n", "+OK\r\n");
@@ -36,7 +36,7 @@ fn more_clients_than_the_system_has_descriptors_for_are_refused() {
 }
 
 #[test]
-fn a_string_for_which_there_is_no_memory_is_refused_and_ends_nothing() {
+fn a_string_for_which_there_is_no_memory_is_refused_without_a_crash() {
     let server = Server::start().expect("it starts");
     let mut client = connect(server.addr());
     client.ask(format!("CONFIG SET proto-max-bulk-len {}\r\n", i64::MAX), "+OK\r\n");
@@ -48,7 +48,7 @@ fn a_string_for_which_there_is_no_memory_is_refused_and_ends_nothing() {
 }
 
 #[test]
-fn a_stranger_who_does_not_read_is_closed() {
+fn an_unauthenticated_client_that_does_not_read_is_closed() {
     let server = Server::builder().password("secret").start().expect("it starts");
     let stream = std::net::TcpStream::connect(server.addr()).expect("the server listens");
     let requests = "GET a\r\n".repeat(10_000);
@@ -83,7 +83,7 @@ fn bytes_of_clients(server: &Server) -> usize {
 
 /// Redis 8.0.6 does so, too.
 #[test]
-fn a_stranger_who_asks_for_too_much_at_once_is_closed() {
+fn an_unauthenticated_client_that_requests_too_much_at_once_is_closed() {
     let server = Server::builder().password("secret").start().expect("it starts");
     let refusal = "-NOAUTH Authentication required.\r\n";
     connect(server.addr()).ask("GET a\r\n".repeat(100), refusal.repeat(100));
@@ -97,7 +97,7 @@ fn a_stranger_who_asks_for_too_much_at_once_is_closed() {
 }
 
 #[test]
-fn a_stranger_may_not_leave_a_request_unfinished() {
+fn an_unauthenticated_client_must_not_leave_a_request_unfinished() {
     let server = Server::builder().password("secret").start().expect("it starts");
     let mut client = connect(server.addr());
     client.send("*2\r\n$16385\r\n");
@@ -160,7 +160,7 @@ fn complete_words_of_an_unfinished_request_do_not_count_as_query_buffer() {
 }
 
 #[test]
-fn all_strangers_together_get_little_query_buffer() {
+fn all_unauthenticated_clients_together_get_little_query_buffer() {
     const STRANGERS: usize = 400;
     let server = Server::builder().password("secret").start().expect("it starts");
     let unfinished = [b"*10\r\n".as_slice(), &bulk(&[b'x'; 16 << 10]).repeat(9), b"$5\r\n"].concat();

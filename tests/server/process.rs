@@ -73,7 +73,7 @@ fn connect_to(socket: &Path) -> Wire<UnixStream> {
 }
 
 #[test]
-fn in_the_background_it_has_a_session_of_its_own_and_a_file_names_it_until_it_ends() {
+fn a_daemon_has_its_own_process_session_and_a_pid_file_until_it_ends() {
     let folder = Folder::of("background");
     fs::create_dir_all(folder.0.join("data")).expect("it can be made");
     let lines = "daemonize yes\nport 0\nunixsocket socket\npidfile id\nlogfile log\n";
@@ -103,14 +103,14 @@ fn in_the_background_it_has_a_session_of_its_own_and_a_file_names_it_until_it_en
 }
 
 #[test]
-fn configuration_errors_are_reported_before_it_goes_into_the_background() {
+fn configuration_errors_are_reported_before_the_program_becomes_a_daemon() {
     let output = dunlin(&["--daemonize", "yes", "--port", "x"]).output().expect("the program starts");
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("argument couldn't be parsed into an integer"));
 }
 
 #[test]
-fn a_process_in_the_foreground_is_named_by_a_file_if_that_is_wanted() {
+fn a_process_in_the_foreground_writes_a_pid_file_if_one_is_configured() {
     let file = path("foreground.pid");
     let mut program = start(&["--port", "0", "--pidfile", &file.display().to_string()]);
     assert_eq!(fs::read_to_string(&file).expect("it is there"), format!("{}\n", program.id()));
@@ -119,7 +119,7 @@ fn a_process_in_the_foreground_is_named_by_a_file_if_that_is_wanted() {
 }
 
 #[test]
-fn a_pid_file_that_cannot_be_written_does_no_harm() {
+fn the_program_starts_although_its_pid_file_cannot_be_written() {
     let mut program = start(&["--port", "0", "--pidfile", "/no/such/folder/id"]);
     connect(program.address()).ask("PING\r\n", "+PONG\r\n");
     program.signal("TERM");
@@ -134,7 +134,7 @@ fn score(program: &Running) -> i32 {
 
 /// Scores only rise here: to lower one takes a privilege.
 #[test]
-fn the_score_follows_the_configuration_and_is_as_it_was_when_a_set_fails() {
+fn the_oom_score_follows_the_configuration_and_is_restored_when_a_set_fails() {
     let program = start(&["--port", "0"]);
     let usual = score(&program);
     let mut client = connect(program.address());
@@ -154,14 +154,14 @@ fn the_score_follows_the_configuration_and_is_as_it_was_when_a_set_fails() {
 }
 
 #[test]
-fn a_score_is_set_at_the_start_too() {
+fn the_oom_score_is_set_at_the_start_too() {
     let usual = score(&start(&["--port", "0"]));
     let program = start(&["--port", "0", "--oom-score-adj", "absolute", "--oom-score-adj-values", "1000", "0", "0"]);
     assert_eq!(score(&program), 1000.max(usual));
 }
 
 #[test]
-fn systemd_is_notified_when_it_is_ready_and_when_it_ends() {
+fn systemd_is_notified_when_the_program_is_ready_and_when_it_ends() {
     let folder = Folder::of("systemd");
     let socket = folder.0.join("notify");
     let systemd = UnixDatagram::bind(&socket).expect("the folder takes sockets");
@@ -188,7 +188,7 @@ fn systemd_is_notified_when_it_is_ready_and_when_it_ends() {
 }
 
 #[test]
-fn upstart_sees_it_stop_itself_and_lets_it_go_on() {
+fn the_program_stops_itself_for_upstart_and_continues_on_its_signal() {
     let mut command = dunlin(&["--port", "0", "--supervised", "upstart"]);
     let mut program = command.env("UPSTART_JOB", "dunlin").stdout(Stdio::piped()).spawn().expect("it starts");
     let process = Background(program.id());
@@ -222,7 +222,7 @@ fn status(id: u32, field: &str) -> String {
 }
 
 #[test]
-fn it_runs_on_the_configured_processors_and_with_the_configured_pages() {
+fn the_program_uses_the_configured_processors_and_pages() {
     let allowed = status(std::process::id(), "Cpus_allowed_list");
     let first = allowed.split([',', '-']).next().expect("the list is not empty");
     let program = start(&["--port", "0", "--server-cpulist", first, "--disable-thp", "no"]);

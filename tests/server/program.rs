@@ -90,7 +90,7 @@ pub(crate) fn path(name: &str) -> PathBuf {
 }
 
 #[test]
-fn port_0_is_a_port_that_the_system_picks_and_the_program_names() {
+fn with_port_0_the_system_chooses_a_port_and_the_program_reports_it() {
     let program = start(&["--port", "0"]);
     connect(program.address()).ask("PING\r\n", "+PONG\r\n");
     assert!(program.ready.contains(" * dunlin "), "{}", program.ready);
@@ -121,7 +121,7 @@ fn the_log_has_the_lines_of_redis_that_programs_wait_for() {
 
 #[test]
 #[cfg(unix)]
-fn with_a_unix_socket_port_0_is_no_port() {
+fn port_0_with_a_unix_socket_opens_no_port() {
     let path = path("program.sock");
     let program = start(&["--port", "0", "--unixsocket", &path.display().to_string()]);
     assert!(program.ready.ends_with(&format!(" ready on {}", path.display())), "{}", program.ready);
@@ -132,7 +132,7 @@ fn with_a_unix_socket_port_0_is_no_port() {
 
 #[test]
 #[cfg(unix)]
-fn it_ends_in_order_on_a_signal() {
+fn the_program_shuts_down_on_a_signal() {
     for signal in ["INT", "TERM"] {
         let path = path(&format!("{signal}.sock"));
         let mut program = start(&["--port", "0", "--unixsocket", &path.display().to_string()]);
@@ -145,7 +145,7 @@ fn it_ends_in_order_on_a_signal() {
 
 #[test]
 #[cfg(unix)]
-fn it_keeps_serving_after_sighup() {
+fn the_program_keeps_serving_after_sighup() {
     let mut program = start(&["--port", "0"]);
     let mut client = connect(program.address());
     program.signal("HUP");
@@ -156,7 +156,7 @@ fn it_keeps_serving_after_sighup() {
 
 #[test]
 #[cfg(unix)]
-fn it_ends_even_while_it_stalls_all_clients() {
+fn the_program_ends_even_while_it_stalls_all_clients() {
     let mut program = start(&["--port", "0", "--enable-debug-command", "yes"]);
     let mut client = connect(program.address());
     client.send("DEBUG LOG begun\r\nDEBUG SLEEP 1000000\r\n");
@@ -180,7 +180,7 @@ fn insist(program: &mut Running) -> (ExitStatus, Vec<String>) {
 /// Redis.
 #[test]
 #[cfg(unix)]
-fn the_second_signal_ends_a_process_that_hangs() {
+fn a_second_signal_ends_a_process_that_hangs() {
     let mut program = start(&["--port", "0", "--enable-debug-command", "yes"]);
     let mut client = connect(program.address());
     client.ask("EVAL \"for i = 1, 200000 do redis.call('SADD', 's', i) end\" 0\r\n", "$-1\r\n");
@@ -193,7 +193,7 @@ fn the_second_signal_ends_a_process_that_hangs() {
 
 #[test]
 #[cfg(unix)]
-fn the_second_signal_ends_a_process_that_does_nothing_by_itself() {
+fn a_second_signal_ends_a_process_whose_cron_is_paused() {
     let mut program = start(&["--port", "0", "--enable-debug-command", "yes"]);
     connect(program.address()).ask("DEBUG PAUSE-CRON 1\r\n", "+OK\r\n");
     assert_eq!(insist(&mut program).0.code(), Some(1));
@@ -253,7 +253,7 @@ fn after_shutdown_has_closed_a_connection_no_new_one_is_accepted() {
 
 #[test]
 #[cfg(unix)]
-fn a_waiting_shutdown_can_be_aborted() {
+fn a_pending_shutdown_can_be_aborted() {
     let mut program = start(&["--port", "0", "--enable-debug-command", "yes"]);
     let mut client = connect(program.address());
     for told in ["called off", "done"] {
@@ -393,7 +393,7 @@ fn arguments_and_lines_of_any_length_are_refused_with_a_message() {
 }
 
 #[test]
-fn it_prints_its_version_and_its_help() {
+fn the_program_prints_its_version_and_its_help() {
     let version = run_to_end(&["--version"]);
     let told = String::from_utf8_lossy(&version.stdout);
     assert!(version.status.success() && told.starts_with("Redis server v=8.0.6 sha="), "{told}");

@@ -31,7 +31,7 @@ fn all_jobs() -> BTreeSet<String> {
 }
 
 #[test]
-fn twenty_workers_and_five_producers_lose_and_double_nothing() {
+fn twenty_workers_and_five_producers_lose_and_repeat_no_job() {
     let server = Server::start().expect("it starts");
     let work = || {
         let mut connection = connect(&server);

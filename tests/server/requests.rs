@@ -18,7 +18,7 @@ fn a_request_may_arrive_byte_by_byte() {
 
 /// CVE-2023-41056: buffers that shrink and grow again.
 #[test]
-fn requests_of_any_size_in_any_pieces_come_back_whole() {
+fn requests_of_any_size_in_any_pieces_are_answered_whole() {
     let server = Server::start().expect("it starts");
     let (mut client, mut rng) = (connect(server.addr()), Rng::with_seed(1));
     for round in 0..10_000 {
@@ -79,7 +79,7 @@ fn blocking_commands_of_a_pipeline_wait_one_after_the_other() {
 /// Counted in commands of the other client, as a machine may be slow: a client that streams runs a few hundred before
 /// one that waits has its turn.
 #[test]
-fn a_client_that_streams_requests_lets_others_in_between() {
+fn a_client_that_streams_requests_does_not_delay_the_others() {
     let server = Server::start().expect("it starts");
     let is_over = std::sync::atomic::AtomicBool::new(false);
     let requests = request(&[b"SET", b"a", &[b'x'; 100]]).repeat(1000);
@@ -125,7 +125,7 @@ fn a_large_value_is_stored_and_returned() {
 
 /// The string is sent from its place in memory, long after the next commands have run.
 #[test]
-fn a_large_string_is_sent_as_it_was_when_it_was_requested() {
+fn a_later_change_does_not_affect_a_large_string_that_is_being_sent() {
     let server = Server::start().expect("it starts");
     let mut client = connect(server.addr());
     let before: Vec<u8> = (0..3_000_000_u32).map(|index| index.to_le_bytes()[1]).collect();
@@ -178,7 +178,7 @@ fn large_strings_keep_their_place_among_other_replies() {
 }
 
 #[test]
-fn clients_share_the_data_and_nothing_else() {
+fn clients_share_the_data_but_not_their_input() {
     let server = Server::start().expect("it starts");
     let (mut ann, mut bob) = (connect(server.addr()), connect(server.addr()));
     ann.send("*2\r\n$3\r\nGET\r\n$3\r\nk");

@@ -80,7 +80,7 @@ fn a_subscriber_that_disconnects_amid_messages_is_removed() {
 }
 
 #[test]
-fn a_client_in_process_keeps_messages_apart_from_replies() {
+fn a_client_in_process_separates_messages_from_replies() {
     let server = Server::start().expect("it starts");
     let (mut ann, mut bob) = (server.client().expect("there is room"), server.client().expect("there is room"));
     ann.call(["PSUBSCRIBE", "n*"]).expect("it subscribes");

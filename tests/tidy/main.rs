@@ -145,7 +145,7 @@ fn a_dependency_is_named_only_in_its_home() {
 }
 
 #[test]
-fn the_pure_layers_name_nothing_impure() {
+fn the_pure_layers_use_nothing_impure() {
     let mut faults = Vec::new();
     let mut used = BTreeSet::new();
     for source in sources(".") {
@@ -221,7 +221,7 @@ fn a_comment_is_no_wider_than_the_code() {
 }
 
 #[test]
-fn the_engine_does_not_swell() {
+fn the_engine_has_few_fields_and_methods() {
     let engine = sources("src/engine").into_iter().find(|source| source.path == "src/engine/mod.rs");
     let text = engine.expect("the engine has a file").text;
     let body = text.split("pub struct Engine {").nth(1).expect("Engine is a struct").split("\n}").next().unwrap_or("");
@@ -264,7 +264,7 @@ fn a_doc_comment_says_something_by_itself() {
 }
 
 #[test]
-fn names_tell_no_history_and_work_is_not_left_lying() {
+fn names_contain_no_history_and_no_work_is_left_undone() {
     const WORDS: &[&str] = &["TODO", "FIXME", "XXX", "todo!(", "unimplemented!("];
     const PREFIXES: &[&str] = &["fn new_", "fn fast_", "fn old_", "struct New", "struct Old"];
     const SUFFIXES: &[&str] = &["_v2", "_old", "_optimized"];
@@ -322,7 +322,7 @@ fn test_crates_share_code_through_one_module_of_support() {
 }
 
 #[test]
-fn unsafe_code_stands_only_where_it_is_named_here() {
+fn unsafe_code_is_only_in_the_listed_files() {
     const HOMES_OF_UNSAFE: &[&str] = &[
         "src/lua/calls.rs",
         "src/lua/code.rs",
@@ -348,7 +348,7 @@ fn unsafe_code_stands_only_where_it_is_named_here() {
 
 /// The example of CONTRIBUTING.md for adding a command is the code itself.
 #[test]
-fn the_command_that_contributing_shows_stands_in_the_source_as_shown() {
+fn the_command_in_contributing_is_that_of_the_source() {
     let root = env!("CARGO_MANIFEST_DIR");
     let read =
         |path: &str| std::fs::read_to_string(format!("{root}/{path}")).expect("it is there").replace("\r\n", "\n");

@@ -54,7 +54,7 @@ fn only_redis_of_the_right_version_is_the_oracle() {
 }
 
 #[test]
-fn a_name_that_fits_no_transcript_finds_none() {
+fn an_unknown_name_selects_no_transcript() {
     assert_eq!(runner::named("nosuchcommand"), Vec::<PathBuf>::new());
 }
 

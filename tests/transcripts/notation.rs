@@ -83,7 +83,7 @@ fn broken_bytes_are_refused() {
 }
 
 #[test]
-fn inner_sorting_keeps_the_outer_order() {
+fn sorting_inner_arrays_keeps_the_outer_order() {
     let (reply, _) = decode(b"*2\r\n$1\r\n0\r\n*2\r\n$1\r\nb\r\n$1\r\na\r\n").expect("it is well formed");
     assert_eq!(render(&reply, Protocol::Resp2, Order::InnerSorted), ["1) \"0\"", "2) 1) \"a\"", "   2) \"b\""]);
 }

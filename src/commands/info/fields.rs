@@ -375,7 +375,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_told_in_the_unit_that_fits() {
+    fn bytes_are_shown_in_the_largest_unit_that_fits() {
         let table = [(0, "0B"), (1023, "1023B"), (1024, "1.00K"), (727_536, "710.48K"), (25_276_510_208, "23.54G")];
         for (bytes, text) in table {
             assert_eq!(human(bytes), text);
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn processor_time_is_told_in_seconds() {
+    fn processor_time_is_shown_in_seconds() {
         assert_eq!(seconds(1_027_637), "1.027637");
     }
 }

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_what_came_in_the_last_second_and_a_half() {
+    fn a_rate_covers_the_samples_of_the_last_second_and_a_half() {
         let (mut stats, mut before_ms) = (Stats::default(), 9_900);
         (10_000..14_000).for_each(|now_ms| run(&mut stats, &mut before_ms, now_ms, 3));
         let found = rate(&mut stats, &mut before_ms, 14_000);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_goes_down_while_nothing_happens() {
+    fn a_rate_falls_while_no_command_runs() {
         let (mut stats, mut before_ms) = (Stats::default(), 0);
         (10_000..10_080).for_each(|now_ms| run(&mut stats, &mut before_ms, now_ms, 100));
         assert_eq!(rate(&mut stats, &mut before_ms, 10_400), 5_000);
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_after_a_silence_is_not_spread_over_it() {
+    fn a_rate_after_a_silence_does_not_include_the_silence() {
         let (mut stats, mut before_ms) = (Stats::default(), 0);
         run(&mut stats, &mut before_ms, 1_000, 1);
         (60_000..60_050).for_each(|now_ms| run(&mut stats, &mut before_ms, now_ms, 160));
@@ -168,14 +168,14 @@ mod tests {
     }
 
     #[test]
-    fn few_notes_are_kept() {
+    fn the_metrics_keep_only_recent_samples() {
         let (mut stats, mut before_ms) = (Stats::default(), 0);
         (0..100_000).for_each(|now_ms| run(&mut stats, &mut before_ms, now_ms, 1));
         assert!(stats.instant_metrics.notes.len() < 40, "{}", stats.instant_metrics.notes.len());
     }
 
     #[test]
-    fn the_peak_of_memory_stays() {
+    fn resetting_the_metrics_keeps_the_peak_of_memory() {
         let mut stats = Stats::default();
         for (now_us, bytes) in [(10, 5), (20, 9), (30, 7)] {
             stats.sample(Now::from_us(now_us), Now::from_us(now_us), bytes, Turns::default());

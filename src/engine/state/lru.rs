@@ -109,13 +109,13 @@ mod tests {
     }
 
     #[test]
-    fn the_clock_of_minutes_wraps_as_that_of_redis() {
+    fn the_clock_of_minutes_wraps_around_as_in_redis() {
         let noted = counted(100, at_minute(65_530));
         assert_eq!(frequency(noted, at_minute(65_536 + 4), 1), 100 - 9);
     }
 
     #[test]
-    fn a_counter_grows_the_more_slowly_the_larger_it_is() {
+    fn a_larger_counter_grows_more_slowly() {
         let mut generator = fastrand::Rng::with_seed(1);
         let mut after =
             |uses: usize, factor: u32| (0..uses).fold(FIRST_COUNT, |count, _| raised(count, factor, &mut generator));
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn seconds_without_use_are_told_across_the_end_of_the_clock() {
+    fn idle_seconds_are_right_across_the_wraparound_of_the_clock() {
         let end = Now::from_us(((1 << 24) - 2) * 1_000_000);
         assert_eq!(idle_s(clock(end), Now::from_us(end.unix_us + 5_000_000)), 5);
     }

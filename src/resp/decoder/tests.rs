@@ -57,12 +57,12 @@ fn attributes_are_skipped_wherever_they_are() {
 }
 
 #[test]
-fn bytes_behind_a_reply_are_left() {
+fn bytes_behind_a_reply_are_not_consumed() {
     assert_eq!(Frame::decode(b"*1\r\n+a\r\n?!"), Ok(Some((Frame::Array(vec![Frame::Status(b"a")]), 8))));
 }
 
 #[test]
-fn every_beginning_of_a_reply_is_incomplete() {
+fn every_prefix_of_a_reply_decodes_as_incomplete() {
     let bytes = b"*5\r\n|1\r\n+k\r\n(1\r\n=5\r\ntxt:a\r\n%1\r\n!2\r\nab\r\n,1.5\r\n~1\r\n#t\r\n$2\r\nxy\r\n>1\r\n_\r\n";
     assert_eq!(Frame::decode(bytes).map(|found| found.map(|(_, length)| length)), Ok(Some(bytes.len())));
     for end in 0..bytes.len() {
@@ -103,7 +103,7 @@ fn bytes_that_break_the_protocol_are_refused() {
 }
 
 #[test]
-fn nesting_has_an_end_and_announced_sizes_reserve_nothing() {
+fn nesting_is_limited_and_declared_lengths_allocate_nothing() {
     let deepest = [b"*1\r\n".repeat(DEEPEST), b":1\r\n".to_vec()].concat();
     assert!(matches!(whole(&deepest), Frame::Array(_)));
     assert_eq!(Frame::decode(&b"*1\r\n".repeat(DEEPEST + 1)), Err(DecodeError::TooDeep));

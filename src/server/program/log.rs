@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_written_as_in_a_calendar() {
+    fn times_in_the_log_are_calendar_times() {
         let written = |seconds: u64, milliseconds| time(Duration::from_millis(seconds * 1000 + milliseconds));
         assert_eq!(written(0, 0), "01 Jan 1970 00:00:00.000");
         assert_eq!(written(951_782_399, 999), "28 Feb 2000 23:59:59.999");

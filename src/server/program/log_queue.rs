@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_dropped_and_counted_and_nobody_waits() {
+    fn lines_that_do_not_fit_are_dropped_and_counted_without_waiting() {
         let (queue, open, written) = queue();
         let line = "x".repeat(MOST_BYTES / 4);
         // Some of the first may have been taken by the thread, which waits with them.

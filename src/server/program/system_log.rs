@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_nobody_takes_is_lost_without_a_fault() {
+    fn a_message_without_a_receiver_is_lost_without_an_error() {
         let log = SystemLog::at(Path::new("/no/such/socket"), &Process::default()).expect("there is a socket");
         assert_eq!(io::Write::write(&mut log.make_writer(), b"text").expect("it is never an error"), 4);
     }

@@ -120,7 +120,7 @@ fn a_running_world_keeps_its_deadlines_by_itself() {
 }
 
 #[test]
-fn chance_is_private_and_repeats_itself_in_each() {
+fn the_random_generator_is_private_to_each_world() {
     let server = Server::builder().seed(7).start().expect("the server starts");
     let drawn = |name: &str| {
         let mut client = server.world(name).expect("it can be made").client().expect("there is room");

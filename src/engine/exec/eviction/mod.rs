@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tenacity_is_half_a_millisecond_at_10_and_some_two_minutes_at_99() {
+    fn eviction_tenacity_10_is_half_a_millisecond_and_99_some_two_minutes() {
         assert_eq!([0, 1, 10, 11].map(time_limit_us), [0, 50, 500, 575]);
         assert!((100_000_000..200_000_000).contains(&time_limit_us(99)));
         assert_eq!(time_limit_us(100), u64::MAX);

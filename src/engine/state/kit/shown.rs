@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_and_a_client_are_shown_alike() {
+    fn a_script_and_a_client_get_the_same_words_for_a_reply() {
         let (mut wire, mut values) = (Vec::new(), Vec::new());
         write(&mut Reply::new(&mut wire, Protocol::Resp3));
         write(&mut Reply::of_values(&mut values, Protocol::Resp3));
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_whole_is_not_shown() {
+    fn an_incomplete_reply_has_no_words() {
         for end in 0..6 {
             assert!(shown_lines(&b"$1\r\na\r\n"[..end], false, Protocol::Resp2).is_empty());
         }

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_frame_is_shared_and_small_ones_are_gathered() {
+    fn large_frames_are_shared_and_small_ones_are_copied_together() {
         let (mut push_queue, large) = (PushQueue::default(), Arc::from(vec![7; LARGE_BYTES]));
         push_queue.push(Arc::from(*b"one"));
         push_queue.push(Arc::clone(&large));
@@ -286,7 +286,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_queue_is_its_frames_in_order_however_they_are_packed(steps in prop::collection::vec(step(), 1..30)) {
+        fn a_queue_delivers_its_frames_in_order_however_they_are_packed(steps in prop::collection::vec(step(), 1..30)) {
             let mut queues: [PushQueue; 3] = Default::default();
             let mut models: [VecDeque<Vec<u8>>; 3] = Default::default();
             let (mut recent, mut number) = (RecentPacks::default(), 0_u32);

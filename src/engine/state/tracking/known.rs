@@ -139,7 +139,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_a_map_from_keys_to_sets_of_clients(
+        fn the_table_behaves_as_a_map_from_keys_to_sets_of_clients(
             steps in prop::collection::vec((0u8..12, 0usize..4, 0u8..4), 0..200),
         ) {
             let (clients, mut known) = (clients(), Known::default());

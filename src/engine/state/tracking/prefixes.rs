@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_told_once_under_each_prefix_that_it_begins_with() {
+    fn a_key_is_reported_once_for_each_prefix_that_matches_it() {
         let mut sessions = Sessions::default();
         let [one, other] = [0; 2].map(|_| sessions.open_one());
         let mut prefixes = Prefixes::default();
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_lives_as_long_as_it_has_clients() {
+    fn a_prefix_is_removed_with_its_last_client() {
         let mut sessions = Sessions::default();
         let [one, other] = [0; 2].map(|_| sessions.open_one());
         let mut prefixes = Prefixes::default();
