@@ -163,14 +163,14 @@ fn an_acl_file_loads_whole_or_not_at_all() {
     assert_eq!(names, [&b""[..], b"bob", b"default"]);
     let text = b"# hello\nuser\nuser x +nosuch foo bar\nuser x\nuser y (+get\n";
     let Fault(faults) = parse(text, "f", false, &Few).expect_err("it is wrong");
-    let told = "f:1 should start with user keyword followed by the username. \
+    let message = "f:1 should start with user keyword followed by the username. \
                 f:2 should start with user keyword followed by the username. \
                 f:3: Error in applying operation '+nosuch': Unknown command or category name in ACL. \
                 f:3: Syntax error. \
                 WARNING: Duplicate user 'x' found on line 4. \
                 f:5: Unmatched parenthesis in selector definition.\
                 WARNING: ACL errors detected, no change to the previously active ACL rules was performed";
-    assert_eq!(faults, told);
+    assert_eq!(faults, message);
 }
 
 /// Rules of all kinds, right and wrong ones.

@@ -28,7 +28,7 @@ use std::mem;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use guards::STRANGER_REPLY_BYTES;
+use guards::UNAUTHENTICATED_REPLY_BYTES;
 use parking_lot::MutexGuard;
 use query_buffer::QueryBuffer;
 use tokio::io::ReadBuf;
@@ -96,7 +96,7 @@ pub(crate) struct Connection {
     /// The bytes that have arrived of requests that have not run.
     unread: QueryBuffer,
     /// The bytes of `unread` that count towards the query buffers of clients that have not logged in.
-    stranger_bytes: usize,
+    unauthenticated_bytes: usize,
     /// Whether the last turn ended before all complete requests in `unread` were run.
     has_more: bool,
     /// The most bytes that the next read takes.
@@ -177,7 +177,7 @@ impl Connection {
             parser: Parser::new(),
             limits: Limits { max_bulk_bytes: 0, authenticated: false },
             unread: QueryBuffer::default(),
-            stranger_bytes: 0,
+            unauthenticated_bytes: 0,
             has_more: false,
             read_bytes: READ_BYTES,
             turn_end: TurnEnd::default(),
@@ -226,7 +226,7 @@ impl Connection {
             }
             self.buffers.received += length as u64;
             self.take_in(cx, &scratch.input[..length], &mut scratch.work)?;
-            self.guard_strangers()?;
+            self.guard_unauthenticated()?;
             let is_within_word = self.parser.word_end(LONG_BYTES).is_some_and(|end| self.unread.len() < end);
             let is_full = length >= self.read_bytes;
             self.read_bytes = if is_full { STREAM_READ_BYTES } else { READ_BYTES };
@@ -373,7 +373,7 @@ impl Connection {
         if self.limits.authenticated {
             output.len() >= TURN_REPLY_BYTES || self.turn_end.is_reached()
         } else {
-            output.len() > STRANGER_REPLY_BYTES
+            output.len() > UNAUTHENTICATED_REPLY_BYTES
         }
     }
 
@@ -430,10 +430,10 @@ impl Connection {
             // The rest is parsed again from its beginning when it is run.
             self.parser = Parser::new();
         }
-        let (begun, words) = self.parser.begun();
+        let (partial_request, words) = self.parser.partial_request();
         // A request that a pause holds back counts as read, as in Redis.
         let read = if stop == Stop::Paused { batch.end_of(done + 1) } else { taken };
-        (self.buffers.query, self.buffers.words) = ((input.len() - read).saturating_sub(begun), words);
+        (self.buffers.query, self.buffers.words) = ((input.len() - read).saturating_sub(partial_request), words);
         self.buffers.query_free = 0;
         self.report(&mut engine);
         self.weigh(&mut engine);
@@ -518,8 +518,8 @@ impl Connection {
 
     /// Sends `output`, and closes a client that has not logged in if it is too long.
     fn send(&mut self, cx: &mut Context<'_>, output: &mut ReplyBuffer) -> Result<(), Ended> {
-        if output.len() > STRANGER_REPLY_BYTES && !self.limits.authenticated {
-            return Err(self.close_stranger(&mut self.shared.engine()));
+        if output.len() > UNAUTHENTICATED_REPLY_BYTES && !self.limits.authenticated {
+            return Err(self.close_unauthenticated(&mut self.shared.engine()));
         }
         self.write_queue.send(self.stream.as_mut().ok_or(Ended)?, cx, output)?;
         self.guard_output()
@@ -546,7 +546,7 @@ impl Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         debug!("client {} disconnected", self.session.number);
-        self.place.loops().count_strangers(self.stranger_bytes, 0);
+        self.place.loops().count_unauthenticated_bytes(self.unauthenticated_bytes, 0);
         self.shared.disconnect(self.session);
     }
 }

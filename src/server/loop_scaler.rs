@@ -66,7 +66,7 @@ impl LoopScaler {
     /// Decides how many loops of `all` serve from now on; `in_use` served in `window`.
     pub(super) fn decide(&mut self, window: Window, in_use: usize, all: usize) -> usize {
         if let Some((suggestion, before)) = self.trial.take() {
-            return self.judge(suggestion, before, window, in_use);
+            return self.evaluate(suggestion, before, window, in_use);
         }
         if in_use > 1 && window.busy < FITS * (in_use - 1) as f64 {
             return in_use - 1;
@@ -85,7 +85,7 @@ impl LoopScaler {
     }
 
     /// Keeps or reverts the change that was tried; returns how many loops serve from now on.
-    fn judge(&mut self, suggestion: Suggestion, before: f64, window: Window, in_use: usize) -> usize {
+    fn evaluate(&mut self, suggestion: Suggestion, before: f64, window: Window, in_use: usize) -> usize {
         let (wanted, back) = match suggestion {
             Suggestion::More => (GAIN, Suggestion::Fewer),
             Suggestion::Fewer => (AS_MUCH, Suggestion::More),

@@ -36,14 +36,14 @@ pub(crate) struct Loops {
     next_sample_ns: AtomicU64,
     sampler: Mutex<LoopSampler>,
     /// The memory of the query buffers of all clients that have not logged in.
-    strangers_bytes: AtomicUsize,
-    stranger_lines: LogLimit,
+    unauthenticated_bytes: AtomicUsize,
+    unauthenticated_log_limit: LogLimit,
 }
 
 /// The counters of one loop, and the channel that sends clients to it.
 #[derive(Debug, Default)]
 struct LoopStats {
-    turns: AtomicU64,
+    cycles: AtomicU64,
     busy_ns: AtomicU64,
     longest_ns: AtomicU64,
     requests: AtomicU64,
@@ -70,8 +70,8 @@ impl Loops {
             in_use: AtomicUsize::new(count),
             next_sample_ns: AtomicU64::new(now_ns + WINDOW_NS),
             sampler: Mutex::new(LoopSampler { at_ns: now_ns, ..LoopSampler::default() }),
-            strangers_bytes: AtomicUsize::new(0),
-            stranger_lines: LogLimit::default(),
+            unauthenticated_bytes: AtomicUsize::new(0),
+            unauthenticated_log_limit: LogLimit::default(),
         })
     }
 
@@ -116,14 +116,14 @@ impl Loops {
 
     /// Records that the query buffer of a client that has not logged in holds `now` bytes instead of `before`. Returns
     /// the bytes that the buffers of all such clients hold.
-    pub(crate) fn count_strangers(&self, before: usize, now: usize) -> usize {
+    pub(crate) fn count_unauthenticated_bytes(&self, before: usize, now: usize) -> usize {
         let difference = now.wrapping_sub(before);
-        self.strangers_bytes.fetch_add(difference, Ordering::Relaxed).wrapping_add(difference)
+        self.unauthenticated_bytes.fetch_add(difference, Ordering::Relaxed).wrapping_add(difference)
     }
 
     /// The limit on log lines about clients that have not logged in.
-    pub(crate) fn stranger_lines(&self) -> &LogLimit {
-        &self.stranger_lines
+    pub(crate) fn unauthenticated_log_limit(&self) -> &LogLimit {
+        &self.unauthenticated_log_limit
     }
 
     /// Counts the iterations of a loop from now on, by hooks on sleeping and waking.
@@ -133,13 +133,13 @@ impl Loops {
         event_loop.on_thread_unpark(move || woken.store(monotonic_ns(), Ordering::Relaxed));
         event_loop.on_thread_park(move || {
             let now_ns = monotonic_ns();
-            loops.end_turn(number, now_ns, now_ns.saturating_sub(began_ns.load(Ordering::Relaxed)));
+            loops.end_cycle(number, now_ns, now_ns.saturating_sub(began_ns.load(Ordering::Relaxed)));
         });
     }
 
-    fn end_turn(&self, number: usize, now_ns: u64, busy_ns: u64) {
+    fn end_cycle(&self, number: usize, now_ns: u64, busy_ns: u64) {
         let stats = &self.per_loop[number];
-        stats.turns.fetch_add(1, Ordering::Relaxed);
+        stats.cycles.fetch_add(1, Ordering::Relaxed);
         stats.busy_ns.fetch_add(busy_ns, Ordering::Relaxed);
         // Only this loop's own thread writes its counters.
         if busy_ns > stats.longest_ns.load(Ordering::Relaxed) {
@@ -151,10 +151,10 @@ impl Loops {
     }
 
     /// The iterations of all loops so far.
-    pub(crate) fn turns(&self) -> host::Turns {
+    pub(crate) fn cycles(&self) -> host::LoopCycles {
         let longest_ns = self.per_loop.iter().map(|stats| stats.longest_ns.load(Ordering::Relaxed)).max();
-        host::Turns {
-            count: self.sum(|stats| &stats.turns),
+        host::LoopCycles {
+            count: self.sum(|stats| &stats.cycles),
             busy_us: self.sum(|stats| &stats.busy_ns) / 1000,
             longest_us: longest_ns.unwrap_or(0) / 1000,
         }
@@ -249,19 +249,19 @@ mod tests {
     use crate::server::run::{Plan, Server};
 
     #[test]
-    fn an_iteration_of_a_loop_lasts_from_its_wakeup_to_its_next_sleep() {
+    fn a_cycle_of_an_event_loop_lasts_from_its_wakeup_to_its_next_sleep() {
         let loops = Loops::new(1);
         let mut builder = Builder::new_current_thread();
         loops.watch(0, builder.enable_time());
         let runtime = builder.build().expect("it can be built");
-        let before = loops.turns();
+        let before = loops.cycles();
         runtime.block_on(async {
             for _ in 0..3 {
                 tokio::time::sleep(std::time::Duration::from_millis(1)).await;
             }
         });
-        let turned = loops.turns().since(before);
-        assert!(turned.count >= 3, "{turned:?}");
+        let counted = loops.cycles().since(before);
+        assert!(counted.count >= 3, "{counted:?}");
     }
 
     #[test]
@@ -278,9 +278,9 @@ mod tests {
     #[test]
     fn loops_with_little_load_are_taken_out_of_use_one_in_each_window() {
         let loops = Loops::new(3);
-        let begun_ns = loops.sampler.lock().at_ns;
+        let began_ns = loops.sampler.lock().at_ns;
         for (windows, in_use) in [(0, 3), (1, 2), (1, 2), (2, 1), (3, 1)] {
-            loops.end_turn(0, begun_ns + windows * WINDOW_NS + windows, 1000);
+            loops.end_cycle(0, began_ns + windows * WINDOW_NS + windows, 1000);
             assert_eq!(loops.in_use(), in_use);
         }
     }

@@ -82,8 +82,8 @@ impl Host for OsHost {
         }
     }
 
-    fn turns(&self) -> host::Turns {
-        self.loops.turns()
+    fn loop_cycles(&self) -> host::LoopCycles {
+        self.loops.cycles()
     }
 
     fn elapsed_us(&self) -> u64 {

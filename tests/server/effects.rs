@@ -118,7 +118,7 @@ fn figure(client: &mut dunlin::Client, name: &str) -> u64 {
 }
 
 #[test]
-fn the_iterations_of_the_event_loops_are_counted_and_timed() {
+fn the_cycles_of_the_event_loops_are_counted_and_timed() {
     let server = Server::builder().allow_debug().start().expect("it starts");
     let (mut client, mut looker) = (connect(server.addr()), server.client().expect("there is room"));
     client.ask("PING\r\n", "+PONG\r\n");

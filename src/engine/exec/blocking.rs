@@ -56,7 +56,7 @@ pub fn blocked_sessions(engine: &Engine) -> usize {
 
 /// Records that a pause holds a session's request back.
 pub(super) fn hold_back(engine: &mut Engine, session: SessionId) {
-    let turn = engine.timing.pause.next_turn();
+    let turn = engine.timing.pause.next_number();
     if let Some(client) = engine.sessions.get_mut(session) {
         client.held_back = Some(turn);
     }

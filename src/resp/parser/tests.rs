@@ -9,7 +9,7 @@ use redis_protocol::resp2::types::OwnedFrame;
 type Words = Vec<Vec<u8>>;
 
 const LIMITS: Limits = Limits { max_bulk_bytes: 512 * 1024 * 1024, authenticated: true };
-const STRANGER: Limits = Limits { authenticated: false, ..LIMITS };
+const UNAUTHENTICATED: Limits = Limits { authenticated: false, ..LIMITS };
 
 /// Drives a parser as a connection does: each piece is one read. Returns the requests, then how the reading ended: an
 /// error, or the number of bytes that are left over.
@@ -177,8 +177,8 @@ fn a_line_may_have_64_kib_and_not_one_byte_more() {
 
 #[test]
 fn a_client_may_send_ten_words_of_16_kib_until_it_logs_in() {
-    assert_eq!(read([&b"*10\r\n$16384\r\n"[..]], &STRANGER), (vec![], Ok(13)));
-    let text = |input| error_text(input, &STRANGER);
+    assert_eq!(read([&b"*10\r\n$16384\r\n"[..]], &UNAUTHENTICATED), (vec![], Ok(13)));
+    let text = |input| error_text(input, &UNAUTHENTICATED);
     assert_eq!(text(b"*11\r\n").as_deref(), Some("Protocol error: unauthenticated multibulk length"));
     assert_eq!(text(b"*-1\r\n*11\r\n").as_deref(), Some("Protocol error: unauthenticated multibulk length"));
     assert_eq!(text(b"*2147483648\r\n").as_deref(), Some("Protocol error: invalid multibulk length"));
@@ -186,7 +186,7 @@ fn a_client_may_send_ten_words_of_16_kib_until_it_logs_in() {
     assert_eq!(text(b"*1\r\n$536870913\r\n").as_deref(), Some("Protocol error: invalid bulk length"));
     let mut parser = Parser::new();
     let login = b"AUTH x\r\n*11\r\n";
-    assert!(matches!(parser.next(login, &STRANGER), Ok(Some(_))));
+    assert!(matches!(parser.next(login, &UNAUTHENTICATED), Ok(Some(_))));
     let after = &login[parser.consumed()..];
     assert!(matches!(parser.next(after, &LIMITS), Ok(None)));
 }

@@ -58,19 +58,19 @@ impl Waiting {
 }
 
 impl LogQueue {
-    /// Starts the thread that writes to `output`. `note_dropped` makes the line that reports how many were dropped.
+    /// Starts the thread that writes to `output`. `drop_notice` makes the line that reports how many were dropped.
     ///
     /// # Errors
     /// When no thread can be started.
     pub(super) fn start(
         output: impl Write + Send + 'static,
-        note_dropped: impl Fn(u64) -> String + Send + 'static,
+        drop_notice: impl Fn(u64) -> String + Send + 'static,
     ) -> io::Result<LogQueue> {
         let queue = Arc::new(Queue::default());
         let of_thread = Arc::clone(&queue);
         thread::Builder::new()
             .name("dunlin-log".to_owned())
-            .spawn(move || of_thread.write_all_to(output, note_dropped))?;
+            .spawn(move || of_thread.write_all_to(output, drop_notice))?;
         Ok(LogQueue(queue))
     }
 
@@ -83,14 +83,14 @@ impl LogQueue {
 }
 
 impl Queue {
-    fn write_all_to(&self, mut output: impl Write, note_dropped: impl Fn(u64) -> String) {
+    fn write_all_to(&self, mut output: impl Write, drop_notice: impl Fn(u64) -> String) {
         loop {
             let mut waiting = self.waiting.lock();
             self.arrived.wait_while(&mut waiting, |waiting| !waiting.has_any());
             let Waiting { lines, dropped, .. } =
                 mem::replace(&mut *waiting, Waiting { is_writing: true, ..Waiting::default() });
             drop(waiting);
-            let notice = (dropped > 0).then(|| note_dropped(dropped).into_bytes().into());
+            let notice = (dropped > 0).then(|| drop_notice(dropped).into_bytes().into());
             for line in lines.into_iter().chain(notice) {
                 // There is nowhere to report that the log cannot be written.
                 let _ = output.write_all(&line);

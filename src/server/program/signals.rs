@@ -69,13 +69,13 @@ impl Receiver {
         }
         self.was_asked = true;
         info!("Received {name} scheduling shutdown...");
-        stop_or_note(&self.shared);
+        stop_or_postpone(&self.shared);
     }
 }
 
-/// Ends the server because of a signal. While DEBUG PAUSE-CRON is in force, the shutdown is only noted, and done when
-/// that is over. Waits for the engine's lock no longer than [`LOCK_PATIENCE`].
-fn stop_or_note(shared: &Shared) {
+/// Ends the server because of a signal. While DEBUG PAUSE-CRON is in force, the shutdown is only recorded, and done
+/// when that is over. Waits for the engine's lock no longer than [`LOCK_PATIENCE`].
+fn stop_or_postpone(shared: &Shared) {
     match shared.engine.try_lock_for(LOCK_PATIENCE) {
         Some(mut engine) if engine.switches.cron_paused => engine.switches.shutdown_pending = true,
         _ => shared.stop(),
@@ -85,8 +85,8 @@ fn stop_or_note(shared: &Shared) {
 /// Whether a shutdown that a signal asked for was cancelled (SHUTDOWN ABORT). Waits for the engine's lock no longer
 /// than [`LOCK_PATIENCE`].
 fn is_shutdown_called_off(shared: &Shared) -> bool {
-    let is_noted = || shared.engine.try_lock_for(LOCK_PATIENCE).is_none_or(|engine| engine.switches.shutdown_pending);
-    !shared.is_ending() && !is_noted()
+    let is_pending = || shared.engine.try_lock_for(LOCK_PATIENCE).is_none_or(|engine| engine.switches.shutdown_pending);
+    !shared.is_ending() && !is_pending()
 }
 
 /// The stream of signals. From its creation on, signals no longer end the process by themselves.

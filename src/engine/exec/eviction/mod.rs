@@ -86,7 +86,7 @@ fn evict(engine: &mut Engine) -> Relief {
         Policy::NoEviction => Relief::None,
         _ => free_bytes(engine, excess),
     };
-    note_relief(engine, relief);
+    record_memory_pressure(engine, relief);
     relief
 }
 
@@ -121,7 +121,7 @@ fn evict_key(engine: &mut Engine, database: usize, slot: Slot) -> u64 {
 }
 
 /// Records the time for which memory was short.
-fn note_relief(engine: &mut Engine, relief: Relief) {
+fn record_memory_pressure(engine: &mut Engine, relief: Relief) {
     let pressure = &mut engine.databases.pressure;
     match (relief, pressure.short_since_us) {
         (Relief::Enough, None) | (Relief::Later | Relief::None, Some(_)) => {}

@@ -147,8 +147,8 @@ mod tests {
             for (key, client, action) in steps {
                 let key = vec![b'k'; usize::from(key)];
                 if action == 0 {
-                    let heard: Option<BTreeSet<SessionId>> = known.forget(&key).map(|readers| readers.iter().collect());
-                    prop_assert_eq!(heard, model.remove(&key));
+                    let readers: Option<BTreeSet<SessionId>> = known.forget(&key).map(|readers| readers.iter().collect());
+                    prop_assert_eq!(readers, model.remove(&key));
                 } else {
                     known.remember(&key, clients[client]);
                     model.entry(key).or_default().insert(clients[client]);
