@@ -30,7 +30,7 @@ fn table() -> String {
     let mut groups: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for command in WITH_TEST_KIT.iter().copied().flatten() {
         let group = if command.name == "DUNLIN" { "the test kit" } else { command.family.group() };
-        groups.entry(group).or_default().push(shown(command));
+        groups.entry(group).or_default().push(table_row(command));
     }
     let lines = groups.into_iter().map(|(group, mut commands)| {
         commands.sort_unstable();
@@ -39,7 +39,7 @@ fn table() -> String {
     format!("| group | commands |\n|---|---|\n{}", lines.collect::<String>())
 }
 
-fn shown(command: &Command) -> String {
+fn table_row(command: &Command) -> String {
     if !command.is_container() {
         return command.name.to_owned();
     }

@@ -23,8 +23,8 @@ fn flooded(seed: u64) -> (World, Vec<u8>) {
         let valued: Vec<&[u8]> = members.iter().flat_map(|field| [&field[..], b"v"]).collect();
         send(&mut world, &[&[b"HSET".as_slice(), b"hash"], &valued[..]].concat());
     }
-    let asked = ["ZSCAN board 0 COUNT 100", "HSCAN hash 0 COUNT 100", "HRANDFIELD hash 5"];
-    let answers = asked.map(|command| {
+    let commands = ["ZSCAN board 0 COUNT 100", "HSCAN hash 0 COUNT 100", "HRANDFIELD hash 5"];
+    let answers = commands.map(|command| {
         let words: Vec<&[u8]> = command.split(' ').map(str::as_bytes).collect();
         send(&mut world, &words)
     });

@@ -71,7 +71,7 @@ fn a_blocked_xread_is_logged_with_its_original_arguments() {
     world.ask("XADD stream 2-1 a b");
     let reads: Vec<String> = logged(&world).into_iter().filter(|words| words.starts_with("XREAD")).collect();
     assert_eq!(reads, ["XREAD BLOCK 0 STREAMS stream $", "XREAD BLOCK 50 STREAMS stream $"]);
-    assert!(world.told(served).contains("2-1"));
+    assert!(world.take_pushes(served).contains("2-1"));
 }
 
 #[test]

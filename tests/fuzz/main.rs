@@ -18,7 +18,7 @@ use std::env;
 use std::path::Path;
 
 use fastrand::Rng;
-use support::{watch, world};
+use support::{limits, world};
 use targets::choices::{self, Choices};
 use targets::play::{self, Play};
 use targets::{grammar, numbers, patterns, payloads, replies, requests, scripts};
@@ -32,10 +32,10 @@ fn from_environment(name: &str, default: u64) -> u64 {
 fn every_request_gets_one_well_formed_reply_and_every_command_runs() {
     let seed = from_environment("DUNLIN_FUZZ_SEED", 2026);
     let (mut choices, mut play) = (Choices::Seed(seed | 1), Play::new(seed));
-    watch::supervised(|progress| {
+    limits::supervised(|progress| {
         for round in 0..from_environment("DUNLIN_FUZZ_COMMANDS", 200_000) {
             let context = format!("seed {seed} round {round}");
-            progress.note(context.as_bytes());
+            progress.start(context.as_bytes());
             play.step(&mut choices, &context);
         }
     });
@@ -98,9 +98,9 @@ fn a_reply_is_read_as_another_decoder_reads_it() {
     for _ in 0..from_environment("DUNLIN_FUZZ_ROUNDS", 20_000) {
         let mut reply = Vec::new();
         frames::write_frame(&mut rng, 4, &mut reply);
-        tell_if_it_fails(replies::run_well_formed, &reply);
+        report_failure(replies::run_well_formed, &reply);
         for _ in 0..4 {
-            tell_if_it_fails(replies::run, &changed(&mut rng, std::slice::from_ref(&reply)));
+            report_failure(replies::run, &changed(&mut rng, std::slice::from_ref(&reply)));
         }
     }
 }
@@ -128,10 +128,10 @@ fn try_out(name: &str, run: fn(&[u8]), rounds: u64) {
     paths.sort();
     let seeds: Vec<Vec<u8>> = paths.iter().map(|path| std::fs::read(path).expect("a seed can be read")).collect();
     let mut rng = Rng::with_seed(from_environment("DUNLIN_FUZZ_SEED", 2026));
-    watch::supervised(|progress| {
+    limits::supervised(|progress| {
         let attempt = |bytes: &[u8]| {
-            progress.note(bytes);
-            tell_if_it_fails(run, bytes);
+            progress.start(bytes);
+            report_failure(run, bytes);
         };
         seeds.iter().for_each(|seed| attempt(seed));
         for _ in 0..from_environment("DUNLIN_FUZZ_ROUNDS", rounds) {
@@ -164,15 +164,15 @@ fn changed(rng: &mut Rng, seeds: &[Vec<u8>]) -> Vec<u8> {
 }
 
 /// Runs a target, and shows the bytes if it panics or takes long.
-fn tell_if_it_fails(run: fn(&[u8]), bytes: &[u8]) {
-    struct Shown<'b>(&'b [u8]);
-    impl Drop for Shown<'_> {
+fn report_failure(run: fn(&[u8]), bytes: &[u8]) {
+    struct ReportOnPanic<'b>(&'b [u8]);
+    impl Drop for ReportOnPanic<'_> {
         fn drop(&mut self) {
             if std::thread::panicking() {
                 eprintln!("these bytes fail: b\"{}\"", self.0.escape_ascii());
             }
         }
     }
-    let shown = Shown(bytes);
-    watch::brief(|| "this input".to_owned(), || run(shown.0));
+    let reported = ReportOnPanic(bytes);
+    limits::within_limits(|| "this input".to_owned(), || run(reported.0));
 }

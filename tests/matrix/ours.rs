@@ -5,8 +5,8 @@ use dunlin::engine::state::host::NoHost;
 use dunlin::engine::{Engine, Flow, Now, Origin, Permission, SessionId, Settings, Table};
 use dunlin::resp::{Limits, Parser, Protocol};
 
+use crate::limits;
 use crate::server::{Answer, DATA, Form, Manner, Server, encoded};
-use crate::watch;
 
 /// Noon of 2026-01-01: any moment would do.
 const START: Now = Now { unix_us: 1_767_268_800_000_000 };
@@ -28,15 +28,15 @@ impl Server for Ours {
             world.speak_resp3();
         }
         let changes = world.engine.stats.changes;
-        let shown = || words.iter().map(|word| String::from_utf8_lossy(word)).collect::<Vec<_>>().join(" ");
-        let answer = watch::brief(shown, || world.ask_in(manner, form, words));
+        let describe = || words.iter().map(|word| String::from_utf8_lossy(word)).collect::<Vec<_>>().join(" ");
+        let answer = limits::within_limits(describe, || world.ask_in(manner, form, words));
         world.engine.databases.iter().for_each(|database| database.check());
-        assert!(answer.bytes.len() <= LONGEST_ANSWER_BYTES, "{}: {} bytes", shown(), answer.bytes.len());
+        assert!(answer.bytes.len() <= LONGEST_ANSWER_BYTES, "{}: {} bytes", describe(), answer.bytes.len());
         if answer.is_refusal() {
-            assert_eq!(world.engine.stats.changes, changes, "{}: was refused and changed something", shown());
+            assert_eq!(world.engine.stats.changes, changes, "{}: was refused and changed something", describe());
         }
         if !answer.closed && !answer.waits {
-            world.expect_to_be_in_sync(&shown());
+            world.expect_to_be_in_sync(&describe());
         }
         self.world = Some(world);
         answer

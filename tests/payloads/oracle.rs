@@ -80,9 +80,9 @@ fn exchange(world: &mut World, other: &mut redis::Connection, ours: &[u8], their
     assert_eq!(world.ask("DEBUG DIGEST-VALUE other"), digest, "seed {seed}");
     for words in [["OBJECT", "ENCODING"], ["DEBUG", "DIGEST-VALUE"]] {
         let ours = world.ask(&format!("{} {} other", words[0], words[1]));
-        let told: redis::Value =
+        let theirs: redis::Value =
             redis::cmd(words[0]).arg(words[1]).arg("other").query(other).expect("the real server answers");
         let ours = redis::parse_redis_value(ours.as_bytes()).expect("our replies are well formed");
-        assert_eq!(ours, told, "seed {seed}");
+        assert_eq!(ours, theirs, "seed {seed}");
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use dunlin::Server;
 use socket2::{Domain, Socket, Type};
 
-use crate::patience::PATIENCE;
+use crate::timeout::TIMEOUT;
 use crate::wire::connect;
 
 #[test]
@@ -40,7 +40,7 @@ fn clients_that_reset_their_connection_at_once_lock_out_no_client() {
             connect(server.addr()).ask("PING\r\n", "+PONG\r\n");
         }
     }
-    server.wait_for_clients(1, PATIENCE).expect("all of them are gone");
+    server.wait_for_clients(1, TIMEOUT).expect("all of them are gone");
 }
 
 #[test]

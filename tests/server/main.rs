@@ -24,4 +24,4 @@ mod unix_socket;
 mod users;
 mod wire;
 
-use support::{patience, process as oracle};
+use support::{process as oracle, timeout};

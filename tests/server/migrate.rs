@@ -6,7 +6,7 @@ use std::thread;
 use dunlin::Server;
 
 use crate::oracle::{Process, Program};
-use crate::patience::{PATIENCE, wait_until};
+use crate::timeout::{TIMEOUT, wait_until};
 use crate::wire::{Wire, connect, request};
 
 /// Of every type and with a deadline; the hash has one of its fields.
@@ -45,7 +45,7 @@ impl Played {
 
     fn accept(&self) -> Wire<TcpStream> {
         let (stream, _) = self.listener.accept().expect("the server connects");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a time-out can be set");
+        stream.set_read_timeout(Some(TIMEOUT)).expect("a time-out can be set");
         Wire::new(stream)
     }
 }

@@ -6,8 +6,8 @@ use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::patience::{PATIENCE, wait_until};
 use crate::program::{Running, begin, dunlin, path, start};
+use crate::timeout::{TIMEOUT, wait_until};
 use crate::wire::{Wire, connect};
 
 /// A folder for one server, which is removed with what is in it.
@@ -46,9 +46,9 @@ impl Background {
     }
 
     /// A field of the process in /proc, counted from its state on.
-    fn told(&self, field: usize) -> String {
-        let told = fs::read_to_string(format!("/proc/{}/stat", self.0)).expect("it runs");
-        let fields = told.rsplit(") ").next().unwrap_or_default();
+    fn stat_field(&self, field: usize) -> String {
+        let text = fs::read_to_string(format!("/proc/{}/stat", self.0)).expect("it runs");
+        let fields = text.rsplit(") ").next().unwrap_or_default();
         fields.split(' ').nth(field).unwrap_or_default().to_owned()
     }
 }
@@ -68,7 +68,7 @@ fn connect_to(socket: &Path) -> Wire<UnixStream> {
         stream.is_some()
     });
     let stream = stream.expect("it was waited for");
-    stream.set_read_timeout(Some(PATIENCE)).expect("a time can be set");
+    stream.set_read_timeout(Some(TIMEOUT)).expect("a time can be set");
     Wire::new(stream)
 }
 
@@ -88,7 +88,7 @@ fn a_daemon_has_its_own_process_session_and_a_pid_file_until_it_ends() {
 
     let data = folder.0.join("data");
     let server = Background::named_by(&data.join("id"));
-    assert_eq!(server.told(3), server.0.to_string(), "it leads a session");
+    assert_eq!(server.stat_field(3), server.0.to_string(), "it leads a session");
     for stream in [1, 2] {
         let leads = fs::read_link(format!("/proc/{}/fd/{stream}", server.0)).expect("it runs");
         assert_eq!(leads, Path::new("/dev/null"));
@@ -165,8 +165,8 @@ fn systemd_is_notified_when_the_program_is_ready_and_when_it_ends() {
     let folder = Folder::of("systemd");
     let socket = folder.0.join("notify");
     let systemd = UnixDatagram::bind(&socket).expect("the folder takes sockets");
-    systemd.set_read_timeout(Some(PATIENCE)).expect("a time can be set");
-    let hear = || {
+    systemd.set_read_timeout(Some(TIMEOUT)).expect("a time can be set");
+    let notification = || {
         let mut message = [0; 256];
         let length = systemd.recv(&mut message).expect("a message arrives");
         String::from_utf8_lossy(&message[..length]).into_owned()
@@ -175,14 +175,14 @@ fn systemd_is_notified_when_the_program_is_ready_and_when_it_ends() {
         // A supervised process stays in the foreground.
         let mut command = dunlin(&["--port", "0", "--supervised", wanted, "--daemonize", "yes"]);
         let mut program = begin(command.env("NOTIFY_SOCKET", &socket), "");
-        assert!(hear().starts_with("STATUS="));
-        assert_eq!(hear(), "STATUS=Ready to accept connections\nREADY=1\n");
+        assert!(notification().starts_with("STATUS="));
+        assert_eq!(notification(), "STATUS=Ready to accept connections\nREADY=1\n");
         let mut client = connect(program.address());
         client.ask("CONFIG GET supervised\r\n", "*2\r\n$10\r\nsupervised\r\n$7\r\nsystemd\r\n");
         client.send("INFO server\r\n");
         assert!(client.read_until(b"run_id").contains("process_supervised:systemd\r\n"));
         program.signal("TERM");
-        assert_eq!(hear(), "STOPPING=1\n");
+        assert_eq!(notification(), "STOPPING=1\n");
         assert!(program.end().0.success());
     }
 }
@@ -192,10 +192,10 @@ fn the_program_stops_itself_for_upstart_and_continues_on_its_signal() {
     let mut command = dunlin(&["--port", "0", "--supervised", "upstart"]);
     let mut program = command.env("UPSTART_JOB", "dunlin").stdout(Stdio::piped()).spawn().expect("it starts");
     let process = Background(program.id());
-    wait_until("it stops", || process.told(0) == "T");
+    wait_until("it stops", || process.stat_field(0) == "T");
     let go_on = format!("kill -s CONT {}", process.0);
     assert!(Command::new("sh").args(["-c", &go_on]).status().expect("there is a shell").success());
-    wait_until("it goes on", || process.told(0) != "T");
+    wait_until("it goes on", || process.stat_field(0) != "T");
     program.kill().expect("it runs");
     program.wait().expect("it ends");
 }
@@ -216,8 +216,8 @@ fn a_missing_supervisor_is_only_logged() {
 
 /// A field of the process's status in /proc.
 fn status(id: u32, field: &str) -> String {
-    let told = fs::read_to_string(format!("/proc/{id}/status")).expect("it runs");
-    let line = told.lines().find_map(|line| line.strip_prefix(field)).expect("the field exists");
+    let text = fs::read_to_string(format!("/proc/{id}/status")).expect("it runs");
+    let line = text.lines().find_map(|line| line.strip_prefix(field)).expect("the field exists");
     line.trim_start_matches(':').trim().to_owned()
 }
 

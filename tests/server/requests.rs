@@ -3,7 +3,7 @@
 use dunlin::Server;
 use fastrand::Rng;
 
-use crate::patience::wait_until;
+use crate::timeout::wait_until;
 use crate::wire::{bulk, connect, request};
 
 #[test]
@@ -172,9 +172,9 @@ fn large_strings_keep_their_place_among_other_replies() {
     watcher.send("HELLO 3\r\nSUBSCRIBE __keyspace@0__:a\r\n");
     watcher.read_until(b"subscribe\r\n$16\r\n__keyspace@0__:a\r\n:1\r\n");
     watcher.send("GET c\r\nGETEX a EX 100\r\nGETDEL a\r\nGET c\r\n");
-    let told =
+    let event =
         |event: &str| format!(">3\r\n$7\r\nmessage\r\n$16\r\n__keyspace@0__:a\r\n${}\r\n{event}\r\n", event.len());
-    watcher.expect(format!("{large}{large}{}{large}{}{large}", told("expire"), told("del")));
+    watcher.expect(format!("{large}{large}{}{large}{}{large}", event("expire"), event("del")));
 }
 
 #[test]
@@ -248,8 +248,8 @@ fn every_command_of_a_pipeline_is_timed_once() {
     let calls = [("get", 600), ("set", 101), ("lpush", 100), ("hget", 100), ("echo", 100), ("getrange", 100)];
     for (name, calls) in calls {
         let histogram = format!("$14\r\nhistogram_usec\r\n*2\r\n:1\r\n:{calls}\r\n");
-        let told = format!("*2\r\n${}\r\n{name}\r\n*4\r\n$5\r\ncalls\r\n:{calls}\r\n{histogram}", name.len());
-        client.ask(format!("LATENCY HISTOGRAM {name}\r\n"), told);
+        let expected = format!("*2\r\n${}\r\n{name}\r\n*4\r\n$5\r\ncalls\r\n:{calls}\r\n{histogram}", name.len());
+        client.ask(format!("LATENCY HISTOGRAM {name}\r\n"), expected);
     }
 }
 

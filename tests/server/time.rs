@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use dunlin::{Reply, Server};
 
-use crate::patience::wait_until;
+use crate::timeout::wait_until;
 use crate::wire::connect;
 
 #[test]

@@ -63,27 +63,27 @@ fn an_acl_file_with_an_error_changes_nothing() {
     let mut client = connect(server.addr());
     fs::write(file.path(), "user bob on\nuser cid on +nosuch\nnobody\n").expect("it can be written");
     let path = file.path();
-    let told = format!(
+    let expected = format!(
         "-ERR {path}:2: Error in applying operation '+nosuch': Unknown command or category name in ACL. {path}:3 \
          should start with user keyword followed by the username. WARNING: ACL errors detected, no change to the \
          previously active ACL rules was performed"
     );
-    ask(&mut client, &[("ACL LOAD", told.as_str()), ("ACL USERS", "*2\r\n$3\r\nann\r\n$7\r\ndefault")]);
+    ask(&mut client, &[("ACL LOAD", expected.as_str()), ("ACL USERS", "*2\r\n$3\r\nann\r\n$7\r\ndefault")]);
     fs::remove_file(path).expect("it is there");
-    let told = format!("-ERR Error loading ACLs, opening file '{path}': No such file or directory");
-    ask(&mut client, &[("ACL LOAD", told.as_str()), ("ACL USERS", "*2\r\n$3\r\nann\r\n$7\r\ndefault")]);
+    let expected = format!("-ERR Error loading ACLs, opening file '{path}': No such file or directory");
+    ask(&mut client, &[("ACL LOAD", expected.as_str()), ("ACL USERS", "*2\r\n$3\r\nann\r\n$7\r\ndefault")]);
 }
 
 #[test]
 fn a_server_does_not_start_with_a_faulty_acl_file() {
     let file = UserFile::holding("refused", "user ann on foo\n");
     let fault = file.server().expect_err("there is a fault").to_string();
-    let told = format!(
+    let expected = format!(
         "Aborting Redis startup because of ACL errors: {}:1: Syntax error. WARNING: ACL errors detected, no change to \
          the previously active ACL rules was performed",
         file.path()
     );
-    assert_eq!(fault, told);
+    assert_eq!(fault, expected);
 }
 
 #[test]
@@ -93,8 +93,8 @@ fn an_acl_file_that_cannot_be_written_is_reported_and_unchanged() {
     let mut client = connect(server.addr());
     fs::remove_file(file.path()).expect("it is there");
     fs::create_dir(file.path()).expect("a folder can take its place");
-    let told = "-ERR There was an error trying to save the ACLs. Please check the server logs for more information";
-    ask(&mut client, &[("ACL SAVE", told)]);
+    let expected = "-ERR There was an error trying to save the ACLs. Please check the server logs for more information";
+    ask(&mut client, &[("ACL SAVE", expected)]);
     fs::remove_dir(file.path()).expect("it is empty");
 }
 

@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-use crate::patience::PATIENCE;
+use crate::timeout::TIMEOUT;
 
 /// Bytes out, bytes in.
 pub struct Wire<S> {
@@ -13,7 +13,7 @@ pub struct Wire<S> {
 /// Connects over TCP.
 pub fn connect(address: SocketAddr) -> Wire<TcpStream> {
     let stream = TcpStream::connect(address).expect("the server listens");
-    stream.set_read_timeout(Some(PATIENCE)).expect("a time-out can be set");
+    stream.set_read_timeout(Some(TIMEOUT)).expect("a time-out can be set");
     stream.set_nodelay(true).expect("small packets can be sent at once");
     Wire::new(stream)
 }

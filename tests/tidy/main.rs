@@ -76,8 +76,8 @@ const BANNED: &[(&str, &str, &str)] = &[
     ("std::fs", "src/engine/", "the engine opens no file"),
     ("std::net", "src/engine/", "the engine opens no socket"),
     ("std::thread", "src/engine/", "the engine starts no thread"),
-    ("SystemTime", "src/engine/", "the engine is told what time it is"),
-    ("Instant", "src/engine/", "the engine is told what time it is"),
+    ("SystemTime", "src/engine/", "the engine gets the time as an argument"),
+    ("Instant", "src/engine/", "the engine gets the time as an argument"),
     ("std::fs", "src/commands/", "commands wish for effects, the server carries them out"),
     ("std::net", "src/commands/", "commands wish for effects, the server carries them out"),
     ("SystemTime", "src/commands/", "commands ask the context what time it is"),
@@ -90,22 +90,26 @@ const BANNED: &[(&str, &str, &str)] = &[
     ("thread::sleep", "tests/", "a test moves the clock instead of sleeping"),
     ("thread::sleep", "examples/", "an example shows how nothing has to sleep"),
     ("thread::sleep", "benches/", "what is measured works"),
-    ("time::sleep", "src/", "nothing waits by sleeping: what comes is told"),
+    ("time::sleep", "src/", "nothing waits by sleeping: events are signalled"),
     ("time::sleep", "tests/", "a test moves the clock instead of sleeping"),
-    ("yield_now", "tests/", "a test is told what it waits for, and does not ask again and again"),
-    ("spin_loop", "tests/", "a test is told what it waits for, and does not ask again and again"),
-    ("park_timeout", "tests/", "a test is told what it waits for, and does not ask again and again"),
-    ("yield_now", "examples/", "an example shows how nothing has to be asked again and again"),
+    ("yield_now", "tests/", "a test waits for an event, and does not poll"),
+    ("spin_loop", "tests/", "a test waits for an event, and does not poll"),
+    ("park_timeout", "tests/", "a test waits for an event, and does not poll"),
+    ("yield_now", "examples/", "an example shows that polling is not needed"),
 ];
 
 /// Files that may contain a banned word nevertheless, each with its reason.
 const BANNED_EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("src/server/shared.rs", "thread::sleep", "DEBUG SLEEP is there to make a server that does not answer"),
-    ("src/server/contain.rs", "time::sleep", "what panics at once whenever it is begun leaves others time"),
-    ("src/server/listen.rs", "time::sleep", "nobody tells when the system has descriptors again"),
+    ("src/server/contain.rs", "time::sleep", "a task that panics at each start must leave others time"),
+    ("src/server/listen.rs", "time::sleep", "the system does not signal that it has descriptors again"),
     ("src/server/loops.rs", "time::sleep", "its test measures the sleep of an event loop"),
     ("benches/fairness/main.rs", "thread::sleep", "the clients that are measured send at a pace of their own"),
-    ("tests/support/patience.rs", "yield_now", "of processes, sockets and the system's clock nobody tells"),
+    (
+        "tests/support/timeout.rs",
+        "yield_now",
+        "processes, sockets and the system's clock do not signal what is waited for",
+    ),
     ("tests/support/process.rs", "thread::sleep", "the clock of a real server can only be waited for"),
 ];
 
@@ -354,10 +358,10 @@ fn the_command_in_contributing_is_that_of_the_source() {
         |path: &str| std::fs::read_to_string(format!("{root}/{path}")).expect("it is there").replace("\r\n", "\n");
     let guide = read("CONTRIBUTING.md");
     let (before, after) = guide.split_once("```rust\n").expect("it shows a command");
-    let path = before.rsplit("<!-- ").next().and_then(|mark| mark.split(" -->").next()).expect("it says which file");
-    let shown: Vec<&str> =
+    let path = before.rsplit("<!-- ").next().and_then(|mark| mark.split(" -->").next()).expect("it names a file");
+    let lines: Vec<&str> =
         after.split("   ```").next().unwrap_or_default().lines().map(|line| line.get(3..).unwrap_or("")).collect();
-    assert!(read(path).contains(shown.join("\n").trim_end()), "CONTRIBUTING.md no longer shows {path} as it is");
+    assert!(read(path).contains(lines.join("\n").trim_end()), "CONTRIBUTING.md no longer shows {path} as it is");
 }
 
 #[test]

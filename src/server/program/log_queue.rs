@@ -132,7 +132,7 @@ mod tests {
 
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_secs(60);
+    const TIMEOUT: Duration = Duration::from_secs(60);
 
     /// An output that takes one line each time it is opened.
     struct Gate {
@@ -170,7 +170,7 @@ mod tests {
             write(&queue, line);
             open.send(()).expect("the thread runs");
         }
-        queue.flush(PATIENCE);
+        queue.flush(TIMEOUT);
         assert_eq!(written.try_iter().collect::<Vec<_>>(), ["one", "two", "three"]);
     }
 
@@ -184,7 +184,7 @@ mod tests {
         }
         queue.flush(Duration::ZERO);
         (0..30).for_each(|_| open.send(()).expect("the thread runs"));
-        queue.flush(PATIENCE);
+        queue.flush(TIMEOUT);
         let lines: Vec<String> = written.try_iter().collect();
         let dropped = lines.last().and_then(|last| last.strip_suffix(" dropped")).expect("it says how many");
         let dropped: usize = dropped.parse().expect("it is a number");

@@ -34,7 +34,7 @@ const NOT_MEASURED: &[(&str, &str)] = &[
     ("cluster|delslots", "the same"),
     ("cluster|delslotsrange", "the same"),
     ("fcall_ro", "it is FCALL for functions that do not write"),
-    ("migrate", "another server is asked, which the engine does not do"),
+    ("migrate", "it calls another server, which the engine does not do"),
     ("module|load", "there are no modules: refused at once"),
     ("module|loadex", "the same"),
 ];

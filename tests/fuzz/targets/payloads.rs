@@ -1,7 +1,7 @@
 //! Fuzzes payloads of RESTORE: each is refused, or creates a key that works with every command and is the same after
 //! another DUMP and RESTORE.
 
-use crate::support::watch;
+use crate::support::limits;
 use crate::support::world::World;
 use dunlin::rdb;
 use std::cell::RefCell;
@@ -111,7 +111,7 @@ fn comes_back(world: &mut World) {
 
 fn ask(world: &mut World, words: &[&[u8]]) -> Vec<u8> {
     let shown = || words.iter().map(|word| word.escape_ascii().to_string()).collect::<Vec<_>>().join(" ");
-    watch::brief(shown, || world.send(world.client, words).0)
+    limits::within_limits(shown, || world.send(world.client, words).0)
 }
 
 /// The memory of all data.

@@ -81,7 +81,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Section>, String> {
         } else if open {
             section.extend(line, index).map_err(at)?;
         } else {
-            return Err(at(format!("no command stands above the expectation `{line}`")));
+            return Err(at(format!("there is no command above the expectation `{line}`")));
         }
     }
     Ok(sections)
@@ -241,7 +241,7 @@ b<
     fn a_mistake_is_reported_with_its_line() {
         assert_eq!(
             parse("== t\n\nOK\n").expect_err("it is wrong"),
-            "line 3: no command stands above the expectation `OK`"
+            "line 3: there is no command above the expectation `OK`"
         );
         assert!(parse("> PING\n").expect_err("it is wrong").starts_with("line 1: "));
         assert!(parse("== t\n@ 5s\n").expect_err("it is wrong").starts_with("line 2: "));

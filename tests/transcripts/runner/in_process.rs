@@ -65,7 +65,7 @@ impl Target for InProcess {
         Ok(true)
     }
 
-    fn settle(&mut self) -> io::Result<()> {
+    fn wait_until_read(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
@@ -158,11 +158,11 @@ impl World {
     }
 
     /// Delivers the pushes of a session, and runs the requests that it sent while it was blocked.
-    fn tell(&mut self, session: SessionId) {
+    fn deliver(&mut self, session: SessionId) {
         if let Some(client) = self.clients.get_mut(&session.number)
-            && let Some(told) = self.engine.sessions.get_mut(session)
+            && let Some(receiver) = self.engine.sessions.get_mut(session)
         {
-            told.push_queue.take(&mut client.output, usize::MAX);
+            receiver.push_queue.take(&mut client.output, usize::MAX);
             self.run(session.number);
         }
     }
@@ -183,7 +183,7 @@ impl World {
                     self.leave(session.number);
                 }
                 Effect::Resume => self.run_all(),
-                Effect::Wake(session) => self.tell(session),
+                Effect::Wake(session) => self.deliver(session),
                 Effect::Stall(time_us) => self.now.unix_us = self.now.unix_us.saturating_add_unsigned(time_us),
                 _ => {}
             }

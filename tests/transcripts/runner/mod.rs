@@ -132,21 +132,22 @@ fn answers(section: &Section, target: &mut dyn Target, protocol: Protocol) -> io
 }
 
 fn difference(step: &Step, protocol: Protocol, got: &Got) -> String {
-    let asked = match &step.action {
+    let request = match &step.action {
         Action::HostCall(args, _) => args.iter().map(|arg| words::quote(arg)).collect::<Vec<_>>().join(" "),
         _ => "(reading on)".to_owned(),
     };
     let (expected, got) = match got {
         Got::Bytes(bytes, closed) => {
-            let shown = |bytes: &[u8], closed| vec![words::quote(bytes), if closed { "closed" } else { "" }.to_owned()];
-            (shown(&step.expected.bytes, step.expected.closed), shown(bytes, *closed))
+            let printed =
+                |bytes: &[u8], closed| vec![words::quote(bytes), if closed { "closed" } else { "" }.to_owned()];
+            (printed(&step.expected.bytes, step.expected.closed), printed(bytes, *closed))
         }
         Got::Lines(lines) => {
             (step.expected.lines(protocol).iter().map(matching::Expectation::written).collect(), lines.clone())
         }
         Got::Done | Got::Beyond => return String::new(),
     };
-    format!("    {}> {asked}\n  expected:\n{}  got:\n{}", step.connection, indented(&expected), indented(&got))
+    format!("    {}> {request}\n  expected:\n{}  got:\n{}", step.connection, indented(&expected), indented(&got))
 }
 
 fn indented(lines: &[String]) -> String {

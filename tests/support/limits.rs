@@ -16,15 +16,15 @@ const MOST: Duration = Duration::from_secs(if cfg!(debug_assertions) { 3 } else 
 /// MiB, and a script that repeats a text has it twice for a moment.
 const MOST_BYTES: i64 = 1200 << 20;
 /// A test that has made no progress between two of these checks is stuck.
-const LOOK_EVERY: Duration = Duration::from_secs(60);
+const CHECK_EVERY: Duration = Duration::from_secs(60);
 
-/// Does something that must take little time and memory; `shown` says what it was.
-pub fn brief<R>(shown: impl Fn() -> String, act: impl FnOnce() -> R) -> R {
+/// Does something that must take little time and memory; `describe` names it in the failure.
+pub fn within_limits<R>(describe: impl Fn() -> String, act: impl FnOnce() -> R) -> R {
     let (start, peak_before) = (processor_time(), peak_bytes());
     let result = act();
     let (spent, more_bytes) = (processor_time() - start, peak_bytes() - peak_before);
-    assert!(spent <= MOST, "{} takes {spent:?}", shown());
-    assert!(more_bytes <= MOST_BYTES, "{} takes {more_bytes} bytes of memory", shown());
+    assert!(spent <= MOST, "{} takes {spent:?}", describe());
+    assert!(more_bytes <= MOST_BYTES, "{} takes {more_bytes} bytes of memory", describe());
     result
 }
 
@@ -45,8 +45,8 @@ fn peak_bytes() -> i64 {
 pub struct Progress(Arc<Mutex<(u64, Vec<u8>)>>);
 
 impl Progress {
-    /// The next input.
-    pub fn note(&self, input: &[u8]) {
+    /// Records that the test starts with its next input.
+    pub fn start(&self, input: &[u8]) {
         let mut at = self.0.lock().expect("no thread panics while it holds the lock");
         at.0 += 1;
         at.1.clear();
@@ -54,14 +54,15 @@ impl Progress {
     }
 }
 
-/// Runs a test that says what it is at. If it stays there, the input is shown and the process ends.
+/// Runs a test that reports each input before it starts with it. If it makes no progress, this prints the input and
+/// ends the process.
 pub fn supervised(test: impl FnOnce(&Progress)) {
     let progress = Progress::default();
     let (_done, is_done) = mpsc::channel::<()>();
     let seen = progress.clone();
     std::thread::spawn(move || {
         let mut before = 0;
-        while is_done.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
+        while is_done.recv_timeout(CHECK_EVERY) == Err(RecvTimeoutError::Timeout) {
             let at = seen.0.lock().expect("no thread panics while it holds the lock");
             if at.0 == before {
                 eprintln!("this input does not end: b\"{}\"", at.1.escape_ascii());

@@ -9,7 +9,7 @@ use dunlin::{CallError, Reply, Server};
 use redis::Commands;
 
 use super::{clients_in, ok, text, two};
-use crate::patience::wait_until;
+use crate::timeout::wait_until;
 use crate::{call, error, served};
 
 /// The bytes that the server sends for `requests` when the client closes its sending half after them.
@@ -42,9 +42,9 @@ fn hello_replies_from_the_world_that_it_enters() {
 #[test]
 fn a_client_keeps_its_name_and_library_when_it_changes_worlds() {
     let (server, _) = served();
-    let told = "HELLO 3\nCLIENT SETNAME me\nCLIENT SETINFO LIB-NAME mine\nSELECT 5\n\
+    let requests = "HELLO 3\nCLIENT SETNAME me\nCLIENT SETINFO LIB-NAME mine\nSELECT 5\n\
                 DUNLIN WORLD ann\nCLIENT INFO\nHGETALL key\n";
-    let got = answers(&server, told);
+    let got = answers(&server, requests);
     for part in [" name=me ", " db=5 ", " lib-name=mine ", " resp=3 "] {
         assert!(got.contains(part), "{part} in {got}");
     }

@@ -8,9 +8,9 @@ fn history(seed: u64) -> String {
         world.ask(&format!("SET key:{index} {index}"));
         world.ask(&format!("ZADD board {index} member:{index}"));
     }
-    let asked =
+    let commands =
         ["RANDOMKEY", "ZRANDMEMBER board 5", "ZRANDMEMBER board -5", "SCAN 0 COUNT 50", "ZSCAN board 0 COUNT 50"];
-    asked.map(|command| world.ask(command)).concat()
+    commands.map(|command| world.ask(command)).concat()
 }
 
 #[test]
