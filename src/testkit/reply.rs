@@ -37,6 +37,9 @@ pub enum Reply {
     Push(Vec<Reply>),
 }
 
+/// The format of a verbatim string and its colon.
+const FORMAT_BYTES: usize = 4;
+
 impl Reply {
     /// Decodes the first reply in `bytes`, and returns it with the remaining bytes; `None` if it is not complete.
     #[inline]
@@ -49,10 +52,11 @@ impl Reply {
     #[inline]
     fn of(frame: Frame<'_>) -> Reply {
         match frame {
-            Frame::Null => Reply::Null,
+            Frame::Null | Frame::NullBytes | Frame::NullArray => Reply::Null,
             Frame::Status(data) => Reply::Status(text(data)),
             Frame::Error(data) => Reply::Error(text(data)),
             Frame::Bytes(data) => Reply::Bytes(data.to_vec()),
+            Frame::Verbatim(data) => Reply::Bytes(data.get(FORMAT_BYTES..).unwrap_or_default().to_vec()),
             Frame::Integer(integer) => Reply::Integer(integer),
             Frame::Double(double) => Reply::Double(double),
             Frame::Boolean(is_true) => Reply::Boolean(is_true),

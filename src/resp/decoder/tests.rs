@@ -19,7 +19,7 @@ fn every_kind_of_reply_is_read() {
         (b"!6\r\na\r\nb\xff\0\r\n", Error(b"a\r\nb\xff\0")),
         (b"$0\r\n\r\n", Bytes(b"")),
         (b"$4\r\n\r\n\r\n\r\n", Bytes(b"\r\n\r\n")),
-        (b"=7\r\ntxt:a\r\n\r\n", Bytes(b"a\r\n")),
+        (b"=7\r\ntxt:a\r\n\r\n", Verbatim(b"txt:a\r\n")),
         (b":-9223372036854775808\r\n", Integer(i64::MIN)),
         (b",1.5e300\r\n", Double(1.5e300)),
         (b",inf\r\n", Double(f64::INFINITY)),
@@ -28,13 +28,13 @@ fn every_kind_of_reply_is_read() {
         (b"#f\r\n", Boolean(false)),
         (b"(-12345678901234567890123\r\n", BigNumber(b"-12345678901234567890123")),
         (b"_\r\n", Null),
-        (b"$-1\r\n", Null),
-        (b"*-1\r\n", Null),
+        (b"$-1\r\n", NullBytes),
+        (b"*-1\r\n", NullArray),
         (b"*0\r\n", Array(vec![])),
         (b"%0\r\n", Map(vec![])),
         (b"~2\r\n:1\r\n:1\r\n", Set(vec![Integer(1), Integer(1)])),
         (b">2\r\n+a\r\n*1\r\n_\r\n", Push(vec![Status(b"a"), Array(vec![Null])])),
-        (b"%2\r\n:2\r\n*0\r\n*0\r\n$-1\r\n", Map(vec![Integer(2), Array(vec![]), Array(vec![]), Null])),
+        (b"%2\r\n:2\r\n*0\r\n*0\r\n$-1\r\n", Map(vec![Integer(2), Array(vec![]), Array(vec![]), NullBytes])),
     ];
     for (bytes, frame) in table {
         assert_eq!(whole(bytes), frame, "{}", bytes.escape_ascii());
