@@ -35,7 +35,7 @@ use tokio::io::ReadBuf;
 use tracing::debug;
 
 use super::fairness::{TURN_REPLY_BYTES, TurnEnd, wake_after_others};
-use super::loops::Place;
+use super::loops::LoopAssignment;
 use super::shared::Shared;
 use super::stream::Stream;
 use super::wake_flags::{WakeFlag, WakeFlags};
@@ -85,7 +85,7 @@ pub(crate) struct Connection {
     shared: Arc<Shared>,
     /// `None` while it moves between two event loops.
     stream: Option<Stream>,
-    place: Place,
+    assignment: LoopAssignment,
     /// Whether it has not been polled yet on its present event loop.
     is_new: bool,
     session: SessionId,
@@ -165,12 +165,12 @@ impl Connection {
         stream: Stream,
         session: SessionId,
         wake_flags: Arc<WakeFlags>,
-        place: Place,
+        assignment: LoopAssignment,
     ) -> Connection {
         Connection {
             shared,
             stream: Some(stream),
-            place,
+            assignment,
             is_new: true,
             session,
             wake_flags,
@@ -422,7 +422,7 @@ impl Connection {
             stop = Stop::Closing;
         }
         shared.end_batch(&mut engine, due);
-        self.place.served(done);
+        self.assignment.count_requests(done);
         let taken = batch.end_of(done);
         self.produced += (output.len() - before) as u64;
         self.limits = self.limits(&engine);
@@ -546,7 +546,7 @@ impl Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         debug!("client {} disconnected", self.session.number);
-        self.place.loops().count_unauthenticated_bytes(self.unauthenticated_bytes, 0);
+        self.assignment.loops().count_unauthenticated_bytes(self.unauthenticated_bytes, 0);
         self.shared.disconnect(self.session);
     }
 }

@@ -110,7 +110,7 @@ impl Loops {
     }
 
     /// Counts requests that a loop has served.
-    pub(crate) fn served(&self, number: usize, requests: usize) {
+    pub(crate) fn count_requests(&self, number: usize, requests: usize) {
         self.per_loop[number].requests.fetch_add(requests as u64, Ordering::Relaxed);
     }
 
@@ -127,7 +127,7 @@ impl Loops {
     }
 
     /// Counts the iterations of a loop from now on, by hooks on sleeping and waking.
-    pub(crate) fn watch(self: &Arc<Loops>, number: usize, event_loop: &mut Builder) {
+    pub(crate) fn count_cycles(self: &Arc<Loops>, number: usize, event_loop: &mut Builder) {
         let began_ns = Arc::new(AtomicU64::new(monotonic_ns()));
         let (loops, woken) = (Arc::clone(self), Arc::clone(&began_ns));
         event_loop.on_thread_unpark(move || woken.store(monotonic_ns(), Ordering::Relaxed));
@@ -188,7 +188,7 @@ impl Loops {
 
 /// The event loop that serves a client.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct LoopAssignment {
     loops: Arc<Loops>,
     /// The number of clients that were accepted before this one.
     arrival: usize,
@@ -198,11 +198,11 @@ pub(crate) struct Place {
     among: usize,
 }
 
-impl Place {
-    /// The place of a client, by its arrival number.
-    pub(crate) fn of(loops: Arc<Loops>, arrival: usize) -> Place {
+impl LoopAssignment {
+    /// The assignment of a client, by its arrival number.
+    pub(crate) fn of(loops: Arc<Loops>, arrival: usize) -> LoopAssignment {
         let among = loops.in_use();
-        Place { loops, arrival, at: arrival % among, among }
+        LoopAssignment { loops, arrival, at: arrival % among, among }
     }
 
     /// The loop that the client is on, or on its way to.
@@ -215,7 +215,7 @@ impl Place {
         &self.loops
     }
 
-    /// Updates the place to the number of loops in use; true if the client belongs to another loop now.
+    /// Updates the assignment to the number of loops in use; true if the client belongs to another loop now.
     pub(crate) fn changes(&mut self) -> bool {
         let in_use = self.loops.in_use();
         in_use != self.among && self.move_among(in_use)
@@ -229,8 +229,8 @@ impl Place {
     }
 
     /// Counts requests of the client for its loop.
-    pub(crate) fn served(&self, requests: usize) {
-        self.loops.served(self.at, requests);
+    pub(crate) fn count_requests(&self, requests: usize) {
+        self.loops.count_requests(self.at, requests);
     }
 }
 
@@ -252,7 +252,7 @@ mod tests {
     fn a_cycle_of_an_event_loop_lasts_from_its_wakeup_to_its_next_sleep() {
         let loops = Loops::new(1);
         let mut builder = Builder::new_current_thread();
-        loops.watch(0, builder.enable_time());
+        loops.count_cycles(0, builder.enable_time());
         let runtime = builder.build().expect("it can be built");
         let before = loops.cycles();
         runtime.block_on(async {
@@ -267,11 +267,12 @@ mod tests {
     #[test]
     fn a_client_changes_its_loop_when_the_number_of_loops_requires_it() {
         let loops = Loops::new(4);
-        let mut places: Vec<Place> = (0..8).map(|arrival| Place::of(Arc::clone(&loops), arrival)).collect();
+        let mut assignments: Vec<LoopAssignment> =
+            (0..8).map(|arrival| LoopAssignment::of(Arc::clone(&loops), arrival)).collect();
         for (in_use, moves) in [(4, 0), (1, 6), (2, 4), (4, 4), (4, 0), (1, 6)] {
             loops.set_in_use(in_use);
-            assert_eq!(places.iter_mut().map(Place::changes).filter(|changes| *changes).count(), moves);
-            assert!(places.iter().all(|place| place.number() == place.arrival % in_use));
+            assert_eq!(assignments.iter_mut().map(LoopAssignment::changes).filter(|changes| *changes).count(), moves);
+            assert!(assignments.iter().all(|assignment| assignment.number() == assignment.arrival % in_use));
         }
     }
 

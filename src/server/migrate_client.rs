@@ -158,7 +158,7 @@ impl ConnectionPool {
             let (report, trouble) = peer.carry(remote).await;
             match trouble {
                 None => {
-                    self.keep(place, peer);
+                    self.return_to_pool(place, peer);
                     return report;
                 }
                 Some(SendFault::Lost) if report.replies.is_empty() && !has_begun_anew => has_begun_anew = true,
@@ -167,7 +167,7 @@ impl ConnectionPool {
         }
     }
 
-    fn keep(&mut self, place: (String, u16), peer: Peer) {
+    fn return_to_pool(&mut self, place: (String, u16), peer: Peer) {
         if self.peers.len() >= MOST_KEPT
             && let Some(longest) = self.peers.iter().min_by_key(|(_, peer)| peer.used).map(|(place, _)| place.clone())
         {
@@ -354,7 +354,7 @@ mod tests {
                 pool.peers.insert((String::new(), port), peer_used(Duration::from_secs(seconds)).await);
             }
             let fresh = peer_used(Duration::ZERO).await;
-            pool.keep((String::new(), 0), fresh);
+            pool.return_to_pool((String::new(), 0), fresh);
             assert_eq!(pool.peers.len(), MOST_KEPT);
             assert!(pool.peers.contains_key(&(String::new(), 0)) && !pool.peers.contains_key(&(String::new(), 7)));
         });

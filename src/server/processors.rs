@@ -5,7 +5,7 @@
 //! list that is malformed, or names no existing processor, changes nothing.
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{keep_beside, keep_to};
+pub(crate) use linux::{keep_beside, restrict_to};
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -21,7 +21,7 @@ mod linux {
     static ALL: OnceLock<CpuSet> = OnceLock::new();
 
     /// Restricts this thread, and those that it will start, to the processors of a list.
-    pub(crate) fn keep_to(list: &str) {
+    pub(crate) fn restrict_to(list: &str) {
         if let Some(set) = set_of(list) {
             if let Ok(all) = sched_getaffinity(OWN) {
                 ALL.get_or_init(|| all);
@@ -50,7 +50,7 @@ mod linux {
 
 /// Does nothing: on other systems the affinity of a thread cannot be set.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn keep_to(_: &str) {}
+pub(crate) fn restrict_to(_: &str) {}
 
 /// Does nothing: on other systems the affinity of a thread cannot be set.
 #[cfg(not(target_os = "linux"))]
@@ -146,7 +146,7 @@ mod tests {
         let all = own();
         let first = (0..MOST).find(|&number| all.is_set(number) == Ok(true)).expect("there is a processor");
         let (kept, beside) = std::thread::spawn(move || {
-            keep_to(&first.to_string());
+            restrict_to(&first.to_string());
             let kept = own();
             keep_beside("");
             (kept, own())

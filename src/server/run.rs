@@ -144,7 +144,7 @@ impl Server {
 
     /// Serves until [`Shared::stop`] is called; then closes all connections and joins the threads.
     pub(crate) fn serve(self) {
-        processors::keep_to(&self.processors);
+        processors::restrict_to(&self.processors);
         let threads = start_threads(&self.shared, &self.loops);
         let acceptor = Arc::new(Acceptor::new(Arc::clone(&self.shared), Arc::clone(&self.loops)));
         let serve_accepted = serve_accepted(Arc::clone(&self.shared), &self.loops, 0);
@@ -192,7 +192,7 @@ fn open_listeners(
 /// the latest after [`POLLS_BETWEEN_EVENTS`] polls: what clients send meanwhile is then found together.
 fn event_loop(loops: &Arc<Loops>, number: usize) -> io::Result<Runtime> {
     let mut builder = Builder::new_current_thread();
-    loops.watch(number, builder.enable_io().enable_time().event_interval(POLLS_BETWEEN_EVENTS));
+    loops.count_cycles(number, builder.enable_io().enable_time().event_interval(POLLS_BETWEEN_EVENTS));
     builder.build()
 }
 

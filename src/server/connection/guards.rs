@@ -75,7 +75,7 @@ impl Connection {
         if held == before {
             return Ok(());
         }
-        let all = self.place.loops().count_unauthenticated_bytes(before, held);
+        let all = self.assignment.loops().count_unauthenticated_bytes(before, held);
         if held > before && all > ALL_UNAUTHENTICATED_QUERY_BYTES {
             self.end_query(&mut self.shared.engine(), self.unread.unread());
             return Err(Ended);
@@ -96,7 +96,7 @@ impl Connection {
 
     /// Logs a line about a client that has not logged in, at most one each second: such clients must not fill a disk.
     fn log_unauthenticated(&self, line: &str) {
-        match self.place.loops().unauthenticated_log_limit().next(monotonic_ns()) {
+        match self.assignment.loops().unauthenticated_log_limit().next(monotonic_ns()) {
             Some(0) => warn!("{line}"),
             Some(dropped) => warn!("{line} ({dropped} lines about such clients were dropped before)"),
             None => {}
