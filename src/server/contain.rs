@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn the_timer_goes_on_after_a_panic() {
+    fn the_timer_continues_after_a_panic() {
         with_server(|shared, address| {
             shared.faults().add("timer");
             for _ in 0..2 {

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn members_whose_hashes_begin_alike_are_noticed_before_they_make_much_of_the_directory() {
+    fn members_whose_hashes_begin_alike_are_noticed_before_the_directory_grows_much() {
         let alike = |member: &Vec<u8>| quick(member) >> 56 == 0;
         let all: Vec<_> = plain(500_000).into_iter().filter(alike).collect();
         let members = members_of(&all);

@@ -231,7 +231,7 @@ mod tests {
         }
 
         #[test]
-        fn what_parses_prints_back_to_the_same_bytes(bytes in "[-+ 0-9]{0,21}") {
+        fn a_parsed_integer_prints_as_the_same_bytes(bytes in "[-+ 0-9]{0,21}") {
             if let Some(number) = parse_i64(bytes.as_bytes()) {
                 prop_assert_eq!(number.to_string(), bytes);
             }

@@ -107,12 +107,12 @@ fn redis_py_works_with_its_defaults() {
 }
 
 #[test]
-fn redis_py_keeps_to_the_patterns() {
+fn redis_py_runs_the_usage_patterns() {
     reports_success(Program::python_with("redis"), "redis_py_patterns.py", &["2", "3"], "redis-py");
 }
 
 #[test]
-fn redis_py_keeps_to_the_patterns_with_asyncio() {
+fn redis_py_runs_the_usage_patterns_with_asyncio() {
     reports_success(Program::python_with("redis"), "redis_py_asyncio.py", &["2", "3"], "redis-py");
 }
 
@@ -122,17 +122,17 @@ fn ioredis_works_with_its_defaults() {
 }
 
 #[test]
-fn ioredis_keeps_to_the_patterns() {
+fn ioredis_runs_the_usage_patterns() {
     reports_success(Program::node_with("ioredis"), "ioredis_patterns.js", &["2", "3"], "ioredis");
 }
 
 #[test]
-fn node_redis_keeps_to_the_patterns() {
+fn node_redis_runs_the_usage_patterns() {
     reports_success(Program::node_with("redis"), "node_redis.js", &["2", "3"], "node-redis");
 }
 
 #[test]
-fn go_redis_keeps_to_the_patterns() {
+fn go_redis_runs_the_usage_patterns() {
     let Some(program) = Program::of_go() else { return };
     let server = Binary::start();
     for protocol in ["2", "3"] {
@@ -141,24 +141,24 @@ fn go_redis_keeps_to_the_patterns() {
 }
 
 #[test]
-fn jedis_keeps_to_the_patterns() {
+fn jedis_runs_the_usage_patterns() {
     reports_success(Program::java_with_clients(), "java/JedisPatterns.java", &["2", "3"], "Jedis");
 }
 
 #[test]
-fn lettuce_keeps_to_the_patterns() {
+fn lettuce_runs_the_usage_patterns() {
     reports_success(Program::java_with_clients(), "java/LettucePatterns.java", &["2", "3"], "Lettuce");
 }
 
 #[test]
-fn redis_rs_keeps_to_the_patterns() {
+fn redis_rs_runs_the_usage_patterns() {
     let server = Binary::start();
     for protocol in ["resp2", "resp3"] {
         redis_rs::blocking(&server, protocol).expect("the client works");
         redis_rs::on_one_connection(&server, protocol).expect("the client works");
         redis_rs::through_a_manager(&server, protocol).expect("the client works");
     }
-    redis_rs::hearing_pushes(&server).expect("the client works");
+    redis_rs::receives_pushes(&server).expect("the client works");
 }
 
 #[test]

@@ -183,7 +183,7 @@ async fn until_gone<C: ConnectionLike + Send + Sync>(connection: &mut C, key: &s
 }
 
 /// Messages come between the replies of RESP3.
-pub fn hearing_pushes(server: &Binary) -> RedisResult<()> {
+pub fn receives_pushes(server: &Binary) -> RedisResult<()> {
     on_tokio(async {
         let (sender, mut pushes) = tokio::sync::mpsc::unbounded_channel();
         let config = AsyncConnectionConfig::new().set_push_sender(sender);
@@ -205,7 +205,7 @@ pub fn hearing_pushes(server: &Binary) -> RedisResult<()> {
     })
 }
 
-/// A connection manager connects anew when its connection is gone.
+/// A connection manager reconnects when its connection is closed.
 pub fn through_a_manager(server: &Binary, protocol: &str) -> RedisResult<()> {
     on_tokio(async {
         let client = client(server, protocol);

@@ -264,7 +264,7 @@ fn a_sliding_window_admits_exactly_its_limit() {
         });
         admitted.iter().sum::<usize>()
     };
-    // Whom the window holds: when, and how many.
+    // The admissions in the window: their times and numbers.
     let mut window = VecDeque::new();
     for attempts in [30, 15, 20, 300, 0, 1, 40, 7, 60, 10, 90, 5, 200, 3, 25] {
         let now_ms = now_ms(&server);

@@ -37,7 +37,7 @@ const OF_STRINGS: &[Change] = &[
     ("msetnx x1 1 z1 2", &["0 set x1", "0 set z1"], 2),
 ];
 
-/// The same, in a database where the commands above ran.
+/// More commands with their events and counts, in a database where the commands above ran.
 #[rustfmt::skip]
 const OF_KEYS: &[Change] = &[
     ("rename x x2", &["0 rename_from x", "0 rename_to x2"], 1),

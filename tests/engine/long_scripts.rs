@@ -19,7 +19,7 @@ fn eval(world: &mut World, script: &str) -> String {
     String::from_utf8_lossy(&reply).into_owned()
 }
 
-/// Gives the script turns until it has ended; answers what its client reads.
+/// Resumes the script until it has ended; returns what its client reads.
 fn end(world: &mut World, now: Now) -> String {
     while world.engine.scripts.is_busy() {
         world.engine.go_on(now);

@@ -116,7 +116,7 @@ fn a_function_with_many_parameters_is_called_with_any_number_of_arguments() {
 
 /// CVE-2021-32626: values were pushed onto a stack that was full.
 #[test]
-fn a_command_takes_as_many_words_as_lua_unpacks_and_a_reply_may_nest_deep() {
+fn a_command_accepts_as_many_words_as_lua_unpacks_and_a_reply_may_nest_deep() {
     let push = "local t = {} for n = 1, tonumber(COUNT) do t[n] = n end return redis.call('LPUSH', 'k', unpack(t))";
     assert_eq!(eval(&mut World::fresh(), &push.replace("COUNT", "7990")), ":7990\r\n");
     let reply = attack(&push.replace("COUNT", "1000000"));
@@ -139,7 +139,7 @@ fn the_lua_debugger_cannot_be_started() {
 
 /// CVE-2022-0543: `package` was left, which loads libraries of C.
 #[test]
-fn scripts_see_these_names_and_no_others() {
+fn scripts_see_exactly_the_listed_globals() {
     let mut world = World::fresh();
     for (table, names) in NAMES {
         let list =
@@ -416,7 +416,7 @@ fn tables_of_all_shapes_are_answered() {
     }
 }
 
-/// Libraries that were written anew had the faults of old, such as CVE-2024-31449 in Dragonfly.
+/// Libraries that were rewritten had the old faults again, such as CVE-2024-31449 in Dragonfly.
 #[test]
 fn library_functions_survive_any_arguments() {
     let reply = attack(

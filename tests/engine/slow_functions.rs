@@ -23,7 +23,7 @@ fn slow_world() -> (World, SessionId) {
     (world, other)
 }
 
-/// Gives the script turns until it has ended; answers what its client reads.
+/// Resumes the script until it has ended; returns what its client reads.
 fn end(world: &mut World) -> String {
     while world.engine.scripts.is_busy() {
         world.engine.go_on(START);

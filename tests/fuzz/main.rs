@@ -44,7 +44,7 @@ fn every_request_gets_one_well_formed_reply_and_every_command_runs() {
 }
 
 #[test]
-fn a_rollback_brings_everything_back_whatever_ran() {
+fn a_rollback_restores_everything_whatever_ran_before() {
     let seed = from_environment("DUNLIN_FUZZ_SEED", 2026);
     let (mut choices, mut play) = (Choices::Seed(seed | 1), Play::new(seed));
     let rounds = from_environment("DUNLIN_FUZZ_COMMANDS", 40_000);

@@ -24,7 +24,7 @@ fn the_same_seed_gives_the_same_choices() {
 }
 
 #[test]
-fn servers_of_one_seed_are_alike_from_the_start() {
+fn servers_with_the_same_seed_behave_alike_from_the_start() {
     let chosen = || {
         let server = Server::builder().seed(7).start().expect("it starts");
         let mut client = server.client().expect("there is room");

@@ -110,7 +110,7 @@ fn a_snapshot_that_does_not_exist_is_refused() {
 }
 
 #[test]
-fn a_name_that_is_taken_again_is_that_of_the_younger_snapshot() {
+fn a_reused_name_denotes_the_younger_snapshot() {
     let (server, mut client) = served();
     server.snapshot("base");
     call(&mut client, ["SET", "key", "1"]);

@@ -101,7 +101,7 @@ const ONLY_IN_KIND: &[(&str, &str)] = &[
     ("hello", "it shows the number of the connection"),
 ];
 
-/// Commands whose reply has the same elements in any order, in addition to those whose row says so.
+/// Commands whose reply has the same elements in any order, in addition to those with that tip in their row.
 const ONLY_IN_CONTENTS: &[(&str, &str)] = &[
     ("sort", "members of equal weight come in the order of a table in Redis, which is chance"),
     ("sort_ro", "members of equal weight come in the order of a table in Redis, which is chance"),

@@ -96,7 +96,7 @@ const HEAD_OF_KEYS: &str = "\
 const HOW_TO_RECORD: &str = "what is not in the fixture yet is asked with \
     UPDATE=1 DUNLIN_ORACLE=/path/to/redis-server cargo test --test matrix";
 
-/// Compares what a fixture says with a real server, if one is named, and with ours.
+/// Compares a fixture with a real server, if one is named, and with our engine.
 fn check(name: &str, head: &str, trials: fn(&Entry) -> Vec<Trial>, extra: Extra) {
     let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/{name}.txt"));
     if let Some(program) = Program::from_environment(&format!("{name}.txt against a real server")) {

@@ -166,7 +166,7 @@ fn again(once: &Sample) -> Sample {
     once.iter().map(other).collect()
 }
 
-/// Makes a sample fit itself: counts say how many keys follow, and ranges of members have members for bounds.
+/// Makes a sample consistent: a count is the number of keys that follow, and a range of members has members as bounds.
 fn make_consistent(sample: &mut Sample) {
     for place in 0..sample.len() {
         if sample[place].role == Role::KeyCount {

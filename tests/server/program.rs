@@ -11,7 +11,7 @@ use dunlin::Reply;
 use crate::timeout::wait_until;
 use crate::wire::connect;
 
-/// A program that runs, with what it has not said yet.
+/// A running program, and its output that was not read yet.
 pub(crate) struct Running {
     process: Child,
     lines: Lines<BufReader<ChildStdout>>,
@@ -67,7 +67,7 @@ impl Running {
         (self.process.wait().expect("it ends"), lines)
     }
 
-    /// The next line that it says with these words in it.
+    /// Reads up to the next log line that contains these words, and returns it.
     fn line_with(&mut self, words: &str) -> Option<String> {
         self.lines.by_ref().map_while(Result::ok).find(|line| line.contains(words))
     }

@@ -119,7 +119,7 @@ fn jobs_of_workers_that_crash_are_done_by_others() {
 }
 
 #[test]
-fn a_client_that_disconnects_while_it_is_blocked_takes_nothing() {
+fn a_client_that_disconnects_while_it_is_blocked_pops_nothing() {
     let server = Server::start().expect("it starts");
     let mut other = connect(&server);
     for round in 0..50 {

@@ -62,7 +62,7 @@ impl<S: Read + Write> Wire<S> {
         String::from_utf8(bytes).expect("it is text")
     }
 
-    /// Reads until the server closes, and answers what came.
+    /// Reads until the server closes the connection; returns everything that arrived.
     pub fn rest(&mut self) -> Vec<u8> {
         let mut bytes = Vec::new();
         match self.stream.read_to_end(&mut bytes) {

@@ -30,14 +30,13 @@ impl World {
         World::of_engine(Engine::new(Table::of(FAMILIES), settings, seed, START, Box::new(NoHost::default())))
     }
 
-    /// The world of an engine that has no clients yet.
+    /// Connects a client to an engine that has none yet.
     pub fn of_engine(mut engine: Engine) -> World {
         let client = engine.connect(START, Origin::default()).expect("there is room");
         World { engine, client, now: START }
     }
 
-    /// A world in which each reading of the machine's clock finds that this many microseconds have passed, so that
-    /// every script takes long.
+    /// Each reading of the machine's clock finds that this many microseconds have passed, so every script takes long.
     pub fn with_clock_steps(step_us: u64, adjust: impl FnOnce(&mut Settings)) -> World {
         let mut settings = Settings::default();
         adjust(&mut settings);
@@ -58,7 +57,7 @@ impl World {
         self.engine.connect(self.now, Origin::default()).expect("there is room for another client")
     }
 
-    /// Sends a command whose words are separated by blanks, and gives the raw reply.
+    /// Sends a command whose words are separated by blanks; returns the raw reply.
     pub fn ask(&mut self, command: &str) -> String {
         self.ask_as(self.client, command).0
     }

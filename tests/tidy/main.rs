@@ -46,7 +46,7 @@ const ENGINE_FIELDS: usize = 13;
 /// How many methods `Engine` has in all files: what a host of it calls. Anything else is a method of a struct of its
 /// state, or a function of a module of `engine/exec`.
 const ENGINE_METHODS: usize = 40;
-/// The words with which a doc comment must not begin: they say nothing where an editor shows that comment alone.
+/// The words with which a doc comment must not begin: they mean nothing where an editor shows that comment alone.
 const EMPTY_OPENINGS: &[&str] =
     &["The same", "So many", "So much", "It is.", "It is not.", "See above", "Its name.", "Who ", "Whose "];
 
@@ -301,7 +301,7 @@ fn an_exception_from_a_lint_or_a_test_has_a_reason() {
     none(&faults);
 }
 
-/// What crates of tests, benches and fuzz targets share is one module, and every other file has one place.
+/// Crates of tests, benches and fuzz targets share one module; every other file belongs to one crate.
 #[test]
 fn test_crates_share_code_through_one_module_of_support() {
     const SUPPORT: (&str, &str) = ("../support/mod.rs", "mod support;");
@@ -410,8 +410,8 @@ fn users_see_the_server_its_builder_the_client_and_the_kit_and_nothing_else() {
     assert_eq!(api::names_shown(&sources("src")), wanted);
 }
 
-/// The place of a module's room. What stands in the engine beside its three rooms is the engine as a whole, and so
-/// belongs to the last of them.
+/// The position of a module's room. A module of the engine outside of its three rooms is about the engine as a whole,
+/// and so belongs to the last of them.
 fn room_of(module: &str) -> Option<usize> {
     let mut parts = module.split("::");
     let top = parts.next()?;

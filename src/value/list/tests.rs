@@ -29,7 +29,7 @@ fn contents(list: &List) -> Vec<String> {
 }
 
 #[test]
-fn elements_come_and_go_at_both_ends() {
+fn elements_are_pushed_and_popped_at_both_ends() {
     let mut list = List::new();
     list.push(End::Tail, [b"a".as_slice(), b"1"], &LIMITS);
     list.push(End::Head, [b"b".as_slice(), b"-2"], &LIMITS);

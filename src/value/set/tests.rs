@@ -112,7 +112,7 @@ fn a_big_set_takes_less_than_thirty_bytes_a_member() {
 }
 
 #[test]
-fn popping_takes_every_member_once() {
+fn popping_returns_every_member_once() {
     for members in [
         numbers(100).collect::<Vec<_>>(),
         (0..100).map(|number| format!("m{number}")).collect(),

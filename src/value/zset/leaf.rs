@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leaf_of_sixty_takes_512_bytes() {
+    fn a_leaf_of_sixty_entries_takes_512_bytes() {
         assert_eq!(size_of::<Leaf<60>>(), 512);
     }
 

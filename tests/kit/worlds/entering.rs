@@ -293,7 +293,7 @@ fn a_world_starts_as_its_template_and_does_not_change_it() {
 }
 
 #[test]
-fn scripts_and_functions_come_with_the_template() {
+fn a_world_gets_the_scripts_and_functions_of_its_template() {
     let (server, mut client) = served();
     let digest = call(&mut client, ["SCRIPT", "LOAD", "return 'known'"]).text().expect("it is a text").into_owned();
     let library = "#!lua name=one\nredis.register_function('whose', function() return 'mine' end)";

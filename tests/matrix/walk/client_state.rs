@@ -92,16 +92,16 @@ pub(super) enum Verdict {
     Unlike(String),
 }
 
-/// Compares the data that a client receives; `asks` is true for the client that has just sent a request.
-pub(super) fn compared(state: &ClientState<'_>, asks: bool, real: &Received, ours: &Received) -> Verdict {
+/// Compares the data that a client receives; `is_sender` is true for the client that has just sent a request.
+pub(super) fn compared(state: &ClientState<'_>, is_sender: bool, real: &Received, ours: &Received) -> Verdict {
     match real == ours {
         true => Verdict::Exact,
-        false => unlike(state, asks, real, ours).map_or(Verdict::Masked, Verdict::Unlike),
+        false => unlike(state, is_sender, real, ours).map_or(Verdict::Masked, Verdict::Unlike),
     }
 }
 
 /// The difference in the data that a client receives, beyond the parts that may differ, if there is one.
-fn unlike(state: &ClientState<'_>, asks: bool, real: &Received, ours: &Received) -> Option<String> {
+fn unlike(state: &ClientState<'_>, is_sender: bool, real: &Received, ours: &Received) -> Option<String> {
     let [real_replies, our_replies] = [real, ours].map(|received| volatile::arranged(received.replies.clone()));
     let all_alike = |real: &[Reply], ours: &[Reply]| {
         real.len() == ours.len() && real.iter().zip(ours).all(|(real, ours)| are_alike(state, real, ours))
@@ -109,7 +109,7 @@ fn unlike(state: &ClientState<'_>, asks: bool, real: &Received, ours: &Received)
     // A request that continues after a wait has its own turn here, at whose end prefixes are invalidated.
     let is_same = real.closed == ours.closed
         && (all_alike(&real_replies, &our_replies)
-            || !asks && all_alike(&tracking_last(&real_replies), &tracking_last(&our_replies)));
+            || !is_sender && all_alike(&tracking_last(&real_replies), &tracking_last(&our_replies)));
     if is_same {
         return None;
     }

@@ -48,7 +48,7 @@ impl Expectation {
 /// The clock that the server under test reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Clock {
-    /// Moves only when the transcript says so: times are exact.
+    /// The clock moves only when the transcript moves it: times are exact.
     Injected,
     /// Moves by itself.
     Wall,

@@ -74,7 +74,7 @@ impl<'t> Player<'t> {
         Ok(match &step.action {
             Action::Advance(by) if self.target.advance(*by)? => Got::Done,
             Action::Advance(_) => Got::Beyond,
-            Action::HostCall(args, order) => Got::Lines(self.connection(step)?.ask(args, *order, timeout)?),
+            Action::Call(args, order) => Got::Lines(self.connection(step)?.ask(args, *order, timeout)?),
             Action::Receive(order) => {
                 let connection = self.connection(step)?;
                 let message = connection.message(timeout)?;

@@ -56,7 +56,7 @@ impl TcpLink {
 impl Link for TcpLink {
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self.0.write_all(bytes) {
-            // The server hung up: what it said before can still be read.
+            // The server closed the connection; what it sent before can still be read.
             Err(error) if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => Ok(()),
             done => done,
         }
