@@ -1,8 +1,8 @@
-//! The computations of commands on bits, sketches and places, compared with the plainest code that does the same with
-//! the standard library.
+//! The computations of bitmap, HyperLogLog and geo commands, compared with the simplest code for the same result that
+//! uses the standard library.
 //!
-//! `cargo bench --bench arithmetic`. The plain code of a count is a sum over bytes, of a sketch a set of all elements,
-//! and of a search a check of every place.
+//! `cargo bench --bench arithmetic`. The simple code of BITCOUNT is a sum over bytes, that of PFCOUNT a set of all
+//! elements, and that of GEOSEARCH a check of every position.
 
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
@@ -28,7 +28,7 @@ fn bitmaps(criterion: &mut Criterion) {
         let (bytes, others) = (random_bytes(length), vec![0xff; length]);
         let mut group = criterion.benchmark_group(format!("bits of {length} bytes"));
         group.throughput(Throughput::Bytes(length as u64));
-        group.bench_function("count", |bench| bench.iter(|| bits::count(black_box(&bytes))));
+        group.bench_function("count", |bench| bench.iter(|| bits::count_ones(black_box(&bytes))));
         group.bench_function("count, plainly", |bench| {
             bench.iter(|| black_box(&bytes).iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>());
         });

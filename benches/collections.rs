@@ -1,8 +1,8 @@
-//! Hashes, sets and lists compared with those of the standard library, each element of which is an own allocation.
+//! Hashes, sets and lists compared with those of the standard library, where each element is a separate allocation.
 //!
 //! `cargo bench --bench collections` prints bytes an element, then times operations on small collections, which are
-//! packed, and on large ones of a million elements. What to ask for is drawn at random, so large ones measure
-//! memory more than instructions.
+//! packed, and on large ones of a million elements. The elements to look up are chosen at random, so large collections
+//! measure memory latency more than instructions.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use dunlin::value::list::{End, List};
@@ -49,7 +49,7 @@ fn products(elements: u64) -> List {
     list
 }
 
-#[expect(clippy::print_stdout, reason = "a bench tells what it measured")]
+#[expect(clippy::print_stdout, reason = "a bench prints what it measures")]
 fn memory(_: &mut Criterion) {
     let report = |name: &str, encoding: &str, bytes: usize, elements: usize| {
         let each = bytes as f64 / elements as f64;

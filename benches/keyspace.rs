@@ -1,4 +1,5 @@
-//! The keyspace compared with the standard library's map, with the map's own hash and with the keyspace's.
+//! The keyspace compared with the standard library's map, once with the map's own hash function and once with the
+//! keyspace's.
 //!
 //! `cargo bench --bench keyspace`. Keys have 16 bytes and texts 32, a million of each unless a name says otherwise;
 //! look-ups are in random order, so they measure memory more than instructions.

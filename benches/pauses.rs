@@ -30,7 +30,7 @@ const ROUNDS: usize = 3;
 const SLICE_KEYS: usize = 64;
 /// The number of members that one request adds or removes, where there are many.
 const BATCH: usize = 20;
-const KEY_COUNT_OF_SMALL_TALK: usize = 1000;
+const SMALL_REQUEST_KEYS: usize = 1000;
 /// The moment when the driven clock starts, in 2023.
 const START_US: i64 = 1_700_000_000_000_000;
 
@@ -43,46 +43,46 @@ fn main() {
 }
 
 /// Runs the work in rounds, and prints its rows.
-fn measure(work: fn(&mut World, usize), million: usize) {
+fn measure(work: fn(&mut DrivenEngine, usize), million: usize) {
     let round = || {
-        let mut world = World::start();
-        work(&mut world, million);
-        world.end()
+        let mut driven = DrivenEngine::start();
+        work(&mut driven, million);
+        driven.end()
     };
     let mut rows = round();
     let as_it_was: Vec<u32> = rows.iter().map(|row| longest(&row.times_ns)).collect();
     for _ in 1..ROUNDS {
-        rows.iter_mut().zip(round()).for_each(|(row, again)| row.keep_least(&again));
+        rows.iter_mut().zip(round()).for_each(|(row, again)| row.keep_shortest(&again));
     }
     rows.iter_mut().zip(as_it_was).for_each(|(row, longest_ns)| row.print(longest_ns));
 }
 
-fn grow_keyspace(world: &mut World, million: usize) {
-    (0..10 * million).for_each(|number| world.ask(&["SET", &format!("key:{number:08}"), "some-value-of-20-byte"]));
-    world.report("grow to 10 M keys");
+fn grow_keyspace(driven: &mut DrivenEngine, million: usize) {
+    (0..10 * million).for_each(|number| driven.ask(&["SET", &format!("key:{number:08}"), "some-value-of-20-byte"]));
+    driven.report("grow to 10 M keys");
 }
 
-fn expire_many(world: &mut World, million: usize) {
+fn expire_many(driven: &mut DrivenEngine, million: usize) {
     let first_ms = START_US / 1000 + 2 * million as i64 / 1000;
     for number in 0..million {
         let deadline_ms = first_ms + (number % 1000) as i64;
-        world.ask(&["SET", &format!("key:{number:08}"), "value", "PXAT", &deadline_ms.to_string()]);
+        driven.ask(&["SET", &format!("key:{number:08}"), "value", "PXAT", &deadline_ms.to_string()]);
     }
-    world.report("set 1 M keys with deadlines in one second");
-    while world.engine.databases.len() > KEY_COUNT_OF_SMALL_TALK {
-        world.talk(1);
+    driven.report("set 1 M keys with deadlines in one second");
+    while driven.engine.databases.len() > SMALL_REQUEST_KEYS {
+        driven.run_small_requests(1);
     }
-    world.report("1 M keys fall due in that second");
+    driven.report("1 M keys fall due in that second");
 }
 
-fn remove_sets(world: &mut World, million: usize) {
+fn remove_sets(driven: &mut DrivenEngine, million: usize) {
     let names = ["deleted", "unlinked", "overwritten", "renamed-over", "expired"];
-    names.iter().for_each(|name| world.fill_set(name, million));
-    world.report("ZADD 20 members a request to five sets of 1 M");
+    names.iter().for_each(|name| driven.fill_set(name, million));
+    driven.report("ZADD 20 members a request to five sets of 1 M");
     let mut case = |words: &[&str]| {
-        world.ask(words);
-        world.talk(million / 5);
-        world.report(&format!("{} of a sorted set of 1 M", words.join(" ")));
+        driven.ask(words);
+        driven.run_small_requests(million / 5);
+        driven.report(&format!("{} of a sorted set of 1 M", words.join(" ")));
     };
     case(&["DEL", "deleted"]);
     case(&["UNLINK", "unlinked"]);
@@ -91,35 +91,35 @@ fn remove_sets(world: &mut World, million: usize) {
     case(&["PEXPIRE", "expired", "10"]);
 }
 
-fn flush(world: &mut World, million: usize) {
-    (0..5 * million).for_each(|number| world.ask(&["SET", &format!("key:{number:08}"), "value"]));
-    world.restart();
-    world.ask(&["FLUSHALL"]);
-    world.talk(million);
-    world.report("FLUSHALL of 5 M keys");
+fn flush(driven: &mut DrivenEngine, million: usize) {
+    (0..5 * million).for_each(|number| driven.ask(&["SET", &format!("key:{number:08}"), "value"]));
+    driven.restart();
+    driven.ask(&["FLUSHALL"]);
+    driven.run_small_requests(million);
+    driven.report("FLUSHALL of 5 M keys");
 }
 
-fn remove_ranges(world: &mut World, million: usize) {
+fn remove_ranges(driven: &mut DrivenEngine, million: usize) {
     let (few, last) = (30.to_string(), (million / 2).to_string());
     for (start, stop, what) in [("0", "-1", "all"), (&few, "-1", "all but 30"), ("0", &last, "half")] {
-        world.fill_set("set", million);
-        world.restart();
-        world.ask(&["ZREMRANGEBYRANK", "set", start, stop]);
-        world.talk(million / 5);
-        world.report(&format!("ZREMRANGEBYRANK of {what} of 1 M members"));
-        world.ask(&["DEL", "set"]);
+        driven.fill_set("set", million);
+        driven.restart();
+        driven.ask(&["ZREMRANGEBYRANK", "set", start, stop]);
+        driven.run_small_requests(million / 5);
+        driven.report(&format!("ZREMRANGEBYRANK of {what} of 1 M members"));
+        driven.ask(&["DEL", "set"]);
     }
 }
 
-fn grow_and_shrink_set(world: &mut World, million: usize) {
-    world.fill_set("set", 2 * million);
-    world.report("ZADD 20 members a request, up to 2 M");
+fn grow_and_shrink_set(driven: &mut DrivenEngine, million: usize) {
+    driven.fill_set("set", 2 * million);
+    driven.report("ZADD 20 members a request, up to 2 M");
     for start in (0..2 * million).step_by(BATCH) {
         let members: Vec<String> = (start..start + BATCH).map(member).collect();
         let words = ["ZREM", "set"].into_iter().chain(members.iter().map(String::as_str)).collect::<Vec<&str>>();
-        world.ask(&words);
+        driven.ask(&words);
     }
-    world.report("ZREM 20 members a request, down to none");
+    driven.report("ZREM 20 members a request, down to none");
 }
 
 fn member(number: usize) -> String {
@@ -127,38 +127,38 @@ fn member(number: usize) -> String {
 }
 
 /// The engine, with a lazy-free thread as in the server, on a driven clock.
-struct World {
+struct DrivenEngine {
     engine: Engine,
     client: SessionId,
     buffer: Vec<u8>,
     spans: Vec<Span>,
     reply: Vec<u8>,
     lazy_free_thread: Sender<LazyFree>,
-    reaping: JoinHandle<()>,
+    freeing: JoinHandle<()>,
     now_us: i64,
-    talked: usize,
+    small_requests: usize,
     last: Instant,
     times_ns: Vec<u32>,
     rows: Vec<Row>,
 }
 
-impl World {
-    fn start() -> World {
+impl DrivenEngine {
+    fn start() -> DrivenEngine {
         let (table, now) = (Table::of(FAMILIES), Now::from_us(START_US));
         let mut engine = Engine::new(table, Settings::default(), 1, now, Box::new(NoHost::default()));
         let client = engine.connect(now, Origin::default()).expect("the first client is welcome");
         let (lazy_free_thread, arrivals) = channel::<LazyFree>();
-        let reaping = thread::spawn(move || arrivals.into_iter().for_each(drop));
-        World {
+        let freeing = thread::spawn(move || arrivals.into_iter().for_each(drop));
+        DrivenEngine {
             engine,
             client,
             buffer: Vec::new(),
             spans: Vec::new(),
             reply: Vec::new(),
             lazy_free_thread,
-            reaping,
+            freeing,
             now_us: START_US,
-            talked: 0,
+            small_requests: 0,
             last: Instant::now(),
             times_ns: Vec::new(),
             rows: Vec::new(),
@@ -186,7 +186,7 @@ impl World {
         }
         for effect in self.engine.effects.take() {
             if let Effect::Free(lazy_free) = effect {
-                self.lazy_free_thread.send(lazy_free).expect("the thread lives as long as the world");
+                self.lazy_free_thread.send(lazy_free).expect("the thread lives as long as the engine");
             }
         }
         self.times_ns.push(u32::try_from(self.last.elapsed().as_nanos()).unwrap_or(u32::MAX));
@@ -194,10 +194,10 @@ impl World {
     }
 
     /// Serves small requests, as other clients send them.
-    fn talk(&mut self, requests: usize) {
+    fn run_small_requests(&mut self, requests: usize) {
         for _ in 0..requests {
-            self.talked += 1;
-            self.ask(&["SET", &format!("talk:{}", self.talked % KEY_COUNT_OF_SMALL_TALK), "some-value"]);
+            self.small_requests += 1;
+            self.ask(&["SET", &format!("small:{}", self.small_requests % SMALL_REQUEST_KEYS), "some-value"]);
         }
     }
 
@@ -223,10 +223,10 @@ impl World {
         self.restart();
     }
 
-    /// Waits until everything is freed, so that the next world has the machine for itself.
+    /// Waits until everything is freed, so that the next engine has the machine for itself.
     fn end(self) -> Vec<Row> {
         drop((self.engine, self.lazy_free_thread));
-        self.reaping.join().expect("dropping does not panic");
+        self.freeing.join().expect("dropping does not panic");
         self.rows
     }
 }
@@ -238,7 +238,7 @@ struct Row {
 }
 
 impl Row {
-    fn keep_least(&mut self, again: &Row) {
+    fn keep_shortest(&mut self, again: &Row) {
         assert_eq!(self.times_ns.len(), again.times_ns.len(), "{} is the same work in each round", self.name);
         self.times_ns.iter_mut().zip(&again.times_ns).for_each(|(least, time)| *least = (*least).min(*time));
     }

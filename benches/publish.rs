@@ -2,9 +2,9 @@
 //!
 //! `cargo bench --bench publish` measures this server; `cargo bench --bench publish -- PROGRAM ...` measures beside it,
 //! in turns, servers that are programs, such as a `redis-server`, each started here on a port of its own; a number is
-//! the port of one that runs already. One publisher keeps a number of PUBLISH requests in flight; one thread drains all
-//! subscribers, so client and server share the machine alike for everyone. A row is one number of requests in flight.
-//! Without `--bench`, as in tests, everything is small.
+//! the port of one that runs already. One publisher keeps a number of PUBLISH requests in flight; one thread reads for
+//! all subscribers, so clients and server share the machine in the same way for every server. A row is one
+//! number of requests in flight. Without `--bench`, as in tests, everything is small.
 
 #![expect(clippy::print_stdout, reason = "a bench prints what it measures")]
 #![expect(clippy::disallowed_methods, reason = "a bench asks the clock")]
@@ -26,7 +26,7 @@ fn main() -> ExitCode {
     let (subscribers, length) = if is_bench { (1000, Duration::from_secs(2)) } else { (10, Duration::from_millis(20)) };
     let Ok(server) = Server::start() else { return ExitCode::FAILURE };
     let peers: std::io::Result<Vec<Target>> =
-        std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).map(Target::named).collect();
+        std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).map(Target::from_argument).collect();
     let Ok(peers) = peers else { return ExitCode::FAILURE };
     let ours = Target { name: "this server".to_owned(), address: server.addr(), process: None };
     let targets: Vec<Target> = [ours].into_iter().chain(peers).collect();
@@ -58,7 +58,7 @@ struct Target {
 
 impl Target {
     /// The server at a port number, or a started program.
-    fn named(name: String) -> std::io::Result<Target> {
+    fn from_argument(name: String) -> std::io::Result<Target> {
         if let Ok(port) = name.parse() {
             return Ok(Target { name, address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)), process: None });
         }

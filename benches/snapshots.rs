@@ -1,5 +1,5 @@
-//! The cost of a fresh fixture for a test: taking a snapshot of 100 MB of data, and restoring it after a case that
-//! changed a part.
+//! The cost of a fresh fixture for each test: taking a snapshot of 100 MB of data, and restoring it after a test that
+//! changed a part of the data.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use dunlin::{Client, Server};

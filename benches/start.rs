@@ -1,5 +1,4 @@
-//! The time that a test waits for a server of its own: until it has started, until it has answered a client, until it
-//! has ended.
+//! The time that a test needs for a server of its own: to start it, to get a first reply from it, and to stop it.
 
 use std::hint::black_box;
 use std::io::{Read, Write};
@@ -13,17 +12,17 @@ fn start(criterion: &mut Criterion) {
     criterion.bench_function("start, answer one request over TCP, drop", |bencher| {
         bencher.iter(|| {
             let server = Server::start().expect("it starts");
-            answered(&server)
+            connected(&server)
         });
     });
     criterion.bench_function("start, answer one direct call", |bencher| {
-        let answered = |()| {
+        let connected = |()| {
             let server = Server::start().expect("it starts");
             let mut client = server.client().expect("there is room");
             client.call(["PING"]).expect("it answers");
             (server, client)
         };
-        bencher.iter_batched(|| (), answered, BatchSize::PerIteration);
+        bencher.iter_batched(|| (), connected, BatchSize::PerIteration);
     });
 }
 
@@ -47,15 +46,15 @@ fn resident_bytes() -> usize {
 }
 
 /// Prints the memory of servers that run at the same time, each with a TCP client that has received a reply.
-#[expect(clippy::print_stdout, reason = "criterion measures time alone, and this is about room")]
-fn room(_: &mut Criterion) {
+#[expect(clippy::print_stdout, reason = "criterion measures time alone, and this is about memory")]
+fn memory(_: &mut Criterion) {
     // As a test it only has to run: not every machine allows the descriptors of a thousand servers.
     let count = if std::env::args().any(|word| word == "--bench") { 1000 } else { 10 };
     let before = resident_bytes();
     let servers: Vec<(Server, TcpStream)> = (0..count)
         .map(|_| {
             let server = Server::start().expect("it starts");
-            let stream = answered(&server);
+            let stream = connected(&server);
             (server, stream)
         })
         .collect();
@@ -64,12 +63,12 @@ fn room(_: &mut Criterion) {
 }
 
 /// A connection that has received a reply.
-fn answered(server: &Server) -> TcpStream {
+fn connected(server: &Server) -> TcpStream {
     let mut stream = TcpStream::connect(server.addr()).expect("it listens");
     stream.write_all(b"GET key\r\n").expect("it reads");
     stream.read_exact(&mut [0; 5]).expect("it answers");
     stream
 }
 
-criterion_group!(benches, start, direct, room);
+criterion_group!(benches, start, direct, memory);
 criterion_main!(benches);

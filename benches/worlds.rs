@@ -1,4 +1,4 @@
-//! The cost of a world of its own for a test: making it, empty or from a template, and entering it.
+//! The cost of a separate world for each test: creating it, empty or from a template, and entering it.
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use dunlin::{Client, Server};
@@ -14,7 +14,7 @@ fn worlds(criterion: &mut Criterion) {
         let server = Server::start().expect("it starts");
         fill(&mut server.client().expect("there is room"), keys);
         server.make_template();
-        let mut name = names();
+        let mut name = world_names();
         criterion.bench_function(&format!("make a world from a template of {keys} keys"), |bencher| {
             let fresh = || {
                 let next = name();
@@ -24,7 +24,7 @@ fn worlds(criterion: &mut Criterion) {
             bencher.iter_batched(fresh, |name| server.world(&name), BatchSize::PerIteration);
         });
         criterion.bench_function(&format!("enter a world from a template of {keys} keys, which is made"), |bencher| {
-            let mut name = names();
+            let mut name = world_names();
             let fresh = || {
                 let next = name();
                 let _ = server.drop_world(&next);
@@ -58,7 +58,7 @@ fn with_functions(criterion: &mut Criterion) {
     let library = "#!lua name=one\nredis.register_function('whose', function() return 'mine' end)";
     call(&mut server.client().expect("there is room"), &["FUNCTION", "LOAD", library]);
     server.make_template();
-    let mut name = names();
+    let mut name = world_names();
     criterion.bench_function("make a world from a template with a library of functions", |bencher| {
         let fresh = || {
             let next = name();
@@ -75,7 +75,7 @@ fn first_changes(criterion: &mut Criterion) {
     fill(&mut server.client().expect("there is room"), 100_000);
     server.make_template();
     for keys in [1, 10] {
-        let mut name = names();
+        let mut name = world_names();
         criterion.bench_function(&format!("the first change of {keys} of 100000 keys of a template"), |bencher| {
             let fresh = || {
                 let next = name();
@@ -91,8 +91,8 @@ fn first_changes(criterion: &mut Criterion) {
     }
 }
 
-/// Makes names that repeat after [`AT_ONCE`] others.
-fn names() -> impl FnMut() -> String {
+/// Makes world_names that repeat after [`AT_ONCE`] others.
+fn world_names() -> impl FnMut() -> String {
     let mut number = 0;
     move || {
         number += 1;

@@ -2,7 +2,7 @@
 //! score.
 //!
 //! `cargo bench --bench zset` prints bytes an entry, then times an operation on a million members `user-<n>` with
-//! scores up to a million. The members to look up are drawn beforehand and lie in a row, as in a pipelined batch.
+//! scores up to a million. The members to look up are chosen beforehand and stored in a row, as in a pipelined batch.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use dunlin::value::zset::{Limits, Zset};

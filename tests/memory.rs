@@ -128,7 +128,7 @@ fn check_collection<T>(
 }
 
 #[test]
-fn a_sorted_set_says_what_it_takes() {
+fn a_sorted_set_reports_the_memory_that_it_takes() {
     let limits = zset::Limits::default();
     check_collection(
         Zset::new,
@@ -139,7 +139,7 @@ fn a_sorted_set_says_what_it_takes() {
 }
 
 #[test]
-fn a_set_says_what_it_takes() {
+fn a_set_reports_the_memory_that_it_takes() {
     let limits = set::Limits::default();
     check_collection(
         Set::new,
@@ -156,7 +156,7 @@ fn a_set_says_what_it_takes() {
 }
 
 #[test]
-fn a_hash_says_what_it_takes() {
+fn a_hash_reports_the_memory_that_it_takes() {
     let limits = hash::Limits::default();
     check_collection(
         Hash::new,
@@ -167,7 +167,7 @@ fn a_hash_says_what_it_takes() {
 }
 
 #[test]
-fn a_list_says_what_it_takes() {
+fn a_list_reports_the_memory_that_it_takes() {
     let limits = list::Limits::default();
     check_collection(
         List::new,
@@ -181,7 +181,7 @@ fn a_list_says_what_it_takes() {
 }
 
 #[test]
-fn a_stream_says_what_it_takes() {
+fn a_stream_reports_the_memory_that_it_takes() {
     let limits = stream::Limits::default();
     let id = |number: usize| Id::new(1 + number as u64, 0);
     check_collection(
@@ -196,7 +196,7 @@ fn a_stream_says_what_it_takes() {
 }
 
 #[test]
-fn a_group_says_what_it_takes() {
+fn a_consumer_group_reports_the_memory_that_it_takes() {
     const NAMES: [&[u8]; 3] = [b"ann", b"bob", b"a consumer whose name is longer than most"];
     let make = || {
         let mut stream = Stream::new();
@@ -249,7 +249,7 @@ fn put(database: &mut Database, number: usize) {
 }
 
 #[test]
-fn a_database_says_what_it_takes() {
+fn a_database_reports_the_memory_that_it_takes() {
     for size in SIZES {
         let before = HELD.get();
         let mut database = Database::new(1);
@@ -269,7 +269,7 @@ fn a_database_says_what_it_takes() {
 }
 
 #[test]
-fn the_keys_of_a_large_database_together_take_what_it_does() {
+fn the_memory_of_all_keys_adds_up_to_that_of_their_database() {
     let mut database = Database::new(1);
     (0..60_000).for_each(|number| put(&mut database, number));
     let slots: Vec<Slot> = database.slots().collect();
@@ -280,7 +280,7 @@ fn the_keys_of_a_large_database_together_take_what_it_does() {
 
 /// CVE-2021-3470: a server that used bytes of an allocation beyond the requested size.
 #[test]
-fn nothing_is_written_behind_what_was_asked_for() {
+fn no_byte_is_written_behind_the_end_of_an_allocation() {
     let mut engine =
         Engine::new(Table::of(FAMILIES), Settings::default(), 1, Now::default(), Box::new(NoHost::default()));
     let client = engine.connect(Now::default(), Origin::default()).expect("there is room");

@@ -12,7 +12,7 @@ const START: &str = "<!-- commands -->\n";
 const END: &str = "<!-- end -->";
 
 #[test]
-fn the_table_of_commands_is_what_the_rows_give() {
+fn the_table_of_commands_in_readme_matches_the_rows() {
     let readme = std::fs::read_to_string(README).expect("README.md can be read");
     let (before, rest) = readme.split_once(START).expect("README.md has a mark for the table");
     let (found, after) = rest.split_once(END).expect("README.md has a mark after the table");
@@ -30,7 +30,7 @@ fn table() -> String {
     let mut groups: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for command in WITH_TEST_KIT.iter().copied().flatten() {
         let group = if command.name == "DUNLIN" { "the test kit" } else { command.family.group() };
-        groups.entry(group).or_default().push(shown(command));
+        groups.entry(group).or_default().push(table_row(command));
     }
     let lines = groups.into_iter().map(|(group, mut commands)| {
         commands.sort_unstable();
@@ -39,7 +39,7 @@ fn table() -> String {
     format!("| group | commands |\n|---|---|\n{}", lines.collect::<String>())
 }
 
-fn shown(command: &Command) -> String {
+fn table_row(command: &Command) -> String {
     if !command.is_container() {
         return command.name.to_owned();
     }

@@ -1,10 +1,10 @@
-//! The delay that clients which stream requests without waiting cause for the others.
+//! The delay that clients cause for the others when they stream requests without waiting for replies.
 //!
 //! `cargo bench --bench fairness -- PROGRAM ...` starts this server and each program, which takes redis-server's
-//! command line, afresh for each load, and streams one kind of request from one, three and ten clients. Meanwhile a
+//! command line, anew for each load, and streams one kind of request from one, three and ten clients. Meanwhile a
 //! client that waits for each reply sends PING every millisecond, and another one connects, sends PING and leaves. The
 //! table has the waits of both, p50/p99/longest in milliseconds. `--only NAME,...`, `--rounds N` and `--seconds S` are
-//! those of the bench `peers`; of several rounds the one in the middle by p99 is shown. Without `--bench`, as in
+//! those of the bench `peers`; of several rounds the median by p99 is shown. Without `--bench`, as in
 //! tests, all is short.
 
 #![expect(clippy::print_stdout, reason = "a bench prints what it measures")]

@@ -16,7 +16,7 @@ use mio::{Events, Interest, Poll, Token};
 const WRITE_BYTES: usize = 64 << 10;
 const READ_BYTES: usize = 256 << 10;
 
-/// The most writes or reads of one client before the next one has its turn.
+/// The most writes or reads of one client before the next one is served.
 const CALLS_AT_ONCE: usize = 4;
 
 /// One client: its socket, and its position in the bytes that it sends repeatedly.

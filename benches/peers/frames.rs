@@ -1,4 +1,4 @@
-//! Finds the ends of replies. Of their content it checks only whether they are errors.
+//! Finds where replies end. It does not decode them, except that it counts errors.
 
 /// Counts the complete replies in the bytes that arrive.
 #[derive(Default)]

@@ -1,7 +1,7 @@
-//! Clients that keep a server busy: one thread, many connections, each with a number of turns in flight.
+//! Clients that keep a server busy: one thread, many connections, each with a number of operations in flight.
 //!
-//! A connection sends its turns in one write, reads until all their replies are there and sends the next, as a client
-//! with a pipeline does. The thread of the clients takes one core and leaves the other to the server.
+//! A connection sends its operations in one write, reads until all their replies have arrived, and sends the next ones,
+//! as a client with a pipeline does. The thread of the clients takes one core and leaves the other to the server.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
@@ -14,13 +14,13 @@ use crate::frames::Frames;
 use crate::requests::Requests;
 
 /// The longest time that a server may send nothing at all.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The number of clients, and how much each sends before it waits.
 #[derive(Clone, Copy)]
 pub struct Shape {
     pub connections: usize,
-    pub turns_in_flight: usize,
+    pub operations_in_flight: usize,
 }
 
 /// The result of a load.
@@ -35,7 +35,7 @@ pub struct Outcome {
 struct Connection {
     stream: TcpStream,
     frames: Frames,
-    push_queue: Vec<u8>,
+    unsent: Vec<u8>,
     sent: usize,
     awaited: u64,
     since: Instant,
@@ -50,12 +50,12 @@ pub fn drive(address: SocketAddr, shape: Shape, requests: &mut Requests, length:
     send_until(address, shape, requests, |_| begin.elapsed() >= length)
 }
 
-/// Sends the given number of turns, or a few more.
+/// Sends the given number of operations, or a few more.
 ///
 /// # Errors
 /// As of [`drive`].
-pub fn fill(address: SocketAddr, shape: Shape, requests: &mut Requests, turns: u64) -> io::Result<Outcome> {
-    let commands = turns * requests.commands_a_turn() as u64;
+pub fn fill(address: SocketAddr, shape: Shape, requests: &mut Requests, operations: u64) -> io::Result<Outcome> {
+    let commands = operations * requests.commands_per_operation() as u64;
     send_until(address, shape, requests, |answered| answered >= commands)
 }
 
@@ -75,11 +75,11 @@ fn send_until(
     let (begin, mut events) = (Instant::now(), Events::with_capacity(shape.connections));
     let mut outcome = Outcome { commands: 0, errors: 0, elapsed: Duration::ZERO, waits: Vec::new() };
     for connection in &mut connections {
-        connection.send_turns(requests, shape.turns_in_flight)?;
+        connection.send_operations(requests, shape.operations_in_flight)?;
     }
     let mut scratch = vec![0; 1 << 16];
     while !is_enough(outcome.commands) {
-        poll.poll(&mut events, Some(PATIENCE))?;
+        poll.poll(&mut events, Some(TIMEOUT))?;
         if events.is_empty() {
             return Err(ErrorKind::TimedOut.into());
         }
@@ -89,7 +89,7 @@ fn send_until(
             outcome.commands += connection.receive(&mut scratch)?;
             if connection.awaited == 0 {
                 outcome.waits.push(connection.since.elapsed());
-                connection.send_turns(requests, shape.turns_in_flight)?;
+                connection.send_operations(requests, shape.operations_in_flight)?;
             }
         }
     }
@@ -107,27 +107,27 @@ impl Connection {
         Ok(Connection {
             stream: TcpStream::from_std(stream),
             frames: Frames::default(),
-            push_queue: Vec::new(),
+            unsent: Vec::new(),
             sent: 0,
             awaited: 0,
             since: Instant::now(),
         })
     }
 
-    fn send_turns(&mut self, requests: &mut Requests, turns: usize) -> io::Result<()> {
-        self.push_queue.clear();
+    fn send_operations(&mut self, requests: &mut Requests, operations: usize) -> io::Result<()> {
+        self.unsent.clear();
         self.sent = 0;
-        for _ in 0..turns {
-            requests.write_turn(&mut self.push_queue);
+        for _ in 0..operations {
+            requests.write_operation(&mut self.unsent);
         }
-        self.awaited = (turns * requests.commands_a_turn()) as u64;
+        self.awaited = (operations * requests.commands_per_operation()) as u64;
         self.since = Instant::now();
         self.flush()
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        while self.sent < self.push_queue.len() {
-            match self.stream.write(&self.push_queue[self.sent..]) {
+        while self.sent < self.unsent.len() {
+            match self.stream.write(&self.unsent[self.sent..]) {
                 Ok(count) => self.sent += count,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error),
@@ -138,13 +138,13 @@ impl Connection {
 
     /// Reads everything that has arrived; returns the number of replies that are now complete.
     fn receive(&mut self, scratch: &mut [u8]) -> io::Result<u64> {
-        let mut ended = 0;
+        let mut complete = 0;
         loop {
             match self.stream.read(scratch) {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
                 Ok(count) => {
-                    ended += self.frames.take(&scratch[..count]);
-                    if count < scratch.len() && ended >= self.awaited {
+                    complete += self.frames.take(&scratch[..count]);
+                    if count < scratch.len() && complete >= self.awaited {
                         break;
                     }
                 }
@@ -152,7 +152,7 @@ impl Connection {
                 Err(error) => return Err(error),
             }
         }
-        self.awaited = self.awaited.saturating_sub(ended);
-        Ok(ended)
+        self.awaited = self.awaited.saturating_sub(complete);
+        Ok(complete)
     }
 }

@@ -1,11 +1,11 @@
 //! This server compared with others on this machine: throughput, processor time and memory.
 //!
-//! `cargo bench --bench peers -- PROGRAM ...` starts each program, which takes redis-server's command line, afresh for
+//! `cargo bench --bench peers -- PROGRAM ...` starts each program, which takes redis-server's command line, anew for
 //! each workload and round, in turns, on a free port of 127.0.0.1 and without files. Without a program it takes the
 //! `redis-server` and `valkey-server` that are on the PATH. `--only NAME,...` takes some workloads or data sets (`*`
-//! matches anything), `--rounds N` and `--seconds S` say how often and how long each runs, `--report DIRECTORY` writes
-//! the table and a picture there. One thread of this program is all clients, so on two cores the server has the other
-//! one.
+//! matches anything), `--rounds N` and `--seconds S` set how often and how long each runs, `--report DIRECTORY` writes
+//! the table and a picture there. One thread of this program is all clients, so on two cores the server has the
+//! other one.
 //!
 //! The figures come from `/proc`, so this runs on Linux only; elsewhere it does nothing.
 
@@ -35,7 +35,7 @@ use support::plan::Plan;
 use workloads::{WORKLOADS, Workload};
 
 /// The depth of the pipelines that fill a server.
-const FILLING: load::Shape = load::Shape { connections: 8, turns_in_flight: 64 };
+const PRELOAD: load::Shape = load::Shape { connections: 8, operations_in_flight: 64 };
 const LINGERING: &str = "expired keys that linger";
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -44,31 +44,31 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Ok(());
     }
     let plan = Plan::of(std::env::args().skip(1))?;
-    let names = names(&plan)?;
+    let servers = server_names(&plan)?;
     let mut table = Vec::new();
-    let mut say = |line: String| {
+    let mut print = |line: String| {
         println!("{line}");
         table.push(line);
     };
-    say(format!("On {}.\n", machine()));
-    say("Commands a second, the server's processor time a command, and the p50/p99/p99.9 of waits in microseconds; the \
+    print(format!("On {}.\n", machine()));
+    print("Commands a second, the server's processor time a command, and the p50/p99/p99.9 of waits in microseconds; the \
          last columns are ours by the best other.\n"
         .to_owned());
-    say(head(&names));
+    print(head(&servers));
     let mut rows = Vec::new();
     for workload in WORKLOADS.iter().filter(|workload| plan.includes(workload.name)) {
         let row = measured(&plan, workload)?;
-        say(row.line());
+        print(row.line());
         rows.push(row);
     }
-    say(format!("\n| bytes of memory for | {} |\n|---|{}", names.join(" | "), "---|".repeat(names.len())));
+    print(format!("\n| bytes of memory for | {} |\n|---|{}", servers.join(" | "), "---|".repeat(servers.len())));
     for data in DATA.iter().filter(|data| plan.includes(data.name)) {
-        say(line_for_each(&plan, data.name, |program| {
+        print(line_for_each(&plan, data.name, |program| {
             Ok(format!("{:.1}", bytes_an_item(program, data, plan.scaled(data.items))?))
         })?);
     }
     if plan.includes(LINGERING) && plan.scaled(200_000) > 10_000 {
-        say(line_for_each(&plan, LINGERING, |program| {
+        print(line_for_each(&plan, LINGERING, |program| {
             let (mean, worst) = stale_share(program, plan.scaled(200_000))?;
             Ok(format!("{:.2} %, at worst {:.1} %", mean * 100.0, worst * 100.0))
         })?);
@@ -76,7 +76,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if let Some(directory) = &plan.report {
         fs::create_dir_all(directory)?;
         fs::write(directory.join("peers.md"), table.join("\n") + "\n")?;
-        let (ours, peers) = names.split_first().ok_or("there is always ours")?;
+        let (ours, peers) = servers.split_first().ok_or("there is always ours")?;
         let caption = format!("{ours} by the best of {}, on {}", peers.join(", "), machine());
         fs::write(directory.join("peers.svg"), picture::draw("dunlin beside its peers", &caption, &bars(&rows)))?;
     }
@@ -84,7 +84,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// The names of the servers as they report them, ours by the name of this project.
-fn names(plan: &Plan) -> Result<Vec<String>, Box<dyn Error>> {
+fn server_names(plan: &Plan) -> Result<Vec<String>, Box<dyn Error>> {
     let (_, peers) = plan.programs.split_first().ok_or("there is always ours")?;
     let versions: Result<Vec<String>, _> = peers.iter().map(|program| Peer::start(program)?.version()).collect();
     Ok([format!("dunlin {}", env!("CARGO_PKG_VERSION"))].into_iter().chain(versions?).collect())
@@ -107,12 +107,12 @@ fn one_round(plan: &Plan, workload: &Workload, program: &Path, seed: u64) -> Res
         "" => String::new(),
         source => peer.text(&["SCRIPT", "LOAD", source].map(str::to_owned))?,
     };
-    let (filling, turns) = workload.before;
+    let (filling, operations) = workload.before;
     if !filling.is_empty() {
         let mut requests = Requests::new(filling, workload.keys, &script, seed);
-        load::fill(peer.address(), FILLING, &mut requests, plan.scaled(turns))?;
+        load::fill(peer.address(), PRELOAD, &mut requests, plan.scaled(operations))?;
     }
-    let mut requests = Requests::new(workload.turn, workload.keys, &script, seed);
+    let mut requests = Requests::new(workload.operation, workload.keys, &script, seed);
     let before = peer.processor_time()?;
     let outcome = load::drive(peer.address(), workload.shape, &mut requests, plan.length)?;
     let spent = peer.processor_time()?.saturating_sub(before);

@@ -1,15 +1,16 @@
 //! Requests made from templates, so that the requests of a usage pattern are written in one line.
 //!
-//! A template is words between blanks. In a word, `{key}` is a number below the workload's number of keys, the same in
-//! all commands of one turn; `{random}` is one of nine digits; `{serial}` counts turns; `{moment}` is a time in
-//! microseconds that goes on with each turn; `{script}` is the name of the workload's script.
+//! An operation is one or more commands that a client sends together. A template is the words of one command, separated
+//! by blanks. In a word, `{key}` is a number below the workload's number of keys, the same in all commands of one
+//! operation; `{random}` is one of nine digits; `{serial}` counts operations; `{moment}` is a time in microseconds that
+//! advances with each operation; `{script}` is the name of the workload's script.
 
 use fastrand::Rng;
 
-/// 2026-07-02 17:00:41 UTC, where `{moment}` begins.
+/// 2026-07-02 17:00:41 UTC, the first value of `{moment}`.
 const FIRST_MOMENT: u64 = 1_783_011_641_000_000;
 
-/// Makes the commands of one turn repeatedly.
+/// Makes the commands of one operation repeatedly.
 pub struct Requests {
     commands: Vec<Vec<Vec<Piece>>>,
     keys: u64,
@@ -40,17 +41,17 @@ impl Requests {
         }
     }
 
-    /// The number of commands in a turn.
-    pub fn commands_a_turn(&self) -> usize {
+    /// The number of commands in an operation.
+    pub fn commands_per_operation(&self) -> usize {
         self.commands.len()
     }
 
-    /// Appends the bytes of one turn.
-    pub fn write_turn(&mut self, out: &mut Vec<u8>) {
+    /// Appends the bytes of one operation.
+    pub fn write_operation(&mut self, out: &mut Vec<u8>) {
         let key = self.rng.u64(0..self.keys);
         self.serial += 1;
         for command in &self.commands {
-            write_head(out, b'*', command.len());
+            write_header(out, b'*', command.len());
             for word in command {
                 self.word.clear();
                 for piece in word {
@@ -66,7 +67,7 @@ impl Requests {
                     };
                     self.word.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
                 }
-                write_head(out, b'$', self.word.len());
+                write_header(out, b'$', self.word.len());
                 out.extend_from_slice(&self.word);
                 out.extend_from_slice(b"\r\n");
             }
@@ -74,7 +75,7 @@ impl Requests {
     }
 }
 
-fn write_head(out: &mut Vec<u8>, kind: u8, count: usize) {
+fn write_header(out: &mut Vec<u8>, kind: u8, count: usize) {
     out.push(kind);
     out.extend_from_slice(itoa::Buffer::new().format(count).as_bytes());
     out.extend_from_slice(b"\r\n");

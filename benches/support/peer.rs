@@ -1,4 +1,4 @@
-//! One of the compared servers.
+//! One of the compared servers: starts its program, sends commands, and reads its memory and processor time.
 
 use std::error::Error;
 use std::fs;

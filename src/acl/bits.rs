@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bits_that_were_not_set_individually_do_not_change() {
+    fn only_individually_set_bits_change() {
         for rest in [false, true] {
             let mut bits = Bits::filled(rest);
             bits.set(70, !rest);

@@ -65,14 +65,14 @@ impl CommandRules {
             [b'@', category @ ..] if category.eq_ignore_ascii_case(b"all") => *self = CommandRules::all(allows),
             [b'@', category @ ..] => {
                 let indexes = commands.in_category(category).ok_or(RuleError::Unknown)?;
-                self.note(allows, name);
+                self.add_rule(allows, name);
                 indexes.into_iter().for_each(|index| self.change(index, allows, commands));
             }
             _ if allows && name.contains(&b'|') => self.allow_part(name, commands)?,
             _ => {
                 let index = commands.index(name).ok_or(RuleError::Unknown)?;
                 self.change(index, allows, commands);
-                self.note(allows, commands.name(index).as_bytes());
+                self.add_rule(allows, commands.name(index).as_bytes());
             }
         }
         Ok(())
@@ -95,7 +95,7 @@ impl CommandRules {
             let subcommand = commands.index(name).ok_or(RuleError::Unknown)?;
             self.change(subcommand, true, commands);
         }
-        self.note(true, name);
+        self.add_rule(true, name);
         Ok(())
     }
 
@@ -108,7 +108,7 @@ impl CommandRules {
     }
 
     /// Adds a rule, in place of those that it makes void.
-    fn note(&mut self, allows: bool, name: &[u8]) {
+    fn add_rule(&mut self, allows: bool, name: &[u8]) {
         let name = name.to_ascii_lowercase();
         let parts = [name.as_slice(), b"|"].concat();
         let void: Vec<Vec<u8>> = self.rules.from(&parts).take_while(|rule| rule.starts_with(&parts)).cloned().collect();

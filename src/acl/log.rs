@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_behind_the_last_ten_are_not_compared() {
+    fn a_refusal_counts_in_an_equal_entry_only_among_the_last_ten() {
         let mut log = Log::default();
         for number in 0..11 {
             log.add(refusal(&number.to_string()), Vec::new(), 0, 128);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_entries_are_kept_than_wanted() {
+    fn the_log_keeps_no_more_entries_than_its_limit() {
         let mut log = Log::default();
         for number in 0..5 {
             log.add(refusal(&number.to_string()), Vec::new(), 0, 3);

@@ -49,7 +49,7 @@ fn error(rules: &[&str]) -> RuleError {
 }
 
 #[test]
-fn a_rule_takes_the_place_of_those_that_it_makes_void() {
+fn a_rule_replaces_the_rules_that_it_overrides() {
     let table: [(&[&str], &str); 9] = [
         (&["+get", "+set", "-get"], "-@all +set -get"),
         (&["+config|get", "+config|set", "-config"], "-@all -config"),
@@ -82,7 +82,7 @@ fn keys_and_channels_are_shown_as_rules() {
 }
 
 #[test]
-fn the_fault_of_a_wrong_rule_is_reported() {
+fn a_wrong_rule_is_refused_with_its_reason() {
     let table: [(&[&str], RuleError); 16] = [
         (&["+nosuch"], RuleError::Unknown),
         (&["+@nosuch"], RuleError::Unknown),
@@ -107,7 +107,7 @@ fn the_fault_of_a_wrong_rule_is_reported() {
 }
 
 #[test]
-fn every_beginning_of_a_pattern_with_access_is_a_rule_or_refused() {
+fn every_prefix_of_a_key_pattern_is_a_rule_or_refused() {
     // CVE-2024-31227: a `%` without letters ended the server.
     let whole = "%RW~x";
     for end in 1..=whole.len() {
@@ -150,27 +150,27 @@ fn one_selector_must_allow_all_of_a_request() {
 }
 
 #[test]
-fn a_pattern_of_channels_must_be_one_that_is_allowed() {
+fn a_subscribed_pattern_must_equal_an_allowed_pattern() {
     let ann = user(&["&a*"]).expect("the rules are right");
     assert!(ann.may_subscribe(b"abc", false) && ann.may_subscribe(b"a*", true));
     assert!(!ann.may_subscribe(b"b", false) && !ann.may_subscribe(b"ab*", true));
 }
 
 #[test]
-fn a_file_is_taken_whole_or_not_at_all() {
+fn an_acl_file_loads_whole_or_not_at_all() {
     let users = parse(b"\n  user bob on nopass ~a (+get ~b)\r\nuser  on\n", "f", false, &Few).expect("it is right");
     let names: Vec<&[u8]> = users.iter().map(|user| user.name()).collect();
     assert_eq!(names, [&b""[..], b"bob", b"default"]);
     let text = b"# hello\nuser\nuser x +nosuch foo bar\nuser x\nuser y (+get\n";
     let Fault(faults) = parse(text, "f", false, &Few).expect_err("it is wrong");
-    let told = "f:1 should start with user keyword followed by the username. \
+    let message = "f:1 should start with user keyword followed by the username. \
                 f:2 should start with user keyword followed by the username. \
                 f:3: Error in applying operation '+nosuch': Unknown command or category name in ACL. \
                 f:3: Syntax error. \
                 WARNING: Duplicate user 'x' found on line 4. \
                 f:5: Unmatched parenthesis in selector definition.\
                 WARNING: ACL errors detected, no change to the previously active ACL rules was performed";
-    assert_eq!(faults, told);
+    assert_eq!(faults, message);
 }
 
 /// Rules of all kinds, right and wrong ones.
@@ -229,7 +229,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_ends_the_reader_of_rules(
+    fn no_text_makes_the_parser_of_rules_panic(
         rule in proptest::collection::vec(any::<u8>(), 0..40),
         text in "[ -~\\n]{0,80}",
     ) {

@@ -113,7 +113,7 @@ mod tests {
     use crate::acl::Password;
 
     #[test]
-    fn a_password_is_hashed_whether_there_is_such_a_user_or_not() {
+    fn a_password_is_hashed_even_for_an_unknown_user() {
         let users = Users::default();
         for (name, is_admitted) in [(DEFAULT, true), (b"nobody", false)] {
             let before = Password::hashed();

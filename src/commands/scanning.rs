@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_a_repeated_option_holds() {
+    fn the_last_of_a_repeated_option_is_used() {
         with_words(&["count", "5", "match", "a*", "COUNT", "7", "MATCH", "b*"], |mut args| {
             let options = Options::parse(&mut args, Scanned::Members).expect("these options are valid");
             assert_eq!(options.count, 7);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn options_for_something_else_are_refused() {
+    fn options_of_other_scan_commands_are_refused() {
         let refused = |words: &[&str], scanned| with_words(words, |mut args| Options::parse(&mut args, scanned).err());
         assert_eq!(refused(&["TYPE", "zset"], Scanned::Members), Some(Error::Syntax));
         assert_eq!(refused(&["NOVALUES"], Scanned::Members), Some(Error::NoValuesOfHash));

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_word_may_be_a_file_and_the_first_or_last_the_standard_input() {
+    fn the_first_word_may_name_a_file_and_the_first_or_last_word_standard_input() {
         let sources = run(&["a.conf", "--port", "1", "-"]);
         assert_eq!((sources.file.as_deref(), sources.stdin), (Some(&b"a.conf"[..]), true));
         assert!(run(&["-", "--port", "1"]).stdin);
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_about_the_program_are_the_first_word() {
+    fn version_and_help_are_recognized_as_the_first_word() {
         for word in ["-v", "--version"] {
             assert_eq!(invocation(&[word.as_bytes().to_vec()]), Invocation::Version);
         }
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_counts_from_the_second_line_of_an_empty_file() {
+    fn the_command_line_becomes_a_line_after_those_of_the_file() {
         assert_eq!(run(&["--port", "1"]).text(b"", b""), b"\nport \"1\" ");
         assert_eq!(run(&["a", "--port", "1", "-"]).text(b"x 1\n", b"y 2\n"), b"x 1\n\ny 2\n\nport \"1\" ");
     }

@@ -275,24 +275,24 @@ mod tests {
     }
 
     #[test]
-    fn an_included_file_stands_in_place_of_its_line() {
+    fn the_lines_of_an_included_file_take_the_place_of_the_include() {
         let settings = loaded("port 9\ninclude a\ntimeout 3").expect("every line is right").settings;
         assert_eq!((settings.port, settings.timeout_s), (1, 3));
     }
 
     #[test]
-    fn a_missing_file_is_told_with_its_path() {
+    fn a_missing_file_is_reported_with_its_path() {
         let fatal = loaded("include nowhere").expect_err("the file is missing");
         assert_eq!(fatal.to_string(), "Fatal error, can't open config file 'nowhere': No such file or directory");
     }
 
     #[test]
-    fn a_file_that_includes_itself_ends() {
+    fn a_file_that_includes_itself_is_not_read_for_ever() {
         assert_eq!(refused("include loop").2, "files include one another more than 16 deep");
     }
 
     #[test]
-    fn a_wrong_line_is_told_with_its_number_and_text() {
+    fn a_wrong_line_is_reported_with_its_number_and_text() {
         let fatal = loaded("port 0\n\n  port x y \n").expect_err("there is a word too many");
         let text = "\n*** FATAL CONFIG FILE ERROR (Redis 8.0.6) ***\n\
                     Reading the configuration file, at line 3\n>>> 'port x y'\nwrong number of arguments";
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_are_told_in_the_words_of_redis() {
+    fn errors_in_a_file_have_the_texts_of_redis() {
         let table = [
             ("port \"0", "Unbalanced quotes in configuration line"),
             ("port", "wrong number of arguments"),
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_effect_is_told_once() {
+    fn a_value_without_effect_is_reported_once() {
         let warnings = loaded("save 900 1\nsave 300 10\nappendonly yes\nio-threads-do-reads yes\nhz 10")
             .expect("nothing is refused")
             .warnings;
@@ -349,13 +349,13 @@ mod tests {
     }
 
     #[test]
-    fn the_directory_is_kept_with_its_full_path() {
+    fn the_directory_is_stored_with_its_full_path() {
         assert_eq!(loaded("dir data").expect("it is there").settings.directory, "/data");
     }
 
     proptest! {
         #[test]
-        fn no_text_makes_the_reader_panic(text in "[ -~\\n\\t\"'\\\\é]{0,80}") {
+        fn no_configuration_file_makes_the_reader_panic(text in "[ -~\\n\\t\"'\\\\é]{0,80}") {
             drop(loaded(&text));
         }
 

@@ -411,7 +411,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thousand_bytes_and_1024_have_units_of_their_own() {
+    fn units_of_1000_and_of_1024_bytes_are_distinct() {
         let table = [("1", 1), ("1b", 1), ("2k", 2_000), ("2KB", 2_048), ("1m", 1_000_000), ("1mb", 1 << 20)];
         for (word, bytes) in
             table.into_iter().chain([("3g", 3_000_000_000), ("3Gb", 3 << 30), ("", 0), ("gb", 0), ("5\0x", 5)])
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_outside_its_bounds_is_told_them() {
+    fn a_number_outside_its_bounds_is_refused_with_the_bounds() {
         assert_eq!(read_number("70000", 0, 65_535), Err("argument must be between 0 and 65535 inclusive".to_owned()));
         for word in ["", "1 ", "+1", "1.0", "9223372036854775808"] {
             assert_eq!(
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn a_choice_is_known_in_any_case_and_shown_in_its_own() {
+    fn a_choice_is_read_in_any_case_and_shown_in_its_own() {
         assert_eq!(read_choice("YES", &["no", "yes"]), Ok("yes"));
         assert_eq!(read_choice("", &["a", "b"]), Err("argument(s) must be one of the following: a, b".to_owned()));
     }

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_and_the_order_of_lines_stay_and_what_is_new_comes_last() {
+    fn a_rewrite_keeps_comments_and_the_order_of_lines_and_appends_new_ones() {
         let old = "# mine\n   # indented\nport 7000\n\n\ntimeout 5\nTIMEOUT 7\nhash-max-ziplist-entries 200\n\
             include x.conf\nsave 900 1\nloglevel notice\n# the end\n";
         let mut settings = read(old.as_bytes());
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_of_clients_have_lines_of_their_own() {
+    fn a_rewrite_gives_each_class_of_clients_its_own_line() {
         let old = b"client-output-buffer-limit normal 0 0 0\n";
         let mut settings = read(old);
         set(&mut settings, "client-output-buffer-limit", "pubsub 1mb 2kb 3");
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn users_have_a_line_each() {
+    fn a_rewrite_gives_each_user_its_own_line() {
         let old = b"user ann on nopass\nport 1\nuser bob off\n";
         let users = vec![b"user default on nopass ~* &* +@all".to_vec(), b"user ann on ~a\"b +get".to_vec()];
         let text = rewritten(old, &read(b"port 1"), Some(users.clone()), false);
@@ -218,7 +218,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_brings_in_a_line_of_its_own(
+        fn no_value_adds_a_second_line_to_a_rewrite(
             password in "[ -~\\n\\r\\t\\x00-\\x1fé]{0,20}",
             old in "[ -~\\n#]{0,60}",
         ) {

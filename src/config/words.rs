@@ -276,13 +276,13 @@ mod tests {
     }
 
     #[test]
-    fn there_is_one_locale_by_three_names() {
+    fn the_only_locale_has_three_names() {
         assert_eq!(["", "C", "POSIX"].map(|name| locale(name).is_ok()), [true; 3]);
         assert_eq!(locale("de_DE"), Err("Invalid locale name".to_owned()));
     }
 
     #[test]
-    fn lists_are_refused_in_the_words_of_redis() {
+    fn wrong_lists_are_refused_with_the_texts_of_redis() {
         let table: [(Reader, &str, &str); 13] = [
             (save_points, "900", "Invalid save parameters"),
             (save_points, "0 1", "Invalid save parameters"),
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_of_output_stay_where_a_class_is_not_named() {
+    fn output_limits_of_classes_that_are_not_named_stay() {
         let mut settings = Settings::default();
         for (words, shown) in [
             ("", "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60"),
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_of_memory_is_at_most_all_of_it() {
+    fn a_percentage_of_memory_is_at_most_100() {
         assert_eq!(memory_or_percent("5%"), Ok("5%".to_owned()));
         assert_eq!(memory_or_percent("1kb"), Ok("1024".to_owned()));
         assert_eq!(memory_or_percent("101%"), Err("percentage argument must be less or equal to 100".to_owned()));

@@ -105,7 +105,7 @@ impl Engine {
             scripts: Scripts::default(),
             observers: Observers::default(),
             switches: Switches::default(),
-            timing: Timing::begun(now),
+            timing: Timing::starting_at(now),
         };
         engine.stats.startup_bytes = engine.databases.memory_bytes() as u64;
         rights::set_default_password(&mut engine, &password);

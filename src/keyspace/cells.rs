@@ -312,7 +312,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_cell_holds_what_was_asked_and_little_more() {
+    fn a_cell_is_at_most_an_eighth_larger_than_requested() {
         let mut last = 0;
         for bytes in 0..=MAX_CELL {
             let cell = cell_bytes(bytes);
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_cells_of_a_chunk_can_all_be_named() {
+    fn the_smallest_cells_of_a_chunk_all_have_handles() {
         let mut cells = Cells::default();
         let handles: Vec<u32> = (0..10_000).map(|_| cells.allocate(1)).collect();
         cells.check(handles.iter().copied());
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_comes_back_when_every_cell_is_free() {
+    fn memory_is_returned_when_every_cell_is_free() {
         let mut cells = Cells::default();
         let handles: Vec<u32> = (0..5_000).map(|number| cells.allocate(number % MAX_CELL)).collect();
         handles.into_iter().for_each(|handle| cells.free(handle));
@@ -346,7 +346,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 256 }))]
 
         #[test]
-        fn cells_keep_their_bytes_whatever_comes_and_goes(steps: Vec<(u8, u16)>) {
+        fn cells_keep_their_bytes_while_others_are_allocated_and_freed(steps: Vec<(u8, u16)>) {
             let mut cells = Cells::default();
             let mut model: Vec<(u32, Vec<u8>)> = Vec::new();
             for (step, choice) in steps {

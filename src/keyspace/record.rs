@@ -264,7 +264,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_record_says_what_was_written(
+        fn a_record_reads_back_as_it_was_written(
             (kind, number, bytes) in payloads(),
             key: Vec<u8>,
             apart: bool,
@@ -292,7 +292,7 @@ mod tests {
         }
 
         #[test]
-        fn a_deadline_of_any_time_is_kept(deadline_ms: i64, shift in 0u32..64) {
+        fn a_record_stores_any_deadline(deadline_ms: i64, shift in 0u32..64) {
             let deadline_ms = Some(deadline_ms >> shift);
             let mut cell = vec![0; 64];
             write(&mut cell, Key::Here(b""), Payload::Int(1));

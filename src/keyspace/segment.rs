@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_byte_of_a_word_is_compared_by_itself() {
+    fn the_bytes_of_a_word_are_compared_independently() {
         for bytes in [[0, 1, 0x7f, 0x80, 0x81, 0xff, 0, 1], [7; 8], [0x80, 0, 0x80, 0, 0xff, 0xfe, 0x7f, 0x80]] {
             for byte in 0..=u8::MAX {
                 let expected = (0..8).filter(|&at| bytes[at] == byte).fold(0, |bits, at| bits | 1 << at);
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn bending_keeps_the_order_and_the_ends() {
+    fn skewing_a_hash_keeps_the_order_and_both_ends() {
         let hashes: Vec<u64> =
             (0..=1000).map(|step| step * (u64::MAX / 1000)).chain([u64::MAX - 1, u64::MAX]).collect();
         assert!(hashes.is_sorted_by_key(|&hash| skew(hash)));

@@ -263,7 +263,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(SIZE.1))]
 
         #[test]
-        fn numbers_name_their_values_until_removed(steps in prop::collection::vec(any::<(u8, u16)>(), 0..SIZE.0)) {
+        fn a_number_finds_its_value_until_it_is_removed(steps in prop::collection::vec(any::<(u8, u16)>(), 0..SIZE.0)) {
             let mut slab = Slab::default();
             let mut model: HashMap<u32, Box<u16>> = HashMap::new();
             for (step, choice) in steps {

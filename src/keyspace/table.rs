@@ -478,7 +478,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_holds_what_was_put_in_and_not_taken_out(
+        fn a_table_holds_exactly_the_entries_inserted_and_not_removed(
             steps: Vec<(bool, u16)>,
             grown in 0u32..600,
             shrunk in 0u32..600,
@@ -506,7 +506,7 @@ mod tests {
         }
 
         #[test]
-        fn a_walk_misses_nothing_that_stays(
+        fn a_scan_misses_no_entry_that_stays(
             stay in prop::collection::btree_set(0u32..5_000, 0..200),
             churn in prop::collection::vec((any::<bool>(), 5_000u32..10_000, 1u32..400), 0..60),
             count in 1usize..40,

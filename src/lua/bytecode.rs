@@ -126,7 +126,7 @@ impl<'d> Reader<'d> {
             constants.push(reader.constant()?);
             Some(())
         })?;
-        note(&code, &constants, found)?;
+        add_global_use(&code, &constants, found)?;
         self.each(|reader| reader.function(depth + 1, found))?;
         self.each(|reader| reader.skip(size_of::<i32>()))?;
         self.each(|reader| reader.text().and_then(|_| reader.skip(2 * size_of::<i32>())))?;
@@ -146,7 +146,7 @@ impl<'d> Reader<'d> {
 }
 
 /// Adds the global names that the code of one function uses.
-fn note(code: &[Instruction], constants: &[Option<&[u8]>], found: &mut GlobalUse) -> Option<()> {
+fn add_global_use(code: &[Instruction], constants: &[Option<&[u8]>], found: &mut GlobalUse) -> Option<()> {
     for (place, instruction) in code.iter().enumerate() {
         let next = code.get(place + 1);
         match instruction.operation() {

@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_size_is_one_that_the_block_fits_in() {
+    fn a_block_fits_into_its_size_class() {
         for bytes in 1..=Size(SIZES - 1).bytes() {
             let size = Size::of(bytes).expect("it is small");
             assert!(size.bytes() >= bytes && size.bytes() < bytes + Size::LEAST_BYTES, "{bytes} bytes");
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_kept_than_the_limit_says() {
+    fn spare_blocks_stay_within_their_limit() {
         let account = account(64);
         // SAFETY: as above.
         unsafe {
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn over_the_limit_there_is_no_block_unless_rust_code_runs() {
+    fn allocations_over_the_limit_fail_unless_rust_code_runs() {
         let account = account(0);
         // SAFETY: as above.
         unsafe {

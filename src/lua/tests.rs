@@ -92,14 +92,14 @@ fn result(source: &str) -> String {
 }
 
 #[test]
-fn a_run_gives_its_first_result() {
+fn a_run_returns_its_first_result() {
     assert_eq!(result("return 1 + 1, 'more'"), "2");
     assert_eq!(result("return 'a' .. 1e15"), "a1e+15");
     assert_eq!(result(""), "nil");
 }
 
 #[test]
-fn errors_say_where_they_were_raised() {
+fn errors_include_the_line_that_raised_them() {
     assert_eq!(result("\nerror('boom')"), "test:2: boom");
     assert_eq!(result("local function f() fail('of ours') end\nf()"), "test:1: of ours");
     assert_eq!(result("fail({})"), "test:1: bad argument #1 to 'fail' (string expected, got table)");
@@ -107,14 +107,14 @@ fn errors_say_where_they_were_raised() {
 }
 
 #[test]
-fn a_function_reaches_the_host_of_the_run() {
+fn a_rust_function_can_use_the_host_of_its_run() {
     let (mut lua, mut script) = (interpreter(), Script::default());
     assert_eq!(start(&mut lua, &mut script, "count() return count()").1, "2");
     assert_eq!(script.calls, 2);
 }
 
 #[test]
-fn a_run_rests_and_goes_on_where_it_was() {
+fn a_suspended_run_resumes_where_it_was() {
     let (mut lua, mut script) = (interpreter(), Script::default());
     script.interrupts = vec![Interrupt::Continue, Interrupt::Suspend, Interrupt::Suspend];
     let source = "local sum = 0 for i = 1, 100000 do sum = sum + i end return sum";
@@ -126,14 +126,14 @@ fn a_run_rests_and_goes_on_where_it_was() {
 }
 
 #[test]
-fn a_run_that_rests_can_be_given_up() {
+fn a_suspended_run_can_be_dropped() {
     let (mut lua, mut script) = (interpreter(), Script { interrupts: vec![Interrupt::Suspend], calls: 0 });
     assert_eq!(start(&mut lua, &mut script, "while true do end").0, Progress::Suspended);
     drop(lua);
 }
 
 #[test]
-fn a_function_of_ours_rests_and_ends_too() {
+fn a_rust_function_can_be_suspended_and_aborted() {
     let (mut lua, mut script) = (interpreter(), Script::default());
     script.interrupts = vec![Interrupt::Suspend, Interrupt::Continue, Interrupt::Abort];
     assert_eq!(start(&mut lua, &mut script, "wait() wait() return 1").0, Progress::Suspended);
@@ -145,7 +145,7 @@ fn a_function_of_ours_rests_and_ends_too() {
 }
 
 #[test]
-fn a_script_that_catches_its_end_ends_all_the_same() {
+fn a_script_that_catches_errors_is_aborted_all_the_same() {
     for source in [
         "while true do pcall(function() while true do end end) end",
         "local function f() pcall(f) f() end while true do pcall(f) end",
@@ -160,7 +160,7 @@ fn a_script_that_catches_its_end_ends_all_the_same() {
 
 /// No work that a script does between two instructions goes on for long without an interrupt check.
 #[test]
-fn work_in_c_counts_as_instructions_do() {
+fn work_in_c_counts_as_instructions() {
     // A few elements by which Lua takes a table for one of millions.
     let sparse = (0..23).map(|power| format!("[{}] = 1,", 1 << power)).collect::<String>();
     for source in [
@@ -187,7 +187,7 @@ fn work_in_c_counts_as_instructions_do() {
 
 /// Seven levels of thirty tables, each of which is a key of all those above: 30^7 calls, and no instruction.
 #[test]
-fn a_function_of_lua_that_is_its_own_callback_is_ended() {
+fn a_library_function_that_is_its_own_callback_is_aborted() {
     let source = "local level = {} for n = 1, 30 do level[n] = {} end
         for depth = 1, 6 do
             local above = {}
@@ -233,7 +233,7 @@ fn elements_are_sorted_as_lua_sorts_them() {
 
 /// A coroutine that does not run has no protected call around it. Where its stack could not grow, the run would fail.
 #[test]
-fn memory_that_runs_out_while_a_coroutine_takes_its_arguments_is_an_error_of_the_coroutine() {
+fn running_out_of_memory_for_the_arguments_of_a_coroutine_is_an_error_of_the_coroutine() {
     // The main stack has room for the arguments before memory runs out, that of the coroutine has not.
     let source = "local function count(...) return select('#', ...) end
         local list
@@ -257,7 +257,7 @@ fn memory_that_runs_out_while_a_coroutine_takes_its_arguments_is_an_error_of_the
 /// The error jumps over the frame that resumed the coroutine; work that is counted afterwards must not interrupt the
 /// coroutine.
 #[test]
-fn a_coroutine_whose_results_do_not_fit_is_forgotten() {
+fn a_coroutine_whose_results_do_not_fit_is_not_interrupted_later() {
     let source = "local function results() return unpack({}, 1, 7000) end
         for n = 1, 20 do
             local is_right, error = xpcall(function()
@@ -290,7 +290,7 @@ fn a_panic_while_the_host_is_in_use_leaves_the_host_in_place() {
 /// The collector does not see the values that the compiler of Lua 5.1 holds (CVE-2025-49844): it must be stopped. It
 /// has so many tables to go through that it comes to its end only while much is allocated.
 #[test]
-fn nothing_is_collected_while_source_is_compiled() {
+fn the_collector_does_not_run_while_source_is_compiled() {
     let source = "local parts = {}
         for n = 1, 8000 do parts[n] = 'x = \"constant number ' .. n .. '\"' end
         local source = table.concat(parts, '\\n')
@@ -310,7 +310,7 @@ fn nothing_is_collected_while_source_is_compiled() {
 
 /// The signs of a bracket are counted in an `int` of C (CVE-2025-46819), and stored in memory that ends before that.
 #[test]
-fn a_bracket_takes_memory_like_everything_else() {
+fn the_memory_of_a_long_bracket_is_limited() {
     let bracket = [b"return [".as_slice(), &vec![b'='; 20 << 20], b"["].concat();
     interpreter().with(|stack| {
         assert!(!stack.compile(&bracket, c"@test"));
@@ -319,19 +319,19 @@ fn a_bracket_takes_memory_like_everything_else() {
 }
 
 #[test]
-fn a_source_compiles_within_the_memory_there_is() {
+fn a_source_compiles_within_the_memory_limit() {
     let source = "return compile(('x = 1 '):rep(5e5))";
     assert_eq!(result(source), "not enough memory");
 }
 
 #[test]
-fn a_panic_in_a_function_comes_out_where_the_run_was_started_even_if_the_script_catches_errors() {
+fn a_panic_in_a_function_reaches_the_caller_of_the_run_even_if_the_script_catches_errors() {
     let caught = std::panic::catch_unwind(|| result("pcall(panic) return 1"));
     assert_eq!(caught.expect_err("it panicked").downcast_ref(), Some(&"on purpose"));
 }
 
 #[test]
-fn memory_has_an_end() {
+fn the_memory_of_a_script_is_limited() {
     let text = result("local s = 'x' while true do s = s .. s end");
     assert_eq!(text, "not enough memory");
 }
@@ -349,7 +349,7 @@ fn text_that_is_not_source_is_refused() {
 }
 
 #[test]
-fn a_table_is_walked_and_may_not_change_meanwhile() {
+fn a_table_can_be_traversed_and_must_not_change_meanwhile() {
     interpreter().with(|stack| {
         assert!(stack.compile(b"return {1, 2, 3, x = 4}", c"@test"));
         assert!(stack.call(0, Some(1)));
@@ -365,7 +365,7 @@ fn a_table_is_walked_and_may_not_change_meanwhile() {
 }
 
 #[test]
-fn tables_within_a_table_are_walked() {
+fn nested_tables_can_be_traversed() {
     interpreter().with(|stack| {
         assert!(stack.compile(b"return {{1, 2}, {3, {4}}}", c"@test"));
         assert!(stack.call(0, Some(1)));

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn each_form_of_an_element_is_read() {
+    fn every_encoding_of_a_ziplist_element_is_read() {
         let bytes = ziplist(&[
             b"\x03abc",
             b"\x40\x02de",

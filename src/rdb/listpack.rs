@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_come_back_as_they_were() {
+    fn elements_read_back_as_they_were_written() {
         let bytes = sample();
         let listpack = Listpack::check(&bytes).expect("it was just made");
         assert_eq!(listpack.len(), 11 + NUMBERS.len());
@@ -265,13 +265,13 @@ mod tests {
     }
 
     #[test]
-    fn elements_are_those_of_the_specification() {
+    fn elements_have_the_bytes_of_the_specification() {
         let bytes = Builder::of([Item::Int(5), Item::Int(-1), Item::Int(4096), Item::Text(b"a", b"b")]);
         assert_eq!(bytes, b"\x14\0\0\0\x04\0\x05\x01\xdf\xff\x02\xf1\0\x10\x03\x82ab\x03\xff");
     }
 
     #[test]
-    fn more_elements_than_the_head_can_count_are_not_counted_there() {
+    fn a_listpack_of_65535_elements_or_more_has_no_count_in_its_header() {
         for (count, head) in [(65_534, [0xfe, 0xff]), (65_535, [0xff, 0xff]), (65_536, [0xff, 0xff])] {
             let bytes = Builder::of((0..count).map(|_| Item::Int(7)));
             assert_eq!(bytes[4..6], head);

@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_come_back_as_they_were() {
+    fn decompressed_bytes_are_the_original() {
         let mut generator = fastrand::Rng::with_seed(5);
         for length in (0..700).chain([9_000, 40_000]) {
             let letters = generator.u8(1..8);
@@ -293,12 +293,12 @@ mod tests {
     }
 
     #[test]
-    fn a_run_becomes_short() {
+    fn a_run_of_equal_bytes_is_compressed_well() {
         assert!(compress(&[b'a'; 10_000]).is_some_and(|short| short.len() < 150));
     }
 
     #[test]
-    fn damaged_bytes_are_refused() {
+    fn damaged_compressed_bytes_are_refused() {
         let mut generator = fastrand::Rng::with_seed(6);
         for _ in 0..2_000 {
             let bytes: Vec<u8> = (0..generator.usize(..40)).map(|_| generator.u8(..)).collect();

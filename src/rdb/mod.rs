@@ -100,20 +100,20 @@ mod tests {
     const EMPTY: &[u8] = b"\x0c\x00\x96\xedh\x80\xf5U<\x93";
 
     #[test]
-    fn the_footer_is_that_of_redis() {
+    fn the_footer_has_the_bytes_of_redis() {
         assert_eq!(with_footer(Vec::new()), EMPTY);
         assert_eq!(without_footer(EMPTY, true), Some(&b""[..]));
     }
 
     #[test]
-    fn a_footer_that_is_broken_or_of_the_future_is_refused() {
+    fn a_footer_that_is_damaged_or_of_a_later_version_is_refused() {
         for broken in [&EMPTY[..9], b"", b"\x0d\x00\xff2\xd5\xf3\x08\xca\xd5\x1a", b"\x0c\x00\x96\xedh\x80\xf5U<\x94"] {
             assert_eq!(without_footer(broken, true), None);
         }
     }
 
     #[test]
-    fn a_footer_of_an_earlier_version_is_good() {
+    fn a_footer_of_an_earlier_version_is_accepted() {
         assert_eq!(without_footer(b"\x0b\x004D\xe13\xf2\xe0KS", true), Some(&b""[..]));
         assert_eq!(without_footer(b"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00", true), Some(&b""[..]));
     }

@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_come_back_as_they_were() {
+    fn texts_read_back_as_they_were_written() {
         let mut generator = fastrand::Rng::with_seed(7);
         for length in [0, 1, 20, 63, 64, 16_383, 16_384, 70_000] {
             let text: Vec<u8> = (0..length).map(|_| generator.u8(..)).collect();
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_written_as_such_if_they_read_the_same_again() {
+    fn only_texts_that_an_integer_prints_as_are_written_as_integers() {
         assert_eq!(written(b"-1"), b"\xc0\xff");
         assert_eq!(written(b"-129"), b"\xc1\x7f\xff");
         assert_eq!(written(b"70000"), b"\xc2\x70\x11\x01\x00");
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_unpacked_only_into_the_room_that_there_is() {
+    fn a_text_is_decompressed_only_within_its_memory_limit() {
         let payload = written(&[b'a'; 100_000]);
         assert!(payload.len() < 1500);
         let mut reader = Reader::within(&payload, 100_000);
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_that_no_compression_reaches_is_damage_and_not_want_of_room() {
+    fn a_length_that_no_compression_reaches_counts_as_damage_not_as_lack_of_memory() {
         let mut reader = Reader::within(b"\xc3\x02\x81\x7f\xff\xff\xff\xff\xff\xff\xff\0a", 1000);
         assert_eq!((reader.text(), reader.is_full()), (None, false));
     }

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_of_both_forms_keep_their_words_apart() {
+    fn a_batch_separates_inline_and_array_requests() {
         let input = b"GET 'a b'\r\n\r\n*2\r\n$3\r\nGET\r\n$1\r\nc\r\n*0\r\nSET d \"e\"\r\n\r\n*1\r\n$4\r\nPI";
         let (mut parser, mut batch) = (Parser::new(), Batch::default());
         batch.fill(&mut parser, input, &LIMITS).expect("these are requests");
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_before_a_fault_are_found() {
+    fn requests_before_a_protocol_error_are_found() {
         let input = b"PING\r\n*1\r\n!\r\n";
         let (mut parser, mut batch) = (Parser::new(), Batch::default());
         assert_eq!(batch.fill(&mut parser, input, &LIMITS), Err(ProtocolError::ExpectedDollar(b'!')));
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_without_login_is_read_one_request_at_a_time() {
+    fn requests_of_an_unauthenticated_client_are_read_one_at_a_time() {
         let (mut parser, mut batch) = (Parser::new(), Batch::default());
         let limits = Limits { authenticated: false, ..LIMITS };
         batch.fill(&mut parser, b"AUTH x\r\nPING\r\n", &limits).expect("these are requests");

@@ -1,13 +1,13 @@
 //! The decoder of replies: finds them in the bytes that a server sends, RESP2 and RESP3 alike.
 //!
-//! The in-process client of the test kit reads its replies with it, so it is on the path of every direct call. A
-//! [`Frame`] borrows its strings from the bytes; only frames with elements allocate.
+//! The in-process client of the test kit reads its replies with it, so it is on the path of every direct call; the
+//! journal prints replies with it. A [`Frame`] borrows its strings from the bytes; only frames with elements allocate.
 //!
 //! Nesting costs no stack: incomplete aggregates are in a list, at most [`DEEPEST`] of them. Memory is reserved for a
 //! few elements at most, whatever count the bytes claim, and arithmetic on lengths is checked.
 //!
-//! Both versions are read at once, as nothing in one means something else in the other: `$-1` and `*-1` are null, and
-//! so is `_`. Attributes are read and dropped. Maps and sets keep the order and the repetitions that were sent.
+//! Both versions are read at once, as nothing in one means something else in the other: each has its own form of null.
+//! Attributes are read and dropped. Maps and sets keep the order and the repetitions that were sent.
 //!
 //! Not here: aggregates and strings of unknown length (`$?`, `*?`), which no Redis sends. Strict where the protocol
 //! is: a string ends with CRLF, a null and a boolean hold nothing else, and an integer is written in one way only.
@@ -28,14 +28,20 @@ const RESERVED_ELEMENTS: usize = 16;
 /// A reply, with its strings in the bytes that were received.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Frame<'b> {
-    /// Null: `_`, `$-1` or `*-1`.
+    /// Null: `_`.
     Null,
+    /// Null in place of a bulk string: `$-1`.
+    NullBytes,
+    /// Null in place of an array: `*-1`.
+    NullArray,
     /// A simple string: `+`.
     Status(&'b [u8]),
     /// An error: `-`, or `!`, which may have more than one line.
     Error(&'b [u8]),
-    /// A bulk string: `$`, or `=` without its format.
+    /// A bulk string: `$`.
     Bytes(&'b [u8]),
+    /// A verbatim string: `=`, with its format of three letters, a colon, and the text.
+    Verbatim(&'b [u8]),
     /// An integer: `:`.
     Integer(i64),
     /// A double: `,`, which may be infinite or not a number.
@@ -168,11 +174,11 @@ impl<'b> Reader<'b> {
         }
         let Some(line) = self.line() else { return Ok(None) };
         let frame = match mark {
-            b'$' if line == b"-1" => Frame::Null,
+            b'$' if line == b"-1" => Frame::NullBytes,
             b'$' => return Ok(self.string(line)?.map(|data| Part::Whole(Frame::Bytes(data)))),
             b'+' => Frame::Status(line),
             b':' => Frame::Integer(parse_i64(line).ok_or(DecodeError::Malformed)?),
-            b'*' if line == b"-1" => Frame::Null,
+            b'*' if line == b"-1" => Frame::NullArray,
             b'*' => return open(Kind::Array, line, 1),
             b'_' if line.is_empty() => Frame::Null,
             b'-' => Frame::Error(line),
@@ -186,11 +192,10 @@ impl<'b> Reader<'b> {
             b'|' => return open(Kind::Attributes, line, 2),
             b'=' => {
                 let Some(data) = self.string(line)? else { return Ok(None) };
-                let (format, text) = data.split_at_checked(4).ok_or(DecodeError::Malformed)?;
-                if format[3] != b':' {
+                if data.get(3) != Some(&b':') {
                     return Err(DecodeError::Malformed);
                 }
-                Frame::Bytes(text)
+                Frame::Verbatim(data)
             }
             b'!' => return Ok(self.string(line)?.map(|data| Part::Whole(Frame::Error(data)))),
             _ => return Err(DecodeError::Malformed),

@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_of_any_bytes_stays_on_its_line() {
+    fn a_quoted_word_of_any_bytes_is_on_one_line() {
         let mut line = Vec::new();
         write_escaped(b"a\0\r\n\t\x07\x08\"\\\xff z'", &mut line);
         assert_eq!(line, br#"a\x00\r\n\t\a\b\"\\\xff z'"#);
@@ -158,7 +158,7 @@ mod tests {
 
     /// Each line was sent after `ECHO ` to Redis 8.0.6 and is paired with the reply.
     #[test]
-    fn one_word_reads_as_redis_reads_it() {
+    fn one_word_is_parsed_as_in_redis() {
         let table: [(&[u8], &[u8]); 27] = [
             (br#""\x41\x4a\x4A""#, b"AJJ"),
             (br#""\x4""#, b"x4"),

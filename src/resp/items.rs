@@ -157,7 +157,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn elements_in_a_row_are_written_as_each_alone(
+        fn elements_written_in_a_row_have_the_bytes_of_each_written_alone(
             prefixes in prefixes(),
             rests in prop::collection::vec(
                 (any::<prop::sample::Index>(), prop::collection::vec(any::<u8>(), 0..130)),

@@ -173,7 +173,7 @@ impl Parser {
 
     /// The bytes of an incomplete request that have been read, behind the consumed ones, and how many of them belong
     /// to words.
-    pub fn begun(&self) -> (usize, usize) {
+    pub fn partial_request(&self) -> (usize, usize) {
         (self.progress.position, self.progress.word_bytes)
     }
 

@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_is_twice_an_array_in_resp2() {
+    fn a_map_is_an_array_of_twice_the_length_in_resp2() {
         assert_eq!(written(Protocol::Resp2, |r| r.map(2)), "*4\r\n");
         assert_eq!(written(Protocol::Resp3, |r| r.map(2)), "%2\r\n");
     }
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn line_ends_become_spaces_and_a_big_number_changes_in_nothing_else() {
+    fn line_ends_in_a_big_number_become_spaces_and_nothing_else_changes() {
         let mut out = Vec::new();
         let mut reply = Reply::new(&mut out, Protocol::Resp3);
         reply.simple("a\r\nb\0c");

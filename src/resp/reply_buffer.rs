@@ -177,7 +177,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_sent_is_what_would_have_been_written(
+        fn a_reply_buffer_sends_the_bytes_that_were_written(
             before in vec((any::<u8>(), any::<bool>()), 0..4),
             within in vec((any::<u8>(), any::<bool>()), 0..4),
             after in vec((any::<u8>(), any::<bool>()), 0..4),

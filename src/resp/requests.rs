@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_are_given_back_as_they_came() {
+    fn stored_requests_read_back_as_they_were() {
         let mut requests = Requests::default();
         requests.push(Request::new(b"GETkey", &[Span { start: 0, end: 3 }, Span { start: 3, end: 6 }]));
         requests.push(Request::new(b"xPING", &[Span { start: 1, end: 5 }]));

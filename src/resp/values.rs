@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_reads_in_resp3_what_was_written() {
+    fn a_script_reads_a_resp3_reply_as_it_was_written() {
         read_back(Protocol::Resp3, write_all, |values| {
             use ReplyValue::*;
             let simple = [Integer(-5), Bulk(b"a\r\nb"), Simple(b"OK "), Error(b"ERR no"), Null, Double(0.1)];
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_reads_in_resp2_what_was_written() {
+    fn a_script_reads_a_resp2_reply_as_it_was_written() {
         read_back(Protocol::Resp2, write_all, |values| {
             use ReplyValue::*;
             let simple = [Integer(-5), Bulk(b"a\r\nb"), Simple(b"OK "), Error(b"ERR no"), Null, Bulk(b"0.1")];
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_frame_ends_the_reading() {
+    fn a_broken_frame_ends_the_conversion() {
         for bytes in [&b":123"[..], b"$\x05\0\0\0\0\0\0\0abc", b"*\xff\xff\xff\xff\xff\xff\xff\xff", b"?"] {
             assert_eq!(Values::new(bytes).next(), None, "{bytes:?}");
         }

@@ -78,7 +78,7 @@ mod tests {
     use crate::script::testing::expect;
 
     #[test]
-    fn numbers_are_taken_modulo_two_to_the_32_and_rounded() {
+    fn numbers_are_rounded_and_reduced_modulo_2_to_the_32() {
         expect(&[
             (
                 "bit.tobit(0xffffffff), bit.tobit(2^32 + 1), bit.tobit(-2^31), bit.tobit(2^31)",
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn any_number_has_bits() {
+    fn every_number_converts_to_32_bits() {
         expect(&[
             ("bit.tobit(0/0), bit.tobit(1/0), bit.tobit(-1/0), bit.bnot(0/0)", "0 0 0 -1"),
             ("bit.lshift(1, -2^31), bit.rol(3, 2^31 - 1), bit.arshift(-2^31, 2^53)", "1 -2147483647 -2147483648"),
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn any_count_of_arguments_is_taken() {
+    fn the_functions_accept_any_number_of_arguments() {
         expect(&[
             ("(function() return bit.tobit(1, 2, 3, 4, unpack({}, 1, 7990)) end)()", "1"),
             (

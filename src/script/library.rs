@@ -278,12 +278,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_title_names_the_library_and_the_rest_keeps_its_line_numbers() {
+    fn the_shebang_names_the_library_and_the_code_keeps_its_line_numbers() {
         assert_eq!(read_title(b"#!LUA  Name=lib_1 \nx"), Ok(("lib_1".to_owned(), 18)));
     }
 
     #[test]
-    fn the_first_fault_of_a_title_is_reported() {
+    fn the_first_error_of_a_shebang_is_reported() {
         let fault = |source: &[u8]| read_title(source).expect_err("it is wrong").to_string();
         assert_eq!(fault(b"return 1"), "Missing library metadata");
         assert_eq!(fault(b"#!lua name=a"), "Invalid library metadata");

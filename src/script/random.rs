@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_gives_the_numbers_that_it_gives_in_redis() {
+    fn a_seed_gives_the_same_random_numbers_as_in_redis() {
         assert_eq!((Drand48::of(5).next_f64() * 100_000.0).floor() + 1.0, 52_484.0);
     }
 }

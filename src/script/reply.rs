@@ -80,7 +80,7 @@ impl ReturnedErrors {
     const MOST_CODES: usize = 1_000;
     const MOST_LETTERS: usize = 100;
 
-    fn note(&mut self, line: &str) {
+    fn count(&mut self, line: &str) {
         let code = line.split_inclusive(' ').next().unwrap_or_default();
         if self.uncounted.len() < ReturnedErrors::MOST_CODES || self.uncounted.contains_key(code) {
             *self.uncounted.entry(code.chars().take(ReturnedErrors::MOST_LETTERS).collect()).or_default() += 1;
@@ -207,7 +207,7 @@ fn write_value(
     if stack.reserve(LEVEL_VALUES).is_err() {
         let line = "ERR reached lua stack limit";
         reply.error(line);
-        faults.note(line);
+        faults.count(line);
         stack.pop(1);
         return Ok(None);
     }
@@ -252,7 +252,7 @@ fn write_table(
         if is_counted(stack) {
             faults.counted += 1;
         } else {
-            faults.note(&line);
+            faults.count(&line);
         }
     } else if let Some(text) = text_of(stack, &names.ok) {
         reply.simple(super::up_to_nul(&text));

@@ -94,19 +94,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_script_without_a_first_line_is_as_it_is() {
+    fn a_script_without_a_shebang_is_unchanged() {
         assert_eq!(Header::read(b"return 1"), Ok((Header::default(), 0)));
     }
 
     #[test]
-    fn flags_are_set_and_the_rest_of_the_source_keeps_its_line_numbers() {
+    fn a_shebang_sets_flags_and_the_source_keeps_its_line_numbers() {
         let (header, skipped) = Header::read(b"#!lua flags=no-writes,allow-oom\nreturn 1").expect("it is right");
         assert!(header.is_there && header.no_writes && header.allow_oom && !header.allow_stale);
         assert_eq!(skipped, 31);
     }
 
     #[test]
-    fn faults_of_a_first_line_are_reported() {
+    fn errors_of_a_shebang_are_reported() {
         let error = |source: &[u8]| Header::read(source).expect_err("it is wrong").to_string();
         assert_eq!(error(b"#!lua"), "Invalid script shebang");
         assert_eq!(error(b"#!lua 'x\n"), "Invalid engine in script shebang");

@@ -267,7 +267,7 @@ mod tests {
     use crate::script::testing::{expect, shown};
 
     #[test]
-    fn values_become_bytes_and_come_back() {
+    fn packed_values_unpack_as_they_were() {
         expect(&[
             ("hex(struct.pack('>bHil', -2, 258, 3, -4))", "fe010200000003fffffffffffffffc"),
             ("hex(struct.pack('<I3d', 0x10203, 1))", "030201000000000000f03f"),
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn formats_that_mean_nothing_are_refused() {
+    fn invalid_formats_are_refused() {
         expect(&[
             ("fails(struct.pack, '=')", "bad argument #1 to '?' (invalid format option '=')"),
             ("fails(struct.size, '!3')", "alignment 3 is not a power of 2"),
@@ -293,7 +293,7 @@ mod tests {
 
     /// Cases of CVE-2015-8080 and CVE-2020-14147.
     #[test]
-    fn no_announced_size_overflows() {
+    fn no_size_in_a_format_overflows() {
         for letter in ["i", "I", "c", "!"] {
             for size in ["2147483648", "9223372036854775808", "1234567890123456789012345678901234567890"] {
                 for call in ["struct.pack, '_', 1, 1", "struct.unpack, '_', 'abc'", "struct.size, '_'"] {

@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_frozen_clock_moves_when_it_is_told_to_and_never_back() {
+    fn a_frozen_clock_moves_only_on_request_and_never_back() {
         let clock = Clock::frozen(Now::from_us(5));
         clock.reach(Now::from_us(9));
         clock.reach(Now::from_us(7));
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_running_clock_can_be_moved_on_and_runs_on_from_there() {
+    fn a_running_clock_can_be_advanced_and_runs_on_from_there() {
         let clock = Clock::system();
         let target = later(clock.now(), Duration::from_secs(3600));
         clock.reach(target);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_stopped_goes_on_from_where_it_is() {
+    fn a_stopped_clock_runs_on_from_its_time() {
         let clock = Clock::system();
         clock.obey(ClockOrder::Set(Now::from_us(5_000_000)));
         clock.obey(ClockOrder::Speed(0.0));
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn at_twice_the_speed_a_moment_comes_in_half_the_time() {
+    fn at_twice_the_speed_a_time_is_reached_in_half_the_wait() {
         let clock = Clock::frozen(Now::from_us(0));
         clock.obey(ClockOrder::Speed(2.0));
         let rest = clock.time_until(later(clock.now(), Duration::from_secs(3600))).expect("the clock runs");
@@ -244,12 +244,12 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_time_is_not_passed() {
+    fn the_clock_stops_at_the_largest_time() {
         assert_eq!(later(Now::from_us(1), Duration::MAX), Now::from_us(i64::MAX));
     }
 
     #[test]
-    fn a_moment_is_the_same_to_the_system() {
+    fn a_time_converts_to_the_systems_type_and_back() {
         for unix_us in [0, 1, -1, 1_600_000_000_123_456] {
             assert_eq!(from_system(to_system(Now::from_us(unix_us))), Now::from_us(unix_us));
         }

@@ -29,14 +29,14 @@ use std::mem;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use guards::STRANGER_REPLY_BYTES;
+use guards::UNAUTHENTICATED_REPLY_BYTES;
 use parking_lot::MutexGuard;
 use query_buffer::QueryBuffer;
 use tokio::io::ReadBuf;
 use tracing::debug;
 
 use super::fairness::{TURN_REPLY_BYTES, TurnEnd, wake_after_others};
-use super::loops::Place;
+use super::loops::LoopAssignment;
 use super::shared::Shared;
 use super::stream::Stream;
 use super::wake_flags::{WakeFlag, WakeFlags};
@@ -87,7 +87,7 @@ pub(crate) struct Connection {
     shared: Arc<Shared>,
     /// `None` while it moves between two event loops.
     stream: Option<Stream>,
-    place: Place,
+    assignment: LoopAssignment,
     /// Whether it has not been polled yet on its present event loop.
     is_new: bool,
     session: SessionId,
@@ -98,7 +98,7 @@ pub(crate) struct Connection {
     /// The bytes that have arrived of requests that have not run.
     unread: QueryBuffer,
     /// The bytes of `unread` that count towards the query buffers of clients that have not logged in.
-    stranger_bytes: usize,
+    unauthenticated_bytes: usize,
     /// Whether the last turn ended before all complete requests in `unread` were run.
     has_more: bool,
     /// The most bytes that the next read takes.
@@ -184,19 +184,19 @@ impl Connection {
         stream: Stream,
         session: SessionId,
         wake_flags: Arc<WakeFlags>,
-        place: Place,
+        assignment: LoopAssignment,
     ) -> Connection {
         Connection {
             shared,
             stream: Some(stream),
-            place,
+            assignment,
             is_new: true,
             session,
             wake_flags,
             parser: Parser::new(),
             limits: Limits { max_bulk_bytes: 0, authenticated: false },
             unread: QueryBuffer::default(),
-            stranger_bytes: 0,
+            unauthenticated_bytes: 0,
             has_more: false,
             read_bytes: READ_BYTES,
             turn_end: TurnEnd::default(),
@@ -255,7 +255,7 @@ impl Connection {
                     length
                 }
             };
-            self.guard_strangers()?;
+            self.guard_unauthenticated()?;
             let is_within_word = self.missing_of_word() > 0;
             let is_full = length >= self.read_bytes;
             self.read_bytes = if is_full { STREAM_READ_BYTES } else { READ_BYTES };
@@ -444,7 +444,7 @@ impl Connection {
         if self.limits.authenticated {
             output.len() >= TURN_REPLY_BYTES || self.turn_end.is_reached()
         } else {
-            output.len() > STRANGER_REPLY_BYTES
+            output.len() > UNAUTHENTICATED_REPLY_BYTES
         }
     }
 
@@ -494,7 +494,7 @@ impl Connection {
             stop = Stop::Closing;
         }
         shared.end_batch(&mut engine, due);
-        self.place.served(done);
+        self.assignment.count_requests(done);
         let taken = batch.end_of(done);
         self.produced += (output.len() - before) as u64;
         self.limits = self.limits(&engine);
@@ -502,10 +502,10 @@ impl Connection {
             // The rest is parsed again from its beginning when it is run.
             self.parser = Parser::new();
         }
-        let (begun, words) = self.parser.begun();
+        let (partial_request, words) = self.parser.partial_request();
         // A request that a pause holds back counts as read, as in Redis.
         let read = if stop == Stop::Paused { batch.end_of(done + 1) } else { taken };
-        (self.buffers.query, self.buffers.words) = ((input.len() - read).saturating_sub(begun), words);
+        (self.buffers.query, self.buffers.words) = ((input.len() - read).saturating_sub(partial_request), words);
         self.buffers.query_free = 0;
         self.report(&mut engine);
         self.weigh(&mut engine);
@@ -591,8 +591,8 @@ impl Connection {
 
     /// Sends `output`, and closes a client that has not logged in if it is too long.
     fn send(&mut self, cx: &mut Context<'_>, output: &mut ReplyBuffer) -> Result<(), Ended> {
-        if output.len() > STRANGER_REPLY_BYTES && !self.limits.authenticated {
-            return Err(self.close_stranger(&mut self.shared.engine()));
+        if output.len() > UNAUTHENTICATED_REPLY_BYTES && !self.limits.authenticated {
+            return Err(self.close_unauthenticated(&mut self.shared.engine()));
         }
         self.write_queue.send(self.stream.as_mut().ok_or(Ended)?, cx, output)?;
         self.guard_output()
@@ -619,7 +619,7 @@ impl Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         debug!("client {} disconnected", self.session.number);
-        self.place.loops().count_strangers(self.stranger_bytes, 0);
+        self.assignment.loops().count_unauthenticated_bytes(self.unauthenticated_bytes, 0);
         self.shared.disconnect(self.session);
     }
 }

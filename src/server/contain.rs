@@ -97,7 +97,7 @@ mod tests {
     }
 
     /// Runs `act` while a server serves.
-    fn served(act: impl FnOnce(&Shared, SocketAddr)) {
+    fn with_server(act: impl FnOnce(&Shared, SocketAddr)) {
         let settings = Settings { port: 0, ..Settings::default() };
         let (clock, facts) = (Clock::system(), Facts::default());
         let plan = Plan { settings, tcp: true, clock, seed: 1, repeats: true, facts };
@@ -110,8 +110,8 @@ mod tests {
     }
 
     #[test]
-    fn the_timer_goes_on_after_a_panic() {
-        served(|shared, address| {
+    fn the_timer_continues_after_a_panic() {
+        with_server(|shared, address| {
             shared.faults().add("timer");
             for _ in 0..2 {
                 ask(address, "BLPOP queue 0.001\r\n", "*-1\r\n");
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn clients_are_accepted_after_a_panic() {
-        served(|shared, address| {
+        with_server(|shared, address| {
             shared.faults().add("listener");
             // The client that was being accepted is disconnected.
             let mut lost = TcpStream::connect(address).expect("it listens");
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn subscribers_receive_messages_after_a_panic() {
         const SUBSCRIBERS: usize = 200;
-        served(|shared, address| {
+        with_server(|shared, address| {
             let subscribe = |_| {
                 let mut stream = TcpStream::connect(address).expect("it listens");
                 stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a time can be set");

@@ -29,7 +29,7 @@ const ENOUGH_BYTES: usize = 64 << 10;
 #[derive(Debug, Default)]
 pub(crate) struct Deliveries {
     waiting: Mutex<VecDeque<SessionId>>,
-    begun: Notify,
+    added: Notify,
 }
 
 impl Deliveries {
@@ -38,7 +38,7 @@ impl Deliveries {
         let mut waiting = self.waiting.lock();
         waiting.push_back(session);
         if waiting.len() == 1 {
-            self.begun.notify_one();
+            self.added.notify_one();
         }
     }
 
@@ -78,6 +78,6 @@ async fn deliver_all(shared: &Shared) {
             // The woken connections run now, then clients that have sent something, then this task again.
             tokio::task::yield_now().await;
         }
-        shared.deliveries().begun.notified().await;
+        shared.deliveries().added.notified().await;
     }
 }

@@ -20,7 +20,7 @@ use tracing::{debug, warn};
 
 use super::connection::Connection;
 use super::contain::keep_running;
-use super::loops::{Loops, Place};
+use super::loops::{LoopAssignment, Loops};
 use super::os_host::{is_last_descriptor, reason};
 use super::shared::Shared;
 use super::stream::{self, Stream};
@@ -134,7 +134,7 @@ pub(crate) struct Acceptor {
 #[derive(Debug)]
 pub(crate) enum Accepted {
     /// A client that has just connected.
-    New { socket: stream::Socket, origin: Origin, place: Place },
+    New { socket: stream::Socket, origin: Origin, assignment: LoopAssignment },
     /// A client that another loop served before.
     Moves { socket: stream::Socket, connection: Box<Connection> },
 }
@@ -145,12 +145,12 @@ impl Acceptor {
     }
 
     fn admit(&self, stream: Stream, mut origin: Origin) {
-        let place = Place::of(Arc::clone(&self.loops), self.arrivals.fetch_add(1, Ordering::Relaxed));
-        origin.event_loop = place.number();
-        match place.number() {
-            ACCEPTING => serve(&self.shared, stream, origin, place),
+        let assignment = LoopAssignment::of(Arc::clone(&self.loops), self.arrivals.fetch_add(1, Ordering::Relaxed));
+        origin.event_loop = assignment.number();
+        match assignment.number() {
+            ACCEPTING => serve(&self.shared, stream, origin, assignment),
             other => match stream.leave() {
-                Ok(socket) => self.loops.send(other, Accepted::New { socket, origin, place }),
+                Ok(socket) => self.loops.send(other, Accepted::New { socket, origin, assignment }),
                 Err(error) => debug!("a client was lost while moving to its event loop: {error}"),
             },
         }
@@ -160,7 +160,9 @@ impl Acceptor {
 /// Serves an accepted client on this thread's loop.
 pub(crate) fn serve_accepted(shared: &Arc<Shared>, accepted: Accepted) {
     let served = match accepted {
-        Accepted::New { socket, origin, place } => socket.join().map(|stream| serve(shared, stream, origin, place)),
+        Accepted::New { socket, origin, assignment } => {
+            socket.join().map(|stream| serve(shared, stream, origin, assignment))
+        }
         Accepted::Moves { socket, connection } => connection.arrive(socket).map(|served| drop(tokio::spawn(served))),
     };
     if let Err(error) = served {
@@ -168,7 +170,7 @@ pub(crate) fn serve_accepted(shared: &Arc<Shared>, accepted: Accepted) {
     }
 }
 
-fn serve(shared: &Arc<Shared>, stream: Stream, origin: Origin, place: Place) {
+fn serve(shared: &Arc<Shared>, stream: Stream, origin: Origin, assignment: LoopAssignment) {
     if !origin.is_local && is_protected(&shared.engine()) {
         shared.engine().stats.connections_refused += 1;
         tokio::spawn(reject(stream, PROTECTED));
@@ -184,7 +186,9 @@ fn serve(shared: &Arc<Shared>, stream: Stream, origin: Origin, place: Place) {
     match shared.connect(origin) {
         Some((session, wake_flags)) => {
             debug!("client {} connected from {address}", session.number);
-            drop(tokio::spawn(Connection::new(Arc::clone(shared), stream, session, wake_flags, place).served()));
+            drop(tokio::spawn(
+                Connection::new(Arc::clone(shared), stream, session, wake_flags, assignment).into_task(),
+            ));
         }
         None => drop(tokio::spawn(reject(stream, FULL))),
     }

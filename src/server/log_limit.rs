@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_line_a_second_is_written_and_says_how_many_were_not() {
+    fn one_line_a_second_is_written_with_the_number_of_dropped_ones() {
         let limit = LogLimit::default();
         assert_eq!(limit.next(5), Some(0));
         assert_eq!([limit.next(6), limit.next(5 + INTERVAL_NS - 1)], [None, None]);

@@ -66,7 +66,7 @@ impl LoopScaler {
     /// Decides how many loops of `all` serve from now on; `in_use` served in `window`.
     pub(super) fn decide(&mut self, window: Window, in_use: usize, all: usize) -> usize {
         if let Some((suggestion, before)) = self.trial.take() {
-            return self.judge(suggestion, before, window, in_use);
+            return self.evaluate(suggestion, before, window, in_use);
         }
         if in_use > 1 && window.busy < FITS * (in_use - 1) as f64 {
             return in_use - 1;
@@ -85,7 +85,7 @@ impl LoopScaler {
     }
 
     /// Keeps or reverts the change that was tried; returns how many loops serve from now on.
-    fn judge(&mut self, suggestion: Suggestion, before: f64, window: Window, in_use: usize) -> usize {
+    fn evaluate(&mut self, suggestion: Suggestion, before: f64, window: Window, in_use: usize) -> usize {
         let (wanted, back) = match suggestion {
             Suggestion::More => (GAIN, Suggestion::Fewer),
             Suggestion::Fewer => (AS_MUCH, Suggestion::More),
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn loops_come_into_use_while_they_are_a_gain() {
+    fn loops_are_added_while_they_increase_throughput() {
         let mut scene = Scene::new();
         scene.pass(20, |loops| (loops as f64, 100.0 * loops as f64, Some(4.0)));
         assert_eq!(scene.in_use, 4);
@@ -162,17 +162,17 @@ mod tests {
     }
 
     #[test]
-    fn one_loop_that_is_not_always_busy_stays_alone() {
+    fn a_single_loop_that_is_not_always_busy_stays_the_only_one() {
         assert_eq!(Scene::new().pass(1000, |_| (0.8, 100.0, Some(8.0))), [0, 1000, 0, 0, 0]);
     }
 
     #[test]
-    fn nothing_is_tried_while_clients_need_the_processors() {
+    fn no_loop_is_added_while_clients_need_the_processors() {
         assert_eq!(Scene::new().pass(1000, |_| (1.0, 100.0, Some(0.5))), [0, 1000, 0, 0, 0]);
     }
 
     #[test]
-    fn a_loop_that_is_no_gain_is_tried_ever_more_seldom() {
+    fn a_loop_that_brings_no_gain_is_retried_ever_more_rarely() {
         let mut scene = Scene::new();
         let tried = scene.pass(36_000, |loops| (loops as f64, 100.0, Some(2.0)));
         assert_eq!(tried[3..], [0, 0]);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn one_loop_is_enough_where_clients_need_the_processors() {
+    fn only_one_loop_is_used_while_clients_need_the_processors() {
         let mut scene = Scene::new();
         scene.in_use = 2;
         scene.pass(10, |loops| (0.7 * loops as f64, 100.0 / loops as f64, Some(0.0)));
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn loops_that_serve_more_requests_on_a_full_machine_stay() {
+    fn loops_that_increase_throughput_on_a_busy_machine_stay() {
         let mut scene = Scene::new();
         scene.in_use = 3;
         let tried = scene.pass(600, |loops| (loops as f64, 100.0 * loops as f64, Some(0.0)));
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn busy_windows_count_only_in_a_row() {
+    fn only_consecutive_busy_windows_count() {
         let mut scene = Scene::new();
         for _ in 0..100 {
             assert_eq!(scene.pass(1, |_| (1.0, 100.0, None))[1], 1);

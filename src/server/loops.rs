@@ -36,14 +36,14 @@ pub(crate) struct Loops {
     next_sample_ns: AtomicU64,
     sampler: Mutex<LoopSampler>,
     /// The memory of the query buffers of all clients that have not logged in.
-    strangers_bytes: AtomicUsize,
-    stranger_lines: LogLimit,
+    unauthenticated_bytes: AtomicUsize,
+    unauthenticated_log_limit: LogLimit,
 }
 
 /// The counters of one loop, and the channel that sends clients to it.
 #[derive(Debug, Default)]
 struct LoopStats {
-    turns: AtomicU64,
+    cycles: AtomicU64,
     busy_ns: AtomicU64,
     longest_ns: AtomicU64,
     requests: AtomicU64,
@@ -70,8 +70,8 @@ impl Loops {
             in_use: AtomicUsize::new(count),
             next_sample_ns: AtomicU64::new(now_ns + WINDOW_NS),
             sampler: Mutex::new(LoopSampler { at_ns: now_ns, ..LoopSampler::default() }),
-            strangers_bytes: AtomicUsize::new(0),
-            stranger_lines: LogLimit::default(),
+            unauthenticated_bytes: AtomicUsize::new(0),
+            unauthenticated_log_limit: LogLimit::default(),
         })
     }
 
@@ -110,36 +110,36 @@ impl Loops {
     }
 
     /// Counts requests that a loop has served.
-    pub(crate) fn served(&self, number: usize, requests: usize) {
+    pub(crate) fn count_requests(&self, number: usize, requests: usize) {
         self.per_loop[number].requests.fetch_add(requests as u64, Ordering::Relaxed);
     }
 
     /// Records that the query buffer of a client that has not logged in holds `now` bytes instead of `before`. Returns
     /// the bytes that the buffers of all such clients hold.
-    pub(crate) fn count_strangers(&self, before: usize, now: usize) -> usize {
+    pub(crate) fn count_unauthenticated_bytes(&self, before: usize, now: usize) -> usize {
         let difference = now.wrapping_sub(before);
-        self.strangers_bytes.fetch_add(difference, Ordering::Relaxed).wrapping_add(difference)
+        self.unauthenticated_bytes.fetch_add(difference, Ordering::Relaxed).wrapping_add(difference)
     }
 
     /// The limit on log lines about clients that have not logged in.
-    pub(crate) fn stranger_lines(&self) -> &LogLimit {
-        &self.stranger_lines
+    pub(crate) fn unauthenticated_log_limit(&self) -> &LogLimit {
+        &self.unauthenticated_log_limit
     }
 
     /// Counts the iterations of a loop from now on, by hooks on sleeping and waking.
-    pub(crate) fn watch(self: &Arc<Loops>, number: usize, event_loop: &mut Builder) {
+    pub(crate) fn count_cycles(self: &Arc<Loops>, number: usize, event_loop: &mut Builder) {
         let began_ns = Arc::new(AtomicU64::new(monotonic_ns()));
         let (loops, woken) = (Arc::clone(self), Arc::clone(&began_ns));
         event_loop.on_thread_unpark(move || woken.store(monotonic_ns(), Ordering::Relaxed));
         event_loop.on_thread_park(move || {
             let now_ns = monotonic_ns();
-            loops.end_turn(number, now_ns, now_ns.saturating_sub(began_ns.load(Ordering::Relaxed)));
+            loops.end_cycle(number, now_ns, now_ns.saturating_sub(began_ns.load(Ordering::Relaxed)));
         });
     }
 
-    fn end_turn(&self, number: usize, now_ns: u64, busy_ns: u64) {
+    fn end_cycle(&self, number: usize, now_ns: u64, busy_ns: u64) {
         let stats = &self.per_loop[number];
-        stats.turns.fetch_add(1, Ordering::Relaxed);
+        stats.cycles.fetch_add(1, Ordering::Relaxed);
         stats.busy_ns.fetch_add(busy_ns, Ordering::Relaxed);
         // Only this loop's own thread writes its counters.
         if busy_ns > stats.longest_ns.load(Ordering::Relaxed) {
@@ -151,10 +151,10 @@ impl Loops {
     }
 
     /// The iterations of all loops so far.
-    pub(crate) fn turns(&self) -> host::Turns {
+    pub(crate) fn cycles(&self) -> host::LoopCycles {
         let longest_ns = self.per_loop.iter().map(|stats| stats.longest_ns.load(Ordering::Relaxed)).max();
-        host::Turns {
-            count: self.sum(|stats| &stats.turns),
+        host::LoopCycles {
+            count: self.sum(|stats| &stats.cycles),
             busy_us: self.sum(|stats| &stats.busy_ns) / 1000,
             longest_us: longest_ns.unwrap_or(0) / 1000,
         }
@@ -188,7 +188,7 @@ impl Loops {
 
 /// The event loop that serves a client.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct LoopAssignment {
     loops: Arc<Loops>,
     /// The number of clients that were accepted before this one.
     arrival: usize,
@@ -198,11 +198,11 @@ pub(crate) struct Place {
     among: usize,
 }
 
-impl Place {
-    /// The place of a client, by its arrival number.
-    pub(crate) fn of(loops: Arc<Loops>, arrival: usize) -> Place {
+impl LoopAssignment {
+    /// The assignment of a client, by its arrival number.
+    pub(crate) fn of(loops: Arc<Loops>, arrival: usize) -> LoopAssignment {
         let among = loops.in_use();
-        Place { loops, arrival, at: arrival % among, among }
+        LoopAssignment { loops, arrival, at: arrival % among, among }
     }
 
     /// The loop that the client is on, or on its way to.
@@ -215,7 +215,7 @@ impl Place {
         &self.loops
     }
 
-    /// Updates the place to the number of loops in use; true if the client belongs to another loop now.
+    /// Updates the assignment to the number of loops in use; true if the client belongs to another loop now.
     pub(crate) fn changes(&mut self) -> bool {
         let in_use = self.loops.in_use();
         in_use != self.among && self.move_among(in_use)
@@ -229,8 +229,8 @@ impl Place {
     }
 
     /// Counts requests of the client for its loop.
-    pub(crate) fn served(&self, requests: usize) {
-        self.loops.served(self.at, requests);
+    pub(crate) fn count_requests(&self, requests: usize) {
+        self.loops.count_requests(self.at, requests);
     }
 }
 
@@ -249,38 +249,39 @@ mod tests {
     use crate::server::run::{Plan, Server};
 
     #[test]
-    fn a_turn_goes_from_waking_up_to_falling_asleep() {
+    fn a_cycle_of_an_event_loop_lasts_from_its_wakeup_to_its_next_sleep() {
         let loops = Loops::new(1);
         let mut builder = Builder::new_current_thread();
-        loops.watch(0, builder.enable_time());
+        loops.count_cycles(0, builder.enable_time());
         let runtime = builder.build().expect("it can be built");
-        let before = loops.turns();
+        let before = loops.cycles();
         runtime.block_on(async {
             for _ in 0..3 {
                 tokio::time::sleep(std::time::Duration::from_millis(1)).await;
             }
         });
-        let turned = loops.turns().since(before);
-        assert!(turned.count >= 3, "{turned:?}");
+        let counted = loops.cycles().since(before);
+        assert!(counted.count >= 3, "{counted:?}");
     }
 
     #[test]
-    fn a_client_changes_its_place_when_the_number_of_loops_asks_for_it() {
+    fn a_client_changes_its_loop_when_the_number_of_loops_requires_it() {
         let loops = Loops::new(4);
-        let mut places: Vec<Place> = (0..8).map(|arrival| Place::of(Arc::clone(&loops), arrival)).collect();
+        let mut assignments: Vec<LoopAssignment> =
+            (0..8).map(|arrival| LoopAssignment::of(Arc::clone(&loops), arrival)).collect();
         for (in_use, moves) in [(4, 0), (1, 6), (2, 4), (4, 4), (4, 0), (1, 6)] {
             loops.set_in_use(in_use);
-            assert_eq!(places.iter_mut().map(Place::changes).filter(|changes| *changes).count(), moves);
-            assert!(places.iter().all(|place| place.number() == place.arrival % in_use));
+            assert_eq!(assignments.iter_mut().map(LoopAssignment::changes).filter(|changes| *changes).count(), moves);
+            assert!(assignments.iter().all(|assignment| assignment.number() == assignment.arrival % in_use));
         }
     }
 
     #[test]
     fn loops_with_little_load_are_taken_out_of_use_one_in_each_window() {
         let loops = Loops::new(3);
-        let begun_ns = loops.sampler.lock().at_ns;
+        let began_ns = loops.sampler.lock().at_ns;
         for (windows, in_use) in [(0, 3), (1, 2), (1, 2), (2, 1), (3, 1)] {
-            loops.end_turn(0, begun_ns + windows * WINDOW_NS + windows, 1000);
+            loops.end_cycle(0, began_ns + windows * WINDOW_NS + windows, 1000);
             assert_eq!(loops.in_use(), in_use);
         }
     }

@@ -158,7 +158,7 @@ impl ConnectionPool {
             let (report, trouble) = peer.carry(remote).await;
             match trouble {
                 None => {
-                    self.keep(place, peer);
+                    self.return_to_pool(place, peer);
                     return report;
                 }
                 Some(SendFault::Lost) if report.replies.is_empty() && !has_begun_anew => has_begun_anew = true,
@@ -167,7 +167,7 @@ impl ConnectionPool {
         }
     }
 
-    fn keep(&mut self, place: (String, u16), peer: Peer) {
+    fn return_to_pool(&mut self, place: (String, u16), peer: Peer) {
         if self.peers.len() >= MOST_KEPT
             && let Some(longest) = self.peers.iter().min_by_key(|(_, peer)| peer.used).map(|(place, _)| place.clone())
         {
@@ -193,8 +193,8 @@ impl From<io::Error> for SendFault {
 }
 
 /// Runs one step with a timeout.
-async fn within<T>(patience: Duration, step: impl Future<Output = io::Result<T>>) -> Result<T, SendFault> {
-    Ok(timeout(patience, step).await.map_err(|_| SendFault::TimedOut)??)
+async fn within<T>(limit: Duration, step: impl Future<Output = io::Result<T>>) -> Result<T, SendFault> {
+    Ok(timeout(limit, step).await.map_err(|_| SendFault::TimedOut)??)
 }
 
 /// A connection to another server.
@@ -211,16 +211,16 @@ impl Peer {
     /// Connects to the request's host and port. A refused connection is a writing fault, because Redis notices it only
     /// when it writes; a timeout is a connecting fault.
     async fn connect(remote: &RemoteRequest) -> Result<Peer, RemoteFault> {
-        let patience = Duration::from_millis(remote.timeout_ms);
+        let limit = Duration::from_millis(remote.timeout_ms);
         let look_up = lookup_host((remote.host.as_str(), remote.port));
-        let addresses = within(patience, look_up).await.map_err(|_| RemoteFault::Connecting)?;
+        let addresses = within(limit, look_up).await.map_err(|_| RemoteFault::Connecting)?;
         let addresses: Vec<SocketAddr> = addresses.collect();
         let connect = async {
             let stream = TcpStream::connect(&addresses[..]).await?;
             stream.set_nodelay(true)?;
             Ok(stream)
         };
-        let stream = within(patience, connect).await.map_err(|trouble| match trouble {
+        let stream = within(limit, connect).await.map_err(|trouble| match trouble {
             SendFault::TimedOut => RemoteFault::Connecting,
             SendFault::Lost => RemoteFault::Writing,
         })?;
@@ -233,9 +233,9 @@ impl Peer {
         if choice {
             write_choice(remote.database, &mut greeting);
         }
-        let patience = Duration::from_millis(remote.timeout_ms);
+        let limit = Duration::from_millis(remote.timeout_ms);
         for part in [&greeting, &remote.requests].into_iter().flat_map(|bytes| bytes.chunks(PART_BYTES)) {
-            if let Err(trouble) = within(patience, self.send(part)).await {
+            if let Err(trouble) = within(limit, self.send(part)).await {
                 report.fault = Some(RemoteFault::Writing);
                 return (report, Some(trouble));
             }
@@ -254,15 +254,15 @@ impl Peer {
         remote: &RemoteRequest,
         report: &mut RemoteResult,
     ) -> Result<(), SendFault> {
-        let patience = Duration::from_millis(remote.timeout_ms);
+        let limit = Duration::from_millis(remote.timeout_ms);
         for _ in 0..greetings {
-            let line = within(patience, self.line()).await?;
+            let line = within(limit, self.line()).await?;
             if line.starts_with(b"-") && report.refusal.is_none() {
                 report.refusal = Some(line);
             }
         }
         for _ in 0..remote.count {
-            report.replies.push(within(patience, self.line()).await?);
+            report.replies.push(within(limit, self.line()).await?);
         }
         Ok(())
     }
@@ -354,7 +354,7 @@ mod tests {
                 pool.peers.insert((String::new(), port), peer_used(Duration::from_secs(seconds)).await);
             }
             let fresh = peer_used(Duration::ZERO).await;
-            pool.keep((String::new(), 0), fresh);
+            pool.return_to_pool((String::new(), 0), fresh);
             assert_eq!(pool.peers.len(), MOST_KEPT);
             assert!(pool.peers.contains_key(&(String::new(), 0)) && !pool.peers.contains_key(&(String::new(), 7)));
         });

@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_score_is_added_or_set_within_what_the_system_allows_and_brought_back() {
+    fn an_oom_score_is_added_or_set_within_its_bounds_and_restored() {
         let file = score_file("oom-score");
         let mut before = None;
         for (oom_score, value, written) in [
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_score_that_cannot_be_set_is_an_error_unless_none_is_wanted() {
+    fn an_oom_score_that_cannot_be_set_is_an_error_unless_none_is_configured() {
         let (nowhere, mut before) = (Path::new("/no/such/file"), None);
         assert!(set_in(nowhere, &mut before, &Process::default()).is_ok());
         let process = Process { oom_score: OomScore::Absolute, ..Process::default() };

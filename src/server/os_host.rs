@@ -82,8 +82,8 @@ impl Host for OsHost {
         }
     }
 
-    fn turns(&self) -> host::Turns {
-        self.loops.turns()
+    fn loop_cycles(&self) -> host::LoopCycles {
+        self.loops.cycles()
     }
 
     fn elapsed_us(&self) -> u64 {
@@ -295,7 +295,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_is_named_by_forty_hexadecimal_digits() {
+    fn a_run_id_has_forty_hexadecimal_digits() {
         let id = run_id(&mut fastrand::Rng::with_seed(1));
         assert!(id.len() == 40 && id.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f')), "{id}");
     }

@@ -5,7 +5,7 @@
 //! list that is malformed, or names no existing processor, changes nothing.
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{keep_beside, keep_to};
+pub(crate) use linux::{keep_beside, restrict_to};
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -21,7 +21,7 @@ mod linux {
     static ALL: OnceLock<CpuSet> = OnceLock::new();
 
     /// Restricts this thread, and those that it will start, to the processors of a list.
-    pub(crate) fn keep_to(list: &str) {
+    pub(crate) fn restrict_to(list: &str) {
         if let Some(set) = set_of(list) {
             if let Ok(all) = sched_getaffinity(OWN) {
                 ALL.get_or_init(|| all);
@@ -50,7 +50,7 @@ mod linux {
 
 /// Does nothing: on other systems the affinity of a thread cannot be set.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn keep_to(_: &str) {}
+pub(crate) fn restrict_to(_: &str) {}
 
 /// Does nothing: on other systems the affinity of a thread cannot be set.
 #[cfg(not(target_os = "linux"))]
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn processors_that_have_nothing_to_do_are_counted() {
+    fn idle_processors_are_counted() {
         let line = |idle: u64, user: u64| format!("cpu  {user} 5 20 {idle} 10 0 5 0 7 0\ncpu0 1\ncpu1 1\nintr 1 2\n");
         let time = |idle, user| ProcessorTime::of(&line(idle, user)).expect("it is such a text");
         assert_eq!(time(130, 50).idle_since(time(100, 40)), Some(1.5));
@@ -139,14 +139,14 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn a_thread_runs_where_its_list_says() {
+    fn a_thread_runs_on_the_processors_of_its_list() {
         use nix::sched::sched_getaffinity;
         use nix::unistd::Pid;
         let own = || sched_getaffinity(Pid::from_raw(0)).expect("the system tells it");
         let all = own();
         let first = (0..MOST).find(|&number| all.is_set(number) == Ok(true)).expect("there is a processor");
         let (kept, beside) = std::thread::spawn(move || {
-            keep_to(&first.to_string());
+            restrict_to(&first.to_string());
             let kept = own();
             keep_beside("");
             (kept, own())

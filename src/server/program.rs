@@ -89,14 +89,14 @@ fn run(sources: &Sources) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let supervisor = set_up_process(&mut settings, in_background);
     let id_file = IdFile::write(&settings.process.id_file);
     // The log states why the server could not run.
-    let served = serve(settings, config_file, supervisor).inspect_err(|error| warn!("{error}"));
+    let result = serve(settings, config_file, supervisor).inspect_err(|error| warn!("{error}"));
     supervision::ending(supervisor);
     drop(id_file);
-    if served.is_ok() {
+    if result.is_ok() {
         warn!("Redis is now ready to exit, bye bye...");
     }
     log::flush();
-    Ok(served.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS))
+    Ok(result.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS))
 }
 
 /// Applies the settings that concern the process, and stores in the settings what depends on the process and machine.

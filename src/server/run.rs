@@ -66,7 +66,7 @@ pub(crate) const ALLOCATOR: &str = "libc";
 /// The most task polls (turns of connections and other tasks) before the event loop checks for I/O events. A turn of a
 /// client that streams requests takes some 50 microseconds with its system calls ([`super::fairness`]), so the check
 /// comes after some 13 ms at most.
-const TURNS: u32 = 256;
+const POLLS_BETWEEN_EVENTS: u32 = 256;
 
 impl Server {
     /// Opens the sockets and makes the engine.
@@ -144,7 +144,7 @@ impl Server {
 
     /// Serves until [`Shared::stop`] is called; then closes all connections and joins the threads.
     pub(crate) fn serve(self) {
-        processors::keep_to(&self.processors);
+        processors::restrict_to(&self.processors);
         let threads = start_threads(&self.shared, &self.loops);
         let acceptor = Arc::new(Acceptor::new(Arc::clone(&self.shared), Arc::clone(&self.loops)));
         let serve_accepted = serve_accepted(Arc::clone(&self.shared), &self.loops, 0);
@@ -189,10 +189,10 @@ fn open_listeners(
 }
 
 /// The event loop of one thread. It checks for I/O events only when all connections that had some were served, but at
-/// the latest after [`TURNS`] polls: what clients send meanwhile is then found together.
+/// the latest after [`POLLS_BETWEEN_EVENTS`] polls: what clients send meanwhile is then found together.
 fn event_loop(loops: &Arc<Loops>, number: usize) -> io::Result<Runtime> {
     let mut builder = Builder::new_current_thread();
-    loops.watch(number, builder.enable_io().enable_time().event_interval(TURNS));
+    loops.count_cycles(number, builder.enable_io().enable_time().event_interval(POLLS_BETWEEN_EVENTS));
     builder.build()
 }
 

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_that_nobody_saw_last_lets_go_of_whom_it_held() {
+    fn a_pause_that_ended_unobserved_resumes_the_clients_that_it_held() {
         let server = server();
         let shared = server.shared();
         let (pausing, _) = shared.connect(Origin::default()).expect("there is room");
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn time_comes_to_its_end_whatever_falls_due_there() {
+    fn the_largest_time_is_reached_whatever_is_due_then() {
         let config = Config { failure_persistence: None, ..Config::default() };
         let play = |(start_ms, requests): (i64, Vec<String>)| play(start_ms, &requests);
         assert!(play((0, vec![WITHOUT_TIMEOUT.to_owned()])).is_ok(), "it waits for ever");
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_beyond_the_end_of_time_never_comes_and_holds_nothing_up() {
+    fn a_deadline_beyond_the_largest_time_is_never_due_and_delays_nothing() {
         let server = server();
         let (shared, client) = (Arc::clone(server.shared()), server.shared().connect(Origin::default()));
         let (client, _) = client.expect("there is room");

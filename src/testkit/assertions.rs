@@ -305,19 +305,19 @@ fn indented(text: &str) -> String {
 
 thread_local! {
     /// This thread's test has printed the last commands, as it is about to fail.
-    static HAS_TOLD: Cell<bool> = const { Cell::new(false) };
+    static HAS_PRINTED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// The last commands of these worlds, unless a failed assertion has printed some already.
 pub(super) fn last_commands_once(worlds: impl Iterator<Item = World>) -> String {
-    let text = if HAS_TOLD.get() { String::new() } else { worlds.map(|world| last_commands(&world)).collect() };
-    HAS_TOLD.set(false);
+    let text = if HAS_PRINTED.get() { String::new() } else { worlds.map(|world| last_commands(&world)).collect() };
+    HAS_PRINTED.set(false);
     text
 }
 
 /// The last commands of a world, if it has a journal.
 fn last_commands(world: &World) -> String {
-    HAS_TOLD.set(true);
+    HAS_PRINTED.set(true);
     let place = if world.name() == FIRST_WORLD { String::new() } else { format!(" in world {}", world.name()) };
     let entries = world.last_entries(LAST);
     let lines = entries.iter().map(Entry::to_string).collect::<Vec<_>>().join("\n  ");

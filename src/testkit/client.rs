@@ -120,16 +120,16 @@ impl Client {
         Ok(self.messages.pop_front())
     }
 
-    /// Returns the next message; waits for it up to `patience`, in real time, and then returns `None`.
+    /// Returns the next message; waits for it up to `timeout`, in real time, and then returns `None`.
     ///
     /// # Errors
     /// [`CallError::Closed`] if the server has closed this client.
-    pub fn wait_for_message(&mut self, patience: Duration) -> Result<Option<Message>, CallError> {
+    pub fn wait_for_message(&mut self, timeout: Duration) -> Result<Option<Message>, CallError> {
         #[expect(
             clippy::disallowed_methods,
             reason = "a test waits in its own time, whatever the server's clock shows"
         )]
-        let end = Instant::now() + patience;
+        let end = Instant::now() + timeout;
         loop {
             if let Some(message) = self.next_message()? {
                 return Ok(Some(message));

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_nil_and_no_empty_text() {
+    fn none_equals_nil_and_no_empty_text() {
         assert!(admits((), &Reply::Null) && admits(None::<&str>, &Reply::Null));
         assert!(!admits("", &Reply::Null) && !admits((), &text("")) && admits(Some("a"), &text("a")));
     }
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_known_by_how_it_begins() {
+    fn an_error_is_compared_by_its_prefix() {
         let refused = Err(CallError::Refused("ERR syntax error".to_owned()));
         assert!(
             Expected::Error("ERR".to_owned()).is(&refused) && !Expected::Error("WRONGTYPE".to_owned()).is(&refused)

@@ -37,6 +37,9 @@ pub enum Reply {
     Push(Vec<Reply>),
 }
 
+/// The format of a verbatim string and its colon.
+const FORMAT_BYTES: usize = 4;
+
 impl Reply {
     /// Decodes the first reply in `bytes`, and returns it with the remaining bytes; `None` if it is not complete.
     #[inline]
@@ -49,10 +52,11 @@ impl Reply {
     #[inline]
     fn of(frame: Frame<'_>) -> Reply {
         match frame {
-            Frame::Null => Reply::Null,
+            Frame::Null | Frame::NullBytes | Frame::NullArray => Reply::Null,
             Frame::Status(data) => Reply::Status(text(data)),
             Frame::Error(data) => Reply::Error(text(data)),
             Frame::Bytes(data) => Reply::Bytes(data.to_vec()),
+            Frame::Verbatim(data) => Reply::Bytes(data.get(FORMAT_BYTES..).unwrap_or_default().to_vec()),
             Frame::Integer(integer) => Reply::Integer(integer),
             Frame::Double(double) => Reply::Double(double),
             Frame::Boolean(is_true) => Reply::Boolean(is_true),
@@ -181,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_of_reply_is_understood() {
+    fn every_kind_of_reply_is_converted() {
         let bytes = b"*9\r\n+OK\r\n$1\r\na\r\n:-7\r\n,1.5\r\n#t\r\n_\r\n-ERR no\r\n\
             %2\r\n+b\r\n:1\r\n+a\r\n:2\r\n=5\r\ntxt:c\r\n";
         let expected = [

@@ -350,7 +350,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_password_may_hold_what_urls_are_made_of() {
+    fn a_password_may_contain_the_special_characters_of_urls() {
         assert_eq!(escaped("a:b@c/d é"), "a%3Ab%40c%2Fd%20%C3%A9");
     }
 }

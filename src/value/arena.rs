@@ -521,7 +521,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_and_numbers_of_every_kind_come_back() {
+    fn stored_bytes_and_numbers_read_back() {
         let numbers =
             [0.0, -0.0, 1.0, -1.0, 127.0, -128.0, 1e6, 1_783_012_441_000.0, 0.5, f64::INFINITY, -EXACT, 1e300];
         let lengths = [0, 1, 13, 14, 15, 254, 255, 256, 70_000];
@@ -545,7 +545,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_free_cell_is_cut() {
+    fn a_large_free_cell_is_split() {
         let mut arena = Arena::default();
         let large = arena.insert(&[b'x'; 60], 5.0);
         let behind = arena.insert(b"behind", 5.0);
@@ -556,7 +556,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_fits_its_cell_or_the_cell_reports_that_it_does_not() {
+    fn writing_a_number_reports_whether_it_fits_its_cell() {
         let mut arena = Arena::default();
         let cell = arena.insert(b"counter", 100.0);
         assert!(arena.set_number(cell, -100.0) && !arena.set_number(cell, 1000.0) && !arena.set_number(cell, 0.5));
@@ -568,7 +568,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chunk_that_is_mostly_idle_is_drained_and_given_back() {
+    fn a_mostly_unused_chunk_is_emptied_and_freed() {
         let mut arena = Arena::default();
         let cells: Vec<_> = (0..10_000).map(|i| arena.insert(format!("member-{i}").as_bytes(), 5.0)).collect();
         let full = arena.memory();

@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_is_the_bytes_before_its_end_whatever_its_width() {
+    fn a_column_reads_numbers_of_every_width() {
         let bytes = [1, 2, 3, 4, 5, 6, 7, 8, 9];
         for width in 0..=8 {
             let expected = (0..width).fold(0, |sum, place| sum | u64::from(bytes[9 - width + place]) << (8 * place));

@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn deadlines_that_are_pushed_on_and_on_leave_nothing_behind() {
+    fn postponing_deadlines_again_and_again_leaves_no_garbage() {
         let mut deadlines = Deadlines::default();
         (0..10_000).for_each(|handle| deadlines.insert(i64::from(handle), handle));
         for round in 0..20 {
@@ -375,7 +375,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_order_is_that_of_a_sorted_set(
+        fn deadlines_are_in_the_order_of_a_sorted_set(
             steps in prop::collection::vec((0u8..3, any::<i64>(), 0u32..64, 1u16..400), 0..40),
         ) {
             let (mut deadlines, mut model) = (Deadlines::default(), BTreeSet::new());

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn stars_marks_and_backslashes_match_as_in_redis() {
+    fn stars_question_marks_and_backslashes_match_as_in_redis() {
         check(&[
             ("", &[""], &["a"]),
             ("a", &[], &[""]),
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_class_that_is_not_closed_goes_to_the_end() {
+    fn an_unclosed_class_extends_to_the_end_of_the_pattern() {
         check(&[
             ("[abc", &["a", "c"], &["d", "ab"]),
             ("[a-", &["a", "-"], &["b"]),
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thousand_stars_match_and_one_more_only_at_the_end() {
+    fn a_thousand_stars_match_and_one_more_matches_only_at_the_end() {
         let text = "a".repeat(2000);
         let on_text = |stars: usize, end: &str| {
             matches(format!("{}{end}", "*a".repeat(stars)).as_bytes(), text.as_bytes(), false)
@@ -388,7 +388,7 @@ mod tests {
 
     /// A pattern of a million bytes on a text of a million: each has a search that fails late, or never.
     #[test]
-    fn a_million_bytes_of_pattern_are_looked_for_in_a_million_bytes_of_text() {
+    fn a_pattern_of_a_million_bytes_is_searched_in_a_text_of_a_million_bytes() {
         const BYTES: usize = 1_000_000;
         let cycle = |part: &[u8], bytes: usize| part.iter().copied().cycle().take(bytes).collect::<Vec<u8>>();
         let between_stars = |part: &[u8], bytes: usize, end: &[u8]| {
@@ -452,7 +452,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(5000))]
 
         #[test]
-        fn every_pattern_matches_what_the_naive_way_matches(
+        fn every_pattern_matches_as_a_naive_matcher(
             pattern in r"[ab*?\[\]^\\-]{0,12}",
             text in r"[ab\]\\^-]{1,8}",
         ) {
@@ -462,7 +462,7 @@ mod tests {
 
         /// The search by bits, in patterns of more than one piece on texts of more than one window, and small ones.
         #[test]
-        fn a_search_by_bits_finds_what_a_search_by_position_finds(
+        fn a_search_by_bits_agrees_with_a_search_by_position(
             part in r"(a|b|\?|\[ab\]|\[\^a\]|\[b-c\]|\\a){1,9}",
             repeats in prop_oneof![Just(1_usize), 1..200_usize],
             end in r"(a|b|\?|\[\^b\]){0,3}",

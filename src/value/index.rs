@@ -539,7 +539,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_is_replaced_by_another_of_its_hash() {
+    fn a_cell_can_be_replaced_by_another_with_the_same_hash() {
         let mut index = index_of(0..100);
         index.replace(hash_of(7), 7, 700);
         assert_eq!(index.find(hash_of(7), |_| true), Some(700));
@@ -547,7 +547,7 @@ mod tests {
     }
 
     #[test]
-    fn hashes_made_alike_are_refused_and_reported() {
+    fn a_flood_of_equal_hashes_is_reported_by_the_index() {
         let ending_alike = |cell: Handle| u64::from(cell).rotate_right(16) & !0xff_ffff_ffff | 7 << 24;
         let starting_alike = |cell: Handle| u64::from(cell.wrapping_mul(40_503) as u16) << 24;
         let floods: [&dyn Fn(Handle) -> u64; 3] = [&|_| 42, &ending_alike, &starting_alike];
@@ -561,7 +561,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scan_sees_every_cell_and_about_as_many_at_once_as_asked() {
+    fn a_scan_returns_every_cell_in_steps_of_about_the_requested_count() {
         let index = index_of(0..5_000);
         let (mut seen, mut cursor, mut calls) = (vec![], 0, 0);
         loop {

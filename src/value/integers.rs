@@ -153,7 +153,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn a_wide_number_widens_all() {
+    fn one_wide_number_widens_all_numbers() {
         let mut integers = Integers::default();
         for (number, width) in [(7, 2), (-32_768, 2), (32_768, 4), (-2_147_483_649, 8), (1, 8)] {
             assert!(integers.insert(number));
@@ -167,7 +167,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_integers_are_those_of_a_tree(
+        fn a_set_of_integers_holds_the_numbers_of_a_model(
             steps in prop::collection::vec((any::<bool>(), any::<i64>(), 0..64_u32), 0..99),
         ) {
             let (mut integers, mut model) = (Integers::default(), BTreeSet::new());

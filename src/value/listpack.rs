@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_item_costs_what_it_costs_in_a_listpack() {
+    fn an_item_has_the_size_that_it_has_in_a_listpack() {
         for (bytes, expected) in [
             ("127", 2),
             ("128", 3),

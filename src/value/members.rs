@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn members_whose_hashes_begin_alike_are_noticed_before_they_make_much_of_the_directory() {
+    fn members_whose_hashes_begin_alike_are_noticed_before_the_directory_grows_much() {
         let alike = |member: &Vec<u8>| quick(member) >> 56 == 0;
         let all: Vec<_> = plain(500_000).into_iter().filter(alike).collect();
         let members = members_of(&all);
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn members_that_were_not_made_to_collide_keep_the_quick_function_through_growth_and_shrinking() {
+    fn ordinary_members_keep_the_fast_hash_function_while_the_set_grows_and_shrinks() {
         for seed in 0..20 {
             let all: Vec<Vec<u8>> = (0..30_000).map(|number| format!("{seed}:{number}").into_bytes()).collect();
             let mut members = members_of(&all);
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scan_sees_all_that_stays_although_the_function_changes_in_its_middle() {
+    fn a_scan_returns_every_lasting_member_although_the_hash_function_changes_meanwhile() {
         for calls_before in [1, 7, 100, 299] {
             let mut all = plain(3_000);
             let mut members = members_of(&all);

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn digits_alone_are_the_double_that_all_other_ways_find() {
+    fn a_text_of_digits_is_parsed_as_by_the_standard_library() {
         for text in ["0", "007", "9007199254740992", "1600000000000000", "42"] {
             assert_eq!(parse_digits(text.as_bytes()), text.parse().ok(), "{text}");
         }
@@ -272,7 +272,7 @@ mod tests {
 
     /// Expected: what INCRBY of Redis 8.0.6 accepts as an integer, and what it refuses.
     #[test]
-    fn a_number_may_have_anything_behind_it() {
+    fn a_leading_number_may_be_followed_by_anything() {
         for (text, number) in
             [("12", 12), (" +7x", 7), ("-3.5", -3), ("", 0), ("x1", 0), ("-", 0), ("9223372036854775808", 0)]
         {
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unsigned_number_is_read_as_redis_reads_it() {
+    fn an_unsigned_number_is_parsed_as_in_redis() {
         assert_eq!(parse_u64(b"18446744073709551615"), Some(u64::MAX));
         assert_eq!(parse_u64(b" +007"), Some(7));
         assert_eq!(parse_u64(b"-0"), Some(0));
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn an_integer_has_one_form() {
+    fn only_the_canonical_form_of_an_integer_is_read() {
         let table: [(&[u8], Option<i64>); 18] = [
             (b"0", Some(0)),
             (b"7", Some(7)),
@@ -320,7 +320,7 @@ mod tests {
 
     /// Expected: `ZADD key <text> member` and ZSCORE of Redis 8.0.6, the member long enough for a skiplist.
     #[test]
-    fn a_score_is_read_and_written_as_redis_does() {
+    fn a_score_is_read_and_written_as_in_redis() {
         let table = [
             ("0", "0"),
             ("-0", "-0"),
@@ -447,7 +447,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_reads_back_as_the_same_double(bits in any::<u64>()) {
+        fn a_written_double_reads_back_as_the_same_double(bits in any::<u64>()) {
             let value = f64::from_bits(bits);
             prop_assume!(!value.is_nan());
             let text = written(value);
@@ -463,7 +463,7 @@ mod tests {
         }
 
         #[test]
-        fn every_integer_reads_back_and_no_other_text_is_one(value in any::<i64>(), text in "[-+0-9]{0,5}") {
+        fn every_integer_reads_back_and_no_other_text_is_an_integer(value in any::<i64>(), text in "[-+0-9]{0,5}") {
             let mut out = Vec::new();
             write_i64(&mut out, value);
             prop_assert_eq!(parse_i64(&out), Some(value));

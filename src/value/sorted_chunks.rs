@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn items_in_order_fill_their_chunks() {
+    fn items_inserted_in_order_fill_their_chunks() {
         let mut chunks = SortedChunks::default();
         (0..6400).for_each(|number| _ = chunks.insert(number));
         assert_eq!((chunks.chunks.len(), chunks.room), (100, 6400));

@@ -166,7 +166,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn only_what_an_integer_prints_as_becomes_one() {
+    fn only_the_canonical_text_of_an_integer_is_stored_as_an_integer() {
         let most = i64::MAX.to_string();
         let least = i64::MIN.to_string();
         for (bytes, number) in [("0", 0), ("7", 7), ("-1", -1), (most.as_str(), i64::MAX), (least.as_str(), i64::MIN)] {
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_text_is_embedded_up_to_44_bytes_and_an_edited_one_never() {
+    fn a_text_is_embedded_up_to_44_bytes_and_an_edited_one_never() {
         assert_eq!(TextView::Int(12).encoding(), "int");
         assert_eq!(TextView::Bytes(&[b'a'; 44]).encoding(), "embstr");
         assert_eq!(TextView::Bytes(&[b'a'; 45]).encoding(), "raw");
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn edited_bytes_keep_their_place_and_whole_ones_are_shared() {
+    fn edited_bytes_are_changed_in_place_and_others_are_shared() {
         let bytes = vec![b'a'; 100];
         let place = bytes.as_ptr();
         let edited = Text::Raw(bytes).into_vec();
@@ -228,7 +228,7 @@ mod tests {
         }
 
         #[test]
-        fn what_parses_prints_back_to_the_same_bytes(bytes in "[-+ 0-9]{0,21}") {
+        fn a_parsed_integer_prints_as_the_same_bytes(bytes in "[-+ 0-9]{0,21}") {
             if let Some(number) = parse_i64(bytes.as_bytes()) {
                 prop_assert_eq!(number.to_string(), bytes);
             }

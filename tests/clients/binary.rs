@@ -10,8 +10,8 @@ pub struct Binary {
 }
 
 impl Binary {
-    /// Starts it on a free port, with the test kit so that its clients can move the clock, and waits
-    /// until it says that it is ready.
+    /// Starts the program on a free port, with the test kit so that its clients can move the clock, and waits until it
+    /// reports that it is ready.
     pub fn start() -> Binary {
         let mut process = Command::new(env!("CARGO_BIN_EXE_dunlin"))
             .args(["--port", "0", "--test-kit", "yes"])

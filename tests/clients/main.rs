@@ -16,7 +16,7 @@ use std::process::Command;
 
 use binary::Binary;
 use programs::{Program, run};
-use support::patience;
+use support::timeout;
 
 #[test]
 fn redis_cli_reads_the_recency_pattern_as_a_real_server_answers_it() {
@@ -49,7 +49,7 @@ fn redis_cli_reads_the_scripts_pattern_as_a_real_server_answers_it() {
 }
 
 #[test]
-fn redis_cli_runs_the_scripts_of_files_as_they_stand() {
+fn redis_cli_runs_script_files() {
     let Some(cli) = Program::find("redis-cli", &["--version"]) else { return };
     let server = Binary::start();
     let port = server.port();
@@ -91,7 +91,7 @@ fn redis_benchmark_runs_with_its_defaults() {
 }
 
 /// Runs a program of `tests/clients` in each protocol that is given, each time against a server of its own.
-fn is_content(program: Option<Program>, file: &str, protocols: &[&str], says: &str) {
+fn reports_success(program: Option<Program>, file: &str, protocols: &[&str], says: &str) {
     let Some(program) = program else { return };
     let file = format!("{}/tests/clients/{file}", env!("CARGO_MANIFEST_DIR"));
     for protocol in protocols {
@@ -103,36 +103,36 @@ fn is_content(program: Option<Program>, file: &str, protocols: &[&str], says: &s
 
 #[test]
 fn redis_py_works_with_its_defaults() {
-    is_content(Program::python_with("redis"), "redis_py.py", &[""], "redis-py");
+    reports_success(Program::python_with("redis"), "redis_py.py", &[""], "redis-py");
 }
 
 #[test]
-fn redis_py_keeps_to_the_patterns() {
-    is_content(Program::python_with("redis"), "redis_py_patterns.py", &["2", "3"], "redis-py");
+fn redis_py_runs_the_usage_patterns() {
+    reports_success(Program::python_with("redis"), "redis_py_patterns.py", &["2", "3"], "redis-py");
 }
 
 #[test]
-fn redis_py_keeps_to_the_patterns_with_asyncio() {
-    is_content(Program::python_with("redis"), "redis_py_asyncio.py", &["2", "3"], "redis-py");
+fn redis_py_runs_the_usage_patterns_with_asyncio() {
+    reports_success(Program::python_with("redis"), "redis_py_asyncio.py", &["2", "3"], "redis-py");
 }
 
 #[test]
 fn ioredis_works_with_its_defaults() {
-    is_content(Program::node_with("ioredis"), "ioredis.js", &["2", "3"], "ioredis");
+    reports_success(Program::node_with("ioredis"), "ioredis.js", &["2", "3"], "ioredis");
 }
 
 #[test]
-fn ioredis_keeps_to_the_patterns() {
-    is_content(Program::node_with("ioredis"), "ioredis_patterns.js", &["2", "3"], "ioredis");
+fn ioredis_runs_the_usage_patterns() {
+    reports_success(Program::node_with("ioredis"), "ioredis_patterns.js", &["2", "3"], "ioredis");
 }
 
 #[test]
-fn node_redis_keeps_to_the_patterns() {
-    is_content(Program::node_with("redis"), "node_redis.js", &["2", "3"], "node-redis");
+fn node_redis_runs_the_usage_patterns() {
+    reports_success(Program::node_with("redis"), "node_redis.js", &["2", "3"], "node-redis");
 }
 
 #[test]
-fn go_redis_keeps_to_the_patterns() {
+fn go_redis_runs_the_usage_patterns() {
     let Some(program) = Program::of_go() else { return };
     let server = Binary::start();
     for protocol in ["2", "3"] {
@@ -141,44 +141,44 @@ fn go_redis_keeps_to_the_patterns() {
 }
 
 #[test]
-fn jedis_keeps_to_the_patterns() {
-    is_content(Program::java_with_clients(), "java/JedisPatterns.java", &["2", "3"], "Jedis");
+fn jedis_runs_the_usage_patterns() {
+    reports_success(Program::java_with_clients(), "java/JedisPatterns.java", &["2", "3"], "Jedis");
 }
 
 #[test]
-fn lettuce_keeps_to_the_patterns() {
-    is_content(Program::java_with_clients(), "java/LettucePatterns.java", &["2", "3"], "Lettuce");
+fn lettuce_runs_the_usage_patterns() {
+    reports_success(Program::java_with_clients(), "java/LettucePatterns.java", &["2", "3"], "Lettuce");
 }
 
 #[test]
-fn redis_rs_keeps_to_the_patterns() {
+fn redis_rs_runs_the_usage_patterns() {
     let server = Binary::start();
     for protocol in ["resp2", "resp3"] {
         redis_rs::blocking(&server, protocol).expect("the client works");
         redis_rs::on_one_connection(&server, protocol).expect("the client works");
         redis_rs::through_a_manager(&server, protocol).expect("the client works");
     }
-    redis_rs::hearing_pushes(&server).expect("the client works");
+    redis_rs::receives_pushes(&server).expect("the client works");
 }
 
 #[test]
 fn rq_runs_its_jobs() {
-    is_content(Program::python_with("rq"), "applications/rq_jobs.py", &[""], "RQ");
+    reports_success(Program::python_with("rq"), "applications/rq_jobs.py", &[""], "RQ");
 }
 
 #[test]
 fn celery_runs_its_tasks() {
-    is_content(Program::python_with("celery"), "applications/celery_tasks.py", &[""], "Celery");
+    reports_success(Program::python_with("celery"), "applications/celery_tasks.py", &[""], "Celery");
 }
 
 #[test]
-fn django_keeps_its_cache() {
-    is_content(Program::python_with("django_redis"), "applications/django_cache.py", &[""], "django-redis");
+fn django_stores_and_reads_its_cache() {
+    reports_success(Program::python_with("django_redis"), "applications/django_cache.py", &[""], "django-redis");
 }
 
 #[test]
 fn bullmq_runs_its_jobs() {
-    is_content(Program::node_with("bullmq"), "applications/bullmq.js", &[""], "BullMQ");
+    reports_success(Program::node_with("bullmq"), "applications/bullmq.js", &[""], "BullMQ");
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn pattern(name: &str) {
 
 #[test]
 fn the_program_prints_its_version_and_its_help() {
-    let told = |argument: &str| run(Command::new(env!("CARGO_BIN_EXE_dunlin")).arg(argument), "");
-    assert!(told("--version").contains(env!("CARGO_PKG_VERSION")));
-    assert!(told("--help").contains("dunlin [file] [--directive value ...]"));
+    let output_with = |argument: &str| run(Command::new(env!("CARGO_BIN_EXE_dunlin")).arg(argument), "");
+    assert!(output_with("--version").contains(env!("CARGO_PKG_VERSION")));
+    assert!(output_with("--help").contains("dunlin [file] [--directive value ...]"));
 }

@@ -21,14 +21,14 @@ struct Language {
 }
 
 /// The blocks of one language as files in a folder of their own.
-struct Shown {
+struct ExtractedTests {
     folder: PathBuf,
     names: Vec<String>,
     tests: usize,
 }
 
 impl Language {
-    fn written(&self) -> Shown {
+    fn extracted(&self) -> ExtractedTests {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pages").join(self.fence);
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).expect("there is room for the files");
@@ -43,7 +43,7 @@ impl Language {
             names.push(name.to_owned());
             tests += block.matches(self.test).count();
         }
-        Shown { folder, names, tests }
+        ExtractedTests { folder, names, tests }
     }
 
     fn blocks(&self) -> Vec<(String, String)> {
@@ -59,7 +59,7 @@ impl Language {
     }
 }
 
-impl Shown {
+impl ExtractedTests {
     /// A command in the folder that finds our program as a reader's would.
     fn command(&self, program: &Program) -> Command {
         let ours = Path::new(env!("CARGO_BIN_EXE_dunlin")).parent().expect("the program is in a folder");
@@ -83,45 +83,45 @@ fn number_before(text: &str, word: &str) -> Option<usize> {
 #[test]
 fn the_tests_in_python_pass() {
     let Some(python) = Program::python_with("redis, pytest") else { return };
-    let shown = Language { fence: "python", test: "\ndef test_" }.written();
-    let output = run(shown.command(&python).args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"]), "");
-    shown.all_passed(number_before(&output, " passed"), &output);
+    let tests = Language { fence: "python", test: "\ndef test_" }.extracted();
+    let output = run(tests.command(&python).args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"]), "");
+    tests.all_passed(number_before(&output, " passed"), &output);
 }
 
 #[test]
 fn the_tests_in_java_pass() {
     let Some(java) = Program::java_with_clients() else { return };
-    let shown = Language { fence: "java", test: "@Test\n" }.written();
-    let mut compiler = shown.command(&java.beside("javac"));
-    run(compiler.args(["-d", "classes"]).args(&shown.names), "");
+    let tests = Language { fence: "java", test: "@Test\n" }.extracted();
+    let mut compiler = tests.command(&java.beside("javac"));
+    run(compiler.args(["-d", "classes"]).args(&tests.names), "");
     let archives = format!("classes:{}", env::var("DUNLIN_TEST_JAVA_CLASSPATH").unwrap_or_default());
-    let mut command = shown.command(&java);
+    let mut command = tests.command(&java);
     command.args(["-cp", &archives, "org.junit.platform.console.ConsoleLauncher", "execute"]);
     let output = run(command.args(["--scan-class-path=classes", "--details=tree", "--disable-banner"]), "");
-    shown.all_passed(number_before(&output, " tests successful"), &output);
+    tests.all_passed(number_before(&output, " tests successful"), &output);
 }
 
 #[test]
 fn the_tests_in_node_pass() {
     let Some(node) = Program::node_with("ioredis") else { return };
-    let shown = Language { fence: "js", test: "\ntest(" }.written();
+    let tests = Language { fence: "js", test: "\ntest(" }.extracted();
     if let Some(modules) = env::var_os("DUNLIN_TEST_NODE_PATH") {
-        symlink(modules, shown.folder.join("node_modules")).expect("the folder is empty");
+        symlink(modules, tests.folder.join("node_modules")).expect("the folder is empty");
     }
-    let all: String = shown.names.iter().map(|name| format!("import './{name}'\n")).collect();
-    fs::write(shown.folder.join("all.mjs"), all).expect("the folder can be written");
-    let output = run(shown.command(&node).args(["--test-reporter=tap", "all.mjs"]), "");
+    let all: String = tests.names.iter().map(|name| format!("import './{name}'\n")).collect();
+    fs::write(tests.folder.join("all.mjs"), all).expect("the folder can be written");
+    let output = run(tests.command(&node).args(["--test-reporter=tap", "all.mjs"]), "");
     let passed = output.lines().find_map(|line| line.strip_prefix("# pass ")?.parse().ok());
-    shown.all_passed(passed, &output);
+    tests.all_passed(passed, &output);
 }
 
 #[test]
 fn the_tests_in_go_pass() {
     let Some(go) = Program::go_with_clients() else { return };
-    let shown = Language { fence: "go", test: "\nfunc Test" }.written();
+    let tests = Language { fence: "go", test: "\nfunc Test" }.extracted();
     for file in ["go.mod", "go.sum"] {
-        fs::copy(format!("{ROOT}/tests/clients/go/{file}"), shown.folder.join(file)).expect("it is there");
+        fs::copy(format!("{ROOT}/tests/clients/go/{file}"), tests.folder.join(file)).expect("it is there");
     }
-    let output = run(shown.command(&go).args(["test", "-v", "-count=1", "./..."]), "");
-    shown.all_passed(Some(output.matches("--- PASS: ").count()), &output);
+    let output = run(tests.command(&go).args(["test", "-v", "-count=1", "./..."]), "");
+    tests.all_passed(Some(output.matches("--- PASS: ").count()), &output);
 }

@@ -78,7 +78,7 @@ impl Program {
     }
 }
 
-/// Runs a program to its end with `input`, and gives what it wrote.
+/// Runs a program to its end with `input`; returns its output.
 pub fn run(command: &mut Command, input: &str) -> String {
     let mut child = command
         .stdin(Stdio::piped())

@@ -9,7 +9,7 @@ use redis::aio::{ConnectionLike, ConnectionManager, ConnectionManagerConfig};
 use redis::{AsyncCommands, AsyncConnectionConfig, Commands, Connection, PushKind, RedisResult, Script};
 
 use crate::binary::Binary;
-use crate::patience::{PATIENCE, wait_until};
+use crate::timeout::{TIMEOUT, wait_until};
 
 const FIRST_SEEN: &str =
     "local added = redis.call('SADD', KEYS[1], ARGV[1]) redis.call('EXPIRE', KEYS[1], ARGV[2]) return added";
@@ -174,7 +174,7 @@ async fn patterns_of_tasks<C: ConnectionLike + Send + Sync>(connection: &mut C) 
     assert_eq!(met.len(), 200);
     drop(names);
     let () = connection.pset_ex("session", "ann", 30).await?;
-    tokio::time::timeout(PATIENCE, until_gone(connection, "session")).await.expect("a key ends on its millisecond")
+    tokio::time::timeout(TIMEOUT, until_gone(connection, "session")).await.expect("a key ends on its millisecond")
 }
 
 async fn until_gone<C: ConnectionLike + Send + Sync>(connection: &mut C, key: &str) -> RedisResult<()> {
@@ -183,29 +183,29 @@ async fn until_gone<C: ConnectionLike + Send + Sync>(connection: &mut C, key: &s
 }
 
 /// Messages come between the replies of RESP3.
-pub fn hearing_pushes(server: &Binary) -> RedisResult<()> {
+pub fn receives_pushes(server: &Binary) -> RedisResult<()> {
     on_tokio(async {
         let (sender, mut pushes) = tokio::sync::mpsc::unbounded_channel();
         let config = AsyncConnectionConfig::new().set_push_sender(sender);
         let mut connection = client(server, "resp3").get_multiplexed_async_connection_with_config(&config).await?;
         connection.subscribe("news").await?;
         for number in 0..50 {
-            let heard: i32 = connection.publish("news", number).await?;
-            assert_eq!(heard, 1);
+            let receivers: i32 = connection.publish("news", number).await?;
+            assert_eq!(receivers, 1);
         }
-        let mut heard = 0;
-        while heard < 50 {
+        let mut received = 0;
+        while received < 50 {
             let push = pushes.recv().await.expect("the connection is open");
             if push.kind == PushKind::Message {
-                assert_eq!(redis::from_redis_value_ref::<i32>(&push.data[1])?, heard);
-                heard += 1;
+                assert_eq!(redis::from_redis_value_ref::<i32>(&push.data[1])?, received);
+                received += 1;
             }
         }
         Ok(())
     })
 }
 
-/// A connection manager connects anew when its connection is gone.
+/// A connection manager reconnects when its connection is closed.
 pub fn through_a_manager(server: &Binary, protocol: &str) -> RedisResult<()> {
     on_tokio(async {
         let client = client(server, protocol);

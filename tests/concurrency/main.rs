@@ -14,7 +14,7 @@ use std::thread;
 
 use dunlin::Server;
 use redis::{Client, Connection};
-use support::patience;
+use support::timeout;
 
 /// A new connection.
 fn connect(server: &Server) -> Connection {

@@ -43,7 +43,7 @@ fn watched(server: &Server, mut watch: impl FnMut(&mut Connection) + Send, act: 
 }
 
 #[test]
-fn recent_activity_is_a_hundred_at_most_and_never_without_an_end() {
+fn recent_activity_has_at_most_a_hundred_entries_and_always_a_deadline() {
     const USERS: usize = 3;
     const KEPT: usize = 100;
     const THIRTY_DAYS_S: u64 = 30 * 86_400;
@@ -81,7 +81,7 @@ fn recent_activity_is_a_hundred_at_most_and_never_without_an_end() {
 }
 
 #[test]
-fn an_event_is_seen_first_once_and_no_bucket_stays_for_ever_though_receivers_die() {
+fn an_event_is_new_exactly_once_and_every_bucket_expires_although_receivers_die() {
     const EVENTS: usize = 400;
     const RECEIVERS: usize = 8;
     let server = frozen();
@@ -244,7 +244,7 @@ fn fifty_workers_claim_a_hundred_thousand_jobs_and_none_is_lost_or_done_twice() 
 }
 
 #[test]
-fn a_window_that_slides_admits_exactly_its_limit() {
+fn a_sliding_window_admits_exactly_its_limit() {
     const CLIENTS: usize = 100;
     const LIMIT: usize = 50;
     const WINDOW_MS: u64 = 1000;
@@ -264,7 +264,7 @@ fn a_window_that_slides_admits_exactly_its_limit() {
         });
         admitted.iter().sum::<usize>()
     };
-    // Whom the window holds: when, and how many.
+    // The admissions in the window: their times and numbers.
     let mut window = VecDeque::new();
     for attempts in [30, 15, 20, 300, 0, 1, 40, 7, 60, 10, 90, 5, 200, 3, 25] {
         let now_ms = now_ms(&server);

@@ -8,7 +8,7 @@ use dunlin::Server;
 use fastrand::Rng;
 use redis::{Connection, RedisResult, cmd};
 
-use crate::patience::PATIENCE;
+use crate::timeout::TIMEOUT;
 use crate::{at_once, connect};
 
 const JOBS: usize = 4_000;
@@ -83,7 +83,7 @@ fn take_over(connection: &mut Connection, consumer: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_group_of_workers_that_fall_over_does_every_job_and_acknowledges_each_once() {
+fn a_group_of_crashing_workers_does_every_job_and_acknowledges_each_once() {
     let server = Server::builder().frozen().start().expect("it starts");
     let mut connection = connect(&server);
     let () =
@@ -98,7 +98,7 @@ fn a_group_of_workers_that_fall_over_does_every_job_and_acknowledges_each_once()
             }
         });
         // The clock is frozen, so when all workers wait, all jobs have been delivered.
-        server.wait_for_blocked("jobs", WORKERS as u64, PATIENCE).expect("all workers wait");
+        server.wait_for_blocked("jobs", WORKERS as u64, TIMEOUT).expect("all workers wait");
         assert_eq!(lag(&mut connection), 0);
         server.advance(Duration::from_secs(1));
         workers.into_iter().flat_map(|worker| worker.join().expect("no worker fails")).collect::<Vec<String>>()

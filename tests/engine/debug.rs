@@ -7,7 +7,7 @@ use crate::world::World;
 const NOT_LOADED: &str = "-ERR Error trying to load the RDB dump, check server logs.\r\n";
 
 #[test]
-fn nothing_is_loaded_that_was_not_saved() {
+fn a_reload_without_saving_is_refused() {
     let mut world = World::fresh();
     world.ask("SET k v");
     assert_eq!(world.ask("DEBUG RELOAD NOSAVE"), NOT_LOADED);
@@ -16,7 +16,7 @@ fn nothing_is_loaded_that_was_not_saved() {
 }
 
 #[test]
-fn keys_that_are_there_are_not_loaded_again_unless_they_may_be() {
+fn a_reload_refuses_existing_keys_unless_it_may_merge() {
     let mut world = World::fresh();
     assert_eq!(world.ask("DEBUG RELOAD NOFLUSH"), "+OK\r\n");
     world.ask("SET k v");
@@ -63,7 +63,7 @@ fn a_stream_is_what_it_was_after_a_reload() {
 }
 
 #[test]
-fn a_buffer_for_replies_is_named_as_redis_names_it() {
+fn debug_names_the_reply_buffer_as_redis_does() {
     let mut world = World::fresh();
     let unknown = "-ERR unknown subcommand or wrong number of arguments for 'REPLYBUFFER'. Try DEBUG HELP.\r\n";
     let no_number = "-ERR value is not an integer or out of range\r\n";

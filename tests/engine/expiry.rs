@@ -3,7 +3,7 @@
 use crate::world::World;
 
 #[test]
-fn a_key_is_there_until_its_last_millisecond_and_gone_on_its_deadline() {
+fn a_key_exists_until_its_last_millisecond_and_is_gone_on_its_deadline() {
     let mut world = World::fresh();
     world.ask("SET key value PX 100");
     world.pass_ms(99);
@@ -39,7 +39,7 @@ fn an_overdue_key_is_not_found_even_before_it_is_removed() {
 }
 
 #[test]
-fn keys_end_in_the_order_of_their_deadlines() {
+fn keys_expire_in_the_order_of_their_deadlines() {
     let mut world = World::fresh();
     world.engine.switches.records_key_events = true;
     for (key, deadline) in [("c", 30), ("a", 10), ("d", 40), ("b", 20)] {

@@ -3,7 +3,7 @@
 use crate::world::World;
 
 #[test]
-fn a_field_is_there_until_its_last_millisecond_and_gone_on_its_deadline() {
+fn a_field_exists_until_its_last_millisecond_and_is_gone_on_its_deadline() {
     for entries in [512, 0] {
         let mut world = World::with(|settings| settings.packed_hash.entries = entries);
         world.ask("HSET hash a 1 b 2");
@@ -47,7 +47,7 @@ fn an_overdue_field_is_not_found_even_before_it_is_removed() {
 }
 
 #[test]
-fn keys_and_fields_end_in_the_order_of_their_deadlines() {
+fn keys_and_fields_expire_in_the_order_of_their_deadlines() {
     let mut world = World::fresh();
     world.engine.switches.records_key_events = true;
     world.ask("SET key value PX 20");
@@ -71,7 +71,7 @@ fn active_expiry_of_fields_stops_at_its_limit_within_a_hash_too() {
 }
 
 #[test]
-fn deadlines_of_fields_follow_their_hash() {
+fn the_deadlines_of_fields_move_with_their_hash() {
     let mut world = World::fresh();
     world.ask("HSETEX hash PX 10 FIELDS 2 a 1 b 2");
     world.ask("HSET hash c 3");
@@ -102,7 +102,7 @@ fn the_deadlines_of_fields_are_removed_with_their_hash() {
 }
 
 #[test]
-fn without_active_expiry_a_field_stays_until_it_is_asked_for() {
+fn without_active_expiry_a_field_stays_until_it_is_accessed() {
     let mut world = World::fresh();
     world.engine.switches.records_key_events = true;
     world.ask("DEBUG SET-ACTIVE-EXPIRE 0");

@@ -23,8 +23,8 @@ fn flooded(seed: u64) -> (World, Vec<u8>) {
         let valued: Vec<&[u8]> = members.iter().flat_map(|field| [&field[..], b"v"]).collect();
         send(&mut world, &[&[b"HSET".as_slice(), b"hash"], &valued[..]].concat());
     }
-    let asked = ["ZSCAN board 0 COUNT 100", "HSCAN hash 0 COUNT 100", "HRANDFIELD hash 5"];
-    let answers = asked.map(|command| {
+    let commands = ["ZSCAN board 0 COUNT 100", "HSCAN hash 0 COUNT 100", "HRANDFIELD hash 5"];
+    let answers = commands.map(|command| {
         let words: Vec<&[u8]> = command.split(' ').map(str::as_bytes).collect();
         send(&mut world, &words)
     });
@@ -43,7 +43,7 @@ fn a_flooded_collection_keeps_all_its_members() {
 }
 
 #[test]
-fn a_flood_is_answered_alike_from_the_same_seed_and_otherwise_from_another() {
+fn a_flood_gets_the_same_replies_from_the_same_seed_and_others_from_another() {
     let (_, answers) = flooded(7);
     assert!(answers == flooded(7).1, "the same seed and commands give the same bytes");
     assert!(answers != flooded(8).1, "another seed is another order");

@@ -24,7 +24,7 @@ fn a_wrong_number_of_arguments_is_reported_before_a_missing_login() {
 }
 
 #[test]
-fn debug_is_refused_before_a_missing_login_is() {
+fn a_forbidden_debug_is_reported_before_a_missing_login() {
     let mut world = World::with(|settings| {
         settings.password = "secret".to_owned();
         settings.debug_command = Permission::No;
@@ -33,7 +33,7 @@ fn debug_is_refused_before_a_missing_login_is() {
 }
 
 #[test]
-fn a_login_opens_the_gate() {
+fn commands_are_allowed_after_a_login() {
     let mut world = locked();
     assert_eq!(world.ask("AUTH wrong"), "-WRONGPASS invalid username-password pair or user is disabled.\r\n");
     assert_eq!(world.ask("SET key value"), NOAUTH);
@@ -103,7 +103,7 @@ fn replies_stay_off_until_they_are_switched_on() {
 }
 
 #[test]
-fn a_script_that_says_it_writes_nothing_runs_while_writes_are_paused() {
+fn a_script_with_the_flag_no_writes_runs_while_writes_are_paused() {
     let mut world = World::fresh();
     let reading: &[&[u8]] = &[b"EVAL", b"#!lua flags=no-writes\nreturn 1", b"0"];
     let silent: &[&[u8]] = &[b"EVAL", b"return 1", b"0"];

@@ -37,7 +37,7 @@ const OF_STRINGS: &[Change] = &[
     ("msetnx x1 1 z1 2", &["0 set x1", "0 set z1"], 2),
 ];
 
-/// The same, in a database where the commands above ran.
+/// More commands with their events and counts, in a database where the commands above ran.
 #[rustfmt::skip]
 const OF_KEYS: &[Change] = &[
     ("rename x x2", &["0 rename_from x", "0 rename_to x2"], 1),
@@ -66,7 +66,7 @@ const OF_KEYS: &[Change] = &[
 ];
 
 #[test]
-fn changes_have_the_events_and_counts_of_redis() {
+fn changes_have_the_events_and_dirty_counts_of_redis() {
     let mut world = World::fresh();
     world.engine.switches.records_key_events = true;
     for (command, events, count) in OF_STRINGS.iter().chain(OF_KEYS) {
@@ -78,7 +78,7 @@ fn changes_have_the_events_and_counts_of_redis() {
 }
 
 #[test]
-fn only_what_reads_a_value_counts_as_use() {
+fn only_commands_that_read_a_value_count_as_use() {
     let mut world = World::fresh();
     world.ask("SET key value");
     world.pass_ms(5_000);

@@ -26,7 +26,7 @@ fn content(reply: &[u8]) -> &[u8] {
 
 /// CVE-2021-32687: a limit that is as large as it may be, a million integers, and their way through a payload.
 #[test]
-fn a_million_integers_stay_a_set_of_integers_and_come_back() {
+fn a_million_integers_stay_integers_through_dump_and_restore() {
     let mut world = World::fresh();
     world.ask("CONFIG SET set-max-intset-entries 9223372036854775807");
     for part in 0..10 {

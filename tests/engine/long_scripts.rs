@@ -9,7 +9,7 @@ const BUSY: &str = "-BUSY Redis is busy running a script. You can only call SCRI
 
 /// A world in which a script is suspended at its first interrupt check, with a second client.
 fn slow_world() -> (World, SessionId) {
-    let mut world = World::hurried(1_000, |settings| settings.busy_reply_threshold_ms = 1);
+    let mut world = World::with_clock_steps(1_000, |settings| settings.busy_reply_threshold_ms = 1);
     let other = world.join();
     (world, other)
 }
@@ -19,12 +19,12 @@ fn eval(world: &mut World, script: &str) -> String {
     String::from_utf8_lossy(&reply).into_owned()
 }
 
-/// Gives the script turns until it has ended; answers what its client reads.
+/// Resumes the script until it has ended; returns what its client reads.
 fn end(world: &mut World, now: Now) -> String {
     while world.engine.scripts.is_busy() {
         world.engine.go_on(now);
     }
-    world.told(world.client)
+    world.take_pushes(world.client)
 }
 
 /// A few tables that hold each other in many places.
@@ -44,8 +44,8 @@ fn a_script_with_an_endless_reply_is_suspended_and_killed() {
         (0..9).for_each(|_| world.engine.go_on(START));
         assert_eq!(world.ask_as(other, "PING").0, BUSY);
         assert_eq!(world.ask_as(other, "SCRIPT KILL").0, "+OK\r\n");
-        let told = end(&mut world, START);
-        assert!(told.starts_with("-ERR Error running script") || told.contains("Script killed by user"), "{told}");
+        let reply = end(&mut world, START);
+        assert!(reply.starts_with("-ERR Error running script") || reply.contains("Script killed by user"), "{reply}");
         assert_eq!(world.ask("PING"), "+PONG\r\n");
         assert_eq!(eval(&mut world, "return 1"), ":1\r\n");
     }
@@ -110,7 +110,7 @@ fn time_is_fixed_within_a_script_until_it_takes_too_long() {
 }
 
 #[test]
-fn a_script_logs_so_much_at_a_time_and_no_more() {
+fn the_log_output_of_a_script_is_limited() {
     let mut world = World::fresh();
     world.engine.effects.take();
     eval(&mut world, "local s = ('x'):rep(2 ^ 20) for n = 1, 100 do redis.log(redis.LOG_WARNING, s) end");

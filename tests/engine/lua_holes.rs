@@ -116,7 +116,7 @@ fn a_function_with_many_parameters_is_called_with_any_number_of_arguments() {
 
 /// CVE-2021-32626: values were pushed onto a stack that was full.
 #[test]
-fn a_command_takes_as_many_words_as_lua_unpacks_and_a_reply_may_nest_deep() {
+fn a_command_accepts_as_many_words_as_lua_unpacks_and_a_reply_may_nest_deep() {
     let push = "local t = {} for n = 1, tonumber(COUNT) do t[n] = n end return redis.call('LPUSH', 'k', unpack(t))";
     assert_eq!(eval(&mut World::fresh(), &push.replace("COUNT", "7990")), ":7990\r\n");
     let reply = attack(&push.replace("COUNT", "1000000"));
@@ -130,7 +130,7 @@ fn a_command_takes_as_many_words_as_lua_unpacks_and_a_reply_may_nest_deep() {
 
 /// CVE-2021-32672: the debugger read beyond the end of its input.
 #[test]
-fn there_is_no_debugger_to_send_frames_to() {
+fn the_lua_debugger_cannot_be_started() {
     let mut world = World::fresh();
     assert!(world.ask("SCRIPT DEBUG YES").starts_with('-'));
     assert!(world.ask("SCRIPT DEBUG SYNC").starts_with('-'));
@@ -139,7 +139,7 @@ fn there_is_no_debugger_to_send_frames_to() {
 
 /// CVE-2022-0543: `package` was left, which loads libraries of C.
 #[test]
-fn scripts_see_these_names_and_no_others() {
+fn scripts_see_exactly_the_listed_globals() {
     let mut world = World::fresh();
     for (table, names) in NAMES {
         let list =
@@ -187,7 +187,7 @@ fn a_surplus_end_keyword_does_not_escape_the_script() {
 }
 
 #[test]
-fn keys_and_arguments_are_those_of_the_script_that_runs() {
+fn changes_of_keys_and_argv_end_with_their_script() {
     let mut world = World::fresh();
     let plant = b"KEYS.planted = 1 KEYS[2] = 'x' setmetatable(ARGV, {__index = function() return 'planted' end})";
     world.send(world.client, &[b"EVAL", plant, b"1", b"key", b"argument"]);
@@ -311,7 +311,7 @@ fn malformed_source_is_an_error() {
 /// CVE-2024-46981 and CVE-2025-49844: what was still used was collected, by the collector that scripts
 /// steered, or while source was compiled.
 #[test]
-fn the_collector_takes_nothing_that_is_used() {
+fn the_collector_frees_no_value_in_use() {
     let reply = attack(
         "for round = 1, 200 do
             local keep = {}
@@ -348,7 +348,7 @@ fn the_collector_takes_nothing_that_is_used() {
 
 /// CVE-2025-46817: the length of a range overflowed.
 #[test]
-fn a_range_to_unpack_is_counted_right() {
+fn unpack_counts_its_range_correctly() {
     let reply = attack(
         "local bounds = {-2147483648, -2147483647, -1, 0, 1, 2147483646, 2147483647, 2147483648, 4294967295, 4294967296,
             6442450943, 9007199254740992, -9007199254740992, 1e300, -1e300, 0 / 0, 1 / 0}
@@ -416,7 +416,7 @@ fn tables_of_all_shapes_are_answered() {
     }
 }
 
-/// Libraries that were written anew had the faults of old, such as CVE-2024-31449 in Dragonfly.
+/// Libraries that were rewritten had the old faults again, such as CVE-2024-31449 in Dragonfly.
 #[test]
 fn library_functions_survive_any_arguments() {
     let reply = attack(

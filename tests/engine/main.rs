@@ -1,16 +1,16 @@
 //! Tests of the engine alone: no socket, no thread, a clock that the test moves.
 
 mod capacity;
-mod chance;
 mod clients;
+mod ctx;
 mod debug;
-mod door;
 mod expiry;
 mod fields;
 mod flood;
 mod functions;
 mod gates;
 mod growth;
+mod info_config;
 mod keys;
 mod known_holes;
 mod large_holes;
@@ -21,6 +21,7 @@ mod oracle;
 mod panics;
 mod rights;
 mod rows;
+mod seed;
 mod settings;
 mod slow;
 mod slow_functions;
@@ -28,7 +29,6 @@ mod sorted_sets;
 mod stream_holes;
 #[path = "../support/mod.rs"]
 mod support;
-mod told;
 mod tracking;
 mod waiting;
 

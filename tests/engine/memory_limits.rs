@@ -253,7 +253,7 @@ fn the_largest_client_is_evicted_first_and_a_no_evict_client_never() {
 }
 
 #[test]
-fn clients_may_take_a_share_of_the_memory_there_is() {
+fn maxmemory_clients_can_be_a_percentage_of_maxmemory() {
     let mut world = World::fresh();
     let large = world.join();
     world.ask_as(large, "MULTI");

@@ -18,7 +18,7 @@ fn fail(_: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
 fn faulty_world(host: NoHost) -> World {
     let settings = Settings { busy_reply_threshold_ms: 2, ..Settings::default() };
     let families = FAMILIES.iter().copied().chain([FAULTY]).collect::<Vec<_>>().leak();
-    World::around(Engine::new(Table::of(families), settings, 1, START, Box::new(host)))
+    World::of_engine(Engine::new(Table::of(families), settings, 1, START, Box::new(host)))
 }
 
 /// True when the script ends with the panic.

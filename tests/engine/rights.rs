@@ -58,8 +58,8 @@ fn the_arity_is_checked_before_keys_are_searched_for() {
             let mut request = start.clone();
             request.resize(length, b"b");
             let (reply, _) = world.send(client, &request);
-            let told = format!("-ERR wrong number of arguments for '{name}' command\r\n");
-            assert_eq!(String::from_utf8_lossy(&reply), told, "{}", text(&request));
+            let error = format!("-ERR wrong number of arguments for '{name}' command\r\n");
+            assert_eq!(String::from_utf8_lossy(&reply), error, "{}", text(&request));
         }
     }
 }
@@ -86,11 +86,11 @@ fn keys_are_found_in_requests_of_any_shape() {
                     let request: Vec<&[u8]> =
                         start.chain(words.iter().map(String::as_str)).map(str::as_bytes).collect();
                     let (reply, _) = world.send(world.client, &request);
-                    let told = String::from_utf8_lossy(&reply);
+                    let reply = String::from_utf8_lossy(&reply);
                     let keys: Vec<&str> =
-                        if told.starts_with('*') { told.split("\r\n").skip(2).step_by(2).collect() } else { vec![] };
+                        if reply.starts_with('*') { reply.split("\r\n").skip(2).step_by(2).collect() } else { vec![] };
                     let is_word = |key: &&str| words.iter().any(|word| word == key);
-                    assert!(keys.iter().all(is_word) && keys.len() <= length, "{}: {told}", text(&request));
+                    assert!(keys.iter().all(is_word) && keys.len() <= length, "{}: {reply}", text(&request));
                 }
                 request.drain(..2);
                 request.splice(..0, [&b"ACL"[..], b"DRYRUN", b"default"]);
@@ -117,7 +117,7 @@ fn permissions_are_checked_again_when_a_transaction_runs() {
 }
 
 #[test]
-fn options_that_look_like_others_hide_no_key() {
+fn no_arrangement_of_options_hides_a_key() {
     // CVE-2023-41053, R#15478: what was checked was not what was used.
     let mut world = World::fresh();
     world.ask("RPUSH a 1 2");
@@ -152,7 +152,7 @@ fn options_that_look_like_others_hide_no_key() {
 }
 
 #[test]
-fn a_client_that_waits_is_closed_with_its_user() {
+fn a_blocked_client_is_closed_with_its_user() {
     let mut world = World::fresh();
     let client = join_as(&mut world, "+@all ~*");
     assert_eq!(world.ask_as(client, "BLPOP list 0").1, Flow::Block);
@@ -163,7 +163,7 @@ fn a_client_that_waits_is_closed_with_its_user() {
 }
 
 #[test]
-fn a_blocked_client_that_loses_its_permission_takes_nothing() {
+fn a_blocked_client_that_loses_its_permission_pops_nothing() {
     let mut world = World::fresh();
     let client = join_as(&mut world, "+@all ~*");
     world.ask_as(client, "BLPOP list 0");

@@ -18,23 +18,27 @@ use crate::world::World;
 const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/commands.txt");
 
 /// The information about one command: fields by their names.
-type Told = BTreeMap<String, String>;
+type Details = BTreeMap<String, String>;
 
 /// Fields that differ for a reason.
 const DIFFERENT: &[(&str, &str, &str)] = &[];
 
 #[test]
-fn our_rows_agree_with_redis() {
+fn our_command_rows_agree_with_redis() {
     if let Some(program) = Program::from_environment("COMMAND DOCS of a real server") {
-        let told = written(&told_by_oracle(&program));
+        let details = written(&details_of_oracle(&program));
         if updates() {
-            std::fs::write(FIXTURE, &told).expect("the fixture can be written");
+            std::fs::write(FIXTURE, &details).expect("the fixture can be written");
         }
-        assert_eq!(std::fs::read_to_string(FIXTURE).expect("it is there"), told, "the real server answers otherwise");
+        assert_eq!(
+            std::fs::read_to_string(FIXTURE).expect("it is there"),
+            details,
+            "the real server answers otherwise"
+        );
     }
     let expected = read(&std::fs::read_to_string(FIXTURE).expect("the fixture can be read"));
     let mut faults = Vec::new();
-    for (command, fields) in told_by_us() {
+    for (command, fields) in our_details() {
         let Some(expected) = expected.get(&command) else {
             faults.push(format!("{command}: Redis has no such command"));
             continue;
@@ -50,30 +54,30 @@ fn our_rows_agree_with_redis() {
     assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
 }
 
-fn told_by_us() -> BTreeMap<String, Told> {
+fn our_details() -> BTreeMap<String, Details> {
     let mut world = World::fresh();
     let mut ask = |command: &str| {
         let reply = world.ask(command);
         redis::parse_redis_value(reply.as_bytes()).expect("our replies are well formed")
     };
-    told(&ask("COMMAND"), &ask("COMMAND DOCS"))
+    details_of(&ask("COMMAND"), &ask("COMMAND DOCS"))
 }
 
-fn told_by_oracle(program: &Program) -> BTreeMap<String, Told> {
+fn details_of_oracle(program: &Program) -> BTreeMap<String, Details> {
     let mut oracle = Oracle::start(program);
-    told(&oracle.ask(&["COMMAND"]), &oracle.ask(&["COMMAND", "DOCS"]))
+    details_of(&oracle.ask(&["COMMAND"]), &oracle.ask(&["COMMAND", "DOCS"]))
 }
 
-fn told(commands: &Value, docs: &Value) -> BTreeMap<String, Told> {
-    let mut told = BTreeMap::new();
+fn details_of(commands: &Value, docs: &Value) -> BTreeMap<String, Details> {
+    let mut details = BTreeMap::new();
     for command in items(commands) {
-        take_details(command, &mut told);
+        take_details(command, &mut details);
     }
-    take_docs(docs, &mut told);
-    told
+    take_docs(docs, &mut details);
+    details
 }
 
-fn take_details(command: &Value, told: &mut BTreeMap<String, Told>) {
+fn take_details(command: &Value, details: &mut BTreeMap<String, Details>) {
     let [name, arity, flags, first, last, step, categories, tips, keys, subcommands] = items(command) else {
         panic!("COMMAND INFO gives ten fields, not {command:?}");
     };
@@ -87,15 +91,15 @@ fn take_details(command: &Value, told: &mut BTreeMap<String, Told>) {
         ("tips", sorted(tips)),
         ("keys", keys.join(" + ")),
     ];
-    told.insert(text(name), fields.into_iter().map(|(field, value)| (field.to_owned(), value)).collect());
+    details.insert(text(name), fields.into_iter().map(|(field, value)| (field.to_owned(), value)).collect());
     for subcommand in items(subcommands) {
-        take_details(subcommand, told);
+        take_details(subcommand, details);
     }
 }
 
-fn take_docs(docs: &Value, told: &mut BTreeMap<String, Told>) {
+fn take_docs(docs: &Value, details: &mut BTreeMap<String, Details>) {
     for (name, doc) in pairs(docs) {
-        let fields = told.entry(name).or_default();
+        let fields = details.entry(name).or_default();
         let names: Vec<String> = pairs(doc).map(|(field, _)| field).collect();
         let doc: BTreeMap<String, &Value> = pairs(doc).collect();
         for field in ["since", "group", "deprecated_since", "replaced_by"] {
@@ -109,7 +113,7 @@ fn take_docs(docs: &Value, told: &mut BTreeMap<String, Told>) {
         let arguments = doc.get("arguments").map(|arguments| items(arguments)).unwrap_or_default();
         fields.insert("arguments".to_owned(), arguments.iter().map(argument).collect::<Vec<_>>().join(" "));
         if let Some(subcommands) = doc.get("subcommands") {
-            take_docs(subcommands, told);
+            take_docs(subcommands, details);
         }
     }
 }
@@ -165,9 +169,9 @@ fn sorted(value: &Value) -> String {
 }
 
 /// A command on a line of its own, its fields indented below it.
-fn written(told: &BTreeMap<String, Told>) -> String {
+fn written(details: &BTreeMap<String, Details>) -> String {
     let mut lines = String::new();
-    for (command, fields) in told {
+    for (command, fields) in details {
         lines.push_str(&format!("{command}\n"));
         let fields = fields.iter().filter(|(_, value)| !value.is_empty());
         lines.extend(fields.map(|(field, value)| format!("  {field}: {value}\n")));
@@ -175,16 +179,16 @@ fn written(told: &BTreeMap<String, Told>) -> String {
     lines
 }
 
-fn read(text: &str) -> BTreeMap<String, Told> {
-    let mut told: BTreeMap<String, Told> = BTreeMap::new();
+fn read(text: &str) -> BTreeMap<String, Details> {
+    let mut details: BTreeMap<String, Details> = BTreeMap::new();
     for line in text.lines() {
         match line.strip_prefix("  ").and_then(|field| field.split_once(": ")) {
-            None => drop(told.insert(line.to_owned(), Told::new())),
+            None => drop(details.insert(line.to_owned(), Details::new())),
             Some((field, value)) => {
-                let mut command = told.last_entry().expect("a field follows its command");
+                let mut command = details.last_entry().expect("a field follows its command");
                 command.get_mut().insert(field.to_owned(), value.to_owned());
             }
         }
     }
-    told
+    details
 }

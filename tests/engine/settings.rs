@@ -5,12 +5,12 @@ use dunlin::engine::{Effect, Permission};
 
 use crate::world::World;
 
-fn settings_told(world: &mut World) -> Vec<&'static str> {
-    let told = world.engine.effects.take().into_iter().filter_map(|effect| match effect {
+fn changed_settings(world: &mut World) -> Vec<&'static str> {
+    let names = world.engine.effects.take().into_iter().filter_map(|effect| match effect {
         Effect::Setting(name) => Some(name),
         _ => None,
     });
-    told.collect()
+    names.collect()
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn the_working_directory_of_a_running_server_cannot_be_changed() {
 fn each_changed_setting_is_an_effect_with_the_name_of_its_row() {
     let mut world = World::fresh();
     world.ask("CONFIG SET TIMEOUT 5 zset-max-ziplist-value 6");
-    assert_eq!(settings_told(&mut world), ["timeout", "zset-max-listpack-value"]);
+    assert_eq!(changed_settings(&mut world), ["timeout", "zset-max-listpack-value"]);
 }
 
 #[test]
@@ -69,16 +69,16 @@ fn a_refused_pair_changes_no_setting_and_has_no_effect() {
     let mut world = World::fresh();
     world.ask("CONFIG SET timeout 5 maxclients 0");
     assert_eq!(world.engine.settings.timeout_s, 0);
-    assert!(settings_told(&mut world).is_empty());
+    assert!(changed_settings(&mut world).is_empty());
 }
 
 #[test]
 fn a_client_from_before_the_password_was_cleared_needs_no_login_afterwards() {
     let mut world = World::with(|settings| settings.password = "secret".to_owned());
-    let stranger = world.join();
-    assert!(world.ask_as(stranger, "PING").0.starts_with("-NOAUTH"));
+    let client = world.join();
+    assert!(world.ask_as(client, "PING").0.starts_with("-NOAUTH"));
     rights::set_default_password(&mut world.engine, "");
-    assert_eq!(world.ask_as(stranger, "PING").0, "+PONG\r\n");
+    assert_eq!(world.ask_as(client, "PING").0, "+PONG\r\n");
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn in_a_transaction_the_slow_command_is_logged() {
 }
 
 #[test]
-fn a_command_that_waits_is_logged_once_when_it_has_ended() {
+fn a_blocked_command_is_logged_once_when_it_has_ended() {
     let mut world = World::with(|settings| settings.slow_from_us = Some(0));
     let waiter = world.join();
     assert_eq!(world.ask_as(waiter, "BLPOP list 0").1, Flow::Block);
@@ -60,7 +60,7 @@ fn a_command_that_waits_is_logged_once_when_it_has_ended() {
 }
 
 #[test]
-fn a_read_that_waits_behind_the_last_entry_is_logged_as_it_was_asked() {
+fn a_blocked_xread_is_logged_with_its_original_arguments() {
     let mut world = World::with(|settings| settings.slow_from_us = Some(0));
     world.ask("XADD stream 1-1 a b");
     let (served, given_up) = (world.join(), world.join());
@@ -71,11 +71,11 @@ fn a_read_that_waits_behind_the_last_entry_is_logged_as_it_was_asked() {
     world.ask("XADD stream 2-1 a b");
     let reads: Vec<String> = logged(&world).into_iter().filter(|words| words.starts_with("XREAD")).collect();
     assert_eq!(reads, ["XREAD BLOCK 0 STREAMS stream $", "XREAD BLOCK 50 STREAMS stream $"]);
-    assert!(world.told(served).contains("2-1"));
+    assert!(world.take_pushes(served).contains("2-1"));
 }
 
 #[test]
-fn a_wait_that_times_out_is_counted_too() {
+fn a_blocked_command_that_times_out_is_counted_too() {
     let mut world = World::with(|settings| settings.slow_from_us = Some(0));
     let waiter = world.join();
     world.ask_as(waiter, "WAIT 1 50");
@@ -162,7 +162,7 @@ fn slow_removal_of_keys_is_no_latency_sample_of_a_command() {
 }
 
 #[test]
-fn nothing_is_done_by_itself_while_cron_is_paused() {
+fn nothing_expires_by_itself_while_cron_is_paused() {
     let mut world = World::fresh();
     world.ask("DEBUG PAUSE-CRON 1");
     world.ask("SET key value PX 5");
@@ -173,7 +173,7 @@ fn nothing_is_done_by_itself_while_cron_is_paused() {
 }
 
 #[test]
-fn there_is_no_cluster_bus_and_no_replication_to_attack() {
+fn commands_of_the_cluster_bus_and_of_replication_are_refused() {
     let mut world = World::fresh();
     for command in ["CLUSTER MEET 127.0.0.1 1", "CLUSTER NODES", "READONLY", "ASKING"] {
         assert_eq!(world.ask(command), "-ERR This instance has cluster support disabled\r\n", "{command}");

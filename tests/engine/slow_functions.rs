@@ -16,19 +16,19 @@ const LIBRARY: &[u8] = b"#!lua name=slow
 
 /// A world with the library and a second client, in which 20 milliseconds pass with each reading of the clock.
 fn slow_world() -> (World, SessionId) {
-    let mut world = World::hurried(20_000, |settings| settings.busy_reply_threshold_ms = 100);
+    let mut world = World::with_clock_steps(20_000, |settings| settings.busy_reply_threshold_ms = 100);
     let loaded = world.send(world.client, &[b"FUNCTION", b"LOAD", LIBRARY]).0;
     assert_eq!(loaded, b"$4\r\nslow\r\n");
     let other = world.join();
     (world, other)
 }
 
-/// Gives the script turns until it has ended; answers what its client reads.
+/// Resumes the script until it has ended; returns what its client reads.
 fn end(world: &mut World) -> String {
     while world.engine.scripts.is_busy() {
         world.engine.go_on(START);
     }
-    world.told(world.client)
+    world.take_pushes(world.client)
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn an_excessive_count_is_refused_before_anything_is_allocated() {
 }
 
 #[test]
-fn a_reply_that_grows_too_long_is_taken_back() {
+fn a_reply_that_grows_too_long_is_discarded() {
     let mut world = World::with(|settings| settings.max_bulk_bytes = 1_000);
     world.ask("ZADD board 1 a-member-of-twenty-two");
     assert_eq!(world.ask("ZRANDMEMBER board -10").lines().next(), Some("*10"));

@@ -71,7 +71,7 @@ fn deleted_entries_are_reported_by_a_claim_and_no_longer_pending() {
 
 /// CVE-2022-35951: counts whose product with the size of an id is more than a number holds.
 #[test]
-fn a_count_above_the_number_of_entries_is_refused_or_takes_all() {
+fn a_count_above_the_number_of_entries_is_refused_or_claims_all() {
     let mut world = half_deleted(10);
     for count in
         ["8070450532247928833", "9223372036854775807", "1152921504606846976", "0", "-1", "18446744073709551616"]

@@ -5,7 +5,7 @@ use dunlin::engine::exec::tracking;
 
 use crate::world::World;
 
-fn told(world: &mut World, session: SessionId) -> String {
+fn pushes(world: &mut World, session: SessionId) -> String {
     tracking::broadcast(&mut world.engine);
     let mut frames = Vec::new();
     if let Some(client) = world.engine.sessions.get_mut(session) {
@@ -66,7 +66,7 @@ fn keys_beyond_the_table_limit_are_invalidated_at_random() {
     world.ask_as(other, "PING");
     assert_eq!(world.engine.observers.tracking.keys(), 50);
     let client = world.client;
-    let frames = told(&mut world, client);
+    let frames = pushes(&mut world, client);
     // All but the last were sent before some reply.
     assert!(frames.matches("invalidate").count() <= 10);
     world.ask("CONFIG SET tracking-table-max-keys 0");
@@ -86,21 +86,21 @@ fn a_client_is_notified_when_its_redirection_target_disconnects() {
     world.ask_as(other, "SET key value");
     let client = world.client;
     let broken = format!(">2\r\n$21\r\ntracking-redir-broken\r\n:{}\r\n", redirected.number);
-    assert_eq!(told(&mut world, client), broken);
+    assert_eq!(pushes(&mut world, client), broken);
     assert!(world.ask("CLIENT TRACKINGINFO").contains("broken_redirect"));
     assert!(world.ask(&format!("CLIENT LIST ID {}", client.number)).contains(" flags=tR "));
 }
 
 #[test]
-fn prefixes_are_invalidated_once_at_the_end_of_a_turn() {
+fn changes_under_a_prefix_are_invalidated_in_one_message() {
     let (mut world, other) = tracking("BCAST PREFIX user: PREFIX job:");
     for command in ["SET user:2 a", "SET user:1 a", "DEL user:2", "SET other a", "SET job:1 a"] {
         world.ask_as(other, command);
     }
     let client = world.client;
     let users = ">2\r\n$10\r\ninvalidate\r\n*2\r\n$6\r\nuser:1\r\n$6\r\nuser:2\r\n";
-    assert_eq!(told(&mut world, client), format!("{}{users}", invalidation("job:1")));
-    assert_eq!(told(&mut world, client), "");
+    assert_eq!(pushes(&mut world, client), format!("{}{users}", invalidation("job:1")));
+    assert_eq!(pushes(&mut world, client), "");
 }
 
 #[test]
@@ -126,12 +126,12 @@ fn prefixes_cover_keys_without_permission_as_in_redis_8_0_but_single_keys_do_not
         world.ask_as(client, "HELLO 3");
         assert_eq!(world.ask_as(client, &format!("CLIENT TRACKING ON {options}")).0, "+OK\r\n");
     }
-    for (key, heard) in [("mine:1", invalidation("mine:1")), ("other:1", String::new())] {
+    for (key, expected) in [("mine:1", invalidation("mine:1")), ("other:1", String::new())] {
         let reply = world.ask_as(single, &format!("GET {key}")).0;
         assert_eq!(reply.starts_with("-NOPERM"), key == "other:1", "{reply}");
         world.ask(&format!("SET {key} 1"));
-        assert_eq!(world.told(single), heard);
+        assert_eq!(world.take_pushes(single), expected);
     }
     let both = ">2\r\n$10\r\ninvalidate\r\n*2\r\n$6\r\nmine:1\r\n$7\r\nother:1\r\n";
-    assert_eq!(told(&mut world, prefix), both);
+    assert_eq!(pushes(&mut world, prefix), both);
 }

@@ -58,10 +58,10 @@ struct Waiter {
 #[derive(Debug, Default)]
 struct Model {
     keys: BTreeMap<usize, Held>,
-    /// First come first.
+    /// In the order of their arrival.
     waiting: Vec<Waiter>,
     arrived: Vec<usize>,
-    told: BTreeMap<usize, String>,
+    delivered: BTreeMap<usize, String>,
     now_ms: i64,
 }
 
@@ -143,7 +143,7 @@ impl Model {
                     && let Some(waiter) = self.leave(client)
                     && let Some(answer) = self.attempt(&waiter.wish)
                 {
-                    self.told.insert(client, answer);
+                    self.delivered.insert(client, answer);
                 }
             }
         }
@@ -157,7 +157,7 @@ impl Model {
     fn unblock(&mut self, client: usize, answer: &str) -> bool {
         let waited = self.leave(client).is_some();
         if waited {
-            self.told.insert(client, answer.to_owned());
+            self.delivered.insert(client, answer.to_owned());
         }
         waited
     }
@@ -308,11 +308,11 @@ impl Pair {
 
     fn compare(&mut self) {
         for (client, session) in self.clients.clone().into_iter().enumerate() {
-            let mut told = Vec::new();
+            let mut pushes = Vec::new();
             let state = self.world.engine.sessions.get_mut(session).expect("it is connected");
-            state.push_queue.take(&mut told, usize::MAX);
-            let expected = self.model.told.remove(&client).unwrap_or_default();
-            assert_eq!(String::from_utf8_lossy(&told), expected, "client {client}");
+            state.push_queue.take(&mut pushes, usize::MAX);
+            let expected = self.model.delivered.remove(&client).unwrap_or_default();
+            assert_eq!(String::from_utf8_lossy(&pushes), expected, "client {client}");
             let waits = self.model.waiting.iter().any(|waiter| waiter.client == client);
             assert_eq!(self.world.engine.is_blocked(session), waits, "client {client}");
         }
@@ -331,9 +331,9 @@ impl Pair {
 }
 
 /// Prints the seed if the history fails.
-struct Told(u64);
+struct SeedOnPanic(u64);
 
-impl Drop for Told {
+impl Drop for SeedOnPanic {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("the history of seed {} fails", self.0);
@@ -344,7 +344,7 @@ impl Drop for Told {
 #[test]
 fn blocked_clients_get_what_the_model_gives_them() {
     for seed in 0..HISTORIES {
-        let _told = Told(seed);
+        let _seed = SeedOnPanic(seed);
         let mut pair = Pair::new(seed);
         for _ in 0..STEPS {
             pair.step();
@@ -373,7 +373,7 @@ fn a_timeout_is_answered_at_its_millisecond() {
     assert_eq!(world.next_due_ms(), None);
 }
 
-/// Ways in which clients that wait come and go while elements do.
+/// Random clients that block, and leave in any way, while elements are pushed and removed.
 struct Crowd {
     world: World,
     rng: fastrand::Rng,
@@ -392,16 +392,16 @@ impl Crowd {
 
     fn step(&mut self) {
         match self.rng.u8(..14) {
-            0..5 => self.come(),
+            0..5 => self.add_client(),
             5 | 6 => self.push("RPUSH list"),
             7 => self.push("EVAL return{redis.call('RPUSH','list',ARGV[1]),redis.call('EXISTS','list')} 0"),
             8 => self.end_one(),
             9 => {
-                self.note_removed();
+                self.remove_elements();
                 self.world.ask("FLUSHALL");
             }
             10 => {
-                self.note_removed();
+                self.remove_elements();
                 self.world.ask("SET list text");
                 self.world.ask("DEL list");
             }
@@ -413,11 +413,11 @@ impl Crowd {
                 self.world.ask("CONFIG SET maxmemory-clients 0");
             }
         }
-        self.hear();
+        self.take_replies();
     }
 
     /// Lets another client block, as the default user or as ann.
-    fn come(&mut self) {
+    fn add_client(&mut self) {
         const WAYS: [&str; 6] = [
             "BLPOP other list 0",
             "BRPOP list list 0",
@@ -435,7 +435,7 @@ impl Crowd {
         let way = *self.rng.choice(&WAYS).expect("the list is not empty");
         let (reply, flow) = self.world.ask_as(client, way);
         if !is_of_move(&reply) {
-            self.note(&reply, "who came");
+            self.record_delivered(&reply, "a client that did not wait");
         }
         match flow {
             Flow::Block => self.waiting.push(client),
@@ -462,7 +462,7 @@ impl Crowd {
         }
     }
 
-    /// Elements come and a client goes at once.
+    /// Pushes elements and closes a client in one transaction.
     fn transaction(&mut self) {
         self.world.ask("MULTI");
         self.push("RPUSH list");
@@ -474,22 +474,22 @@ impl Crowd {
         self.world.ask("EXEC");
     }
 
-    fn note_removed(&mut self) {
+    fn remove_elements(&mut self) {
         for key in ["list", "other"] {
             let held = self.world.ask(&format!("LRANGE {key} 0 -1"));
             let is_removed = key == "list" || self.rng.bool();
             if is_removed {
-                self.note(&held, "nobody");
+                self.record_delivered(&held, "nobody");
                 self.world.ask(&format!("DEL {key}"));
             }
         }
         let held = self.world.ask("LRANGE other 0 -1");
-        self.note(&held, "nobody");
+        self.record_delivered(&held, "nobody");
         self.world.ask("DEL other");
     }
 
     /// Records that elements were delivered to a client, which none was before.
-    fn note(&mut self, reply: &str, whose: &'static str) {
+    fn record_delivered(&mut self, reply: &str, whose: &'static str) {
         let is_element = |word: &&str| word.starts_with('e') && word[1..].parse::<u32>().is_ok();
         for element in reply.split("\r\n").filter(is_element) {
             assert_eq!(self.seen.insert(element.to_owned(), whose), None, "{element} is there twice");
@@ -497,14 +497,14 @@ impl Crowd {
     }
 
     /// Takes the replies of blocked clients.
-    fn hear(&mut self) {
+    fn take_replies(&mut self) {
         for client in self.waiting.clone() {
-            let told = self.world.told(client);
-            if !is_of_move(&told) {
-                self.note(&told, "who waited");
+            let pushes = self.world.take_pushes(client);
+            if !is_of_move(&pushes) {
+                self.record_delivered(&pushes, "a blocked client");
             }
             let is_there = self.world.engine.sessions.get(client).is_some_and(|session| !session.closing);
-            if !is_there || !told.is_empty() {
+            if !is_there || !pushes.is_empty() {
                 self.world.engine.disconnect(client);
                 self.waiting.retain(|waiting| *waiting != client);
             }
@@ -526,10 +526,10 @@ fn is_of_move(reply: &str) -> bool {
 #[test]
 fn blocked_clients_may_leave_in_any_way_and_nothing_is_lost() {
     for seed in 0..HISTORIES {
-        let _told = Told(seed);
+        let _seed = SeedOnPanic(seed);
         let mut crowd = Crowd::new(seed);
         (0..2 * STEPS).for_each(|_| crowd.step());
-        crowd.note_removed();
+        crowd.remove_elements();
         assert_eq!(crowd.seen.len(), crowd.pushed as usize, "every element was delivered or removed");
     }
 }
@@ -547,6 +547,6 @@ fn a_key_that_expires_within_its_transaction_serves_no_blocked_client() {
         for command in ["MULTI", push, "PEXPIRE key 100", "DEBUG SLEEP 0.2", "EXEC"] {
             world.ask(command);
         }
-        assert_eq!((world.told(waiter), world.engine.is_blocked(waiter)), (String::new(), true), "{wait}");
+        assert_eq!((world.take_pushes(waiter), world.engine.is_blocked(waiter)), (String::new(), true), "{wait}");
     }
 }

@@ -18,7 +18,7 @@ use std::env;
 use std::path::Path;
 
 use fastrand::Rng;
-use support::{watch, world};
+use support::{limits, world};
 use targets::choices::{self, Choices};
 use targets::play::{self, Play};
 use targets::{grammar, numbers, patterns, payloads, replies, requests, scripts};
@@ -32,10 +32,10 @@ fn from_environment(name: &str, default: u64) -> u64 {
 fn every_request_gets_one_well_formed_reply_and_every_command_runs() {
     let seed = from_environment("DUNLIN_FUZZ_SEED", 2026);
     let (mut choices, mut play) = (Choices::Seed(seed | 1), Play::new(seed));
-    watch::supervised(|progress| {
+    limits::supervised(|progress| {
         for round in 0..from_environment("DUNLIN_FUZZ_COMMANDS", 200_000) {
             let context = format!("seed {seed} round {round}");
-            progress.note(context.as_bytes());
+            progress.start(context.as_bytes());
             play.step(&mut choices, &context);
         }
     });
@@ -44,7 +44,7 @@ fn every_request_gets_one_well_formed_reply_and_every_command_runs() {
 }
 
 #[test]
-fn a_rollback_brings_everything_back_whatever_ran() {
+fn a_rollback_restores_everything_whatever_ran_before() {
     let seed = from_environment("DUNLIN_FUZZ_SEED", 2026);
     let (mut choices, mut play) = (Choices::Seed(seed | 1), Play::new(seed));
     let rounds = from_environment("DUNLIN_FUZZ_COMMANDS", 40_000);
@@ -77,7 +77,7 @@ fn a_request_in_a_batch_is_answered_as_by_itself() {
 }
 
 #[test]
-fn a_play_of_bytes_ends_well() {
+fn any_bytes_run_as_requests_without_a_fault() {
     try_out("engine", play::run, 200);
 }
 
@@ -87,7 +87,7 @@ fn a_payload_is_refused_or_becomes_a_key_like_any_other() {
 }
 
 #[test]
-fn the_parser_finds_the_same_requests_however_they_come() {
+fn the_parser_finds_the_same_requests_however_input_is_split() {
     try_out("requests", requests::run, 20_000);
 }
 
@@ -98,25 +98,25 @@ fn a_reply_is_read_as_another_decoder_reads_it() {
     for _ in 0..from_environment("DUNLIN_FUZZ_ROUNDS", 20_000) {
         let mut reply = Vec::new();
         frames::write_frame(&mut rng, 4, &mut reply);
-        tell_if_it_fails(replies::run_well_formed, &reply);
+        report_failure(replies::run_well_formed, &reply);
         for _ in 0..4 {
-            tell_if_it_fails(replies::run, &changed(&mut rng, std::slice::from_ref(&reply)));
+            report_failure(replies::run, &changed(&mut rng, std::slice::from_ref(&reply)));
         }
     }
 }
 
 #[test]
-fn a_script_ends_with_one_reply() {
+fn a_script_of_any_bytes_ends_with_one_reply() {
     try_out("scripts", scripts::run, 300);
 }
 
 #[test]
-fn a_pattern_matches_what_it_must() {
+fn glob_patterns_agree_with_a_naive_matcher() {
     try_out("patterns", patterns::run, 50_000);
 }
 
 #[test]
-fn a_number_reads_as_it_was_written() {
+fn numbers_read_back_as_they_were_written() {
     try_out("numbers", numbers::run, 50_000);
 }
 
@@ -128,10 +128,10 @@ fn try_out(name: &str, run: fn(&[u8]), rounds: u64) {
     paths.sort();
     let seeds: Vec<Vec<u8>> = paths.iter().map(|path| std::fs::read(path).expect("a seed can be read")).collect();
     let mut rng = Rng::with_seed(from_environment("DUNLIN_FUZZ_SEED", 2026));
-    watch::supervised(|progress| {
+    limits::supervised(|progress| {
         let attempt = |bytes: &[u8]| {
-            progress.note(bytes);
-            tell_if_it_fails(run, bytes);
+            progress.start(bytes);
+            report_failure(run, bytes);
         };
         seeds.iter().for_each(|seed| attempt(seed));
         for _ in 0..from_environment("DUNLIN_FUZZ_ROUNDS", rounds) {
@@ -170,15 +170,15 @@ const INPUT_BYTES: usize = 16 << 20;
 static ALLOCATOR: support::heap::Counting = support::heap::Counting;
 
 /// Runs a target, and shows the bytes if it panics or takes long.
-fn tell_if_it_fails(run: fn(&[u8]), bytes: &[u8]) {
-    struct Shown<'b>(&'b [u8]);
-    impl Drop for Shown<'_> {
+fn report_failure(run: fn(&[u8]), bytes: &[u8]) {
+    struct ReportOnPanic<'b>(&'b [u8]);
+    impl Drop for ReportOnPanic<'_> {
         fn drop(&mut self) {
             if std::thread::panicking() {
                 eprintln!("these bytes fail: b\"{}\"", self.0.escape_ascii());
             }
         }
     }
-    let shown = Shown(bytes);
-    watch::brief(|| "this input".to_owned(), |()| INPUT_BYTES, || run(shown.0));
+    let reported = ReportOnPanic(bytes);
+    limits::within_limits(|| "this input".to_owned(), |()| INPUT_BYTES, || run(reported.0));
 }

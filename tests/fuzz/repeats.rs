@@ -84,7 +84,7 @@ pub fn run(seed: u64, rounds: u64) {
         let context = format!("seed {seed} round {round}");
         one.step(&mut choices, &context);
         two.step(&mut again, &context);
-        if one.heard != two.heard {
+        if one.received != two.received {
             assert_eq!(without_addresses(&one), without_addresses(&two), "{context}");
         }
         // The counter can be reset.
@@ -120,7 +120,7 @@ fn differing(seed: u64, other: u64) -> Vec<&'static str> {
 /// tables are ordered by addresses, the length of a text with that figure, and the order in which Lua has a RESP3 set
 /// whose members are tables.
 pub fn without_addresses(play: &Play) -> Vec<String> {
-    let text = play.heard.escape_ascii().to_string();
+    let text = play.received.escape_ascii().to_string();
     let is_info = text.contains("used_memory_lua:");
     let (mut lines, mut follows_sum) = (Vec::new(), false);
     for line in text.split("\\r\\n") {
@@ -131,7 +131,7 @@ pub fn without_addresses(play: &Play) -> Vec<String> {
         }
         follows_sum = line == "script.VMs";
     }
-    if play.asked.contains("setresp(3)") {
+    if play.last_request.contains("setresp(3)") {
         lines.sort_unstable();
     }
     lines

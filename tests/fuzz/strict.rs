@@ -27,7 +27,7 @@ pub fn run(seed: u64, rounds: u64) {
         let context = format!("seed {seed} round {round}");
         free.step(&mut one, &context);
         warned.step(&mut two, &context);
-        if free.heard != warned.heard {
+        if free.received != warned.received {
             assert_eq!(without_addresses(&free), without_addresses(&warned), "{context}");
         }
         refused.step(&mut three, &context);

@@ -60,11 +60,11 @@ pub fn run(seed: u64, rounds: u64) {
     }
     for generation in 0..3 {
         let (template, before) = (world.engine.template(), picture(&world.engine));
-        let mut begun = begun_as(&template);
-        assert_eq!(picture(&begun.engine), before, "generation {generation}");
+        let mut copy = started_from(&template);
+        assert_eq!(picture(&copy.engine), before, "generation {generation}");
         for round in 0..rounds {
             let (line, pause_ms) = (line(&mut choices), choices.below(3) as i64);
-            let replies = [&mut world, &mut begun].map(|world| {
+            let replies = [&mut world, &mut copy].map(|world| {
                 let reply = world.ask(&line);
                 world.pass_ms(pause_ms);
                 world.expire();
@@ -72,10 +72,10 @@ pub fn run(seed: u64, rounds: u64) {
             });
             assert_eq!(replies[0], replies[1], "generation {generation}, round {round}: {line}");
         }
-        assert_eq!(picture(&begun.engine), picture(&world.engine), "generation {generation}");
-        assert_eq!(picture(&begun_as(&template).engine), before, "generation {generation}");
-        begun.engine.databases.iter().for_each(|database| database.check());
-        world = begun;
+        assert_eq!(picture(&copy.engine), picture(&world.engine), "generation {generation}");
+        assert_eq!(picture(&started_from(&template).engine), before, "generation {generation}");
+        copy.engine.databases.iter().for_each(|database| database.check());
+        world = copy;
     }
 }
 
@@ -86,11 +86,11 @@ fn line(choices: &mut Choices<'_>) -> String {
 }
 
 /// A server that begins as the template.
-fn begun_as(template: &Template) -> World {
+fn started_from(template: &Template) -> World {
     let host = Box::new(NoHost::default());
     let mut engine = Engine::new(Table::of(FAMILIES), Settings::default(), 0, template.now, host);
     engine.begin_as(template);
-    let mut world = World::around(engine);
+    let mut world = World::of_engine(engine);
     world.pass_ms((template.now.unix_us - START.unix_us) / 1000);
     world.engine.at(world.now());
     world

@@ -22,7 +22,7 @@ fn used(lines: &[&str]) -> TestServer {
 }
 
 #[test]
-fn replies_are_compared_by_what_they_mean() {
+fn replies_are_compared_by_their_meaning() {
     let redis = &used(&["ZADD board 10 ada 2.5 bob", "HSET user:1 name ann age 7", "SADD set b a", "RPUSH list a 1"]);
     let (key, field) = (String::from("user:1"), "age");
     assert_reply!(redis, "ZSCORE board ada" == 10);
@@ -71,7 +71,7 @@ fn a_wrong_reply_is_reported_with_its_command_and_the_commands_before() {
 }
 
 #[test]
-fn keys_are_there_or_not() {
+fn the_existence_of_keys_is_asserted() {
     let redis = used(&["SET user:1 ann", "RPUSH list a"]);
     assert_exists!(redis, "user:1");
     assert_missing!(redis, String::from("user:2"));
@@ -124,7 +124,7 @@ fn deadlines_are_compared_as_exactly_as_a_running_clock_allows() {
 }
 
 #[test]
-fn the_journal_is_compared_with_numbers() {
+fn the_counts_of_the_journal_are_asserted() {
     let redis = used(&["GET user:1", "GET user:2", "SET other 1", "INCR user:1", "CONFIG GET port", "RPUSH other x"]);
     let most = 2;
     assert_journal!(redis, at most 2 GET);

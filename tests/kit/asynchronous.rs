@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use dunlin::{CallError, Reply, assert_reply};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Whether a future is pending after its first poll.
 async fn is_pending(mut future: Pin<&mut impl Future>) -> bool {
@@ -27,11 +27,11 @@ async fn a_wait_does_not_stop_the_task_that_it_waits_for() {
         let mut command = redis::cmd("BLPOP");
         command.arg("queue").arg(50).query_async::<(String, String)>(&mut worker).await
     });
-    redis.wait_until_blocked_async("queue", PATIENCE).await.expect("a client blocks");
+    redis.wait_until_blocked_async("queue", TIMEOUT).await.expect("a client blocks");
     let mut producer = redis.client().expect("there is room");
     producer.call_async(["RPUSH", "queue", "job"]).await.expect("it is answered");
     assert_eq!(worker.await.expect("it ends").expect("it is answered"), ("queue".to_owned(), "job".to_owned()));
-    redis.journal().command("RPUSH").wait_for_async(1, PATIENCE).await.expect("it was run");
+    redis.journal().command("RPUSH").wait_for_async(1, TIMEOUT).await.expect("it was run");
     assert_reply!(redis, "EXISTS queue" == 0);
 }
 
@@ -40,7 +40,7 @@ async fn several_calls_can_wait_at_once() {
     let redis = dunlin::test();
     let (mut one, mut other) = (redis.client().expect("there is room"), redis.client().expect("there is room"));
     let produce = async {
-        redis.wait_until_blocked_async("queue", PATIENCE).await.expect("a client blocks");
+        redis.wait_until_blocked_async("queue", TIMEOUT).await.expect("a client blocks");
         other.call_async(["RPUSH", "queue", "job"]).await
     };
     let (taken, pushed) = tokio::join!(one.call_async(["BLPOP", "queue", "50"]), produce);
@@ -54,14 +54,14 @@ async fn several_calls_can_wait_at_once() {
 async fn a_wait_for_subscribers_ends_when_they_subscribe() {
     let redis = dunlin::test();
     let mut listener = redis.client().expect("there is room");
-    let (waited, _) = tokio::join!(redis.wait_for_subscribers_async("news", 1, PATIENCE), async {
+    let (waited, _) = tokio::join!(redis.wait_for_subscribers_async("news", 1, TIMEOUT), async {
         listener.call_async(["SUBSCRIBE", "news"]).await.expect("it is answered")
     });
     waited.expect("the subscriber exists");
     redis.freeze();
-    let mut wait = pin!(redis.wait_for_subscribers_async("news", 2, PATIENCE));
+    let mut wait = pin!(redis.wait_for_subscribers_async("news", 2, TIMEOUT));
     assert!(is_pending(wait.as_mut()).await);
-    redis.advance(PATIENCE);
+    redis.advance(TIMEOUT);
     let waited = wait.await;
     assert_eq!(waited.expect_err("there is none").to_string(), "ERR waited in vain: 1 of 2 listen to 'news'");
 }
@@ -97,7 +97,7 @@ async fn a_killed_client_gets_an_error() {
     let mut client = redis.client().expect("there is room");
     let id = client.call_async(["CLIENT", "ID"]).await.expect("it is answered").integer().expect("a number");
     let (answer, ()) = tokio::join!(client.call_async(["BLPOP", "queue", "0"]), async {
-        redis.wait_until_blocked_async("queue", PATIENCE).await.expect("a client blocks");
+        redis.wait_until_blocked_async("queue", TIMEOUT).await.expect("a client blocks");
         redis.call(["CLIENT", "KILL", "ID", &id.to_string()]).expect("it is answered");
     });
     assert_eq!(answer, Err(CallError::Closed));

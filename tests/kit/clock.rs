@@ -4,11 +4,11 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use dunlin::{Reply, Server};
 
-use crate::patience::PATIENCE;
+use crate::timeout::TIMEOUT;
 use crate::{call, error, served};
 
 #[test]
-fn a_clock_that_is_frozen_shows_the_same_until_it_is_advanced() {
+fn a_frozen_clock_shows_the_same_time_until_it_is_advanced() {
     let (_server, mut client) = served();
     let frozen_ms = call(&mut client, ["DUNLIN", "FREEZE"]);
     let Reply::Integer(frozen_ms) = frozen_ms else { panic!("it answers the time: {frozen_ms:?}") };
@@ -62,7 +62,7 @@ fn the_end_of_a_wait_is_a_deadline_too() {
         let mut other = server.client().expect("there is room");
         move || call(&mut other, ["BLPOP", "queue", "5"])
     });
-    server.wait_until_blocked("queue", PATIENCE).expect("a client blocks");
+    server.wait_until_blocked("queue", TIMEOUT).expect("a client blocks");
     call(&mut client, ["DUNLIN", "ADVANCE-TO-NEXT"]);
     assert_eq!(waiting.join().expect("it ends"), Reply::Null);
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dunlin::{CallError, Client, Reply, Server, State};
 
-use crate::patience::PATIENCE;
+use crate::timeout::TIMEOUT;
 use crate::{call, error, served};
 
 /// The bytes that the server sends for `requests` until it closes the connection.
@@ -76,13 +76,13 @@ fn a_reply_in_single_bytes_is_the_same_reply() {
             got
         }
     });
-    server.wait_until_blocked("queue", PATIENCE).expect("a client blocks");
+    server.wait_until_blocked("queue", TIMEOUT).expect("a client blocks");
     call(&mut server.client().expect("there is room"), ["RPUSH", "queue", "job"]);
     assert_eq!(got.join().expect("it ends"), b"*2\r\n$5\r\nqueue\r\n$3\r\njob\r\n+PONG\r\n"[..]);
 }
 
 #[test]
-fn each_byte_is_a_write_of_its_own() {
+fn each_single_byte_of_a_reply_is_a_separate_write() {
     let (server, mut client) = served();
     let mut writes = || -> u64 {
         let stats = call(&mut client, ["INFO", "stats"]);
@@ -109,7 +109,7 @@ fn a_delay_ends_when_the_clock_is_advanced_and_delays_no_other_client() {
         call(&mut slow, ["CLIENT", "SETNAME", "slow"]);
         move || (call(&mut slow, ["SET", "key", "value"]), call(&mut slow, ["GET", "key"]))
     });
-    server.wait_until_fired("late", 1, PATIENCE).expect("the rule is applied");
+    server.wait_until_fired("late", 1, TIMEOUT).expect("the rule is applied");
     assert_eq!(call(&mut client, ["SET", "other", "value"]), Reply::Status("OK".to_owned()));
     assert!(!call(&mut client, ["DUNLIN", "ADVANCE-TO-NEXT"]).is_null());
     let (set, got) = slow.join().expect("it is answered");
@@ -128,9 +128,9 @@ fn a_delayed_command_is_not_run_before_its_time_nor_for_a_client_that_left() {
         wire.write_all(format!("PING\r\nSET late{number} x\r\n").as_bytes()).expect("it reads");
         wire.read_exact(&mut [0; 7]).expect("it is answered");
     }
-    server.wait_until_fired("late", 2, PATIENCE).expect("both wait");
+    server.wait_until_fired("late", 2, TIMEOUT).expect("both wait");
     drop(wires.pop());
-    server.wait_for_clients(2, PATIENCE).expect("one has left");
+    server.wait_for_clients(2, TIMEOUT).expect("one has left");
     call(&mut client, ["DUNLIN", "ADVANCE", "499"]);
     assert_eq!(call(&mut client, ["DBSIZE"]), 0);
     call(&mut client, ["DUNLIN", "ADVANCE", "1"]);
@@ -178,7 +178,7 @@ fn simulated_states_have_the_error_texts_of_redis_and_refuse_the_same_commands()
 }
 
 #[test]
-fn an_error_within_a_transaction_spoils_it() {
+fn an_injected_error_within_a_transaction_aborts_it() {
     let (_server, mut client) = served();
     add(&mut client, "full COMMAND SET OOM");
     call(&mut client, ["MULTI"]);
@@ -218,7 +218,7 @@ fn a_rule_matches_command_key_client_and_the_nth_time() {
 }
 
 #[test]
-fn the_same_seed_disturbs_the_same_commands() {
+fn the_same_seed_injects_faults_into_the_same_commands() {
     let (server, mut client) = served();
     server.fault("flaky").command("GET").percent(30.0).error("ERR flaky");
     let mut run = |seed| {

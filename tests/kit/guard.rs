@@ -51,7 +51,7 @@ fn a_test_fails_for_what_was_found_in_any_world_of_its_server() {
 }
 
 #[test]
-fn a_test_does_not_fail_for_warnings_nor_for_what_it_forgot() {
+fn a_test_does_not_fail_for_warnings_nor_for_cleared_findings() {
     let redis = dunlin::test();
     redis.strict().set_all(Level::Error).set(Rule::UnboundedCollection, Level::Warn);
     let mut application = redis.client().expect("there is room");
@@ -78,7 +78,7 @@ fn a_failing_test_keeps_its_own_message() {
 const FAILS: &str = "DUNLIN_TEST_FAILS";
 
 #[test]
-fn a_test_that_fails_here_is_looked_at_from_outside() -> Result<(), String> {
+fn a_failing_test_runs_only_as_the_subject_of_another_one() -> Result<(), String> {
     let Some(how) = std::env::var_os(FAILS) else { return Ok(()) };
     let redis = Server::builder().seed(42).test();
     let mut application = redis.client().expect("there is room");
@@ -93,10 +93,10 @@ fn a_test_that_fails_here_is_looked_at_from_outside() -> Result<(), String> {
 }
 
 /// The output of the test harness for a test that fails in this way.
-fn told(how: &str) -> String {
+fn output_of(how: &str) -> String {
     let program = std::env::current_exe().expect("it has a name");
     let mut test = Command::new(program);
-    test.args(["--exact", "guard::a_test_that_fails_here_is_looked_at_from_outside"]).env(FAILS, how);
+    test.args(["--exact", "guard::a_failing_test_runs_only_as_the_subject_of_another_one"]).env(FAILS, how);
     let output = test.output().expect("it runs");
     assert_eq!(output.status.success(), how == "not at all");
     String::from_utf8_lossy(&output.stdout).into_owned()
@@ -106,16 +106,16 @@ fn told(how: &str) -> String {
 fn a_failing_test_prints_the_seed_and_the_last_commands_once_and_a_passing_one_does_not() {
     let commands = "\nthe last commands:\n  #1 client 1: SET key value -> OK\n";
     let with_seed = format!("the server's seed: 42{commands}");
-    let (by_itself, by_error) = (told("by itself"), told("by an error"));
+    let (by_itself, by_error) = (output_of("by itself"), output_of("by an error"));
     assert!(by_itself.contains(&with_seed), "{by_itself}");
     assert!(by_error.contains(&with_seed), "{by_error}");
-    let by_assertion = told("by an assertion");
+    let by_assertion = output_of("by an assertion");
     let got = format!("       got: \"value\"{commands}");
     assert!(by_assertion.contains(&got) && by_assertion.contains("the server's seed: 42\n"), "{by_assertion}");
-    for told in [by_itself, by_error, by_assertion] {
-        assert_eq!(told.matches("the last commands:").count(), 1, "{told}");
+    for output in [by_itself, by_error, by_assertion] {
+        assert_eq!(output.matches("the last commands:").count(), 1, "{output}");
     }
-    let passing = told("not at all");
+    let passing = output_of("not at all");
     assert!(!passing.contains("the last commands:"), "{passing}");
 }
 

@@ -98,9 +98,9 @@ fn commands_of_scripts_and_transactions_follow_the_one_that_runs_them_and_count_
     call(&mut client, ["MULTI"]);
     call(&mut client, ["INCR", "count"]);
     call(&mut client, ["EXEC"]);
-    let told: Vec<String> = journal.entries().iter().map(ToString::to_string).collect();
+    let lines: Vec<String> = journal.entries().iter().map(ToString::to_string).collect();
     let id = call(&mut client, ["CLIENT", "ID"]).integer().expect("a number");
-    assert!(told[0].starts_with(&format!("#1 client {id}: EVAL ")) && told[0].ends_with("-> \"x\""), "{}", told[0]);
+    assert!(lines[0].starts_with(&format!("#1 client {id}: EVAL ")) && lines[0].ends_with("-> \"x\""), "{}", lines[0]);
     let rest = [
         "#2 client 1 by script: SET key x -> OK",
         "#3 client 1 by script: GET key -> \"x\"",
@@ -108,7 +108,7 @@ fn commands_of_scripts_and_transactions_follow_the_one_that_runs_them_and_count_
         "#6 client 1: EXEC -> 1) (integer) 1",
         "#7 client 1 by transaction: INCR count -> (integer) 1",
     ];
-    assert_eq!(told[1..], rest.map(|line| line.replace("client 1", &format!("client {id}"))));
+    assert_eq!(lines[1..], rest.map(|line| line.replace("client 1", &format!("client {id}"))));
     journal.command("INCR").assert_exactly(1);
 }
 
@@ -175,8 +175,8 @@ fn an_expectation_holds_or_the_error_lists_the_entries() {
     );
     assert_eq!(expect(&mut client, "AT-MOST 1 COMMAND get KEY user*"), Err(text));
     for words in ["SOME 1", "AT-MOST", "AT-MOST 1 NOSUCH"] {
-        let told = expect(&mut client, words).expect_err("it is refused");
-        assert!(told.starts_with("ERR syntax error, usage: DUNLIN JOURNAL <<START [count]>|STOP|"), "{told}");
+        let error = expect(&mut client, words).expect_err("it is refused");
+        assert!(error.starts_with("ERR syntax error, usage: DUNLIN JOURNAL <<START [count]>|STOP|"), "{error}");
     }
 }
 

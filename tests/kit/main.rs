@@ -1,17 +1,17 @@
 //! The test kit, used as its users do: from Rust, and over the wire with DUNLIN.
 
+mod application_faults;
 mod assertions;
 mod asynchronous;
-mod chance;
 mod clock;
 mod faults;
 mod guard;
 mod journal;
-mod lessons;
 mod pages;
+mod seed;
+mod simulated_states;
 mod snapshots;
 mod state;
-mod states;
 mod strict;
 #[path = "../support/mod.rs"]
 mod support;
@@ -19,7 +19,7 @@ mod waits;
 mod worlds;
 
 use dunlin::{Client, Reply, Server};
-use support::patience;
+use support::timeout;
 
 fn served() -> (Server, Client) {
     let server = Server::start().expect("the server starts");

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dunlin::{Client, Reply, Server};
 
-use crate::patience::PATIENCE;
+use crate::timeout::TIMEOUT;
 use crate::{call, error, served};
 
 fn ok() -> Reply {
@@ -14,9 +14,9 @@ fn ok() -> Reply {
 }
 
 /// All texts in a reply.
-fn said(reply: &Reply) -> String {
+fn text_of(reply: &Reply) -> String {
     match reply.items() {
-        Some(items) => items.iter().map(said).collect::<Vec<_>>().join(" "),
+        Some(items) => items.iter().map(text_of).collect::<Vec<_>>().join(" "),
         None => reply.text().unwrap_or_default().into_owned(),
     }
 }
@@ -71,7 +71,7 @@ fn a_rollback_restores_data_of_every_type() {
     assert_eq!(run("DUNLIN ROLLBACK base"), ok());
     assert_eq!(run("DEBUG DIGEST"), digest);
     assert_eq!(run("TTL text"), 100);
-    assert!(said(&run("XPENDING stream group - + 10")).contains("5-1 ann"));
+    assert!(text_of(&run("XPENDING stream group - + 10")).contains("5-1 ann"));
     run("FLUSHALL");
     assert_eq!(run("DUNLIN ROLLBACK base"), ok());
     run("SWAPDB 0 1");
@@ -93,7 +93,7 @@ fn snapshots_nest_and_the_older_one_drops_the_younger() {
     assert_eq!(call(&mut client, ["GET", "key"]), "2");
     server.rollback("one").expect("it is there");
     assert_eq!(call(&mut client, ["GET", "key"]), "1");
-    assert_eq!(said(&call(&mut client, ["DUNLIN", "SNAPSHOTS"])), "none one");
+    assert_eq!(text_of(&call(&mut client, ["DUNLIN", "SNAPSHOTS"])), "none one");
     call(&mut client, ["DUNLIN", "DROP-SNAPSHOT", "one"]);
     assert_eq!(call(&mut client, ["GET", "key"]), "1");
     server.rollback("none").expect("it is there");
@@ -110,7 +110,7 @@ fn a_snapshot_that_does_not_exist_is_refused() {
 }
 
 #[test]
-fn a_name_that_is_taken_again_is_that_of_the_younger_snapshot() {
+fn a_reused_name_denotes_the_younger_snapshot() {
     let (server, mut client) = served();
     server.snapshot("base");
     call(&mut client, ["SET", "key", "1"]);
@@ -128,7 +128,7 @@ fn a_rollback_restores_settings_users_scripts_functions_and_the_random_generator
         format!("#!lua name={name}\nredis.register_function('{name}', function() return {value} end)")
     };
     call(&mut client, ["FUNCTION", "LOAD", &library("kept", "1")]);
-    let sha = said(&call(&mut client, ["SCRIPT", "LOAD", "return 1"]));
+    let sha = text_of(&call(&mut client, ["SCRIPT", "LOAD", "return 1"]));
     server.snapshot("base");
     let chance = call(&mut client, ["EVAL", "return math.random(1000000)", "0"]);
     call(&mut client, ["CONFIG", "SET", "maxmemory-policy", "allkeys-lru", "maxmemory", "1gb"]);
@@ -192,9 +192,9 @@ fn a_rollback_that_restores_a_key_serves_clients_blocked_on_it() {
         let mut other = server.client().expect("there is room");
         move || call(&mut other, ["BLPOP", "queue", "0"])
     });
-    server.wait_until_blocked("queue", PATIENCE).expect("a client blocks");
+    server.wait_until_blocked("queue", TIMEOUT).expect("a client blocks");
     server.rollback("base").expect("it is there");
-    assert_eq!(said(&waiting.join().expect("it is served")), "queue job");
+    assert_eq!(text_of(&waiting.join().expect("it is served")), "queue job");
     assert_eq!(call(&mut client, ["EXISTS", "queue"]), 0);
     server.rollback("base").expect("it is there");
     assert_eq!(call(&mut client, ["LLEN", "queue"]), 1);
@@ -252,7 +252,7 @@ fn a_thousand_cases_leave_the_fixture_as_it_was() {
 }
 
 /// The bytes that arrive on a connection after a request, up to `end`.
-fn heard(wire: &mut TcpStream, request: &str, end: &str) -> String {
+fn reply_to(wire: &mut TcpStream, request: &str, end: &str) -> String {
     wire.write_all(request.as_bytes()).expect("it reads");
     let (mut got, mut byte) = (Vec::new(), [0]);
     while !got.ends_with(end.as_bytes()) {
@@ -265,8 +265,8 @@ fn heard(wire: &mut TcpStream, request: &str, end: &str) -> String {
 /// A connection that caches what it reads.
 fn caching(server: &Server) -> TcpStream {
     let mut wire = TcpStream::connect(server.addr()).expect("it listens");
-    wire.set_read_timeout(Some(PATIENCE)).expect("a time can be set");
-    heard(&mut wire, "HELLO 3\r\nCLIENT TRACKING ON\r\n", "+OK\r\n");
+    wire.set_read_timeout(Some(TIMEOUT)).expect("a time can be set");
+    reply_to(&mut wire, "HELLO 3\r\nCLIENT TRACKING ON\r\n", "+OK\r\n");
     wire
 }
 
@@ -277,13 +277,13 @@ fn a_rollback_invalidates_the_cached_keys_that_it_changes_and_no_other() {
     server.snapshot("base");
     call(&mut client, ["SET", "changed", "2"]);
     let mut wire = caching(&server);
-    heard(&mut wire, "MGET changed same\r\n", "$1\r\n2\r\n$1\r\n1\r\n");
+    reply_to(&mut wire, "MGET changed same\r\n", "$1\r\n2\r\n$1\r\n1\r\n");
     server.rollback("base").expect("it is there");
-    let told = ">2\r\n$10\r\ninvalidate\r\n*1\r\n$7\r\nchanged\r\n+PONG\r\n";
-    assert_eq!(heard(&mut wire, "PING\r\n", "+PONG\r\n"), told);
-    heard(&mut wire, "MGET changed same\r\n", "$1\r\n1\r\n$1\r\n1\r\n");
+    let expected = ">2\r\n$10\r\ninvalidate\r\n*1\r\n$7\r\nchanged\r\n+PONG\r\n";
+    assert_eq!(reply_to(&mut wire, "PING\r\n", "+PONG\r\n"), expected);
+    reply_to(&mut wire, "MGET changed same\r\n", "$1\r\n1\r\n$1\r\n1\r\n");
     server.rollback("base").expect("it is there");
-    assert_eq!(heard(&mut wire, "PING\r\n", "+PONG\r\n"), "+PONG\r\n", "nothing had changed");
+    assert_eq!(reply_to(&mut wire, "PING\r\n", "+PONG\r\n"), "+PONG\r\n", "nothing had changed");
 }
 
 #[test]
@@ -293,8 +293,8 @@ fn a_rollback_that_undoes_a_flush_invalidates_everything() {
     server.snapshot("base");
     call(&mut client, ["FLUSHALL"]);
     let mut wire = caching(&server);
-    heard(&mut wire, "GET key\r\n", "_\r\n");
+    reply_to(&mut wire, "GET key\r\n", "_\r\n");
     server.rollback("base").expect("it is there");
-    let told = ">2\r\n$10\r\ninvalidate\r\n_\r\n+PONG\r\n";
-    assert_eq!(heard(&mut wire, "PING\r\n", "+PONG\r\n"), told);
+    let expected = ">2\r\n$10\r\ninvalidate\r\n_\r\n+PONG\r\n";
+    assert_eq!(reply_to(&mut wire, "PING\r\n", "+PONG\r\n"), expected);
 }

@@ -145,10 +145,10 @@ fn a_text_with_a_fault_changes_nothing_and_its_line_is_reported() {
         ("SET a 1\nBLPOP b 0", "the command would block"),
         ("SET a 1\nMULTI", "'multi' does not write data"),
     ] {
-        let told = format!("ERR line 2: {expected}");
-        assert_eq!(error(&mut client, ["DUNLIN", "LOAD", text]), told);
-        assert_eq!(error(&mut client, ["DUNLIN", "DIFF", text]), told);
-        assert_eq!(server.load(text).expect_err("it is wrong").to_string(), told);
+        let expected_error = format!("ERR line 2: {expected}");
+        assert_eq!(error(&mut client, ["DUNLIN", "LOAD", text]), expected_error);
+        assert_eq!(error(&mut client, ["DUNLIN", "DIFF", text]), expected_error);
+        assert_eq!(server.load(text).expect_err("it is wrong").to_string(), expected_error);
     }
     assert_eq!(server.dump(), before);
 }

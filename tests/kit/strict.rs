@@ -18,7 +18,7 @@ fn words(line: &str) -> Vec<Vec<u8>> {
     spans.into_iter().map(|span| text[span.start..span.end].to_vec()).collect()
 }
 
-/// Runs lines, the last one of which is judged; answers what that one says.
+/// Runs commands, of which the rules may refuse the last one; returns its reply.
 fn play(client: &mut Client, lines: &[&str]) -> Result<Reply, String> {
     let (last, before) = lines.split_last().expect("there is a line");
     for line in before {
@@ -31,9 +31,9 @@ fn play(client: &mut Client, lines: &[&str]) -> Result<Reply, String> {
 /// the message where it is an error, and has no finding where the rule is off.
 fn finds(rule: Rule, culprits: &[(&[&str], &str)]) {
     for (lines, text) in culprits {
-        let told = format!("STRICT {}: {text}", rule.name());
+        let expected = format!("STRICT {}: {text}", rule.name());
         let (server, mut client) = held(rule, Level::Error);
-        assert_eq!(play(&mut client, lines).map_err(|error| error.replace("ERR ", "")), Err(told), "{lines:?}");
+        assert_eq!(play(&mut client, lines).map_err(|error| error.replace("ERR ", "")), Err(expected), "{lines:?}");
         let findings = server.strict().findings();
         assert_eq!((findings.len(), findings[0].rule, findings[0].level), (1, rule, Level::Error), "{lines:?}");
         assert!(findings[0].text == *text && findings[0].times == 1);
@@ -59,7 +59,7 @@ fn admits(rule: Rule, innocents: &[&[&str]]) {
 
 #[test]
 fn a_script_must_use_only_its_declared_keys() {
-    let says = |key: &str| {
+    let message = |key: &str| {
         format!(
             "the script uses {key}, which is not among its KEYS; pass every key in KEYS, since a cluster sends the script \
              to the node that has them"
@@ -68,10 +68,10 @@ fn a_script_must_use_only_its_declared_keys() {
     let script = " script: ";
     let (server, mut client) = held(Rule::UndeclaredKeys, Level::Error);
     let refused = error(&mut client, ["EVAL", "return redis.call('GET', 'user:' .. ARGV[1])", "0", "7"]);
-    assert!(refused.starts_with(&format!("STRICT undeclared-keys: {}{script}", says("user:7"))), "{refused}");
+    assert!(refused.starts_with(&format!("STRICT undeclared-keys: {}{script}", message("user:7"))), "{refused}");
     assert_eq!(server.strict().findings()[0].command, "GET user:7");
     let caught = "return redis.pcall('GET', KEYS[1] .. 'x')['err']";
-    assert!(call(&mut client, ["EVAL", caught, "1", "a"]) == *format!("STRICT undeclared-keys: {}", says("ax")));
+    assert!(call(&mut client, ["EVAL", caught, "1", "a"]) == *format!("STRICT undeclared-keys: {}", message("ax")));
     admits(
         Rule::UndeclaredKeys,
         &[
@@ -94,13 +94,13 @@ fn a_script_must_use_only_its_declared_keys() {
 
 #[test]
 fn keys_that_are_used_together_must_be_in_one_slot() {
-    let says = |first: &str, slot: u16, other: &str, other_slot: u16| {
+    let message = |first: &str, slot: u16, other: &str, other_slot: u16| {
         format!(
             "{first} is in slot {slot} of a cluster and {other} in slot {other_slot}; give them one hash tag, \
              as in {{id}}:a and {{id}}:b"
         )
     };
-    let apart = says("foo", 12182, "bar", 5061);
+    let apart = message("foo", 12182, "bar", 5061);
     finds(
         Rule::CrossSlot,
         &[
@@ -136,7 +136,7 @@ fn keys_that_are_used_together_must_be_in_one_slot() {
 }
 
 #[test]
-fn keys_must_not_walk_through_many_keys() {
+fn the_keys_command_must_not_scan_many_keys() {
     let (server, mut client) = held(Rule::KeysCommand, Level::Error);
     server.strict().limit(Rule::KeysCommand, 2);
     call(&mut client, ["MSET", "a", "1", "b", "2"]);
@@ -288,7 +288,7 @@ fn a_collection_must_have_a_bound_when_the_test_ends() {
 }
 
 #[test]
-fn collections_from_before_the_rules_are_no_finding() {
+fn collections_from_before_the_rules_are_not_reported() {
     let (server, mut client) = served();
     call(&mut client, ["SADD", "countries", "de", "fr"]);
     server.strict().set_all(Level::Error);
@@ -299,7 +299,7 @@ fn collections_from_before_the_rules_are_no_finding() {
 
 #[test]
 fn a_key_must_get_its_deadline_with_its_value() {
-    let says = |command: &str, instead: &str| {
+    let message = |command: &str, instead: &str| {
         format!(
             "key has had no deadline since {command}, and would live for ever if the application had died in \
              between; {instead}"
@@ -310,14 +310,14 @@ fn a_key_must_get_its_deadline_with_its_value() {
     finds(
         Rule::LateExpire,
         &[
-            (&["SADD key a", "EXPIRE key 60"], &says("SADD", both)),
-            (&["SADD key a", "SCARD key", "SADD key b", "PEXPIRE key 60000"], &says("SADD", both)),
-            (&["LPUSH key a", "LTRIM key 0 9", "EXPIREAT key 99999999999"], &says("LPUSH", both)),
-            (&["INCR key", "EXPIRE key 60 NX"], &says("INCR", both)),
-            (&["SETNX key a", "PEXPIREAT key 99999999999000"], &says("SETNX", &set)),
-            (&["MULTI", "SADD key a", "EXEC", "EXPIRE key 60"], &says("SADD", both)),
-            (&["EVAL \"return redis.call('ZADD', KEYS[1], 1, 'a')\" 1 key", "EXPIRE key 60"], &says("ZADD", both)),
-            (&["SET key a EX 60", "SET key b", "EXPIRE key 60"], &says("SET", &set)),
+            (&["SADD key a", "EXPIRE key 60"], &message("SADD", both)),
+            (&["SADD key a", "SCARD key", "SADD key b", "PEXPIRE key 60000"], &message("SADD", both)),
+            (&["LPUSH key a", "LTRIM key 0 9", "EXPIREAT key 99999999999"], &message("LPUSH", both)),
+            (&["INCR key", "EXPIRE key 60 NX"], &message("INCR", both)),
+            (&["SETNX key a", "PEXPIREAT key 99999999999000"], &message("SETNX", &set)),
+            (&["MULTI", "SADD key a", "EXEC", "EXPIRE key 60"], &message("SADD", both)),
+            (&["EVAL \"return redis.call('ZADD', KEYS[1], 1, 'a')\" 1 key", "EXPIRE key 60"], &message("ZADD", both)),
+            (&["SET key a EX 60", "SET key b", "EXPIRE key 60"], &message("SET", &set)),
         ],
     );
     admits(
@@ -344,7 +344,7 @@ fn a_key_must_get_its_deadline_with_its_value() {
 
 #[test]
 fn scores_must_be_integers_that_a_double_can_represent() {
-    let says = |member: &str, score: &str| {
+    let message = |member: &str, score: &str| {
         format!(
             "the score of {member} would be {score}, and a double cannot hold every integer beyond 2^53; keep one \
              number in the score, and the rest in the member"
@@ -353,11 +353,11 @@ fn scores_must_be_integers_that_a_double_can_represent() {
     finds(
         Rule::LossyScores,
         &[
-            (&["ZADD key 1783012441000000000 job"], &says("job", "1783012441000000000")),
-            (&["ZADD key GT CH 1 a -9007199254740994 b"], &says("b", "-9007199254740994")),
-            (&["ZADD key 9007199254740992 a", "ZINCRBY key 2 a"], &says("a", "9007199254740994")),
-            (&["ZADD key 9007199254740992 a", "ZADD key INCR 2 a"], &says("a", "9007199254740994")),
-            (&["MULTI", "ZADD key 1e300 a"], &says("a", &format!("{:.0}", 1e300))),
+            (&["ZADD key 1783012441000000000 job"], &message("job", "1783012441000000000")),
+            (&["ZADD key GT CH 1 a -9007199254740994 b"], &message("b", "-9007199254740994")),
+            (&["ZADD key 9007199254740992 a", "ZINCRBY key 2 a"], &message("a", "9007199254740994")),
+            (&["ZADD key 9007199254740992 a", "ZADD key INCR 2 a"], &message("a", "9007199254740994")),
+            (&["MULTI", "ZADD key 1e300 a"], &message("a", &format!("{:.0}", 1e300))),
         ],
     );
     admits(
@@ -420,7 +420,7 @@ fn a_command_that_fails_anyway_is_not_checked() {
 }
 
 #[test]
-fn a_refused_command_changes_nothing_and_spoils_its_transaction() {
+fn a_refused_command_changes_nothing_and_aborts_its_transaction() {
     let (_server, mut client) = held(Rule::CrossSlot, Level::Error);
     assert!(error(&mut client, ["MSET", "foo", "1", "bar", "2"]).starts_with("STRICT"));
     assert_eq!(call(&mut client, ["DBSIZE"]), 0);
@@ -501,10 +501,10 @@ fn rules_are_listed_and_set_over_the_wire() {
         ("FINDINGS now", "ERR syntax error"),
         ("NOSUCH", "ERR syntax error"),
     ] {
-        let told = error(&mut client, ["DUNLIN", "STRICT"].into_iter().chain(words.split(' ')));
+        let got = error(&mut client, ["DUNLIN", "STRICT"].into_iter().chain(words.split(' ')));
         let syntax = "ERR syntax error, usage: DUNLIN STRICT [<<SET rule|ALL <OFF|WARN|ERROR> [LIMIT limit]>|\
                       <ALLOW rule|ALL pattern>|FINDINGS|CHECK|CLEAR>]";
-        assert_eq!(told, if text == "ERR syntax error" { syntax } else { text }, "{words}");
+        assert_eq!(got, if text == "ERR syntax error" { syntax } else { text }, "{words}");
     }
 }
 

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 
 use dunlin::{CallError, Client, Reply, Server};
 
-use crate::patience::{PATIENCE, wait_until};
+use crate::timeout::{TIMEOUT, wait_until};
 use crate::{call, error, served};
 
 fn spawn(server: &Server, words: &'static [&str]) -> std::thread::JoinHandle<Result<Reply, String>> {
@@ -50,7 +50,7 @@ fn a_wait_ends_when_a_client_is_blocked_and_does_not_count_as_blocked() {
     assert_eq!(blocked(&mut client), 1);
     assert_eq!(call(&mut client, ["DUNLIN", "WAIT", "BLOCKED", "queue"]), Reply::Status("OK".to_owned()));
     call(&mut client, ["RPUSH", "queue", "job"]);
-    worker.expect("it has begun").join().expect("it ends").expect("it is served");
+    worker.expect("it has started").join().expect("it ends").expect("it is served");
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn a_wait_ends_when_a_number_of_clients_are_blocked() {
     let begin = || workers.extend([(); 2].map(|()| spawn(&server, &["BLPOP", "queue", "0"])));
     let wait = ["DUNLIN", "WAIT", "BLOCKED", "queue", "2", "TIMEOUT", "60000"];
     assert_eq!(ended_by(&server, &wait, begin), ok());
-    server.wait_for_blocked("queue", 2, PATIENCE).expect("two clients are blocked");
+    server.wait_for_blocked("queue", 2, TIMEOUT).expect("two clients are blocked");
     call(&mut client, ["RPUSH", "queue", "job", "job"]);
     workers.into_iter().for_each(|worker| _ = worker.join().expect("it ends").expect("it is served"));
 }
@@ -71,7 +71,7 @@ fn a_wait_ends_when_a_number_of_clients_are_subscribed() {
     let mut listeners: Vec<Client> = (0..2).map(|_| server.client().expect("there is room")).collect();
     let subscribe = || listeners.iter_mut().for_each(|listener| _ = call(listener, ["SUBSCRIBE", "news"]));
     assert_eq!(ended_by(&server, &["DUNLIN", "WAIT", "SUBSCRIBERS", "news", "2"], subscribe), ok());
-    server.wait_for_subscribers("news", 1, PATIENCE).expect("there are two");
+    server.wait_for_subscribers("news", 1, TIMEOUT).expect("there are two");
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_wait_ends_when_the_journal_has_the_command() {
     let write = || ["user:1", "other", "user:2"].iter().for_each(|key| _ = call(&mut client, ["SET", *key, "value"]));
     let wait = ["DUNLIN", "WAIT", "JOURNAL", "2", "COMMAND", "SET", "KEY", "user:*"];
     assert_eq!(ended_by(&server, &wait, write), ok());
-    journal.command("SET").wait_for(3, PATIENCE).expect("there are three");
+    journal.command("SET").wait_for(3, TIMEOUT).expect("there are three");
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_wait_ends_when_a_rule_has_been_applied_a_number_of_times() {
     server.fault("flaky").command("GET").error("ERR flaky");
     let fail = || (0..2).for_each(|_| assert_eq!(error(&mut client, ["GET", "key"]), "ERR flaky"));
     assert_eq!(ended_by(&server, &["DUNLIN", "WAIT", "FAULT", "flaky", "2"], fail), ok());
-    server.wait_until_fired("flaky", 1, PATIENCE).expect("the rule is applied");
+    server.wait_until_fired("flaky", 1, TIMEOUT).expect("the rule is applied");
     let text = "ERR no fault rule 'flakey'; add one with DUNLIN FAULT ADD";
     assert_eq!(error(&mut client, ["DUNLIN", "WAIT", "FAULT", "flakey", "1"]), text);
 }
@@ -137,7 +137,7 @@ fn a_wait_ends_when_a_number_of_clients_are_connected() {
     for wire in &mut wires {
         wire.shutdown(Shutdown::Both).expect("it is open");
     }
-    server.wait_for_clients(1, PATIENCE).expect("the others have left");
+    server.wait_for_clients(1, TIMEOUT).expect("the others have left");
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn a_test_that_disconnects_while_it_waits_leaves_nothing_behind() {
     let mut wire = std::net::TcpStream::connect(server.addr()).expect("it listens");
     std::io::Write::write_all(&mut wire, b"DUNLIN WAIT BLOCKED queue\r\n").expect("it reads");
     drop(wire);
-    server.wait_for_clients(1, PATIENCE).expect("it has left");
+    server.wait_for_clients(1, TIMEOUT).expect("it has left");
     assert_eq!(call(&mut client, ["BLPOP", "queue", "0.001"]), Reply::Null);
     assert_eq!(blocked(&mut client), 0);
 }

@@ -1,6 +1,6 @@
 //! Worlds: private servers behind one port.
 
-mod comings;
+mod entering;
 mod logins;
 mod privacy;
 

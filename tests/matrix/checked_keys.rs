@@ -83,7 +83,7 @@ fn words_of(sample: &Sample, mut name: impl FnMut(usize) -> &'static str) -> Vec
     sample.iter().map(word).collect()
 }
 
-fn shown(words: &[Vec<u8>]) -> String {
+fn printed(words: &[Vec<u8>]) -> String {
     words.iter().map(|word| word.escape_ascii().to_string()).collect::<Vec<_>>().join(" ")
 }
 
@@ -133,10 +133,10 @@ impl Place {
 
 /// Builds the request with `b` for each of its keys in turn, and `a` for the others.
 fn with_foreign_keys(entry: &Entry, sample: &Sample) -> Vec<Vec<Vec<u8>>> {
-    let says = |literal: &[u8]| sample.iter().position(|word| word.bytes == literal);
+    let position_of = |literal: &[u8]| sample.iter().position(|word| word.bytes == literal);
     let keys = sample.iter().filter(|word| word.role == Role::Key).count();
     // MIGRATE takes either one key, or an empty one and a list.
-    let empty = usize::from(entry.name == "migrate" && says(b"KEYS").is_some());
+    let empty = usize::from(entry.name == "migrate" && position_of(b"KEYS").is_some());
     let with = |foreign: usize| {
         let mut words = words_of(sample, |number| match number {
             _ if number < empty => "",
@@ -144,7 +144,7 @@ fn with_foreign_keys(entry: &Entry, sample: &Sample) -> Vec<Vec<Vec<u8>>> {
             _ => "a",
         });
         // XREAD takes an id for each key.
-        if let Some(streams) = says(b"STREAMS") {
+        if let Some(streams) = position_of(b"STREAMS") {
             words.resize(streams + 1 + 2 * keys, b"0".to_vec());
         }
         words
@@ -159,7 +159,7 @@ fn every_key_of_every_syntax_is_checked() {
     let mut checked = 0;
     for (entry, samples) in entries_with_keys(&table) {
         for words in samples.iter().flat_map(|sample| with_foreign_keys(entry, sample)) {
-            assert_eq!(place.send(&words).0, NO_KEY, "{}", shown(&words));
+            assert_eq!(place.send(&words).0, NO_KEY, "{}", printed(&words));
             checked += 1;
         }
     }
@@ -243,7 +243,7 @@ fn keys_that_are_used_are_keys_that_were_checked() {
         for _ in 0..REQUESTS {
             for words in requests.some() {
                 let ((reply, flow), (other_reply, _)) = (with.send(&words), without.send(&words));
-                let what = shown(&words);
+                let what = printed(&words);
                 assert_eq!(reply, other_reply, "{what}");
                 with.check_events(&what);
                 without.check_events(&what);
@@ -268,7 +268,7 @@ fn read_only_keys_are_not_changed() {
         for _ in 0..REQUESTS {
             for words in requests.some() {
                 let (_, flow) = place.send(&words);
-                place.check_events(&shown(&words));
+                place.check_events(&printed(&words));
                 if flow != Flow::Next {
                     place.come();
                 }

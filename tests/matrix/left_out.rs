@@ -85,7 +85,7 @@ pub(crate) fn count_of_keys(value: &str) -> bool {
 const ONLY_IN_KIND: &[(&str, &str)] = &[
     ("acl|cat", "there are fewer commands here than in Redis"),
     ("acl|genpass", "a password is chance"),
-    ("acl|log", "it tells addresses and times"),
+    ("acl|log", "it shows addresses and times"),
     ("client|id", "the number of a connection counts all that came before"),
     ("client|info", "addresses, ages and numbers"),
     ("command", "there are fewer commands here than in Redis"),
@@ -96,12 +96,12 @@ const ONLY_IN_KIND: &[(&str, &str)] = &[
     ("config|get", "the defaults differ where a setting is not supported"),
     ("function|dump", "libraries come in the order of a table in Redis, which is chance"),
     ("lolwut", "what it draws is chance, and ours is our own"),
-    ("xinfo|stream", "with FULL it tells when consumers were seen"),
+    ("xinfo|stream", "with FULL it shows when consumers were seen"),
     ("memory|usage", "our values take other amounts of memory than Redis's"),
-    ("hello", "it tells the number of the connection"),
+    ("hello", "it shows the number of the connection"),
 ];
 
-/// Commands whose reply has the same elements in any order, in addition to those whose row says so.
+/// Commands whose reply has the same elements in any order, in addition to those with that tip in their row.
 const ONLY_IN_CONTENTS: &[(&str, &str)] = &[
     ("sort", "members of equal weight come in the order of a table in Redis, which is chance"),
     ("sort_ro", "members of equal weight come in the order of a table in Redis, which is chance"),
@@ -120,14 +120,14 @@ const OF_WALKS: &[(&str, &str)] = &[
     ("flushdb", "little would be left to meet"),
     ("function|flush", "Redis makes a client of its own for the new interpreter, and numbers it"),
     ("function|restore", "which of several libraries is refused first is chance; a line replaces"),
-    ("info", "it is compared field by field at the end of an outing"),
+    ("info", "it is compared field by field at the end of a run"),
     ("lolwut", "what it draws is chance"),
-    ("memory|stats", "what takes memory is told or left out as it takes some"),
+    ("memory|stats", "a part is listed only while it takes memory"),
     ("pfselftest", "it takes a second"),
     ("replicaof", "a line says NO ONE"),
     ("script|flush", "Redis makes a client of its own for the new interpreter, and numbers it"),
     ("slaveof", "a line of REPLICAOF says NO ONE"),
-    ("slowlog|get", "the walk's own requests are among those that are told; a line asks for all"),
+    ("slowlog|get", "the walk's own requests are among the entries; a line asks for all"),
     ("slowlog|len", "the walk's own requests are counted, some before the log was emptied, some behind"),
     ("spop", "what it takes is chance, unless it takes all, as a line does"),
     ("wait", "lines wait for none, or for long"),
@@ -172,9 +172,9 @@ pub(crate) fn of_walks(name: &str) -> bool {
 /// Samples that walks leave out: EXPIRE with GT or LT, as a span that begins a little later ends a little later, but
 /// only on a clock that runs; scans, which need a large COUNT; and XADD with an id of the time.
 pub(crate) fn sample_of_walks(name: &str, sample: &Sample) -> bool {
-    let says = |word: &[u8]| sample.iter().any(|other| other.bytes == word);
+    let has_word = |word: &[u8]| sample.iter().any(|other| other.bytes == word);
     let is_span = name.ends_with("expire");
-    is_span && (says(b"GT") || says(b"LT")) || name.ends_with("scan") || name == "xadd" && says(b"*")
+    is_span && (has_word(b"GT") || has_word(b"LT")) || name.ends_with("scan") || name == "xadd" && has_word(b"*")
 }
 
 /// True for requests that walks do not queue. EXEC has fewer replies than it announces after a login that fails, which
@@ -185,8 +185,8 @@ pub(crate) fn of_transactions(words: &[Vec<u8>]) -> bool {
     // In Redis it depends on whether memory was short before the transaction, or before the last limit was raised.
     let limits_memory = words.iter().any(|word| word.starts_with(b"maxmemory"));
     // A client that loses its login is closed when its replies exceed a buffer whose size depends on timing.
-    let makes_strangers = is(0, "acl") && is(1, "setuser") && is(2, "default");
-    makes_strangers
+    let requires_login = is(0, "acl") && is(1, "setuser") && is(2, "default");
+    requires_login
         || is(0, "auth")
         || is(0, "hello")
         || is(0, "client") && is(1, "reply")

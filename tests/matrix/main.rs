@@ -14,13 +14,13 @@
 //! sets, and whose first seed DUNLIN_WALK_SEED.
 
 mod checked_keys;
+mod fixture;
 mod left_out;
 mod oracle;
 mod ours;
 mod sampler;
 mod server;
 mod shape;
-mod sheet;
 #[path = "../support/mod.rs"]
 mod support;
 mod trials;
@@ -32,43 +32,43 @@ use std::path::{Path, PathBuf};
 use dunlin::commands::FAMILIES;
 use dunlin::engine::{Entry, Table};
 
+use fixture::{Extra, Trial};
 use oracle::Oracle;
 use ours::Ours;
 use process::{Program, updates};
 use server::Server;
-use sheet::{Beside, Trial};
-use support::{process, reply, watch, words, world};
+use support::{limits, process, reply, words, world};
 
 #[global_allocator]
 static ALLOCATOR: support::heap::Counting = support::heap::Counting;
 
 #[test]
-fn every_command_treats_every_type_as_redis_does() {
-    check("wrong_type", HEAD_OF_TYPES, trials::types, Beside::Effects);
+fn every_command_treats_every_type_as_in_redis() {
+    check("wrong_type", HEAD_OF_TYPES, trials::types, Extra::Effects);
 }
 
 #[test]
-fn every_two_options_go_together_as_in_redis() {
-    check("options", HEAD_OF_OPTIONS, trials::options, Beside::Effects);
+fn every_pair_of_options_is_answered_as_in_redis() {
+    check("options", HEAD_OF_OPTIONS, trials::options, Extra::Effects);
 }
 
 #[test]
-fn every_number_at_the_edges_is_taken_or_refused_as_redis_does() {
-    check("boundaries", HEAD_OF_BOUNDARIES, trials::boundaries, Beside::Inline);
+fn every_number_at_the_edges_of_its_range_is_answered_as_in_redis() {
+    check("boundaries", HEAD_OF_BOUNDARIES, trials::boundaries, Extra::Inline);
 }
 
 #[test]
-fn every_request_that_is_too_short_or_too_long_is_refused_as_redis_does() {
-    check("lengths", HEAD_OF_LENGTHS, trials::lengths, Beside::Nothing);
+fn every_request_that_is_too_short_or_too_long_is_answered_as_in_redis() {
+    check("lengths", HEAD_OF_LENGTHS, trials::lengths, Extra::Nothing);
 }
 
 #[test]
-fn the_keys_of_every_request_are_found_as_redis_finds_them() {
-    check("keys", HEAD_OF_KEYS, trials::keys, Beside::Nothing);
+fn the_keys_of_every_request_are_found_as_in_redis() {
+    check("keys", HEAD_OF_KEYS, trials::keys, Extra::Nothing);
 }
 
 #[test]
-fn a_random_walk_is_answered_alike_by_a_real_server() {
+fn a_random_walk_gets_the_same_replies_from_a_real_server() {
     let number = |name: &str, default| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
     let Some(real) = Program::from_environment("the random walk") else { return };
     let (seed, requests) = (number("DUNLIN_WALK_SEED", 2026), number("DUNLIN_WALK_REQUESTS", 20_000));
@@ -96,15 +96,15 @@ const HEAD_OF_KEYS: &str = "\
 # The keys of every command that has some: the number is how many words are left of the request, or is in place of the @.
 ";
 
-const ASK_ANEW: &str = "what is not in the fixture yet is asked with \
+const HOW_TO_RECORD: &str = "what is not in the fixture yet is asked with \
     UPDATE=1 DUNLIN_ORACLE=/path/to/redis-server cargo test --test matrix";
 
-/// Compares what a fixture says with a real server, if one is named, and with ours.
-fn check(name: &str, head: &str, trials: fn(&Entry) -> Vec<Trial>, beside: Beside) {
+/// Compares a fixture with a real server, if one is named, and with our engine.
+fn check(name: &str, head: &str, trials: fn(&Entry) -> Vec<Trial>, extra: Extra) {
     let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/{name}.txt"));
     if let Some(program) = Program::from_environment(&format!("{name}.txt against a real server")) {
         let mut oracle = Oracle::start(&program);
-        let answers = sheet_of(&mut oracle, head, trials, beside);
+        let answers = fixture_of(&mut oracle, head, trials, extra);
         if updates() {
             fs::write(&path, &answers).expect("the fixture can be written");
         }
@@ -112,25 +112,25 @@ fn check(name: &str, head: &str, trials: fn(&Entry) -> Vec<Trial>, beside: Besid
         expect_equal("a real server", &answers, &fixture);
     }
     let fixture = fs::read_to_string(&path).expect("the fixture is there");
-    expect_equal("our engine", &sheet_of(&mut Ours::default(), head, trials, beside), &fixture);
+    expect_equal("our engine", &fixture_of(&mut Ours::default(), head, trials, extra), &fixture);
 }
 
-fn sheet_of(server: &mut dyn Server, head: &str, trials: fn(&Entry) -> Vec<Trial>, beside: Beside) -> String {
+fn fixture_of(server: &mut dyn Server, head: &str, trials: fn(&Entry) -> Vec<Trial>, extra: Extra) -> String {
     let table = Table::of(FAMILIES);
-    let mut sheet = head.to_owned();
+    let mut text = head.to_owned();
     for entry in table.entries().iter().filter(|entry| !left_out::command(&entry.name)) {
         let trials = trials(entry);
         if !trials.is_empty() {
-            sheet.push('\n');
-            sheet.push_str(sheet::blocks(server, entry, trials, beside).trim_end());
-            sheet.push('\n');
+            text.push('\n');
+            text.push_str(fixture::blocks(server, entry, trials, extra).trim_end());
+            text.push('\n');
         }
     }
-    sheet
+    text
 }
 
 fn expect_equal(who: &str, answers: &str, fixture: &str) {
-    let (answers, fixture) = (sheet::by_template(answers), sheet::by_template(fixture));
+    let (answers, fixture) = (fixture::by_template(answers), fixture::by_template(fixture));
     let nothing = String::new();
     let mut faults = Vec::new();
     for template in answers.keys().chain(fixture.keys().filter(|template| !answers.contains_key(*template))) {
@@ -139,7 +139,7 @@ fn expect_equal(who: &str, answers: &str, fixture: &str) {
             faults.push(format!("{template}\n  expected:\n{}\n  {who}:\n{}", indented(expected), indented(got)));
         }
     }
-    assert!(faults.is_empty(), "{} templates differ; {ASK_ANEW}\n\n{}", faults.len(), faults.join("\n"));
+    assert!(faults.is_empty(), "{} templates differ; {HOW_TO_RECORD}\n\n{}", faults.len(), faults.join("\n"));
 }
 
 fn indented(lines: &str) -> String {

@@ -8,7 +8,7 @@ use crate::process::{Process, Program};
 use crate::server::{Answer, DATA, Form, Manner, Server, encoded};
 
 /// The time after which a real server without a reply to a request counts as blocked.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The request that a client sends after the tested one: its reply comes after the other's.
 const END: &str = "the end of the answer";
@@ -96,7 +96,7 @@ impl Server for Oracle {
 fn connect(process: &Process) -> TcpStream {
     let client = TcpStream::connect(process.address).expect("the real server accepts");
     client.set_nodelay(true).expect("a socket has options");
-    client.set_read_timeout(Some(PATIENCE)).expect("a socket has options");
+    client.set_read_timeout(Some(TIMEOUT)).expect("a socket has options");
     client
 }
 

@@ -5,8 +5,8 @@ use dunlin::engine::state::host::NoHost;
 use dunlin::engine::{Engine, Flow, Now, Origin, Permission, SessionId, Settings, Table};
 use dunlin::resp::{Limits, Parser, Protocol};
 
+use crate::limits;
 use crate::server::{Answer, DATA, Form, Manner, Server, encoded};
-use crate::watch;
 
 /// Noon of 2026-01-01: any moment would do.
 const START: Now = Now { unix_us: 1_767_268_800_000_000 };
@@ -17,45 +17,45 @@ const LONGEST_ANSWER_BYTES: usize = 4 << 20;
 /// Our side: the engine of the last request.
 #[derive(Default)]
 pub(crate) struct Ours {
-    world: Option<World>,
+    last: Option<TestEngine>,
 }
 
 impl Server for Ours {
     fn answer(&mut self, manner: Manner, form: Form, words: &[Vec<u8>]) -> Answer {
-        let mut world = World::new();
-        world.ask_all(DATA);
+        let mut tested = TestEngine::new();
+        tested.ask_all(DATA);
         if form == Form::Resp3 {
-            world.speak_resp3();
+            tested.speak_resp3();
         }
-        let changes = world.engine.stats.changes;
-        let shown = || words.iter().map(|word| String::from_utf8_lossy(word)).collect::<Vec<_>>().join(" ");
-        let asked = words.iter().map(Vec::len).sum::<usize>() + world.engine.databases.memory_bytes();
-        let most = |answer: &Answer| watch::bytes_for(&words[0], asked + answer.bytes.len());
-        let answer = watch::brief(shown, most, || world.ask_in(manner, form, words));
-        world.engine.databases.iter().for_each(|database| database.check());
-        assert!(answer.bytes.len() <= LONGEST_ANSWER_BYTES, "{}: {} bytes", shown(), answer.bytes.len());
+        let changes = tested.engine.stats.changes;
+        let describe = || words.iter().map(|word| String::from_utf8_lossy(word)).collect::<Vec<_>>().join(" ");
+        let given = words.iter().map(Vec::len).sum::<usize>() + tested.engine.databases.memory_bytes();
+        let most = |answer: &Answer| limits::bytes_for(&words[0], given + answer.bytes.len());
+        let answer = limits::within_limits(describe, most, || tested.ask_in(manner, form, words));
+        tested.engine.databases.iter().for_each(|database| database.check());
+        assert!(answer.bytes.len() <= LONGEST_ANSWER_BYTES, "{}: {} bytes", describe(), answer.bytes.len());
         if answer.is_refusal() {
-            assert_eq!(world.engine.stats.changes, changes, "{}: was refused and changed something", shown());
+            assert_eq!(tested.engine.stats.changes, changes, "{}: was refused and changed something", describe());
         }
         if !answer.closed && !answer.waits {
-            world.expect_to_be_in_sync(&shown());
+            tested.expect_to_be_in_sync(&describe());
         }
-        self.world = Some(world);
+        self.last = Some(tested);
         answer
     }
 
     fn next_answer(&mut self, words: &[Vec<u8>]) -> Answer {
-        self.world.as_mut().expect("a request came before").ask(Form::Resp2, words)
+        self.last.as_mut().expect("a request came before").ask(Form::Resp2, words)
     }
 }
 
-struct World {
+struct TestEngine {
     engine: Engine,
     client: SessionId,
 }
 
-impl World {
-    fn new() -> World {
+impl TestEngine {
+    fn new() -> TestEngine {
         let settings = Settings { debug_command: Permission::Yes, ..Settings::default() };
         let mut engine = Engine::new(Table::of(FAMILIES), settings, 1, START, Box::new(NoHost::default()));
         let origin = Origin { is_local: true, ..Origin::default() };
@@ -63,7 +63,7 @@ impl World {
         let first = engine.connect(START, origin.clone()).expect("there is room");
         engine.disconnect(first);
         let client = engine.connect(START, origin).expect("there is room");
-        World { engine, client }
+        TestEngine { engine, client }
     }
 
     fn speak_resp3(&mut self) {

@@ -46,7 +46,7 @@ pub(crate) fn samples(entry: &Entry) -> Vec<Sample> {
     let mut samples: Vec<Sample> = Vec::new();
     for rest in sequences(&arguments) {
         let mut sample = [name.clone(), rest].concat();
-        settle(&mut sample);
+        make_consistent(&mut sample);
         if !samples.contains(&sample) && !left_out::sample(&entry.name, &sample) {
             samples.push(sample);
         }
@@ -77,7 +77,7 @@ pub(crate) fn pairs_of_options(entry: &Entry) -> Vec<Sample> {
                     [first, second].into_iter().filter(|(option, _)| is_last && *option <= place && gap(*option));
                 sample.extend(here.flat_map(|(_, way)| way.iter().cloned()));
             }
-            settle(&mut sample);
+            make_consistent(&mut sample);
             pairs.push(sample);
         }
     }
@@ -166,8 +166,8 @@ fn again(once: &Sample) -> Sample {
     once.iter().map(other).collect()
 }
 
-/// Makes a sample fit itself: counts say how many keys follow, and ranges of members have members for bounds.
-fn settle(sample: &mut Sample) {
+/// Makes a sample consistent: a count is the number of keys that follow, and a range of members has members as bounds.
+fn make_consistent(sample: &mut Sample) {
     for place in 0..sample.len() {
         if sample[place].role == Role::KeyCount {
             let keys = sample[place + 1..].iter().take_while(|word| word.role == Role::Key).count();
@@ -180,10 +180,10 @@ fn settle(sample: &mut Sample) {
     }
 }
 
-/// True when its range is one of members: a word of its syntax says LEX.
+/// True when its range is one of members: a word of its syntax contains LEX.
 pub(crate) fn is_by_member(sample: &Sample) -> bool {
-    let says = |word: &Word| word.bytes.windows(3).any(|window| window == b"LEX");
-    sample.iter().any(|word| word.role == Role::Literal && says(word))
+    let is_lex = |word: &Word| word.bytes.windows(3).any(|window| window == b"LEX");
+    sample.iter().any(|word| word.role == Role::Literal && is_lex(word))
 }
 
 #[cfg(test)]
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_say_how_many_keys_follow() {
+    fn a_sampled_numkeys_is_the_number_of_keys_that_follow() {
         assert_eq!(written("zintercard"), ["ZINTERCARD 1 KEY", "ZINTERCARD 2 KEY KEY", "ZINTERCARD 1 KEY LIMIT 1"]);
     }
 

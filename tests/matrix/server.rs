@@ -96,7 +96,7 @@ pub(crate) struct Answer {
     pub(crate) waits: bool,
 }
 
-/// Someone who answers requests.
+/// The server that gets the requests.
 pub(crate) trait Server {
     /// Returns the reply to one request of a new client on a server that has [`DATA`].
     fn answer(&mut self, manner: Manner, form: Form, words: &[Vec<u8>]) -> Answer;
@@ -126,7 +126,7 @@ pub(crate) fn state_at_first(key: &[u8]) -> &'static str {
 
 /// A short description of the current value of a key.
 pub(crate) fn state(server: &mut dyn Server, key: &[u8]) -> String {
-    let mut ask = |words: &[&[u8]], sameness| told(server, words, sameness);
+    let mut ask = |words: &[&[u8]], sameness| line_of(server, words, sameness);
     let held = match ask(&[b"TYPE", key], Sameness::Exact).as_str() {
         "+none" => return "gone".to_owned(),
         "+string" => ask(&[b"GET", key], Sameness::Exact),
@@ -150,7 +150,7 @@ pub(crate) fn state(server: &mut dyn Server, key: &[u8]) -> String {
     held + &until(&ask(&[b"PEXPIRETIME", key], Sameness::Exact))
 }
 
-fn told(server: &mut dyn Server, words: &[&[u8]], sameness: Sameness) -> String {
+fn line_of(server: &mut dyn Server, words: &[&[u8]], sameness: Sameness) -> String {
     let words: Vec<Vec<u8>> = words.iter().map(|word| word.to_vec()).collect();
     server.next_answer(&words).line(sameness)
 }
@@ -191,7 +191,7 @@ impl Answer {
     /// The answer to the request alone, without what the manner has put around it. A request that was not queued was
     /// answered at once, any other by EXEC.
     pub(crate) fn within(mut self, manner: Manner) -> Answer {
-        const BEGUN: &[u8] = b"+OK\r\n";
+        const STARTED: &[u8] = b"+OK\r\n";
         const RAN: &[u8] = b"+QUEUED\r\n+QUEUED\r\n*2\r\n";
         const RESET: &[u8] = b"+RESET\r\n";
         let bytes = self.bytes.as_slice();
@@ -199,7 +199,7 @@ impl Answer {
             Manner::Alone => bytes,
             Manner::Reset => bytes.strip_suffix(RESET).unwrap_or(bytes),
             Manner::Queued => {
-                let rest = bytes.strip_prefix(BEGUN).expect("a transaction begins");
+                let rest = bytes.strip_prefix(STARTED).expect("a transaction begins");
                 let rest = rest.strip_prefix(RAN).unwrap_or(rest);
                 let (_, length) = reply::decode(rest).expect("a request is answered");
                 &rest[..length]

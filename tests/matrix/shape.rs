@@ -61,8 +61,8 @@ fn arranged(mut elements: Vec<String>, sameness: Sameness) -> Vec<String> {
 fn one(reply: &Reply, sameness: Sameness) -> String {
     let is_kind = sameness == Sameness::Kind;
     match reply {
-        Reply::Error(text) => shown("", text),
-        Reply::BulkError(text) => shown("!", text),
+        Reply::Error(text) => marked("", text),
+        Reply::BulkError(text) => marked("!", text),
         Reply::Null => "null".to_owned(),
         Reply::NullBulk => "null-bulk".to_owned(),
         Reply::NullArray => "null-array".to_owned(),
@@ -72,7 +72,7 @@ fn one(reply: &Reply, sameness: Sameness) -> String {
         Reply::Verbatim(_) if is_kind => "verbatim".to_owned(),
         Reply::Double(_) if is_kind => "double".to_owned(),
         Reply::BigNumber(_) if is_kind => "big".to_owned(),
-        Reply::Simple(text) => shown("+", text),
+        Reply::Simple(text) => marked("+", text),
         Reply::Integer(number) => number.clone(),
         Reply::Double(number) => format!(",{number}"),
         Reply::BigNumber(number) => format!("({number}"),
@@ -85,7 +85,7 @@ fn one(reply: &Reply, sameness: Sameness) -> String {
 }
 
 /// Text without quotes, cut where it is long.
-fn shown(mark: &str, text: &[u8]) -> String {
+fn marked(mark: &str, text: &[u8]) -> String {
     let kept = &text[..text.len().min(4 * LONGEST)];
     let letters: String = kept.iter().map(|byte| std::ascii::escape_default(*byte).to_string()).collect();
     let letters = letters.replace("\\'", "'").replace("\\\"", "\"");

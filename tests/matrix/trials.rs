@@ -2,10 +2,10 @@
 
 use dunlin::engine::Entry;
 
+use crate::fixture::Trial;
 use crate::left_out;
 use crate::sampler::{Role, Sample, pairs_of_options, samples};
 use crate::server::{TYPES, key, natural_type};
-use crate::sheet::Trial;
 use crate::words::quote;
 
 /// Numbers at the edges of what fits, what looks like a number, and the bounds of ranges.
@@ -64,7 +64,7 @@ fn with_types(entry: &Entry, sample: &Sample) -> Vec<Trial> {
     let places = places(sample, &[Role::Key]);
     let tried = &places[..places.len().min(2)];
     let named = with_keys(sample, natural_type(entry.command.family));
-    let template = shown(&named, tried);
+    let template = template_of(&named, tried);
     let trial = |(value, keys): (String, Vec<String>)| {
         let mut words = named.clone();
         for (&place, key) in tried.iter().zip(keys) {
@@ -104,7 +104,7 @@ pub(crate) fn boundaries(entry: &Entry) -> Vec<Trial> {
         for holding in &holdings[..if has_keys { 3 } else { 1 }] {
             let named = with_keys(&sample, holding);
             for place in places(&sample, &[Role::Number, Role::Bound, Role::KeyCount]) {
-                let template = shown(&named, &[place]);
+                let template = template_of(&named, &[place]);
                 let edges = EDGES.iter().map(|edge| (quoted(edge.as_bytes()), edge.as_bytes().to_vec()));
                 for (value, word) in edges.chain([("9{1048576}".to_owned(), vec![b'9'; NINES])]) {
                     if *holding != natural || !left_out::value(&entry.name, &value) {
@@ -125,7 +125,7 @@ pub(crate) fn lengths(entry: &Entry) -> Vec<Trial> {
     let mut trials: Vec<Trial> = Vec::new();
     for sample in samples(entry) {
         let named = with_keys(&sample, natural_type(entry.command.family));
-        let template = shown(&named, &[]);
+        let template = template_of(&named, &[]);
         let longer = [named.clone(), vec![b"more".to_vec()]].concat();
         let shorter = (name..=named.len()).map(|length| (length.to_string(), named[..length].to_vec()));
         for (value, words) in shorter.chain([("more".to_owned(), longer)]) {
@@ -144,9 +144,9 @@ pub(crate) fn keys(entry: &Entry) -> Vec<Trial> {
     for sample in samples(entry).iter().filter(|_| !entry.command.keys.is_empty()) {
         let named = with_keys(sample, natural_type(entry.command.family));
         let mut push = |hole: &[usize], value: String, words: &[Vec<u8>]| {
-            let template = format!("COMMAND GETKEYSANDFLAGS {}", shown(&named, hole));
-            let asked = [b"COMMAND".to_vec(), b"GETKEYSANDFLAGS".to_vec()];
-            trials.push(Trial { template, value, words: [&asked, words].concat(), keys: Vec::new() });
+            let template = format!("COMMAND GETKEYSANDFLAGS {}", template_of(&named, hole));
+            let prefix = [b"COMMAND".to_vec(), b"GETKEYSANDFLAGS".to_vec()];
+            trials.push(Trial { template, value, words: [&prefix, words].concat(), keys: Vec::new() });
         };
         for length in 1..=named.len() {
             push(&[], length.to_string(), &named[..length]);
@@ -181,7 +181,7 @@ fn with_keys(sample: &Sample, holding: &str) -> Vec<Vec<u8>> {
     words
 }
 
-fn shown(words: &[Vec<u8>], holes: &[usize]) -> String {
+fn template_of(words: &[Vec<u8>], holes: &[usize]) -> String {
     let word = |(place, word): (usize, &Vec<u8>)| if holes.contains(&place) { "@".to_owned() } else { quoted(word) };
     words.iter().enumerate().map(word).collect::<Vec<_>>().join(" ")
 }

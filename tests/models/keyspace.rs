@@ -343,7 +343,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 192 }))]
 
     #[test]
-    fn a_database_is_a_map_with_deadlines(seed: u64, steps in prop::collection::vec(step(), 1..60)) {
+    fn a_database_behaves_as_a_map_with_deadlines(seed: u64, steps in prop::collection::vec(step(), 1..60)) {
         let mut pair = Pair::new(seed);
         for step in steps {
             pair.take(step);
@@ -356,7 +356,7 @@ proptest! {
     }
 
     #[test]
-    fn a_walk_returns_every_key_that_stays(
+    fn a_scan_returns_every_key_that_stays(
         seed: u64,
         stay in 1u16..300,
         count in 1usize..30,
@@ -382,7 +382,7 @@ proptest! {
 }
 
 #[test]
-fn the_same_seed_and_steps_give_the_same_walk() {
+fn the_same_seed_and_steps_give_the_same_scan() {
     let walked = |seed| {
         let mut database = Database::new(seed);
         for key in 0..5_000u32 {

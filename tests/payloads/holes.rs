@@ -13,7 +13,7 @@ fn all_are_refused(payloads: &[Vec<u8>]) {
 
 /// CVE-2021-29478: an intset whose header has a larger length than its data.
 #[test]
-fn a_set_of_integers_has_the_length_that_its_header_states() {
+fn a_set_of_integers_with_a_wrong_length_in_its_header_is_refused() {
     let intset = |width: u32, count: u32, numbers: &[u8]| {
         [b"\x0b".to_vec(), text(&[&width.to_le_bytes(), &count.to_le_bytes(), numbers].concat())].concat()
     };
@@ -42,7 +42,7 @@ fn types_of_modules_are_refused() {
 
 /// Redis 8.10.1 (SLOT_INFO): records between the values of a file are not values, whatever they contain.
 #[test]
-fn records_of_files_that_are_not_values_are_refused() {
+fn rdb_records_that_are_not_values_are_refused() {
     let mut payloads = Vec::new();
     for opcode in [8, 26, 27, 100].into_iter().chain(240..=255) {
         for rest in [&b""[..], b"\0", b"\x05", b"\x81\xff\xff\xff\xff\xff\xff\xff\xff", b"\x01a\x01b\0\x01c\x01d"] {
@@ -54,7 +54,7 @@ fn records_of_files_that_are_not_values_are_refused() {
 
 /// Valkey 9.1.3: lengths near the end of what a number can be.
 #[test]
-fn no_length_is_allocated_before_it_is_there() {
+fn a_declared_length_is_not_allocated_before_its_bytes_arrive() {
     let mut payloads = Vec::new();
     for length in
         [1 << 31, (1 << 31) - 1, u64::from(u32::MAX), 1 << 32, i64::MAX as u64, 1 << 63, u64::MAX - 1, u64::MAX]
@@ -73,7 +73,7 @@ fn no_length_is_allocated_before_it_is_there() {
 
 /// Valkey 8.1.9: scores that are no numbers, lengths of zipmaps.
 #[test]
-fn scores_are_numbers_and_zipmaps_end_where_they_say() {
+fn scores_that_are_not_numbers_and_zipmaps_of_a_wrong_length_are_refused() {
     let zset = |score: f64| [b"\x05\x01\x01a".as_slice(), &score.to_le_bytes()].concat();
     let zipmap = |bytes: &[u8]| [b"\x09".to_vec(), text(bytes)].concat();
     all_are_refused(&[
@@ -93,7 +93,7 @@ fn scores_are_numbers_and_zipmaps_end_where_they_say() {
 
 /// CVE-2026-25243 and Redis's own damaged dumps: listpacks whose parts do not fit together.
 #[test]
-fn a_listpack_fits_together() {
+fn a_listpack_whose_parts_do_not_fit_together_is_refused() {
     let whole = listpack(&[b"f", b"v"]);
     let mut payloads = vec![];
     for kind in [16, 17, 20] {

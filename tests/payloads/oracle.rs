@@ -16,7 +16,7 @@ const STREAM: u8 = 21;
 const CHECKSUM_BYTES: usize = 8;
 
 #[test]
-fn a_real_server_writes_the_same_and_reads_what_we_write() {
+fn a_real_server_writes_the_same_payloads_and_reads_ours() {
     let Some(program) = Program::from_environment("payloads between a real server and ours") else { return };
     let process = Process::start(&program).expect("the real server starts");
     let client = redis::Client::open(format!("redis://{}", process.address)).expect("the address is right");
@@ -80,9 +80,9 @@ fn exchange(world: &mut World, other: &mut redis::Connection, ours: &[u8], their
     assert_eq!(world.ask("DEBUG DIGEST-VALUE other"), digest, "seed {seed}");
     for words in [["OBJECT", "ENCODING"], ["DEBUG", "DIGEST-VALUE"]] {
         let ours = world.ask(&format!("{} {} other", words[0], words[1]));
-        let told: redis::Value =
+        let theirs: redis::Value =
             redis::cmd(words[0]).arg(words[1]).arg("other").query(other).expect("the real server answers");
         let ours = redis::parse_redis_value(ours.as_bytes()).expect("our replies are well formed");
-        assert_eq!(ours, told, "seed {seed}");
+        assert_eq!(ours, theirs, "seed {seed}");
     }
 }

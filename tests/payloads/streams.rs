@@ -146,13 +146,13 @@ fn a_real_server_reads_streams_of_every_version_as_we_do() {
             let theirs: redis::Value = command.query(&mut other).expect("it answers");
             let ours = world.ask(question);
             let ours = redis::parse_redis_value(ours.as_bytes()).expect("our replies are well formed");
-            assert_eq!(shown(&ours), shown(&theirs), "type {kind}: {question}");
+            assert_eq!(printed(&ours), printed(&theirs), "type {kind}: {question}");
         }
     }
 }
 
 /// A reply without times and ids made of them.
-fn shown(reply: &redis::Value) -> String {
+fn printed(reply: &redis::Value) -> String {
     let text = format!("{reply:?}");
     let mut kept = String::new();
     for word in text.split_inclusive([' ', ',', '(', ')']) {

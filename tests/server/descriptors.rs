@@ -6,11 +6,11 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 
-use crate::patience::{PATIENCE, wait_until};
+use crate::timeout::{TIMEOUT, wait_until};
 use crate::wire::connect;
 
 #[test]
-fn a_server_without_descriptors_serves_those_it_has_and_does_not_spin() {
+fn a_server_without_free_descriptors_serves_its_clients_and_does_not_spin() {
     let mut program = Limited::start();
     let mut first = connect(program.address);
     let crowd: Vec<_> = (0..80).filter_map(|_| TcpStream::connect(program.address).ok()).collect();
@@ -53,7 +53,7 @@ fn clients_of_many_worlds_get_an_error_when_all_descriptors_are_used() {
 fn answers(address: SocketAddr) -> bool {
     let mut reply = [0; 7];
     let exchange = TcpStream::connect(address).and_then(|mut stream| {
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(TIMEOUT))?;
         stream.write_all(b"PING\r\n")?;
         stream.read_exact(&mut reply)
     });

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dunlin::{CallError, Server};
 
-use crate::patience::PATIENCE;
+use crate::timeout::TIMEOUT;
 use crate::wire::connect;
 
 #[test]
@@ -54,7 +54,7 @@ fn a_pause_ends_when_the_clock_reaches_its_end() {
 }
 
 #[test]
-fn a_pause_ends_when_a_client_says_so() {
+fn a_pause_ends_when_a_client_unpauses() {
     let server = Server::builder().frozen().start().expect("it starts");
     let (mut held, mut other) = (connect(server.addr()), connect(server.addr()));
     other.ask("CLIENT PAUSE 5000 WRITE\r\n", "+OK\r\n");
@@ -80,7 +80,7 @@ fn a_client_that_disconnects_during_a_pause_leaves_nothing_behind() {
     held.ask("PING\r\n", "+PONG\r\n");
     held.send("SET a 1\r\n");
     drop(held);
-    server.wait_for_clients(1, PATIENCE).expect("the client is gone");
+    server.wait_for_clients(1, TIMEOUT).expect("the client is gone");
     server.advance(Duration::from_secs(5));
     other.ask("GET a\r\n", "$-1\r\n");
 }
@@ -118,28 +118,28 @@ fn figure(client: &mut dunlin::Client, name: &str) -> u64 {
 }
 
 #[test]
-fn the_turns_of_the_event_loops_are_counted_with_the_time_that_they_and_commands_take() {
+fn the_cycles_of_the_event_loops_are_counted_and_timed() {
     let server = Server::builder().allow_debug().start().expect("it starts");
-    let (mut client, mut looker) = (connect(server.addr()), server.client().expect("there is room"));
+    let (mut client, mut observer) = (connect(server.addr()), server.client().expect("there is room"));
     client.ask("PING\r\n", "+PONG\r\n");
-    let before = figure(&mut looker, "eventloop_cycles");
+    let before = figure(&mut observer, "eventloop_cycles");
     (0..100).for_each(|_| client.ask("PING\r\n", "+PONG\r\n"));
-    let after = figure(&mut looker, "eventloop_cycles");
+    let after = figure(&mut observer, "eventloop_cycles");
     // The turn that has answered last may still be about to end.
     assert!((99..1000).contains(&(after - before)), "{before} {after}");
     client.ask("DEBUG SLEEP 0.02\r\nPING\r\n", "+OK\r\n+PONG\r\n");
     client.ask("PING\r\n", "+PONG\r\n");
     let [all, commands] =
-        ["eventloop_duration_sum", "eventloop_duration_cmd_sum"].map(|name| figure(&mut looker, name));
+        ["eventloop_duration_sum", "eventloop_duration_cmd_sum"].map(|name| figure(&mut observer, name));
     assert!(commands >= 20_000 && all >= commands, "{all} {commands}");
     server.advance(Duration::from_secs(1));
-    assert!(figure(&mut looker, "instantaneous_eventloop_cycles_per_sec") > 0);
-    assert!(figure(&mut looker, "instantaneous_eventloop_duration_usec") > 0);
+    assert!(figure(&mut observer, "instantaneous_eventloop_cycles_per_sec") > 0);
+    assert!(figure(&mut observer, "instantaneous_eventloop_duration_usec") > 0);
     server.advance(Duration::from_secs(2));
-    assert_eq!(figure(&mut looker, "instantaneous_ops_per_sec"), 0);
-    looker.call(["CONFIG", "RESETSTAT"]).expect("it is answered");
-    assert!(figure(&mut looker, "eventloop_cycles") < 100);
-    assert!(figure(&mut looker, "eventloop_duration_cmd_sum") < 20_000);
+    assert_eq!(figure(&mut observer, "instantaneous_ops_per_sec"), 0);
+    observer.call(["CONFIG", "RESETSTAT"]).expect("it is answered");
+    assert!(figure(&mut observer, "eventloop_cycles") < 100);
+    assert!(figure(&mut observer, "eventloop_duration_cmd_sum") < 20_000);
 }
 
 #[test]
@@ -147,9 +147,9 @@ fn the_reply_buffer_shrinks_unless_that_is_off() {
     let server = Server::builder().allow_debug().start().expect("it starts");
     let mut client = connect(server.addr());
     client.ask("PING\r\n", "+PONG\r\n");
-    let mut looker = server.client().expect("there is room");
-    let room = |looker: &mut dunlin::Client| -> usize {
-        let list = looker
+    let mut observer = server.client().expect("there is room");
+    let room = |observer: &mut dunlin::Client| -> usize {
+        let list = observer
             .call(["CLIENT", "LIST", "ID", "1"])
             .expect("it is answered")
             .text()
@@ -158,17 +158,17 @@ fn the_reply_buffer_shrinks_unless_that_is_off() {
         let room = list.split(" rbs=").nth(1).and_then(|rest| rest.split(' ').next()).expect("there is such a field");
         room.parse().expect("it is a number")
     };
-    looker.call(["SET", "a", &"x".repeat(8000)]).expect("it is answered");
-    let mut look = |looker: &mut dunlin::Client| {
+    observer.call(["SET", "a", &"x".repeat(8000)]).expect("it is answered");
+    let mut reply_room = |observer: &mut dunlin::Client| {
         client.send("GET a\r\n");
         drop(client.read_bytes(8000 + "$8000\r\n\r\n".len()));
         client.ask("PING\r\n", "+PONG\r\n");
-        room(looker)
+        room(observer)
     };
-    assert!(look(&mut looker) <= 512);
-    looker.call(["DEBUG", "REPLYBUFFER", "RESIZING", "0"]).expect("it is answered");
-    look(&mut looker);
-    assert!(look(&mut looker) >= 8000);
+    assert!(reply_room(&mut observer) <= 512);
+    observer.call(["DEBUG", "REPLYBUFFER", "RESIZING", "0"]).expect("it is answered");
+    reply_room(&mut observer);
+    assert!(reply_room(&mut observer) >= 8000);
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn redis_rs_connects_as_to_any_server() {
 }
 
 #[test]
-fn a_direct_client_reads_replies_that_nest_deep_and_says_so_when_it_is_too_deep() {
+fn a_direct_client_reads_deep_replies_and_reports_those_that_are_too_deep() {
     let server = Server::start().expect("it starts");
     let mut client = server.client().expect("there is room");
     let script = "local reply = 'x' for depth = 1, ARGV[1] do reply = {reply} end return reply";
@@ -37,7 +37,7 @@ fn a_direct_client_reads_replies_that_nest_deep_and_says_so_when_it_is_too_deep(
 }
 
 #[test]
-fn a_direct_client_and_one_on_a_socket_see_the_same() {
+fn a_direct_client_and_one_on_a_socket_see_the_same_data() {
     let server = Server::start().expect("it starts");
     let mut direct = server.client().expect("there is room");
     assert_eq!(direct.call(["SET", "key", "value"]).expect("it is set"), "OK");
@@ -55,7 +55,7 @@ fn an_error_has_the_text_of_the_server() {
 }
 
 #[test]
-fn many_servers_are_many_worlds() {
+fn many_servers_in_one_process_share_nothing() {
     thread::scope(|scope| {
         for number in 0..32 {
             scope.spawn(move || {
@@ -92,7 +92,7 @@ fn a_port_that_is_taken_is_an_error_that_names_it() {
 }
 
 #[test]
-fn a_setting_that_does_not_exist_or_fit_is_an_error() {
+fn an_unknown_setting_or_value_is_an_error() {
     let refused = Server::builder().set("no-such", "1").start();
     assert!(matches!(refused, Err(StartError::UnknownSetting(name)) if name == "no-such"));
     let refused = Server::builder().set("databases", "0").start();
@@ -108,7 +108,7 @@ fn a_direct_client_may_outlive_its_server() {
 }
 
 #[test]
-fn within_an_async_runtime_it_starts_ends_and_fails_to_start_as_elsewhere() {
+fn a_server_starts_ends_and_fails_to_start_within_an_async_runtime_as_elsewhere() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("there is a runtime");
     runtime.block_on(async {
         drop(Server::start().expect("it starts"));

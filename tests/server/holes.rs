@@ -7,11 +7,11 @@ use std::time::Duration;
 use dunlin::Server;
 use socket2::{Domain, Socket, Type};
 
-use crate::patience::PATIENCE;
+use crate::timeout::TIMEOUT;
 use crate::wire::connect;
 
 #[test]
-fn clients_that_connect_and_leave_at_once_keep_no_client_out() {
+fn clients_that_connect_and_leave_at_once_lock_out_no_client() {
     let server = Server::start().expect("it starts");
     let mut patient = connect(server.addr());
     for round in 0..2000 {
@@ -25,7 +25,7 @@ fn clients_that_connect_and_leave_at_once_keep_no_client_out() {
 
 /// CVE-2025-48367: connections that fail before they are handled, some of them after a while in which they do nothing.
 #[test]
-fn clients_that_reset_keep_no_client_out() {
+fn clients_that_reset_their_connection_at_once_lock_out_no_client() {
     const ROUNDS: usize = 100_000;
     /// The number of connections that do nothing for a while.
     const SILENT: usize = 200;
@@ -50,10 +50,10 @@ fn clients_that_reset_keep_no_client_out() {
         }
     }
     drop(silent);
-    server.wait_for_clients(1, PATIENCE).expect("all of them are gone");
+    server.wait_for_clients(1, TIMEOUT).expect("all of them are gone");
 }
 
 #[test]
-fn there_is_no_tls_to_be_held_up_by() {
+fn a_tls_port_is_refused() {
     assert!(Server::builder().set("tls-port", "6390").start().is_err());
 }

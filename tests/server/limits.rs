@@ -2,13 +2,13 @@
 
 use dunlin::Server;
 
-use crate::patience::wait_until;
+use crate::timeout::wait_until;
 use crate::wire::{bulk, connect, request};
 
 const MEBIBYTE: usize = 1 << 20;
 
 #[test]
-fn one_client_too_many_gets_an_error_and_a_freed_place_is_available() {
+fn one_client_too_many_gets_an_error_until_another_one_leaves() {
     let server = Server::builder().set("maxclients", "2").start().expect("it starts");
     let mut first = connect(server.addr());
     first.ask("SET a 1\r\n", "+OK\r\n");
@@ -36,7 +36,7 @@ fn more_clients_than_the_system_has_descriptors_for_are_refused() {
 }
 
 #[test]
-fn a_string_for_which_there_is_no_memory_is_refused_and_ends_nothing() {
+fn a_string_for_which_there_is_no_memory_is_refused_without_a_crash() {
     let server = Server::start().expect("it starts");
     let mut client = connect(server.addr());
     client.ask(format!("CONFIG SET proto-max-bulk-len {}\r\n", i64::MAX), "+OK\r\n");
@@ -48,7 +48,7 @@ fn a_string_for_which_there_is_no_memory_is_refused_and_ends_nothing() {
 }
 
 #[test]
-fn a_stranger_who_does_not_read_is_closed() {
+fn an_unauthenticated_client_that_does_not_read_is_closed() {
     let server = Server::builder().password("secret").start().expect("it starts");
     let stream = std::net::TcpStream::connect(server.addr()).expect("the server listens");
     let requests = "GET a\r\n".repeat(10_000);
@@ -59,17 +59,17 @@ fn a_stranger_who_does_not_read_is_closed() {
     }
     connect(server.addr()).ask("GET a\r\n", "-NOAUTH Authentication required.\r\n");
     // Many of them that do not read their replies: the unsent bytes of all together stay few.
-    let strangers: Vec<_> = (0..STRANGERS).map(|_| connect(server.addr())).collect();
+    let unauthenticated: Vec<_> = (0..CLIENTS).map(|_| connect(server.addr())).collect();
     let mut most = 0;
-    for mut stranger in strangers {
-        stranger.send_as_far_as_it_goes("GET a\r\n".repeat(20_000));
+    for mut client in unauthenticated {
+        client.send_as_far_as_it_goes("GET a\r\n".repeat(20_000));
         most = most.max(bytes_of_clients(&server));
     }
-    assert!(most <= 16 * MEBIBYTE, "{most} bytes for {STRANGERS} strangers");
+    assert!(most <= 16 * MEBIBYTE, "{most} bytes for {CLIENTS} clients");
 }
 
-/// The number of strangers that connect at once.
-const STRANGERS: usize = 200;
+/// The number of unauthenticated clients that connect at once.
+const CLIENTS: usize = 200;
 
 /// The memory of all clients, as the server counts it.
 fn bytes_of_clients(server: &Server) -> usize {
@@ -83,42 +83,42 @@ fn bytes_of_clients(server: &Server) -> usize {
 
 /// Redis 8.0.6 does so, too.
 #[test]
-fn a_stranger_who_asks_for_too_much_at_once_is_closed() {
+fn an_unauthenticated_client_that_requests_too_much_at_once_is_closed() {
     let server = Server::builder().password("secret").start().expect("it starts");
     let refusal = "-NOAUTH Authentication required.\r\n";
     connect(server.addr()).ask("GET a\r\n".repeat(100), refusal.repeat(100));
-    let mut stranger = connect(server.addr());
-    stranger.send_as_far_as_it_goes("GET a\r\n".repeat(3000));
+    let mut client = connect(server.addr());
+    client.send_as_far_as_it_goes("GET a\r\n".repeat(3000));
     // Of what arrived in several parts, the first may have been answered.
-    assert!(stranger.rest().len() < 3000 * refusal.len());
+    assert!(client.rest().len() < 3000 * refusal.len());
     let mut friend = connect(server.addr());
     friend.ask("AUTH secret\r\n", "+OK\r\n");
     friend.ask("GET a\r\n".repeat(10_000), "$-1\r\n".repeat(10_000));
 }
 
 #[test]
-fn a_stranger_may_not_leave_a_request_unfinished() {
+fn an_unauthenticated_client_must_not_leave_a_request_unfinished() {
     let server = Server::builder().password("secret").start().expect("it starts");
     let mut client = connect(server.addr());
     client.send("*2\r\n$16385\r\n");
     assert_eq!(client.rest(), b"-ERR Protocol error: unauthenticated bulk length\r\n");
-    // A thousand who announce what no stranger may, each then closed, and a thousand who announce what they may.
+    // A thousand that declare more than an unauthenticated client may, each then closed, and a thousand that may.
     for (nth, head) in ["*1048576\r\n", "*2\r\n$536870912\r\n"].into_iter().cycle().take(1000).enumerate() {
-        let mut stranger = connect(server.addr());
-        stranger.send(head);
+        let mut client = connect(server.addr());
+        client.send(head);
         let what = if nth.is_multiple_of(2) { "multibulk" } else { "bulk" };
-        assert_eq!(stranger.rest(), format!("-ERR Protocol error: unauthenticated {what} length\r\n").as_bytes());
+        assert_eq!(client.rest(), format!("-ERR Protocol error: unauthenticated {what} length\r\n").as_bytes());
     }
-    let strangers: Vec<_> = (0..STRANGERS)
+    let unauthenticated: Vec<_> = (0..CLIENTS)
         .map(|_| {
-            let mut stranger = connect(server.addr());
-            stranger.send("*10\r\n$16384\r\n");
-            stranger
+            let mut client = connect(server.addr());
+            client.send("*10\r\n$16384\r\n");
+            client
         })
         .collect();
     let bytes = bytes_of_clients(&server);
     assert!(bytes <= 16 * MEBIBYTE, "{bytes} bytes for announcements");
-    drop(strangers);
+    drop(unauthenticated);
 }
 
 #[test]
@@ -160,16 +160,16 @@ fn complete_words_of_an_unfinished_request_do_not_count_as_query_buffer() {
 }
 
 #[test]
-fn all_strangers_together_get_little_query_buffer() {
-    const STRANGERS: usize = 400;
+fn all_unauthenticated_clients_together_get_little_query_buffer() {
+    const CLIENTS: usize = 400;
     let server = Server::builder().password("secret").start().expect("it starts");
     let unfinished = [b"*10\r\n".as_slice(), &bulk(&[b'x'; 16 << 10]).repeat(9), b"$5\r\n"].concat();
-    let strangers: Vec<std::net::TcpStream> = (0..STRANGERS)
+    let unauthenticated: Vec<std::net::TcpStream> = (0..CLIENTS)
         .map(|_| {
-            let stranger = std::net::TcpStream::connect(server.addr()).expect("the server listens");
+            let client = std::net::TcpStream::connect(server.addr()).expect("the server listens");
             // The connection may be closed before everything is sent.
-            let _ = std::io::Write::write_all(&mut &stranger, &unfinished);
-            stranger
+            let _ = std::io::Write::write_all(&mut &client, &unfinished);
+            client
         })
         .collect();
     let mut site = server.client().expect("there is room");
@@ -180,19 +180,19 @@ fn all_strangers_together_get_little_query_buffer() {
         (list.lines().count(), memory.filter_map(|bytes| bytes.parse::<usize>().ok()).sum::<usize>())
     };
     let mut held = held;
-    wait_until("strangers are closed until the others fit", || {
+    wait_until("clients are closed until the others fit", || {
         let (clients, bytes) = held();
-        clients < STRANGERS && bytes < 26 * MEBIBYTE
+        clients < CLIENTS && bytes < 26 * MEBIBYTE
     });
     let mut friend = connect(server.addr());
     friend.ask("AUTH secret\r\n", "+OK\r\n");
-    drop(strangers);
+    drop(unauthenticated);
     wait_until("they are gone", || held().0 == 2);
     // Their memory is free again.
-    let mut stranger = connect(server.addr());
-    stranger.send(&unfinished[..unfinished.len() - 4]);
-    stranger.send(b"$5\r\nabcde\r\n");
-    assert!(stranger.read_until(b"\r\n").starts_with("-ERR unknown command 'xxxx"));
+    let mut client = connect(server.addr());
+    client.send(&unfinished[..unfinished.len() - 4]);
+    client.send(b"$5\r\nabcde\r\n");
+    assert!(client.read_until(b"\r\n").starts_with("-ERR unknown command 'xxxx"));
 }
 
 #[test]
@@ -274,13 +274,13 @@ fn a_client_is_closed_for_a_reply_beyond_its_limit_as_redis_counts_it() {
     // 16 KiB do not count, and the rest comes in blocks of 20,504 bytes.
     let replies = [("SMEMBERS s\r\n", 102_500, true), ("SMEMBERS s\r\n", 102_521, false)];
     let counts = [("SRANDMEMBER s -1000000\r\n", 102_520, true), ("SRANDMEMBER s -20\r\n", 102_520, false)];
-    for (asked, limit_bytes, is_closed) in replies.into_iter().chain(counts) {
+    for (request, limit_bytes, is_closed) in replies.into_iter().chain(counts) {
         site.call(["CONFIG", "SET", "client-output-buffer-limit", &format!("normal {limit_bytes} 0 0")])
             .expect("it is a setting");
         let mut reader = connect(server.addr());
-        reader.send(asked);
+        reader.send(request);
         if is_closed {
-            assert_eq!(reader.rest(), b"", "{asked} {limit_bytes}");
+            assert_eq!(reader.rest(), b"", "{request} {limit_bytes}");
         } else {
             reader.read_until(b"\r\n");
         }

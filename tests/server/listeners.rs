@@ -83,7 +83,7 @@ fn a_failed_change_of_listeners_changes_nothing() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn the_first_of_both_parameters_is_blamed_and_both_change_at_once() {
+fn a_failed_change_of_bind_and_port_names_the_first_and_both_change_together() {
     let server = Server::start().expect("it starts");
     let taken = TcpListener::bind("127.0.0.1:0").expect("there is a port");
     let port = taken.local_addr().expect("it is bound").port();

@@ -15,15 +15,15 @@ mod program;
 mod queues;
 mod requests;
 mod slow_scripts;
-#[cfg(target_os = "linux")]
-mod strangers;
 mod subscribers;
 #[path = "../support/mod.rs"]
 mod support;
 mod time;
+#[cfg(target_os = "linux")]
+mod unauthenticated;
 #[cfg(unix)]
 mod unix_socket;
 mod users;
 mod wire;
 
-use support::{patience, process as oracle};
+use support::{process as oracle, timeout};

@@ -6,7 +6,7 @@ use std::thread;
 use dunlin::Server;
 
 use crate::oracle::{Process, Program};
-use crate::patience::{PATIENCE, wait_until};
+use crate::timeout::{TIMEOUT, wait_until};
 use crate::wire::{Wire, connect, request};
 
 /// Of every type and with a deadline; the hash has one of its fields.
@@ -45,7 +45,7 @@ impl Played {
 
     fn accept(&self) -> Wire<TcpStream> {
         let (stream, _) = self.listener.accept().expect("the server connects");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a time-out can be set");
+        stream.set_read_timeout(Some(TIMEOUT)).expect("a time-out can be set");
         Wire::new(stream)
     }
 }
@@ -95,7 +95,7 @@ impl Alone {
 }
 
 #[test]
-fn keys_of_every_type_go_to_another_server_with_all_that_belongs_to_them() {
+fn keys_of_every_type_migrate_unchanged() {
     let (here, there) = (start(), start());
     go_and_come_back(here.addr(), there.addr());
 }
@@ -130,7 +130,7 @@ fn go_and_come_back(here: SocketAddr, there: SocketAddr) {
 }
 
 #[test]
-fn a_key_that_is_there_already_is_refused_and_stays_while_the_others_go() {
+fn a_key_that_the_target_has_is_refused_and_stays_while_the_others_move() {
     let (here, there) = (start(), start());
     let (mut ours, mut theirs) = (connect(here.addr()), connect(there.addr()));
     ask(&mut ours, "MSET a 1 b 2 c 3", "+OK");
@@ -145,7 +145,7 @@ fn a_key_that_is_there_already_is_refused_and_stays_while_the_others_go() {
 }
 
 #[test]
-fn nothing_is_connected_to_for_keys_that_are_not_here() {
+fn migrating_only_missing_keys_opens_no_connection() {
     let server = start();
     let mut client = connect(server.addr());
     ask(&mut client, "MIGRATE nowhere.invalid 1 a 0 10", "+NOKEY");
@@ -153,7 +153,7 @@ fn nothing_is_connected_to_for_keys_that_are_not_here() {
 }
 
 #[test]
-fn requests_are_those_that_redis_sends() {
+fn the_requests_to_the_target_are_those_of_redis() {
     let (server, target) = (start(), Played::open());
     let mut client = connect(server.addr());
     ask(&mut client, "MSET a 1 b 2", "+OK");
@@ -201,7 +201,7 @@ fn a_refused_login_at_the_target_keeps_the_keys() {
 }
 
 #[test]
-fn a_server_that_hangs_up_has_the_keys_that_it_answered_for() {
+fn a_target_that_disconnects_has_the_keys_that_it_has_confirmed() {
     let (server, target) = (start(), Played::open());
     let mut client = connect(server.addr());
     ask(&mut client, "MSET a 1 b 2", "+OK");
@@ -217,7 +217,7 @@ fn a_server_that_hangs_up_has_the_keys_that_it_answered_for() {
 }
 
 #[test]
-fn a_connection_that_was_closed_meanwhile_is_opened_anew_once() {
+fn a_connection_that_was_closed_meanwhile_is_reopened_once() {
     let (server, target) = (start(), Played::open());
     let mut client = connect(server.addr());
     ask(&mut client, "MSET a 1 b 2", "+OK");
@@ -244,7 +244,7 @@ fn a_connection_that_was_closed_meanwhile_is_opened_anew_once() {
 }
 
 #[test]
-fn a_silent_or_missing_target_is_waited_for_until_the_timeout_only() {
+fn a_migration_waits_for_a_silent_or_missing_target_until_the_timeout_only() {
     let (server, target) = (start(), Played::open());
     let mut client = connect(server.addr());
     ask(&mut client, "SET a 1", "+OK");
@@ -274,7 +274,7 @@ fn writes_of_other_clients_during_a_migration_are_not_lost() {
 }
 
 #[test]
-fn a_transaction_and_a_script_wait_for_it_too() {
+fn a_transaction_and_a_script_wait_for_a_migration_too() {
     let (here, there) = (start(), start());
     let (mut client, mut theirs) = (connect(here.addr()), connect(there.addr()));
     ask(&mut client, "MSET a 1 b 2", "+OK");
@@ -289,7 +289,7 @@ fn a_transaction_and_a_script_wait_for_it_too() {
 }
 
 #[test]
-fn a_server_that_ends_does_not_wait_for_a_migration() {
+fn a_server_that_shuts_down_does_not_wait_for_a_migration() {
     let (server, target) = (start(), Played::open());
     let mut client = connect(server.addr());
     ask(&mut client, "SET a 1", "+OK");

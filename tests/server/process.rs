@@ -6,8 +6,8 @@ use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::patience::{PATIENCE, wait_until};
 use crate::program::{Running, begin, dunlin, path, start};
+use crate::timeout::{TIMEOUT, wait_until};
 use crate::wire::{Wire, connect};
 
 /// A folder for one server, which is removed with what is in it.
@@ -46,9 +46,9 @@ impl Background {
     }
 
     /// A field of the process in /proc, counted from its state on.
-    fn told(&self, field: usize) -> String {
-        let told = fs::read_to_string(format!("/proc/{}/stat", self.0)).expect("it runs");
-        let fields = told.rsplit(") ").next().unwrap_or_default();
+    fn stat_field(&self, field: usize) -> String {
+        let text = fs::read_to_string(format!("/proc/{}/stat", self.0)).expect("it runs");
+        let fields = text.rsplit(") ").next().unwrap_or_default();
         fields.split(' ').nth(field).unwrap_or_default().to_owned()
     }
 }
@@ -68,12 +68,12 @@ fn connect_to(socket: &Path) -> Wire<UnixStream> {
         stream.is_some()
     });
     let stream = stream.expect("it was waited for");
-    stream.set_read_timeout(Some(PATIENCE)).expect("a time can be set");
+    stream.set_read_timeout(Some(TIMEOUT)).expect("a time can be set");
     Wire::new(stream)
 }
 
 #[test]
-fn in_the_background_it_has_a_session_of_its_own_and_a_file_names_it_until_it_ends() {
+fn a_daemon_has_its_own_process_session_and_a_pid_file_until_it_ends() {
     let folder = Folder::of("background");
     fs::create_dir_all(folder.0.join("data")).expect("it can be made");
     let lines = "daemonize yes\nport 0\nunixsocket socket\npidfile id\nlogfile log\n";
@@ -88,7 +88,7 @@ fn in_the_background_it_has_a_session_of_its_own_and_a_file_names_it_until_it_en
 
     let data = folder.0.join("data");
     let server = Background::named_by(&data.join("id"));
-    assert_eq!(server.told(3), server.0.to_string(), "it leads a session");
+    assert_eq!(server.stat_field(3), server.0.to_string(), "it leads a session");
     for stream in [1, 2] {
         let leads = fs::read_link(format!("/proc/{}/fd/{stream}", server.0)).expect("it runs");
         assert_eq!(leads, Path::new("/dev/null"));
@@ -103,14 +103,14 @@ fn in_the_background_it_has_a_session_of_its_own_and_a_file_names_it_until_it_en
 }
 
 #[test]
-fn configuration_errors_are_reported_before_it_goes_into_the_background() {
+fn configuration_errors_are_reported_before_the_program_becomes_a_daemon() {
     let output = dunlin(&["--daemonize", "yes", "--port", "x"]).output().expect("the program starts");
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("argument couldn't be parsed into an integer"));
 }
 
 #[test]
-fn a_process_in_the_foreground_is_named_by_a_file_if_that_is_wanted() {
+fn a_process_in_the_foreground_writes_a_pid_file_if_one_is_configured() {
     let file = path("foreground.pid");
     let mut program = start(&["--port", "0", "--pidfile", &file.display().to_string()]);
     assert_eq!(fs::read_to_string(&file).expect("it is there"), format!("{}\n", program.id()));
@@ -119,7 +119,7 @@ fn a_process_in_the_foreground_is_named_by_a_file_if_that_is_wanted() {
 }
 
 #[test]
-fn a_pid_file_that_cannot_be_written_does_no_harm() {
+fn the_program_starts_although_its_pid_file_cannot_be_written() {
     let mut program = start(&["--port", "0", "--pidfile", "/no/such/folder/id"]);
     connect(program.address()).ask("PING\r\n", "+PONG\r\n");
     program.signal("TERM");
@@ -134,7 +134,7 @@ fn score(program: &Running) -> i32 {
 
 /// Scores only rise here: to lower one takes a privilege.
 #[test]
-fn the_score_follows_the_configuration_and_is_as_it_was_when_a_set_fails() {
+fn the_oom_score_follows_the_configuration_and_is_restored_when_a_set_fails() {
     let program = start(&["--port", "0"]);
     let usual = score(&program);
     let mut client = connect(program.address());
@@ -154,19 +154,19 @@ fn the_score_follows_the_configuration_and_is_as_it_was_when_a_set_fails() {
 }
 
 #[test]
-fn a_score_is_set_at_the_start_too() {
+fn the_oom_score_is_set_at_the_start_too() {
     let usual = score(&start(&["--port", "0"]));
     let program = start(&["--port", "0", "--oom-score-adj", "absolute", "--oom-score-adj-values", "1000", "0", "0"]);
     assert_eq!(score(&program), 1000.max(usual));
 }
 
 #[test]
-fn systemd_is_notified_when_it_is_ready_and_when_it_ends() {
+fn systemd_is_notified_when_the_program_is_ready_and_when_it_ends() {
     let folder = Folder::of("systemd");
     let socket = folder.0.join("notify");
     let systemd = UnixDatagram::bind(&socket).expect("the folder takes sockets");
-    systemd.set_read_timeout(Some(PATIENCE)).expect("a time can be set");
-    let hear = || {
+    systemd.set_read_timeout(Some(TIMEOUT)).expect("a time can be set");
+    let notification = || {
         let mut message = [0; 256];
         let length = systemd.recv(&mut message).expect("a message arrives");
         String::from_utf8_lossy(&message[..length]).into_owned()
@@ -175,27 +175,27 @@ fn systemd_is_notified_when_it_is_ready_and_when_it_ends() {
         // A supervised process stays in the foreground.
         let mut command = dunlin(&["--port", "0", "--supervised", wanted, "--daemonize", "yes"]);
         let mut program = begin(command.env("NOTIFY_SOCKET", &socket), "");
-        assert!(hear().starts_with("STATUS="));
-        assert_eq!(hear(), "STATUS=Ready to accept connections\nREADY=1\n");
+        assert!(notification().starts_with("STATUS="));
+        assert_eq!(notification(), "STATUS=Ready to accept connections\nREADY=1\n");
         let mut client = connect(program.address());
         client.ask("CONFIG GET supervised\r\n", "*2\r\n$10\r\nsupervised\r\n$7\r\nsystemd\r\n");
         client.send("INFO server\r\n");
         assert!(client.read_until(b"run_id").contains("process_supervised:systemd\r\n"));
         program.signal("TERM");
-        assert_eq!(hear(), "STOPPING=1\n");
+        assert_eq!(notification(), "STOPPING=1\n");
         assert!(program.end().0.success());
     }
 }
 
 #[test]
-fn upstart_sees_it_stop_itself_and_lets_it_go_on() {
+fn the_program_stops_itself_for_upstart_and_continues_on_its_signal() {
     let mut command = dunlin(&["--port", "0", "--supervised", "upstart"]);
     let mut program = command.env("UPSTART_JOB", "dunlin").stdout(Stdio::piped()).spawn().expect("it starts");
     let process = Background(program.id());
-    wait_until("it stops", || process.told(0) == "T");
+    wait_until("it stops", || process.stat_field(0) == "T");
     let go_on = format!("kill -s CONT {}", process.0);
     assert!(Command::new("sh").args(["-c", &go_on]).status().expect("there is a shell").success());
-    wait_until("it goes on", || process.told(0) != "T");
+    wait_until("it goes on", || process.stat_field(0) != "T");
     program.kill().expect("it runs");
     program.wait().expect("it ends");
 }
@@ -216,13 +216,13 @@ fn a_missing_supervisor_is_only_logged() {
 
 /// A field of the process's status in /proc.
 fn status(id: u32, field: &str) -> String {
-    let told = fs::read_to_string(format!("/proc/{id}/status")).expect("it runs");
-    let line = told.lines().find_map(|line| line.strip_prefix(field)).expect("the field exists");
+    let text = fs::read_to_string(format!("/proc/{id}/status")).expect("it runs");
+    let line = text.lines().find_map(|line| line.strip_prefix(field)).expect("the field exists");
     line.trim_start_matches(':').trim().to_owned()
 }
 
 #[test]
-fn it_runs_on_the_configured_processors_and_with_the_configured_pages() {
+fn the_program_uses_the_configured_processors_and_pages() {
     let allowed = status(std::process::id(), "Cpus_allowed_list");
     let first = allowed.split([',', '-']).next().expect("the list is not empty");
     let program = start(&["--port", "0", "--server-cpulist", first, "--disable-thp", "no"]);

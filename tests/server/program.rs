@@ -8,10 +8,10 @@ use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 
 use dunlin::Reply;
 
-use crate::patience::wait_until;
+use crate::timeout::wait_until;
 use crate::wire::connect;
 
-/// A program that runs, with what it has not said yet.
+/// A running program, and its output that was not read yet.
 pub(crate) struct Running {
     process: Child,
     lines: Lines<BufReader<ChildStdout>>,
@@ -67,7 +67,7 @@ impl Running {
         (self.process.wait().expect("it ends"), lines)
     }
 
-    /// The next line that it says with these words in it.
+    /// Reads up to the next log line that contains these words, and returns it.
     fn line_with(&mut self, words: &str) -> Option<String> {
         self.lines.by_ref().map_while(Result::ok).find(|line| line.contains(words))
     }
@@ -90,7 +90,7 @@ pub(crate) fn path(name: &str) -> PathBuf {
 }
 
 #[test]
-fn port_0_is_a_port_that_the_system_picks_and_the_program_names() {
+fn with_port_0_the_system_chooses_a_port_and_the_program_reports_it() {
     let program = start(&["--port", "0"]);
     connect(program.address()).ask("PING\r\n", "+PONG\r\n");
     assert!(program.ready.contains(" * dunlin "), "{}", program.ready);
@@ -102,7 +102,7 @@ fn the_log_has_the_lines_of_redis_that_programs_wait_for() {
     let path = path("log-lines.sock");
     let mut program = start(&["--port", "0", "--bind", "127.0.0.1", "--unixsocket", &path.display().to_string()]);
     // A signal before these lines would add its own line between them.
-    let begun: Vec<String> = program.lines.by_ref().map_while(Result::ok).take(3).collect();
+    let first_lines: Vec<String> = program.lines.by_ref().map_while(Result::ok).take(3).collect();
     program.signal("TERM");
     let (id, rest) = (program.id(), program.end().1);
     let started = format!("* it answers as Redis version=8.0.6, bits={}, PID: {id}", usize::BITS);
@@ -113,15 +113,15 @@ fn the_log_has_the_lines_of_redis_that_programs_wait_for() {
         "* Received SIGTERM scheduling shutdown...",
         "# Redis is now ready to exit, bye bye...",
     ];
-    let lines: Vec<String> = begun.into_iter().chain(rest).collect();
+    let lines: Vec<String> = first_lines.into_iter().chain(rest).collect();
     assert!(lines.iter().all(|line| line.starts_with(&format!("{id}:M "))), "{lines:?}");
-    let told: Vec<&str> = lines.iter().filter_map(|line| line.get(line.find(['*', '#'])?..)).collect();
-    assert_eq!(told, words);
+    let messages: Vec<&str> = lines.iter().filter_map(|line| line.get(line.find(['*', '#'])?..)).collect();
+    assert_eq!(messages, words);
 }
 
 #[test]
 #[cfg(unix)]
-fn with_a_unix_socket_port_0_is_no_port() {
+fn port_0_with_a_unix_socket_opens_no_port() {
     let path = path("program.sock");
     let program = start(&["--port", "0", "--unixsocket", &path.display().to_string()]);
     assert!(program.ready.ends_with(&format!(" ready on {}", path.display())), "{}", program.ready);
@@ -132,7 +132,7 @@ fn with_a_unix_socket_port_0_is_no_port() {
 
 #[test]
 #[cfg(unix)]
-fn it_ends_in_order_on_a_signal() {
+fn the_program_shuts_down_on_a_signal() {
     for signal in ["INT", "TERM"] {
         let path = path(&format!("{signal}.sock"));
         let mut program = start(&["--port", "0", "--unixsocket", &path.display().to_string()]);
@@ -145,7 +145,7 @@ fn it_ends_in_order_on_a_signal() {
 
 #[test]
 #[cfg(unix)]
-fn it_keeps_serving_after_sighup() {
+fn the_program_keeps_serving_after_sighup() {
     let mut program = start(&["--port", "0"]);
     let mut client = connect(program.address());
     program.signal("HUP");
@@ -156,11 +156,11 @@ fn it_keeps_serving_after_sighup() {
 
 #[test]
 #[cfg(unix)]
-fn it_ends_even_while_it_stalls_all_clients() {
+fn the_program_ends_even_while_it_stalls_all_clients() {
     let mut program = start(&["--port", "0", "--enable-debug-command", "yes"]);
     let mut client = connect(program.address());
-    client.send("DEBUG LOG begun\r\nDEBUG SLEEP 1000000\r\n");
-    program.lines.by_ref().map_while(Result::ok).find(|line| line.contains("begun")).expect("the line is logged");
+    client.send("DEBUG LOG marker\r\nDEBUG SLEEP 1000000\r\n");
+    program.lines.by_ref().map_while(Result::ok).find(|line| line.contains("marker")).expect("the line is logged");
     program.signal("TERM");
     assert!(program.end().0.success());
 }
@@ -180,12 +180,12 @@ fn insist(program: &mut Running) -> (ExitStatus, Vec<String>) {
 /// Redis.
 #[test]
 #[cfg(unix)]
-fn the_second_signal_ends_a_process_that_hangs() {
+fn a_second_signal_ends_a_process_that_hangs() {
     let mut program = start(&["--port", "0", "--enable-debug-command", "yes"]);
     let mut client = connect(program.address());
     client.ask("EVAL \"for i = 1, 200000 do redis.call('SADD', 's', i) end\" 0\r\n", "$-1\r\n");
-    client.send(format!("DEBUG LOG begun\r\n*8001\r\n$6\r\nSUNION\r\n{}", "$1\r\ns\r\n".repeat(8000)));
-    assert!(program.line_with("begun").is_some());
+    client.send(format!("DEBUG LOG marker\r\n*8001\r\n$6\r\nSUNION\r\n{}", "$1\r\ns\r\n".repeat(8000)));
+    assert!(program.line_with("marker").is_some());
     let (status, lines) = insist(&mut program);
     assert_eq!(status.code(), Some(1));
     assert!(lines.iter().any(|line| line.ends_with("# You insist... exiting now.")), "{lines:?}");
@@ -193,7 +193,7 @@ fn the_second_signal_ends_a_process_that_hangs() {
 
 #[test]
 #[cfg(unix)]
-fn the_second_signal_ends_a_process_that_does_nothing_by_itself() {
+fn a_second_signal_ends_a_process_whose_cron_is_paused() {
     let mut program = start(&["--port", "0", "--enable-debug-command", "yes"]);
     connect(program.address()).ask("DEBUG PAUSE-CRON 1\r\n", "+OK\r\n");
     assert_eq!(insist(&mut program).0.code(), Some(1));
@@ -211,8 +211,8 @@ fn a_log_without_a_reader_stalls_no_client() {
     program.signal("TERM");
     let (status, lines) = program.end();
     assert!(status.success());
-    let said = |line: &String| line.split_once(" # ")?.1.strip_suffix(DROPPED)?.parse::<usize>().ok();
-    let dropped = lines.iter().find_map(said).expect("it says how many were dropped");
+    let dropped_by = |line: &String| line.split_once(" # ")?.1.strip_suffix(DROPPED)?.parse::<usize>().ok();
+    let dropped = lines.iter().find_map(dropped_by).expect("it says how many were dropped");
     let written = lines.iter().filter(|line| line.contains("xxx")).count();
     assert!(written > 1000 && written + dropped >= LINES, "{written} and {dropped}");
 }
@@ -253,23 +253,23 @@ fn after_shutdown_has_closed_a_connection_no_new_one_is_accepted() {
 
 #[test]
 #[cfg(unix)]
-fn a_waiting_shutdown_can_be_aborted() {
+fn a_pending_shutdown_can_be_aborted() {
     let mut program = start(&["--port", "0", "--enable-debug-command", "yes"]);
     let mut client = connect(program.address());
-    for told in ["called off", "done"] {
+    for outcome in ["cancelled", "done"] {
         client.ask("SHUTDOWN ABORT\r\n", "-ERR No shutdown in progress.\r\n");
         client.ask("DEBUG PAUSE-CRON 1\r\n", "+OK\r\n");
         program.signal("TERM");
         program.lines.by_ref().map_while(Result::ok).find(|line| line.contains("SIGTERM")).expect("the line is logged");
-        if told == "done" {
+        if outcome == "done" {
             client.send("DEBUG PAUSE-CRON 0\r\n");
             break;
         }
-        let asked = || {
+        let is_aborted = || {
             client.send("SHUTDOWN ABORT\r\n");
             client.read_until(b"\r\n") == "+OK\r\n"
         };
-        wait_until("the signal is heeded", asked);
+        wait_until("the signal is handled", is_aborted);
         client.ask("DEBUG PAUSE-CRON 0\r\n", "+OK\r\n");
     }
     assert!(program.end().0.success());
@@ -357,7 +357,7 @@ fn unknown_options_and_missing_files_are_refused() {
 fn arguments_and_lines_of_any_length_are_refused_with_a_message() {
     // A system takes no longer argument than 128 KiB.
     let (word, line) = ("x".repeat(120_000), "y".repeat(1 << 20));
-    let said = |output: &Output| [output.stdout.as_slice(), &output.stderr].concat().len();
+    let printed_bytes = |output: &Output| [output.stdout.as_slice(), &output.stderr].concat().len();
     for arguments in [
         vec![word.as_str()],
         vec!["--port", &word],
@@ -371,7 +371,7 @@ fn arguments_and_lines_of_any_length_are_refused_with_a_message() {
     ] {
         let output = run_to_end(&[&arguments[..], &["--port", "0"]].concat());
         assert_eq!(output.status.code(), Some(1), "{:.20} {}", arguments[0], arguments.len());
-        assert!((1..1 << 20).contains(&said(&output)), "{} bytes", said(&output));
+        assert!((1..1 << 20).contains(&printed_bytes(&output)), "{} bytes", printed_bytes(&output));
     }
     // Every parameter, as an argument and as a line, followed by an invalid one, as some accept any text.
     let server = dunlin::Server::start().expect("it starts");
@@ -380,7 +380,7 @@ fn arguments_and_lines_of_any_length_are_refused_with_a_message() {
     for name in parameters.iter().filter_map(|(name, _)| name.text()) {
         let output = run_to_end(&[&format!("--{name}"), &word, "--port", "none"]);
         assert_eq!(output.status.code(), Some(1), "{name}");
-        assert!((1..1 << 20).contains(&said(&output)), "{name}: {} bytes", said(&output));
+        assert!((1..1 << 20).contains(&printed_bytes(&output)), "{name}: {} bytes", printed_bytes(&output));
     }
     let others = ["no-such-thing", "include", "loadmodule", "user", "rename-command"];
     for name in parameters.iter().filter_map(|(name, _)| name.text()).chain(others.map(Into::into)) {
@@ -389,16 +389,16 @@ fn arguments_and_lines_of_any_length_are_refused_with_a_message() {
         let output = run_to_end(&[path.to_str().expect("it is text")]);
         fs::remove_file(&path).expect("it is there");
         assert_eq!(output.status.code(), Some(1), "{name}");
-        assert!((1..4 << 20).contains(&said(&output)), "{name}: {} bytes", said(&output));
+        assert!((1..4 << 20).contains(&printed_bytes(&output)), "{name}: {} bytes", printed_bytes(&output));
     }
 }
 
 #[test]
-fn it_prints_its_version_and_its_help() {
+fn the_program_prints_its_version_and_its_help() {
     let version = run_to_end(&["--version"]);
-    let told = String::from_utf8_lossy(&version.stdout);
-    assert!(version.status.success() && told.starts_with("Redis server v=8.0.6 sha="), "{told}");
-    assert!(told.ends_with(" dunlin=0.1.0\n"), "{told}");
+    let text = String::from_utf8_lossy(&version.stdout);
+    assert!(version.status.success() && text.starts_with("Redis server v=8.0.6 sha="), "{text}");
+    assert!(text.ends_with(" dunlin=0.1.0\n"), "{text}");
     let help = run_to_end(&["--help"]);
     assert!(help.status.success() && String::from_utf8_lossy(&help.stdout).contains("Usage: dunlin"));
 }

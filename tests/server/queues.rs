@@ -7,7 +7,7 @@ use std::thread;
 use dunlin::Server;
 use redis::{Client, Commands, Connection};
 
-use crate::patience::PATIENCE;
+use crate::timeout::TIMEOUT;
 
 const WORKERS: usize = 20;
 const PRODUCERS: usize = 5;
@@ -31,7 +31,7 @@ fn all_jobs() -> BTreeSet<String> {
 }
 
 #[test]
-fn twenty_workers_and_five_producers_lose_and_double_nothing() {
+fn twenty_workers_and_five_producers_lose_and_repeat_no_job() {
     let server = Server::start().expect("it starts");
     let work = || {
         let mut connection = connect(&server);
@@ -105,8 +105,8 @@ fn jobs_of_workers_that_crash_are_done_by_others() {
             }
         });
         let mut connection = connect(&server);
-        let told: Option<(String, String)> = connection.blpop("finished", PATIENCE.as_secs_f64()).expect("it waits");
-        assert!(told.is_some(), "not all jobs are done");
+        let finished: Option<(String, String)> = connection.blpop("finished", TIMEOUT.as_secs_f64()).expect("it waits");
+        assert!(finished.is_some(), "not all jobs are done");
         let _: () = connection.lpush("jobs", vec![STOP; WORKERS]).expect("they are pushed");
     });
     assert!(crashes.into_inner() > 0);
@@ -119,7 +119,7 @@ fn jobs_of_workers_that_crash_are_done_by_others() {
 }
 
 #[test]
-fn a_client_that_disconnects_while_it_is_blocked_takes_nothing() {
+fn a_client_that_disconnects_while_it_is_blocked_pops_nothing() {
     let server = Server::start().expect("it starts");
     let mut other = connect(&server);
     for round in 0..50 {
@@ -128,7 +128,7 @@ fn a_client_that_disconnects_while_it_is_blocked_takes_nothing() {
             .send_packed_command(&redis::cmd("BLPOP").arg("jobs").arg(0).get_packed_command())
             .expect("it is sent");
         drop(vanishing);
-        server.wait_for_clients(1, PATIENCE).expect("the client is gone");
+        server.wait_for_clients(1, TIMEOUT).expect("the client is gone");
         let _: () = other.rpush("jobs", round).expect("it is pushed");
         assert_eq!(other.lpop::<_, Option<i64>>("jobs", None).expect("a job"), Some(round));
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dunlin::Server;
 
-use crate::patience::{PATIENCE, wait_until};
+use crate::timeout::{TIMEOUT, wait_until};
 use crate::wire::{Wire, connect, request};
 
 const BUSY: &str = "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.\r\n";
@@ -131,7 +131,7 @@ fn blocked_clients_are_served_after_a_slow_script_which_is_one_step() {
         "redis.call('RPUSH', 'list', 'first') redis.call('INCR', 'key') {UNTIL_GUESTS_COME}
          redis.call('LPUSH', 'list', 'last') redis.call('DECR', 'key') return redis.call('LLEN', 'list')"
     );
-    server.wait_until_blocked("list", PATIENCE).expect("it waits");
+    server.wait_until_blocked("list", TIMEOUT).expect("it waits");
     let (mut caller, _other) = stuck(&server, &script);
     let _guests = let_go(&server);
     caller.expect(":2\r\n");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dunlin::{CallError, Client, Reply, Server};
 
-use crate::patience::{PATIENCE, wait_until};
+use crate::timeout::{TIMEOUT, wait_until};
 use crate::wire::connect;
 
 fn field(client: &mut Client, section: &str, name: &str) -> String {
@@ -29,16 +29,16 @@ fn a_subscriber_that_does_not_read_is_closed_and_the_others_get_everything() {
     let limits = ["CONFIG", "SET", "client-output-buffer-limit", "pubsub 1mb 0 0"];
     publisher.call(limits).expect("it is a setting");
     let payload = "x".repeat(32 << 10);
-    let mut heard = 0;
+    let mut received = 0;
     loop {
         let receivers = publisher.call(["PUBLISH", "news", &payload]).expect("it is answered");
         let message = ann.next_message().expect("ann is connected").expect("the message is there");
         assert_eq!(message.payload, payload.as_bytes());
-        heard += 1;
+        received += 1;
         if receivers == 1 {
             break;
         }
-        assert!(heard < 10_000, "who does not read was kept");
+        assert!(received < 10_000, "who does not read was kept");
     }
     assert_eq!(field(&mut publisher, "stats", "client_output_buffer_limit_disconnections"), "1");
     assert_eq!(field(&mut publisher, "clients", "pubsub_clients"), "1");
@@ -80,7 +80,7 @@ fn a_subscriber_that_disconnects_amid_messages_is_removed() {
 }
 
 #[test]
-fn a_client_in_process_keeps_messages_apart_from_replies() {
+fn a_client_in_process_separates_messages_from_replies() {
     let server = Server::start().expect("it starts");
     let (mut ann, mut bob) = (server.client().expect("there is room"), server.client().expect("there is room"));
     ann.call(["PSUBSCRIBE", "n*"]).expect("it subscribes");
@@ -111,12 +111,12 @@ fn many_subscribers_get_all_messages_in_order_however_they_are_woken() {
         publisher.ask(format!("PUBLISH news {number}\r\n"), format!(":{}\r\n", LISTENERS + 10));
         other.ask("PING\r\n", "+PONG\r\n");
     }
-    let told: String =
+    let messages: String =
         (10..40).map(|number| format!("*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$2\r\n{number}\r\n")).collect();
-    wires.iter_mut().for_each(|wire| wire.expect(&told));
+    wires.iter_mut().for_each(|wire| wire.expect(&messages));
     for client in &mut clients {
         for number in 10..40 {
-            let message = client.wait_for_message(PATIENCE).expect("it is connected").expect("it was published");
+            let message = client.wait_for_message(TIMEOUT).expect("it is connected").expect("it was published");
             assert_eq!(message.payload, number.to_string().as_bytes());
         }
     }
@@ -129,7 +129,7 @@ fn a_client_in_process_waits_for_a_message_of_another_thread() {
     ann.call(["SUBSCRIBE", "__keyevent@0__:expired"]).expect("it subscribes");
     ann.call(["CONFIG", "SET", "notify-keyspace-events", "Ex"]).expect("it is a setting");
     ann.call(["SET", "visitor", "ann", "PX", "20"]).expect("it is set");
-    let message = ann.wait_for_message(PATIENCE).expect("ann is connected").expect("the key has ended");
+    let message = ann.wait_for_message(TIMEOUT).expect("ann is connected").expect("the key has ended");
     assert_eq!(message.payload, b"visitor");
 }
 
@@ -140,7 +140,7 @@ fn a_client_of_the_redis_crate_gets_published_messages() {
     let mut connection = client.get_connection().expect("it connects");
     let mut listening = connection.as_pubsub();
     listening.subscribe("news").expect("it subscribes");
-    listening.set_read_timeout(Some(PATIENCE)).expect("sockets have timeouts");
+    listening.set_read_timeout(Some(TIMEOUT)).expect("sockets have timeouts");
     server.client().expect("there is room").call(["PUBLISH", "news", "hello"]).expect("it is answered");
     let message = listening.get_message().expect("it was published");
     assert_eq!((message.get_channel_name(), message.get_payload_bytes()), ("news", &b"hello"[..]));

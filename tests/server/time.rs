@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use dunlin::{Reply, Server};
 
-use crate::patience::wait_until;
+use crate::timeout::wait_until;
 use crate::wire::connect;
 
 #[test]
@@ -19,7 +19,7 @@ fn a_key_lives_until_its_last_millisecond_and_not_longer() {
 }
 
 #[test]
-fn a_running_clock_can_be_moved_on_too() {
+fn a_running_clock_can_be_advanced_too() {
     let server = Server::start().expect("it starts");
     let mut client = connect(server.addr());
     client.ask("SET key value EX 3600\r\n", "+OK\r\n");
@@ -30,7 +30,7 @@ fn a_running_clock_can_be_moved_on_too() {
 }
 
 #[test]
-fn the_clock_starts_where_the_test_wants_it() {
+fn the_clock_starts_at_the_time_that_the_test_chooses() {
     let start = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
     let server = Server::builder().frozen_at(start).start().expect("it starts");
     assert_eq!(server.now(), start);
@@ -59,7 +59,7 @@ fn a_hundred_thousand_keys_that_fall_due_together_are_gone_at_once() {
 }
 
 #[test]
-fn the_end_of_time_can_be_reached() {
+fn the_largest_time_can_be_reached() {
     let server = Server::builder().frozen().start().expect("it starts");
     let mut client = server.client().expect("there is room");
     client.call(["SET", "key", "value", "EX", "1000000"]).expect("it is set");

@@ -13,8 +13,8 @@ use std::time::SystemTime;
 
 use dunlin::{Server, StartError};
 
-use crate::patience::{PATIENCE, wait_until};
 use crate::program::{Running, begin};
+use crate::timeout::{TIMEOUT, wait_until};
 use crate::wire::Wire;
 
 /// A path that no other test uses.
@@ -24,7 +24,7 @@ fn path(name: &str) -> PathBuf {
 
 fn connect(path: &PathBuf) -> Wire<UnixStream> {
     let stream = UnixStream::connect(path).expect("the server listens");
-    stream.set_read_timeout(Some(PATIENCE)).expect("a time-out can be set");
+    stream.set_read_timeout(Some(TIMEOUT)).expect("a time-out can be set");
     Wire::new(stream)
 }
 

@@ -43,7 +43,7 @@ fn ask<S: std::io::Read + std::io::Write>(client: &mut Wire<S>, exchanges: &[(&s
 }
 
 #[test]
-fn users_of_a_file_are_there_from_the_start_and_saved_into_it() {
+fn users_are_loaded_from_the_acl_file_at_the_start_and_saved_into_it() {
     let file = UserFile::holding("start", "user ann on nopass ~a* +get\nuser default on nopass ~* &* +@all\n\n");
     let server = file.server().expect("it starts");
     let mut client = connect(server.addr());
@@ -57,49 +57,49 @@ fn users_of_a_file_are_there_from_the_start_and_saved_into_it() {
 }
 
 #[test]
-fn a_file_with_a_fault_changes_nothing() {
+fn an_acl_file_with_an_error_changes_nothing() {
     let file = UserFile::holding("fault", "user ann on nopass +get\n");
     let server = file.server().expect("it starts");
     let mut client = connect(server.addr());
     fs::write(file.path(), "user bob on\nuser cid on +nosuch\nnobody\n").expect("it can be written");
     let path = file.path();
-    let told = format!(
+    let expected = format!(
         "-ERR {path}:2: Error in applying operation '+nosuch': Unknown command or category name in ACL. {path}:3 \
          should start with user keyword followed by the username. WARNING: ACL errors detected, no change to the \
          previously active ACL rules was performed"
     );
-    ask(&mut client, &[("ACL LOAD", told.as_str()), ("ACL USERS", "*2\r\n$3\r\nann\r\n$7\r\ndefault")]);
+    ask(&mut client, &[("ACL LOAD", expected.as_str()), ("ACL USERS", "*2\r\n$3\r\nann\r\n$7\r\ndefault")]);
     fs::remove_file(path).expect("it is there");
-    let told = format!("-ERR Error loading ACLs, opening file '{path}': No such file or directory");
-    ask(&mut client, &[("ACL LOAD", told.as_str()), ("ACL USERS", "*2\r\n$3\r\nann\r\n$7\r\ndefault")]);
+    let expected = format!("-ERR Error loading ACLs, opening file '{path}': No such file or directory");
+    ask(&mut client, &[("ACL LOAD", expected.as_str()), ("ACL USERS", "*2\r\n$3\r\nann\r\n$7\r\ndefault")]);
 }
 
 #[test]
-fn a_server_does_not_start_with_a_file_that_has_a_fault() {
+fn a_server_does_not_start_with_a_faulty_acl_file() {
     let file = UserFile::holding("refused", "user ann on foo\n");
     let fault = file.server().expect_err("there is a fault").to_string();
-    let told = format!(
+    let expected = format!(
         "Aborting Redis startup because of ACL errors: {}:1: Syntax error. WARNING: ACL errors detected, no change to \
          the previously active ACL rules was performed",
         file.path()
     );
-    assert_eq!(fault, told);
+    assert_eq!(fault, expected);
 }
 
 #[test]
-fn an_acl_file_that_cannot_be_written_is_reported_and_stays() {
+fn an_acl_file_that_cannot_be_written_is_reported_and_unchanged() {
     let file = UserFile::holding("stays", "");
     let server = Server::builder().set("aclfile", file.path()).start().expect("it starts");
     let mut client = connect(server.addr());
     fs::remove_file(file.path()).expect("it is there");
     fs::create_dir(file.path()).expect("a folder can take its place");
-    let told = "-ERR There was an error trying to save the ACLs. Please check the server logs for more information";
-    ask(&mut client, &[("ACL SAVE", told)]);
+    let expected = "-ERR There was an error trying to save the ACLs. Please check the server logs for more information";
+    ask(&mut client, &[("ACL SAVE", expected)]);
     fs::remove_dir(file.path()).expect("it is empty");
 }
 
 #[test]
-fn clients_of_users_that_a_file_no_longer_has_are_closed() {
+fn a_loaded_acl_file_closes_the_clients_of_users_that_it_lacks() {
     let file = UserFile::holding("closed", "user ann on nopass &* +@all\nuser bob on nopass &* +@all\n");
     let server = file.server().expect("it starts");
     let (mut client, mut ann, mut bob) = (connect(server.addr()), connect(server.addr()), connect(server.addr()));
@@ -111,7 +111,7 @@ fn clients_of_users_that_a_file_no_longer_has_are_closed() {
 }
 
 #[test]
-fn a_password_is_random_unless_chance_shall_repeat() {
+fn generated_passwords_are_random_unless_a_seed_is_set() {
     let password = |server: Server| server.client().and_then(|mut client| client.call(["ACL", "GENPASS"]));
     let seeded = || password(Server::builder().seed(5).start().expect("it starts"));
     let free = || password(Server::start().expect("it starts"));

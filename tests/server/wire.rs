@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-use crate::patience::PATIENCE;
+use crate::timeout::TIMEOUT;
 
 /// Bytes out, bytes in.
 pub struct Wire<S> {
@@ -13,7 +13,7 @@ pub struct Wire<S> {
 /// Connects over TCP.
 pub fn connect(address: SocketAddr) -> Wire<TcpStream> {
     let stream = TcpStream::connect(address).expect("the server listens");
-    stream.set_read_timeout(Some(PATIENCE)).expect("a time-out can be set");
+    stream.set_read_timeout(Some(TIMEOUT)).expect("a time-out can be set");
     stream.set_nodelay(true).expect("small packets can be sent at once");
     Wire::new(stream)
 }
@@ -67,7 +67,7 @@ impl<S: Read + Write> Wire<S> {
         String::from_utf8(bytes).expect("it is text")
     }
 
-    /// Reads until the server closes, and answers what came.
+    /// Reads until the server closes the connection; returns everything that arrived.
     pub fn rest(&mut self) -> Vec<u8> {
         let mut bytes = Vec::new();
         match self.stream.read_to_end(&mut bytes) {

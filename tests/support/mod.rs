@@ -7,10 +7,10 @@
 #![allow(dead_code, reason = "each test crate uses a part of it")]
 
 pub(crate) mod heap;
-pub(crate) mod patience;
+pub(crate) mod limits;
 pub(crate) mod process;
 pub(crate) mod processor_time;
 pub(crate) mod reply;
-pub(crate) mod watch;
+pub(crate) mod timeout;
 pub(crate) mod words;
 pub(crate) mod world;

@@ -143,7 +143,7 @@ impl Process {
         self.folder.join("socket")
     }
 
-    /// Waits for its log to say that it listens. Who answers at its port may be another one.
+    /// Waits for the log line that it listens, since another server may answer at its port.
     fn wait_until_it_listens(&mut self) -> io::Result<()> {
         for _ in 0..6000 {
             let log = std::fs::read_to_string(self.folder.join("log")).unwrap_or_default();

@@ -27,30 +27,29 @@ impl World {
     pub fn seeded(seed: u64, adjust: impl FnOnce(&mut Settings)) -> World {
         let mut settings = Settings { debug_command: Permission::Yes, ..Settings::default() };
         adjust(&mut settings);
-        World::around(Engine::new(Table::of(FAMILIES), settings, seed, START, Box::new(NoHost::default())))
+        World::of_engine(Engine::new(Table::of(FAMILIES), settings, seed, START, Box::new(NoHost::default())))
     }
 
-    /// The world of an engine that has no clients yet.
-    pub fn around(mut engine: Engine) -> World {
+    /// Connects a client to an engine that has none yet.
+    pub fn of_engine(mut engine: Engine) -> World {
         let client = engine.connect(START, Origin::default()).expect("there is room");
         World { engine, client, now: START }
     }
 
-    /// A world in which each reading of the machine's clock finds that this many microseconds have passed, so that
-    /// every script takes long.
-    pub fn hurried(step_us: u64, adjust: impl FnOnce(&mut Settings)) -> World {
+    /// Each reading of the machine's clock finds that this many microseconds have passed, so every script takes long.
+    pub fn with_clock_steps(step_us: u64, adjust: impl FnOnce(&mut Settings)) -> World {
         let mut settings = Settings::default();
         adjust(&mut settings);
-        World::around(Engine::new(Table::of(FAMILIES), settings, 1, START, Box::new(NoHost::advancing(step_us))))
+        World::of_engine(Engine::new(Table::of(FAMILIES), settings, 1, START, Box::new(NoHost::advancing(step_us))))
     }
 
     /// Takes the pushes and late replies that a client got since the last call.
-    pub fn told(&mut self, client: SessionId) -> String {
-        let mut told = Vec::new();
+    pub fn take_pushes(&mut self, client: SessionId) -> String {
+        let mut pushes = Vec::new();
         if let Some(session) = self.engine.sessions.get_mut(client) {
-            session.push_queue.take(&mut told, usize::MAX);
+            session.push_queue.take(&mut pushes, usize::MAX);
         }
-        String::from_utf8_lossy(&told).into_owned()
+        String::from_utf8_lossy(&pushes).into_owned()
     }
 
     /// Another client.
@@ -58,7 +57,7 @@ impl World {
         self.engine.connect(self.now, Origin::default()).expect("there is room for another client")
     }
 
-    /// Sends a command whose words are separated by blanks, and gives the raw reply.
+    /// Sends a command whose words are separated by blanks; returns the raw reply.
     pub fn ask(&mut self, command: &str) -> String {
         self.ask_as(self.client, command).0
     }

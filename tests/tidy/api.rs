@@ -10,7 +10,7 @@ pub fn names_shown(sources: &[Source]) -> Vec<String> {
     names
 }
 
-/// What the public items of a file that are not hidden add to the names of their module.
+/// The names that the public items of a file add to their module, except for hidden ones.
 fn items_shown(text: &str) -> Vec<String> {
     let mut names = Vec::new();
     let mut rest = text.lines();

@@ -46,7 +46,7 @@ const ENGINE_FIELDS: usize = 13;
 /// How many methods `Engine` has in all files: what a host of it calls. Anything else is a method of a struct of its
 /// state, or a function of a module of `engine/exec`.
 const ENGINE_METHODS: usize = 40;
-/// The words with which a doc comment must not begin: they say nothing where an editor shows that comment alone.
+/// The words with which a doc comment must not begin: they mean nothing where an editor shows that comment alone.
 const EMPTY_OPENINGS: &[&str] =
     &["The same", "So many", "So much", "It is.", "It is not.", "See above", "Its name.", "Who ", "Whose "];
 
@@ -76,8 +76,8 @@ const BANNED: &[(&str, &str, &str)] = &[
     ("std::fs", "src/engine/", "the engine opens no file"),
     ("std::net", "src/engine/", "the engine opens no socket"),
     ("std::thread", "src/engine/", "the engine starts no thread"),
-    ("SystemTime", "src/engine/", "the engine is told what time it is"),
-    ("Instant", "src/engine/", "the engine is told what time it is"),
+    ("SystemTime", "src/engine/", "the engine gets the time as an argument"),
+    ("Instant", "src/engine/", "the engine gets the time as an argument"),
     ("std::fs", "src/commands/", "commands wish for effects, the server carries them out"),
     ("std::net", "src/commands/", "commands wish for effects, the server carries them out"),
     ("SystemTime", "src/commands/", "commands ask the context what time it is"),
@@ -90,22 +90,26 @@ const BANNED: &[(&str, &str, &str)] = &[
     ("thread::sleep", "tests/", "a test moves the clock instead of sleeping"),
     ("thread::sleep", "examples/", "an example shows how nothing has to sleep"),
     ("thread::sleep", "benches/", "what is measured works"),
-    ("time::sleep", "src/", "nothing waits by sleeping: what comes is told"),
+    ("time::sleep", "src/", "nothing waits by sleeping: events are signalled"),
     ("time::sleep", "tests/", "a test moves the clock instead of sleeping"),
-    ("yield_now", "tests/", "a test is told what it waits for, and does not ask again and again"),
-    ("spin_loop", "tests/", "a test is told what it waits for, and does not ask again and again"),
-    ("park_timeout", "tests/", "a test is told what it waits for, and does not ask again and again"),
-    ("yield_now", "examples/", "an example shows how nothing has to be asked again and again"),
+    ("yield_now", "tests/", "a test waits for an event, and does not poll"),
+    ("spin_loop", "tests/", "a test waits for an event, and does not poll"),
+    ("park_timeout", "tests/", "a test waits for an event, and does not poll"),
+    ("yield_now", "examples/", "an example shows that polling is not needed"),
 ];
 
 /// Files that may contain a banned word nevertheless, each with its reason.
 const BANNED_EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("src/server/shared.rs", "thread::sleep", "DEBUG SLEEP is there to make a server that does not answer"),
-    ("src/server/contain.rs", "time::sleep", "what panics at once whenever it is begun leaves others time"),
-    ("src/server/listen.rs", "time::sleep", "nobody tells when the system has descriptors again"),
+    ("src/server/contain.rs", "time::sleep", "a task that panics at each start must leave others time"),
+    ("src/server/listen.rs", "time::sleep", "the system does not signal that it has descriptors again"),
     ("src/server/loops.rs", "time::sleep", "its test measures the sleep of an event loop"),
     ("benches/fairness/main.rs", "thread::sleep", "the clients that are measured send at a pace of their own"),
-    ("tests/support/patience.rs", "yield_now", "of processes, sockets and the system's clock nobody tells"),
+    (
+        "tests/support/timeout.rs",
+        "yield_now",
+        "processes, sockets and the system's clock do not signal what is waited for",
+    ),
     ("tests/support/process.rs", "thread::sleep", "the clock of a real server can only be waited for"),
 ];
 
@@ -145,7 +149,7 @@ fn a_dependency_is_named_only_in_its_home() {
 }
 
 #[test]
-fn the_pure_layers_name_nothing_impure() {
+fn the_pure_layers_use_nothing_impure() {
     let mut faults = Vec::new();
     let mut used = BTreeSet::new();
     for source in sources(".") {
@@ -221,7 +225,7 @@ fn a_comment_is_no_wider_than_the_code() {
 }
 
 #[test]
-fn the_engine_does_not_swell() {
+fn the_engine_has_few_fields_and_methods() {
     let engine = sources("src/engine").into_iter().find(|source| source.path == "src/engine/mod.rs");
     let text = engine.expect("the engine has a file").text;
     let body = text.split("pub struct Engine {").nth(1).expect("Engine is a struct").split("\n}").next().unwrap_or("");
@@ -264,7 +268,7 @@ fn a_doc_comment_says_something_by_itself() {
 }
 
 #[test]
-fn names_tell_no_history_and_work_is_not_left_lying() {
+fn names_contain_no_history_and_no_work_is_left_undone() {
     const WORDS: &[&str] = &["TODO", "FIXME", "XXX", "todo!(", "unimplemented!("];
     const PREFIXES: &[&str] = &["fn new_", "fn fast_", "fn old_", "struct New", "struct Old"];
     const SUFFIXES: &[&str] = &["_v2", "_old", "_optimized"];
@@ -297,7 +301,7 @@ fn an_exception_from_a_lint_or_a_test_has_a_reason() {
     none(&faults);
 }
 
-/// What crates of tests, benches and fuzz targets share is one module, and every other file has one place.
+/// Crates of tests, benches and fuzz targets share one module; every other file belongs to one crate.
 #[test]
 fn test_crates_share_code_through_one_module_of_support() {
     const SUPPORT: (&str, &str) = ("../support/mod.rs", "mod support;");
@@ -322,7 +326,7 @@ fn test_crates_share_code_through_one_module_of_support() {
 }
 
 #[test]
-fn unsafe_code_stands_only_where_it_is_named_here() {
+fn unsafe_code_is_only_in_the_listed_files() {
     const HOMES_OF_UNSAFE: &[&str] = &[
         "src/lua/calls.rs",
         "src/lua/code.rs",
@@ -348,16 +352,16 @@ fn unsafe_code_stands_only_where_it_is_named_here() {
 
 /// The example of CONTRIBUTING.md for adding a command is the code itself.
 #[test]
-fn the_command_that_contributing_shows_stands_in_the_source_as_shown() {
+fn the_command_in_contributing_is_that_of_the_source() {
     let root = env!("CARGO_MANIFEST_DIR");
     let read =
         |path: &str| std::fs::read_to_string(format!("{root}/{path}")).expect("it is there").replace("\r\n", "\n");
     let guide = read("CONTRIBUTING.md");
     let (before, after) = guide.split_once("```rust\n").expect("it shows a command");
-    let path = before.rsplit("<!-- ").next().and_then(|mark| mark.split(" -->").next()).expect("it says which file");
-    let shown: Vec<&str> =
+    let path = before.rsplit("<!-- ").next().and_then(|mark| mark.split(" -->").next()).expect("it names a file");
+    let lines: Vec<&str> =
         after.split("   ```").next().unwrap_or_default().lines().map(|line| line.get(3..).unwrap_or("")).collect();
-    assert!(read(path).contains(shown.join("\n").trim_end()), "CONTRIBUTING.md no longer shows {path} as it is");
+    assert!(read(path).contains(lines.join("\n").trim_end()), "CONTRIBUTING.md no longer shows {path} as it is");
 }
 
 #[test]
@@ -406,8 +410,8 @@ fn users_see_the_server_its_builder_the_client_and_the_kit_and_nothing_else() {
     assert_eq!(api::names_shown(&sources("src")), wanted);
 }
 
-/// The place of a module's room. What stands in the engine beside its three rooms is the engine as a whole, and so
-/// belongs to the last of them.
+/// The position of a module's room. A module of the engine outside of its three rooms is about the engine as a whole,
+/// and so belongs to the last of them.
 fn room_of(module: &str) -> Option<usize> {
     let mut parts = module.split("::");
     let top = parts.next()?;

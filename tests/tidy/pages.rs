@@ -10,7 +10,7 @@ const LANGUAGES: &[(&str, &str)] = &[
 ];
 
 /// A page that speaks one language alone, with the reason.
-const ONE_LANGUAGE: &[(&str, &str, &str)] = &[("rust.md", "Rust", "it tells what only Rust has")];
+const ONE_LANGUAGE: &[(&str, &str, &str)] = &[("rust.md", "Rust", "it describes what only Rust has")];
 
 /// The languages that the page of that name lacks; `tour` is the source in which the Rust blocks of all pages are
 /// compiled and run.

@@ -17,7 +17,7 @@ fn call<'a>(client: &mut Client, words: impl IntoIterator<Item = &'a str>) -> Re
 }
 
 /// Commands of two clients, one of which waits, in one protocol each.
-fn tell_a_story(server: &Server) {
+fn record_a_journal(server: &Server) {
     server.freeze();
     let mut client = server.client().expect("there is room");
     let mut wire = TcpStream::connect(server.addr()).expect("it listens");
@@ -42,7 +42,7 @@ fn the_transcript_can_be_played_again() {
     let server = Server::start().expect("it starts");
     let mut client = server.client().expect("there is room");
     let journal = server.journal();
-    tell_a_story(&server);
+    record_a_journal(&server);
     let text = call(&mut client, ["DUNLIN", "JOURNAL", "EXPORT"]).text().expect("it is a text").into_owned();
     assert_eq!(text.strip_prefix("txt:").unwrap_or(&text), journal.transcript());
     assert!(text.contains("c2>& BLPOP queue 0\n") && text.contains("c2<\n1) \"queue\"\n2) \"job\"\n"), "{text}");

@@ -41,7 +41,7 @@ fn every_command_is_found_by_its_name() {
 }
 
 #[test]
-fn only_redis_of_the_right_version_is_the_oracle() {
+fn an_oracle_of_another_version_or_name_is_refused() {
     assert_eq!(fault_of("# Server\r\nredis_version:8.0.6\r\nredis_mode:standalone\r\n"), None);
     let old = fault_of("# Server\r\nredis_version:7.0.15\r\n").expect("it is too old");
     assert_eq!(old, "it is 7.0.15, and answers are held to those of 8.0.6");
@@ -54,7 +54,7 @@ fn only_redis_of_the_right_version_is_the_oracle() {
 }
 
 #[test]
-fn a_name_that_fits_no_transcript_finds_none() {
+fn an_unknown_name_selects_no_transcript() {
     assert_eq!(runner::named("nosuchcommand"), Vec::<PathBuf>::new());
 }
 
@@ -87,7 +87,7 @@ fn play_all<T: Target>(path: &Path, name: &str, start: impl Fn() -> io::Result<T
     let play = || -> Result<Vec<String>, String> {
         let transcript = Transcript::read(path)?;
         let mut target = start().map_err(|error| format!("{name}: {error}"))?;
-        transcript.tell_what_is_left_out(&target);
+        transcript.report_left_out(&target);
         Ok(PASSES.into_iter().flat_map(|protocol| transcript.check(&mut target, name, protocol)).collect())
     };
     play().unwrap_or_else(|problem| vec![problem])

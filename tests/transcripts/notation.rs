@@ -34,7 +34,7 @@ fn a_quoted_word_reads_back_as_itself() {
     assert_eq!(split(&quote(&bytes)).expect("it is well formed"), [bytes]);
 }
 
-fn shown(bytes: &[u8], protocol: Protocol) -> Vec<String> {
+fn rendered(bytes: &[u8], protocol: Protocol) -> Vec<String> {
     let (reply, used) = decode(bytes).expect("it is well formed");
     assert_eq!(used, bytes.len());
     render(&reply, protocol, Order::Given)
@@ -43,27 +43,27 @@ fn shown(bytes: &[u8], protocol: Protocol) -> Vec<String> {
 #[test]
 fn nested_arrays_are_indented() {
     let bytes = b"*2\r\n$1\r\na\r\n*2\r\n:1\r\n*0\r\n";
-    assert_eq!(shown(bytes, Protocol::Resp2), ["1) \"a\"", "2) 1) (integer) 1", "   2) (empty array)"]);
+    assert_eq!(rendered(bytes, Protocol::Resp2), ["1) \"a\"", "2) 1) (integer) 1", "   2) (empty array)"]);
 }
 
 #[test]
 fn maps_show_each_value_behind_its_key() {
     let bytes = b"%2\r\n+a\r\n,1.5\r\n+b\r\n*2\r\n#t\r\n_\r\n";
-    assert_eq!(shown(bytes, Protocol::Resp3), ["1# a => (double) 1.5", "2# b => 1) (true)", "   2) (nil)"]);
+    assert_eq!(rendered(bytes, Protocol::Resp3), ["1# a => (double) 1.5", "2# b => 1) (true)", "   2) (nil)"]);
 }
 
 #[test]
 fn the_kinds_of_null_are_distinguished() {
-    assert_eq!(shown(b"$-1\r\n", Protocol::Resp2), ["(nil)"]);
-    assert_eq!(shown(b"*-1\r\n", Protocol::Resp2), ["(nil array)"]);
-    assert_eq!(shown(b"_\r\n", Protocol::Resp3), ["(nil)"]);
-    assert_eq!(shown(b"_\r\n", Protocol::Resp2), ["(null)"]);
-    assert_eq!(shown(b"$-1\r\n", Protocol::Resp3), ["(nil bulk)"]);
+    assert_eq!(rendered(b"$-1\r\n", Protocol::Resp2), ["(nil)"]);
+    assert_eq!(rendered(b"*-1\r\n", Protocol::Resp2), ["(nil array)"]);
+    assert_eq!(rendered(b"_\r\n", Protocol::Resp3), ["(nil)"]);
+    assert_eq!(rendered(b"_\r\n", Protocol::Resp2), ["(null)"]);
+    assert_eq!(rendered(b"$-1\r\n", Protocol::Resp3), ["(nil bulk)"]);
 }
 
 #[test]
 fn a_space_at_the_end_of_an_error_can_be_seen() {
-    assert_eq!(shown(b"-ERR with: \r\n", Protocol::Resp2), ["(error) ERR with:\\x20"]);
+    assert_eq!(rendered(b"-ERR with: \r\n", Protocol::Resp2), ["(error) ERR with:\\x20"]);
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn broken_bytes_are_refused() {
 }
 
 #[test]
-fn inner_sorting_keeps_the_outer_order() {
+fn sorting_inner_arrays_keeps_the_outer_order() {
     let (reply, _) = decode(b"*2\r\n$1\r\n0\r\n*2\r\n$1\r\nb\r\n$1\r\na\r\n").expect("it is well formed");
     assert_eq!(render(&reply, Protocol::Resp2, Order::InnerSorted), ["1) \"0\"", "2) 1) \"a\"", "   2) \"b\""]);
 }

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_is_cut_to_the_string_whatever_its_unit() {
+    fn a_range_is_cut_to_the_string_in_bytes_and_in_bits() {
         assert_eq!(range(0, -1, Unit::Bytes), 0..24);
         assert_eq!(range(1, 1, Unit::Bytes), 8..16);
         assert_eq!(range(-5, -3, Unit::Bits), 19..22);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_behind_its_end_is_empty() {
+    fn a_range_behind_the_end_of_the_string_is_empty() {
         assert!(range(2, 1, Unit::Bytes).is_empty());
         assert!(range(3, 9, Unit::Bytes).is_empty());
         assert!(range(i64::MAX, i64::MIN, Unit::Bits).is_empty());

@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn the_notation_reads_as_a_tree() {
+    fn a_syntax_line_becomes_a_tree_of_arguments() {
         let table = [
             ("", ""),
             ("key", "key:key"),
@@ -453,12 +453,12 @@ mod tests {
     }
 
     #[test]
-    fn people_see_no_labels() {
+    fn a_syntax_line_is_shown_without_its_labels() {
         assert_eq!(shown("key condition:[NX|XX] [change:CH] [ADDR addr:ip:port]"), "key [NX|XX] [CH] [ADDR ip:port]");
     }
 
     #[test]
-    fn a_bound_is_a_number_or_text_by_its_command() {
+    fn the_type_of_a_bound_depends_on_its_command() {
         assert_eq!(drawn(&arguments("zcount", "min max")), "min:double max:double");
         assert_eq!(drawn(&arguments("zlexcount", "min max")), "min:string max:string");
     }

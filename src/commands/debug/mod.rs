@@ -381,7 +381,7 @@ mod tests {
     use super::leading_number;
 
     #[test]
-    fn a_number_ends_where_the_word_stops_being_one() {
+    fn a_number_ends_before_the_first_letter() {
         for (word, number) in [("0.01abc", 0.01), ("2", 2.0), ("x", 0.0), ("", 0.0), ("-1s", -1.0)] {
             assert!((leading_number(word.as_bytes()) - number).abs() < 1e-12, "{word}");
         }

@@ -68,7 +68,7 @@ fn change<R>(
     act: impl FnOnce(Option<Item<'_>>, &mut Vec<u8>) -> Result<R, Error>,
 ) -> Result<R, Error> {
     let (limits, due_ms) = (cx.settings().packed_hash, cx.due_ms());
-    super::meet(cx, key, std::iter::once(field));
+    super::remove_expired(cx, key, std::iter::once(field));
     let result = cx.update(key, Missing::Create, event, |hash: &mut Hash, _| {
         let mut digits = Vec::new();
         let result = act(hash.at(due_ms).get(field), &mut digits)?;

@@ -124,7 +124,7 @@ mod tests {
     use super::Condition;
 
     #[test]
-    fn no_deadline_is_later_than_any() {
+    fn a_missing_deadline_is_later_than_every_deadline() {
         assert!(!Condition::Later.admits(None, i64::MAX));
         assert!(Condition::Earlier.admits(None, i64::MAX));
     }

@@ -1,6 +1,6 @@
 //! HGET, HMGET, HLEN and others: read some fields of a hash, or their number.
 
-use super::{fields, meet, write_or_null};
+use super::{fields, remove_expired, write_or_null};
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
 use crate::value::hash::Hash;
 
@@ -19,7 +19,7 @@ pub(super) const HGET: Command = Command {
 
 fn hget(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, field) = (args.key()?, args.word()?);
-    meet(cx, key, std::iter::once(field));
+    remove_expired(cx, key, std::iter::once(field));
     let (fields, reply) = fields(cx, key)?;
     write_or_null(reply, fields.and_then(|fields| fields.get(field)));
     Ok(())
@@ -37,7 +37,7 @@ pub(super) const HMGET: Command = Command {
 
 fn hmget(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let key = args.key()?;
-    meet(cx, key, args.rest());
+    remove_expired(cx, key, args.rest());
     let (fields, reply) = fields(cx, key)?;
     reply.array(args.left());
     for field in args.rest() {
@@ -61,7 +61,7 @@ pub(super) const HEXISTS: Command = Command {
 
 fn hexists(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, field) = (args.key()?, args.word()?);
-    meet(cx, key, std::iter::once(field));
+    remove_expired(cx, key, std::iter::once(field));
     let (fields, reply) = fields(cx, key)?;
     reply.integer(fields.is_some_and(|fields| fields.contains(field)).into());
     Ok(())
@@ -77,7 +77,7 @@ pub(super) const HSTRLEN: Command = Command {
 
 fn hstrlen(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, field) = (args.key()?, args.word()?);
-    meet(cx, key, std::iter::once(field));
+    remove_expired(cx, key, std::iter::once(field));
     let (fields, reply) = fields(cx, key)?;
     reply.count(fields.and_then(|fields| fields.get(field)).map_or(0, |value| value.len()));
     Ok(())

@@ -2,7 +2,7 @@
 
 use super::expire_args::{HPERSIST_EVENT, Moment, Unit, take_fields};
 use super::set::HSET_EVENT;
-use super::{answer_and_change, check_type, meet};
+use super::{answer_and_change, check_type, remove_expired};
 use crate::engine::exec::operations;
 use crate::engine::{
     Args, Arity, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Lookup, Missing, shown,
@@ -48,7 +48,7 @@ fn hgetex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         return Err(Error::WrongArity("hgetex".to_owned()));
     }
     take_fields(&mut args, Error::FieldsNotPositive)?;
-    meet(cx, key, args.rest());
+    remove_expired(cx, key, args.rest());
     let event = match aftermath {
         Aftermath::Expire(moment) => moment.event(),
         Aftermath::Persist | Aftermath::Nothing => HPERSIST_EVENT,
@@ -150,11 +150,11 @@ fn hsetex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     if let Some(wanted) = options.wanted {
         let found = Found::of(cx, key, args, wanted);
         if !found.is_wanted {
-            meet(cx, key, names(args).take(found.looked_at));
+            remove_expired(cx, key, names(args).take(found.looked_at));
             cx.reply().integer(0);
             return Ok(());
         }
-        operations::note_expired_fields(cx, key, found.overdue);
+        operations::record_expired_fields(cx, key, found.overdue);
     }
     let (limits, due_ms) = (cx.settings().packed_hash, cx.due_ms());
     cx.update(key, Missing::Create, HSET_EVENT, |hash: &mut Hash, _| {

@@ -1,8 +1,8 @@
 //! Hashes: fields, each with a value, under a key.
 //!
 //! Fields may have deadlines. A command that reads a whole hash sees it as it is at the moment of the command
-//! ([`fields`]); a command that names fields first deletes those of them that have expired ([`meet`]). Usually there
-//! are none: the engine deletes a field on its millisecond.
+//! ([`fields`]); a command that names fields first deletes those of them that have expired ([`remove_expired`]).
+//! Usually there are none: the engine deletes a field on its millisecond.
 //!
 //! [`set`] sets fields, [`count`] increments them, [`remove`] deletes them; [`get`], [`all`], [`random`] and [`scan`]
 //! read. [`expire`] sets deadlines, [`ttl`] reads and clears them, [`get_ex`] does so together with values;
@@ -106,7 +106,7 @@ fn answer_and_change(
 }
 
 /// Deletes those of the named fields that have expired.
-fn meet<'f>(cx: &mut Ctx<'_>, key: &[u8], names: impl Iterator<Item = &'f [u8]>) {
+fn remove_expired<'f>(cx: &mut Ctx<'_>, key: &[u8], names: impl Iterator<Item = &'f [u8]>) {
     operations::expire_fields(cx, key, |hash, due_ms| names.filter(|name| hash.remove_overdue(name, due_ms)).count());
 }
 

@@ -1,7 +1,7 @@
 //! HDEL and HGETDEL: delete fields of a hash.
 
 use super::expire_args::take_fields;
-use super::{answer_and_change, check_type, meet};
+use super::{answer_and_change, check_type, remove_expired};
 use crate::engine::{
     Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Missing,
 };
@@ -53,6 +53,6 @@ fn hgetdel(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let key = args.key()?;
     check_type(cx, key)?;
     take_fields(&mut args, Error::FieldsNotPositive)?;
-    meet(cx, key, args.rest());
+    remove_expired(cx, key, args.rest());
     answer_and_change(cx, key, HDEL_EVENT, args, |_| (), Hash::remove)
 }

@@ -79,7 +79,7 @@ pub(super) const HSETNX: Command = Command {
 fn hsetnx(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, field, value) = (args.key()?, args.word()?, args.word()?);
     let (limits, due_ms) = (cx.settings().packed_hash, cx.due_ms());
-    super::meet(cx, key, std::iter::once(field));
+    super::remove_expired(cx, key, std::iter::once(field));
     let added = cx.update(key, Missing::Create, HSET_EVENT, |hash: &mut Hash, _| {
         let is_new = !hash.at(due_ms).contains(field);
         if is_new {

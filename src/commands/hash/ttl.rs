@@ -111,7 +111,7 @@ mod tests {
     use super::to_seconds;
 
     #[test]
-    fn a_started_second_counts_as_one() {
+    fn a_remaining_time_is_rounded_up_to_seconds() {
         assert_eq!([0, 1, 999, 1000, 1001].map(to_seconds), [0, 1, 1, 1, 2]);
     }
 }

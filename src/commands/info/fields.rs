@@ -7,7 +7,7 @@ use crate::acl::Reason;
 use crate::commands::memory::{self, ratio};
 use crate::config;
 use crate::engine::exec::blocking;
-use crate::engine::state::host::Turns;
+use crate::engine::state::host::LoopCycles;
 use crate::engine::state::lru;
 use crate::engine::{Counts, REDIS_VERSION, Topic, build_id};
 use crate::value::hexadecimal;
@@ -253,12 +253,12 @@ pub(super) const STATS: &[Field] = &[
     }),
     none("reply_buffer_shrinks"),
     none("reply_buffer_expands"),
-    field("eventloop_cycles", |scene| turns(scene).count.to_string()),
-    field("eventloop_duration_sum", |scene| turns(scene).busy_us.to_string()),
+    field("eventloop_cycles", |scene| cycles(scene).count.to_string()),
+    field("eventloop_duration_sum", |scene| cycles(scene).busy_us.to_string()),
     field("eventloop_duration_cmd_sum", |scene| scene.engine.stats.running_us.to_string()),
-    field("instantaneous_eventloop_cycles_per_sec", |scene| rates(scene).turns.to_string()),
+    field("instantaneous_eventloop_cycles_per_sec", |scene| rates(scene).cycles.to_string()),
     field("instantaneous_eventloop_duration_usec", |scene| {
-        rates(scene).busy_us.checked_div(rates(scene).turns).unwrap_or(0).to_string()
+        rates(scene).busy_us.checked_div(rates(scene).cycles).unwrap_or(0).to_string()
     }),
     field("acl_access_denied_auth", |scene| scene.engine.stats.refusals(Reason::Auth).to_string()),
     field("acl_access_denied_cmd", |scene| scene.engine.stats.refusals(Reason::Command).to_string()),
@@ -294,7 +294,7 @@ pub(super) const PROCESSOR: &[Field] = &[
 pub(super) const DEBUG: &[Field] = &[
     none("eventloop_duration_aof_sum"),
     field("eventloop_duration_cron_sum", |scene| scene.engine.stats.expiring_us.to_string()),
-    field("eventloop_duration_max", |scene| scene.engine.host.turns().longest_us.to_string()),
+    field("eventloop_duration_max", |scene| scene.engine.host.loop_cycles().longest_us.to_string()),
     field("eventloop_cmd_per_cycle_max", |scene| scene.engine.stats.most_commands.to_string()),
     field("allocator_allocated_lua", |scene| scene.engine.scripts.all_machine_bytes().to_string()),
     field("allocator_active_lua", |scene| scene.engine.scripts.all_machine_bytes().to_string()),
@@ -331,8 +331,8 @@ fn rates(scene: &Scene<'_>) -> Counts {
 }
 
 /// The counted iterations of the event loops.
-fn turns(scene: &Scene<'_>) -> Turns {
-    scene.engine.host.turns().since(scene.engine.stats.turns_before)
+fn cycles(scene: &Scene<'_>) -> LoopCycles {
+    scene.engine.host.loop_cycles().since(scene.engine.stats.cycles_before)
 }
 
 /// The time for which memory has been over its limit, in microseconds.
@@ -375,7 +375,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_told_in_the_unit_that_fits() {
+    fn bytes_are_shown_in_the_largest_unit_that_fits() {
         let table = [(0, "0B"), (1023, "1023B"), (1024, "1.00K"), (727_536, "710.48K"), (25_276_510_208, "23.54G")];
         for (bytes, text) in table {
             assert_eq!(human(bytes), text);
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn processor_time_is_told_in_seconds() {
+    fn processor_time_is_shown_in_seconds() {
         assert_eq!(seconds(1_027_637), "1.027637");
     }
 }

@@ -129,7 +129,7 @@ mod tests {
     use super::Conditions;
 
     #[test]
-    fn no_deadline_is_later_than_any() {
+    fn a_missing_deadline_is_later_than_every_deadline() {
         let (later, earlier) = (
             Conditions { later: true, ..Conditions::default() },
             Conditions { earlier: true, ..Conditions::default() },

@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_names_a_key_and_perhaps_a_field() {
+    fn a_sort_pattern_has_a_key_and_an_optional_field() {
         assert_eq!(parts("w_*"), Some(("w_", "", None)));
         assert_eq!(parts("a*b*c"), Some(("a", "b*c", None)));
         assert_eq!(parts("h_*->f"), Some(("h_", "", Some("f"))));
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_lies_within_what_there_is() {
+    fn a_limit_selects_only_existing_elements() {
         let window = |offset, count, len| {
             let options = Options { offset, count, ..Options::parse(&mut none(), false, true).expect("no options") };
             options.window(len)

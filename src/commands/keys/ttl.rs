@@ -92,14 +92,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_a_second_counts_as_one() {
+    fn a_remaining_time_is_rounded_to_the_nearest_second() {
         assert_eq!(to_seconds(1_499), 1);
         assert_eq!(to_seconds(1_500), 2);
         assert_eq!(to_seconds(i64::MAX), i64::MAX / 1000 + 1);
     }
 
     #[test]
-    fn what_is_left_is_never_negative() {
+    fn a_remaining_time_is_never_negative() {
         assert_eq!(left_ms(5, 9), 0);
         assert_eq!(left_ms(i64::MIN, i64::MAX), 0);
     }

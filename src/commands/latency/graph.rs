@@ -74,7 +74,7 @@ mod tests {
     use crate::engine::LatencyMonitor;
 
     #[test]
-    fn a_chart_is_what_redis_draws() {
+    fn a_latency_graph_looks_as_in_redis() {
         let mut latency_monitor = LatencyMonitor::default();
         for (elapsed_ms, unix_s) in [3, 20, 7, 40, 2, 2, 90, 1].into_iter().zip([0, 1, 2, 3, 4, 5, 6, 9]) {
             latency_monitor.add("command", Sample { unix_s, elapsed_ms });
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn more_spikes_than_columns_make_several_parts() {
+    fn a_latency_graph_of_more_spikes_than_columns_has_several_parts() {
         let mut latency_monitor = LatencyMonitor::default();
         (0..100).for_each(|unix_s| latency_monitor.add("command", Sample { unix_s, elapsed_ms: 5 }));
         let series = latency_monitor.get(b"command").expect("it was added");

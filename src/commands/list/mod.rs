@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn indices_count_from_the_end_when_negative_and_are_cut_to_what_is_there() {
+    fn negative_indices_count_from_the_end_and_ranges_are_cut_to_the_list() {
         assert_eq!(positions(3, 0, -1), 0..3);
         assert_eq!(positions(3, -2, i64::MAX), 1..3);
         assert_eq!(positions(3, -9, -3), 0..1);
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn indices_that_cross_or_lie_outside_mean_nothing() {
+    fn crossed_indices_and_indices_outside_the_list_select_nothing() {
         for (start, stop) in [(2, 1), (0, -4), (i64::MIN, i64::MIN), (i64::MAX, i64::MAX), (3, 9), (i64::MAX, i64::MIN)]
         {
             assert!(positions(3, start, stop).is_empty(), "{start} {stop}");

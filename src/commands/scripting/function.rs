@@ -41,13 +41,13 @@ const DELETE: Command = Command {
 
 fn delete(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     operations::delete_library(cx, args.word()?)?;
-    note_change(cx);
+    count_change(cx);
     cx.reply().ok();
     Ok(())
 }
 
 /// Libraries are data, which a file would have to store.
-fn note_change(cx: &mut Ctx<'_>) {
+fn count_change(cx: &mut Ctx<'_>) {
     cx.stats_mut().changes += 1;
 }
 
@@ -91,7 +91,7 @@ fn flush(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         cx.stats_mut().freed_lazily += functions as u64 + 1;
     }
     operations::flush_functions(cx);
-    note_change(cx);
+    count_change(cx);
     cx.reply().ok();
     Ok(())
 }
@@ -220,7 +220,7 @@ fn load(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         replaces = true;
     }
     let name = operations::load_library(cx, args.word()?, replaces)?;
-    note_change(cx);
+    count_change(cx);
     cx.reply().bulk(name.as_bytes());
     Ok(())
 }
@@ -251,7 +251,7 @@ fn restore(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         Some(_) => return Err(Error::RestorePolicy),
     };
     operations::restore_libraries(cx, payload, policy)?;
-    note_change(cx);
+    count_change(cx);
     cx.reply().ok();
     Ok(())
 }

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_shore_fits_its_frame() {
+    fn every_picture_fits_its_frame() {
         for seed in 0..200 {
             let mut generator = fastrand::Rng::with_seed(seed);
             let text = shore(&mut |bound| generator.usize(..bound));

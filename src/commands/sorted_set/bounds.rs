@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranks_beyond_the_set_are_cut_and_crossed_ones_name_nothing() {
+    fn ranks_are_cut_to_the_set_and_crossed_ranks_select_nothing() {
         assert_eq!(ranked(3, 0, -1, false), 0..3);
         assert_eq!(ranked(3, -2, i64::MAX, false), 1..3);
         assert_eq!(ranked(3, i64::MIN, -4, false), 0..0);

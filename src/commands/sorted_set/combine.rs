@@ -338,7 +338,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn infinities_that_cancel_out_make_zero() {
+    fn opposite_infinities_add_up_to_zero() {
         assert_eq!(Aggregate::Sum.join(f64::INFINITY, f64::NEG_INFINITY), 0.0);
         assert_eq!(Aggregate::Sum.join(5.0, f64::NAN), 0.0);
         assert_eq!(Aggregate::Min.join(5.0, f64::NAN), 5.0);

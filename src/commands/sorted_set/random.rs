@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sparse_choice_has_as_many_positions_as_asked_for() {
+    fn a_sparse_choice_has_exactly_the_requested_number_of_positions() {
         let mut generator = Rng::with_seed(7);
         for (count, len) in [(0, 5), (1, 1), (3, 5), (5, 5), (100, 1_000)] {
             let chosen = sparse(count, len, &mut generator);

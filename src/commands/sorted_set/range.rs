@@ -257,14 +257,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_passes_over_entries_from_the_end_where_the_answer_begins() {
+    fn a_limit_skips_entries_at_the_end_where_the_reply_begins() {
         let limit = Limit { offset: 1, count: 2 };
         assert_eq!(limit.within(10..20, false, true), 11..13);
         assert_eq!(limit.within(10..20, true, true), 17..19);
     }
 
     #[test]
-    fn no_limit_is_too_large() {
+    fn an_offset_and_count_of_any_size_do_not_overflow() {
         let limit = Limit { offset: i64::MAX, count: i64::MAX };
         assert!(limit.within(3..9, false, true).is_empty());
         assert!(limit.within(3..9, true, false).is_empty());
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_negative_offset_leaves_nothing_of_a_packed_set_and_the_far_end_of_a_large_one() {
+    fn a_negative_offset_selects_nothing_of_a_packed_set_and_the_far_end_of_a_large_one() {
         let limit = Limit { offset: -2, count: 5 };
         assert!(limit.within(0..9, false, true).is_empty());
         assert_eq!(limit.within(0..9, false, false), 7..9);

@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_forks_where_ids_differ() {
+    fn a_radix_tree_branches_where_ids_differ() {
         assert_eq!(nodes_from(&[], 0), 1, "the root");
         assert_eq!(nodes_from(&keys(&[7]), 0), 2, "a run and its end");
         assert_eq!(nodes_from(&keys(&[7, 8]), 0), 4, "a run, a fork and two ends");

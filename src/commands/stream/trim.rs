@@ -79,12 +79,12 @@ impl TrimOptions {
     /// Parses one trimming option; returns false if the next word is none.
     pub(super) fn take(&mut self, args: &mut Args<'_>) -> Result<bool, Error> {
         if args.take_with("MAXLEN", 1) {
-            self.say(args, |args| {
+            self.take_strategy(args, |args| {
                 let length = usize::try_from(args.integer()?).map_err(|_| StreamError::TrimLengthNegative)?;
                 Ok(Trim::ToLength(length))
             })?;
         } else if args.take_with("MINID", 1) {
-            self.say(args, |args| id(args).map(Trim::Before))?;
+            self.take_strategy(args, |args| id(args).map(Trim::Before))?;
         } else if args.take_with("LIMIT", 1) {
             self.limit = Some(usize::try_from(args.integer()?).map_err(|_| StreamError::TrimLimitNegative)?);
         } else {
@@ -93,7 +93,7 @@ impl TrimOptions {
         Ok(true)
     }
 
-    fn say<'a>(
+    fn take_strategy<'a>(
         &mut self,
         args: &mut Args<'a>,
         threshold: impl FnOnce(&mut Args<'a>) -> Result<Trim, Error>,

@@ -173,7 +173,7 @@ mod tests {
     use super::part;
 
     #[test]
-    fn a_range_counts_from_either_end_and_is_cut_to_the_string() {
+    fn the_indices_of_a_range_count_from_either_end_and_are_cut_to_the_string() {
         assert_eq!(part(6, 0, -1), 0..6);
         assert_eq!(part(6, -3, -1), 3..6);
         assert_eq!(part(6, 5, 100), 5..6);
@@ -181,13 +181,13 @@ mod tests {
     }
 
     #[test]
-    fn a_range_that_ends_before_the_string_answers_its_first_byte() {
+    fn a_range_that_ends_before_the_string_selects_its_first_byte() {
         assert_eq!(part(6, -100, -50), 0..1);
         assert_eq!(part(6, -50, -100), 0..0);
     }
 
     #[test]
-    fn nothing_of_an_empty_string_is_in_any_range() {
+    fn every_range_of_an_empty_string_is_empty() {
         assert_eq!(part(0, 0, -1), 0..0);
         assert_eq!(part(0, i64::MAX, i64::MIN), 0..0);
     }

@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_in_common_are_found_with_their_runs_from_the_end() {
+    fn common_bytes_are_found_with_their_runs_from_the_end() {
         let common = Common::find(b"ohmytext", b"mynewtext");
         assert_eq!(common.bytes(), b"mytext");
         assert_eq!(common.len(), 6);
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn no_longer_sequence_exists() {
+    fn the_common_subsequence_is_a_longest_one() {
         let mut generator = fastrand::Rng::with_seed(7);
         for _ in 0..300 {
             let mut word = || (0..generator.usize(..9)).map(|_| generator.u8(b'a'..b'd')).collect::<Vec<u8>>();

@@ -38,7 +38,7 @@ mod tests {
     use crate::engine::Settings;
 
     #[test]
-    fn every_name_and_alias_stands_once() {
+    fn every_name_and_alias_is_unique() {
         let mut seen = BTreeSet::new();
         for parameter in ALL.iter().copied().flatten() {
             for name in parameter.names() {
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_can_be_set_again_and_changes_nothing() {
+    fn setting_a_parameter_to_its_shown_value_changes_nothing() {
         let mut settings = Settings::default();
         // `replicaof` shows an empty text for none, which Redis does not accept back either.
         for parameter in ALL.iter().copied().flatten().filter(|parameter| parameter.name != "replicaof") {
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn the_docs_tell_which_parameters_have_one_value() {
+    fn the_docs_list_the_parameters_with_a_fixed_value() {
         let docs = include_str!("../../../docs/configuration.md");
         let table = docs.split("<!-- fixed -->").nth(1).and_then(|rest| rest.split("<!-- end -->").next());
         let rows = table.expect("the table stands between marks").lines().filter_map(|line| line.split('|').nth(1));
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_shows_what_was_set() {
+    fn a_parameter_shows_the_value_that_was_set() {
         let table = [
             ("bind", "127.0.0.1 ::1"),
             ("port", "7000"),

@@ -44,14 +44,14 @@ pub(super) fn presence(engine: &Engine, database: usize, key: &[u8]) -> Presence
 
 /// Records that a key is accessed now.
 #[inline]
-pub(super) fn note_access(engine: &mut Engine, database: usize, slot: Slot) {
+pub(super) fn record_access(engine: &mut Engine, database: usize, slot: Slot) {
     let (now, database) = (engine.now(), engine.databases.get_mut(database));
-    let noted = used(|| database.access(slot), &engine.settings, now, &mut engine.generator);
-    database.set_access(slot, noted);
+    let access = used(|| database.access(slot), &engine.settings, now, &mut engine.generator);
+    database.set_access(slot, access);
 }
 
 /// Records that a key is new.
-pub(super) fn note_new(engine: &mut Engine, database: usize, slot: Slot) {
-    let noted = initial(None, &engine.settings, engine.now());
-    engine.databases.get_mut(database).set_access(slot, noted);
+pub(super) fn record_creation(engine: &mut Engine, database: usize, slot: Slot) {
+    let access = initial(None, &engine.settings, engine.now());
+    engine.databases.get_mut(database).set_access(slot, access);
 }

@@ -31,7 +31,7 @@ impl Engine {
         }
         let mut held_back = Vec::new();
         while let Some((database, key)) = self.observers.waiting.next_ready() {
-            if unblock_on_key(self, database, &key) == Served::LaterSome {
+            if unblock_on_key(self, database, &key) == ServeOutcome::LaterSome {
                 held_back.push((database, key));
             }
         }
@@ -56,7 +56,7 @@ pub fn blocked_sessions(engine: &Engine) -> usize {
 
 /// Records that a pause holds a session's request back.
 pub(super) fn hold_back(engine: &mut Engine, session: SessionId) {
-    let turn = engine.timing.pause.next_turn();
+    let turn = engine.timing.pause.next_number();
     if let Some(client) = engine.sessions.get_mut(session) {
         client.held_back = Some(turn);
     }
@@ -89,8 +89,8 @@ pub(super) fn signal_loss(engine: &mut Engine, database: usize, key: &[u8]) {
 
 /// Serves the sessions that wait for a key, first come first served, as long as the key has something for them. A
 /// session that blocks again goes to the end of the queue, and is not tried twice.
-fn unblock_on_key(engine: &mut Engine, database: usize, key: &[u8]) -> Served {
-    let (mut tickets, mut served) = (engine.observers.waiting.tickets(), Served::All);
+fn unblock_on_key(engine: &mut Engine, database: usize, key: &[u8]) -> ServeOutcome {
+    let (mut tickets, mut served) = (engine.observers.waiting.tickets(), ServeOutcome::All);
     while let Some((ticket, session)) = engine.observers.waiting.first(database, key, tickets.clone()) {
         tickets.start = ticket + 1;
         notice_time(engine, database, key);
@@ -104,7 +104,7 @@ fn unblock_on_key(engine: &mut Engine, database: usize, key: &[u8]) -> Served {
         }
         let writes = engine.table.entry(wait.command).command.flags.has(Flags::WRITE);
         if engine.timing.pause.holds_back(engine.now(), writes).is_some() {
-            served = Served::LaterSome;
+            served = ServeOutcome::LaterSome;
         } else {
             resume(engine, session);
         }
@@ -234,7 +234,7 @@ pub(super) fn answer(engine: &mut Engine, session: SessionId, frames_before: usi
 
 /// Whether all waiters of a ready key were served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Served {
+enum ServeOutcome {
     All,
     /// A pause holds some of them back; the key must stay ready.
     LaterSome,

@@ -66,7 +66,7 @@ pub fn has_queued_too_much(engine: &Engine, session: SessionId, unread_bytes: us
     let client = engine.sessions.get(session);
     let transaction = client.and_then(|client| client.transaction.as_ref());
     let queued = |transaction: &Transaction| transaction.queue.argument_bytes();
-    transaction.is_some_and(|begun| queued(begun) + unread_bytes > engine.settings.query_buffer_bytes)
+    transaction.is_some_and(|transaction| queued(transaction) + unread_bytes > engine.settings.query_buffer_bytes)
 }
 
 fn write_line(text: &mut Vec<u8>, session: &Session, request_bytes: usize, engine: &Engine) {

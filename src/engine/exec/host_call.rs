@@ -28,7 +28,7 @@ impl Ctx<'_> {
         let session = self.session_mut();
         match session.host_call.take().map(|question| *question) {
             // Another request, which was refused before it came to this point, may have left a result.
-            Some(PendingHostCall::Answered(asked, answer)) if asked == ask => match answer {
+            Some(PendingHostCall::Answered(call, answer)) if call == ask => match answer {
                 HostReply::Refused(why) => Err(why.into()),
                 answer => Ok(Some(answer)),
             },
@@ -52,9 +52,9 @@ impl Engine {
     }
 
     /// Stores the result of a session's host call; its request is to be run again.
-    pub fn answer_host_call(&mut self, session: SessionId, asked: HostCall, answer: HostReply) {
+    pub fn answer_host_call(&mut self, session: SessionId, call: HostCall, answer: HostReply) {
         if let Some(client) = self.sessions.get_mut(session) {
-            client.host_call = Some(Box::new(PendingHostCall::Answered(asked, answer)));
+            client.host_call = Some(Box::new(PendingHostCall::Answered(call, answer)));
         }
     }
 

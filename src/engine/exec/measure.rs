@@ -88,7 +88,7 @@ pub(super) fn clock(engine: &Engine) -> Now {
 /// Takes a sample of the metrics as of the moment set last: nothing was counted since.
 #[cold]
 fn take_sample(engine: &mut Engine, now: Now) {
-    engine.stats.sample(engine.timing.now, now, engine.databases.memory_bytes(), engine.host.turns());
+    engine.stats.sample(engine.timing.now, now, engine.databases.memory_bytes(), engine.host.loop_cycles());
 }
 
 /// Defers the timing of a brief command of a batch that has run. If too many are deferred, reads the clock.
@@ -171,7 +171,7 @@ pub(super) fn note_time(engine: &mut Engine, session: SessionId, id: CommandId, 
         stats.latency_histogram.add(elapsed_us);
     }
     if engine.settings.slow_from_us.is_some_and(|from_us| elapsed_us >= from_us) {
-        note_slow(engine, session, id, request, elapsed_us);
+        log_slow(engine, session, id, request, elapsed_us);
     }
     if engine.settings.spikes_from_ms > 0 {
         record_latency_of(engine, id, elapsed_us);
@@ -193,7 +193,7 @@ pub(super) fn record_latency(engine: &mut Engine, kind: &'static str, elapsed_us
 }
 
 #[cold]
-fn note_slow(engine: &mut Engine, session: SessionId, id: CommandId, request: Request<'_>, elapsed_us: u64) {
+fn log_slow(engine: &mut Engine, session: SessionId, id: CommandId, request: Request<'_>, elapsed_us: u64) {
     let command = engine.table.entry(id).command;
     let most = engine.settings.slow_log_entries;
     if command.flags.has(Flags::SKIP_SLOWLOG) || most == 0 {

@@ -6,7 +6,7 @@
 //! whole databases, of hash fields and of WATCH stand beside [`Ctx`] itself.
 
 pub use crate::engine::exec::ctx::{
-    expire_fields, flush_database, may_read_all_keys, note_expired_fields, push_reply, reload_databases,
+    expire_fields, flush_database, may_read_all_keys, push_reply, record_expired_fields, reload_databases,
     swap_databases, unblock_client, unwatch_all, watch_key,
 };
 
@@ -39,14 +39,14 @@ pub fn replace_settings(cx: &mut Ctx<'_>, settings: Settings) {
 
 /// Sets all counters behind INFO to zero (CONFIG RESETSTAT).
 pub fn reset_statistics(cx: &mut Ctx<'_>) {
-    cx.engine.stats.reset(cx.engine.host.turns());
+    cx.engine.stats.reset(cx.engine.host.loop_cycles());
     cx.engine.scripts.cache.evicted = 0;
 }
 
 /// Takes a sample of the instantaneous metrics now, for INFO.
 pub fn sample_metrics(cx: &mut Ctx<'_>) {
-    let (now, bytes, turns) = (cx.now(), cx.engine.databases.memory_bytes(), cx.engine.host.turns());
-    cx.engine.stats.sample(now, now, bytes, turns);
+    let (now, bytes, cycles) = (cx.now(), cx.engine.databases.memory_bytes(), cx.engine.host.loop_cycles());
+    cx.engine.stats.sample(now, now, bytes, cycles);
 }
 
 /// Makes all clients wait once the command has ended (DEBUG SLEEP).

@@ -19,7 +19,12 @@ impl Engine {
             scripts: self.scripts.cache.saved(),
             functions: self.scripts.functions.registry.described(),
             generator: self.generator.clone(),
-            strict: self.observers.kit.as_ref().and_then(|kit| kit.strict.as_ref()).map(|strict| strict.afresh()),
+            strict: self
+                .observers
+                .kit
+                .as_ref()
+                .and_then(|kit| kit.strict.as_ref())
+                .map(|strict| strict.without_findings()),
             now: self.now(),
             speed: self.host.clock_speed(),
         }
@@ -34,7 +39,7 @@ impl Engine {
         self.scripts.functions.registry = template.functions.described();
         self.generator = template.generator.clone();
         if let Some(strict) = &template.strict {
-            self.observers.kit().strict = Some(Box::new(strict.afresh()));
+            self.observers.kit().strict = Some(Box::new(strict.without_findings()));
         }
         self.stats.startup_bytes = self.databases.memory_bytes() as u64;
     }

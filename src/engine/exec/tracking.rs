@@ -165,7 +165,7 @@ fn limit_tracked_keys(engine: &mut Engine) {
 pub(super) fn invalidate(engine: &mut Engine, key: &[u8]) {
     let tracking = &mut engine.observers.tracking;
     // For prefixes (BCAST), the changes of a script count as no client's own.
-    tracking.prefixes.note(key, tracking.current.filter(|_| !engine.scripts.is_any_running()));
+    tracking.prefixes.record_change(key, tracking.current.filter(|_| !engine.scripts.is_any_running()));
     invalidate_known(engine, key);
 }
 

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbouring_keys_make_one_range() {
+    fn adjacent_keys_become_one_range() {
         const NEIGHBOURS: &[KeySpec] = &[KeySpec::at(1, KeyFlags::RW), KeySpec::at(2, KeyFlags::OW)];
         let command = with_keys(NEIGHBOURS);
         assert_eq!(command.key_range(), KeyRange { first: 1, last: 2, step: 1 });

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_is_told_in_a_sentence() {
+    fn a_change_is_described_in_a_sentence() {
         assert_eq!(Change::brings("6.0.0", &["KEEPTTL"]).sentence(), "Accepts `KEEPTTL`.");
         assert_eq!(Change::brings("6.2.0", &["GET", "EXAT", "PXAT"]).sentence(), "Accepts `GET`, `EXAT` and `PXAT`.");
         assert_eq!(Change::outdates("2.8.12", &["old-format"]).sentence(), "Discourages `old-format`.");

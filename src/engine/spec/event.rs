@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn all_is_all_but_misses_and_new_keys() {
+    fn class_all_includes_neither_misses_nor_new_keys() {
         let all = Notifications::named("A").expect("it is a class");
         assert!(all.has(Class::Generic) && all.has(Class::Module) && !all.has(Class::New) && !all.has(Class::Miss));
     }

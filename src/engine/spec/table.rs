@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_called_by_its_last_name_alone_and_goes_by_its_own() {
+    fn a_renamed_command_is_found_only_by_its_last_new_name_and_keeps_its_own() {
         let long = "A-name-of-more-than-sixteen-bytes";
         let table =
             renamed(&[("get", "fetch"), ("FETCH", long), ("set", "GET"), ("config", "")]).expect("all are known");
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_taken_or_not_known_is_no_name() {
+    fn a_rename_from_an_unknown_name_or_to_a_taken_one_is_refused() {
         assert_eq!(renamed(&[("get", "Get")]).map(|table| table.commands().count()), Ok(3));
         assert_eq!(renamed(&[("get", "set")]).err(), Some("Target command name already exists"));
         for name in ["nosuch", "config|rewrite", ""] {
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn names_differ_in_more_than_the_case_of_letters() {
+    fn names_are_equal_only_if_they_differ_in_nothing_but_case() {
         for name in ["", "a", "ab", "abc", "get", "hset", "lrange", "zrevrange", "zremrangebyscore"] {
             let (name, capital) = (name.as_bytes(), name.to_ascii_uppercase().into_bytes());
             let place = Place::of(name, None);

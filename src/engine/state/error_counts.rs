@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_code_is_the_first_word_unless_it_is_long_or_alone() {
+    fn the_code_of_an_error_is_its_first_word_unless_it_is_long_or_alone() {
         let (longest, too_long) = ("x".repeat(30), "x".repeat(31));
         for (line, code) in [
             ("WRONGTYPE Operation against", "WRONGTYPE"),
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_codes_are_not_counted_at_all() {
+    fn error_counting_stops_when_there_are_too_many_codes() {
         let mut counts = ErrorCounts::default();
         for number in 0..MOST_CODES {
             assert_eq!(counts.count(&format!("E{number} made up"), 1), Ok(()));

@@ -60,21 +60,21 @@ pub struct Usage {
     pub kept_connections: usize,
 }
 
-/// Turns of the event loops, each from waking up to having nothing to do.
+/// The cycles of the event loops, each from waking up to having nothing to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Turns {
-    /// The number of turns.
+pub struct LoopCycles {
+    /// The number of cycles.
     pub count: u64,
-    /// The total time of the turns, in microseconds.
+    /// The total time of the cycles, in microseconds.
     pub busy_us: u64,
-    /// The time of the longest turn, in microseconds.
+    /// The time of the longest cycle, in microseconds.
     pub longest_us: u64,
 }
 
-impl Turns {
-    /// The turns since `before`.
-    pub fn since(self, before: Turns) -> Turns {
-        Turns {
+impl LoopCycles {
+    /// The cycles since `before`.
+    pub fn since(self, before: LoopCycles) -> LoopCycles {
+        LoopCycles {
             count: self.count.saturating_sub(before.count),
             busy_us: self.busy_us.saturating_sub(before.busy_us),
             longest_us: self.longest_us,
@@ -88,8 +88,8 @@ pub trait Host: Send + std::fmt::Debug {
     fn facts(&self) -> &Facts;
     /// The figures that change, as of now.
     fn usage(&self) -> Usage;
-    /// The turns of the event loops since the start.
-    fn turns(&self) -> Turns;
+    /// The cycles of the event loops since the start.
+    fn loop_cycles(&self) -> LoopCycles;
     /// Microseconds since some moment, by a monotonic clock; 0 for a host without a clock.
     fn elapsed_us(&self) -> u64;
     /// The time on the clock that the caller reads before each request, to measure parts of a batch or a transaction;
@@ -156,8 +156,8 @@ impl Host for NoHost {
         Usage::default()
     }
 
-    fn turns(&self) -> Turns {
-        Turns::default()
+    fn loop_cycles(&self) -> LoopCycles {
+        LoopCycles::default()
     }
 
     fn elapsed_us(&self) -> u64 {

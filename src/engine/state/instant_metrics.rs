@@ -9,14 +9,14 @@ use std::collections::VecDeque;
 
 use crate::engine::spec::Now;
 use crate::engine::state::Stats;
-use crate::engine::state::host::Turns;
+use crate::engine::state::host::LoopCycles;
 
 /// The samples of the last 1.6 seconds, and the peak of memory.
 #[derive(Clone, Debug, Default)]
 pub struct InstantMetrics {
     /// The largest size of the data in bytes at any sample.
     pub peak_memory_bytes: usize,
-    notes: VecDeque<(Now, Counts)>,
+    samples: VecDeque<(Now, Counts)>,
     due: Now,
 }
 
@@ -30,7 +30,7 @@ pub struct Counts {
     /// The number of bytes sent.
     pub sent_bytes: u64,
     /// The number of cycles of the event loops.
-    pub turns: u64,
+    pub cycles: u64,
     /// The time that those cycles took, in microseconds.
     pub busy_us: u64,
 }
@@ -46,7 +46,7 @@ impl Counts {
             commands: of(self.commands, other.commands),
             received_bytes: of(self.received_bytes, other.received_bytes),
             sent_bytes: of(self.sent_bytes, other.sent_bytes),
-            turns: of(self.turns, other.turns),
+            cycles: of(self.cycles, other.cycles),
             busy_us: of(self.busy_us, other.busy_us),
         }
     }
@@ -70,21 +70,25 @@ impl InstantMetrics {
 
     /// The rates per second over the last 1.6 seconds before `now`.
     pub fn rates(&self, now: Now) -> Counts {
-        let Some(&(_, last)) = self.notes.back() else { return Counts::default() };
+        let Some(&(_, last)) = self.samples.back() else { return Counts::default() };
         let before = self.counts_at(Now::from_us(now.unix_us.saturating_sub(WINDOW_US)));
         let since = last.with(before, u64::saturating_sub);
         let rates = since.with(since, |count, _| share(count, 1_000_000, WINDOW_US.unsigned_abs()));
         // An idle server has so few cycles that they would be rounded to 0.
-        Counts { turns: rates.turns.max(since.turns.min(1)), busy_us: rates.busy_us.max(since.busy_us.min(1)), ..rates }
+        Counts {
+            cycles: rates.cycles.max(since.cycles.min(1)),
+            busy_us: rates.busy_us.max(since.busy_us.min(1)),
+            ..rates
+        }
     }
 
     /// The totals at a moment, interpolated evenly between two samples.
     fn counts_at(&self, moment: Now) -> Counts {
-        let place = self.notes.partition_point(|(noted, _)| *noted <= moment);
-        let (before, after) = (place.checked_sub(1).and_then(|place| self.notes.get(place)), self.notes.get(place));
+        let place = self.samples.partition_point(|(sampled, _)| *sampled <= moment);
+        let (before, after) = (place.checked_sub(1).and_then(|place| self.samples.get(place)), self.samples.get(place));
         match (before, after) {
-            (Some(&(noted, counts)), Some(&(next, later))) => {
-                let (part, whole) = (moment.since_us(noted), next.since_us(noted));
+            (Some(&(sampled, counts)), Some(&(next, later))) => {
+                let (part, whole) = (moment.since_us(sampled), next.since_us(sampled));
                 counts.with(later, |count, later| count.saturating_add(share(later.saturating_sub(count), part, whole)))
             }
             (Some(&(_, counts)), None) | (None, Some(&(_, counts))) => counts,
@@ -92,20 +96,20 @@ impl InstantMetrics {
         }
     }
 
-    fn note(&mut self, moment: Now, counts: Counts) {
+    fn add_sample(&mut self, moment: Now, counts: Counts) {
         let start = Now::from_us(moment.unix_us.saturating_sub(WINDOW_US));
-        while self.notes.get(1).is_some_and(|(noted, _)| *noted <= start) {
-            self.notes.pop_front();
+        while self.samples.get(1).is_some_and(|(sampled, _)| *sampled <= start) {
+            self.samples.pop_front();
         }
-        self.notes.push_back((moment, counts));
+        self.samples.push_back((moment, counts));
     }
 }
 
 impl Stats {
     /// Takes a sample of the counters, if one is due. Nothing was counted since `before`, when the engine last got the
-    /// time. `memory_bytes` is the size of the data now, and `turns` counts all cycles so far. Between samples only the
-    /// peak is updated.
-    pub fn sample(&mut self, before: Now, now: Now, memory_bytes: usize, turns: Turns) {
+    /// time. `memory_bytes` is the size of the data now, and `cycles` counts all cycles so far. Between samples only
+    /// the peak is updated.
+    pub fn sample(&mut self, before: Now, now: Now, memory_bytes: usize, cycles: LoopCycles) {
         let recent = &mut self.instant_metrics;
         recent.peak_memory_bytes = recent.peak_memory_bytes.max(memory_bytes);
         if !recent.is_due(now) {
@@ -115,11 +119,11 @@ impl Stats {
             commands: self.commands,
             received_bytes: self.received_bytes,
             sent_bytes: self.sent_bytes,
-            turns: turns.count,
-            busy_us: turns.busy_us,
+            cycles: cycles.count,
+            busy_us: cycles.busy_us,
         };
-        recent.note(before.min(now), counts);
-        recent.note(now, counts);
+        recent.add_sample(before.min(now), counts);
+        recent.add_sample(now, counts);
         recent.due = Now::from_us(now.unix_us.saturating_add(BETWEEN_NOTES_US));
     }
 }
@@ -132,7 +136,7 @@ mod tests {
     fn run(stats: &mut Stats, before_ms: &mut i64, now_ms: i64, commands: u64) {
         let moment = |ms: i64| Now::from_us(ms * 1000);
         if stats.instant_metrics.is_due(moment(now_ms)) {
-            stats.sample(moment(*before_ms), moment(now_ms), 0, Turns::default());
+            stats.sample(moment(*before_ms), moment(now_ms), 0, LoopCycles::default());
         }
         (stats.commands, *before_ms) = (stats.commands + commands, now_ms);
     }
@@ -143,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_what_came_in_the_last_second_and_a_half() {
+    fn a_rate_covers_the_samples_of_the_last_second_and_a_half() {
         let (mut stats, mut before_ms) = (Stats::default(), 9_900);
         (10_000..14_000).for_each(|now_ms| run(&mut stats, &mut before_ms, now_ms, 3));
         let found = rate(&mut stats, &mut before_ms, 14_000);
@@ -151,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_goes_down_while_nothing_happens() {
+    fn a_rate_falls_while_no_command_runs() {
         let (mut stats, mut before_ms) = (Stats::default(), 0);
         (10_000..10_080).for_each(|now_ms| run(&mut stats, &mut before_ms, now_ms, 100));
         assert_eq!(rate(&mut stats, &mut before_ms, 10_400), 5_000);
@@ -160,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_after_a_silence_is_not_spread_over_it() {
+    fn a_rate_after_a_silence_does_not_include_the_silence() {
         let (mut stats, mut before_ms) = (Stats::default(), 0);
         run(&mut stats, &mut before_ms, 1_000, 1);
         (60_000..60_050).for_each(|now_ms| run(&mut stats, &mut before_ms, now_ms, 160));
@@ -168,17 +172,17 @@ mod tests {
     }
 
     #[test]
-    fn few_notes_are_kept() {
+    fn the_metrics_keep_only_recent_samples() {
         let (mut stats, mut before_ms) = (Stats::default(), 0);
         (0..100_000).for_each(|now_ms| run(&mut stats, &mut before_ms, now_ms, 1));
-        assert!(stats.instant_metrics.notes.len() < 40, "{}", stats.instant_metrics.notes.len());
+        assert!(stats.instant_metrics.samples.len() < 40, "{}", stats.instant_metrics.samples.len());
     }
 
     #[test]
-    fn the_peak_of_memory_stays() {
+    fn resetting_the_metrics_keeps_the_peak_of_memory() {
         let mut stats = Stats::default();
         for (now_us, bytes) in [(10, 5), (20, 9), (30, 7)] {
-            stats.sample(Now::from_us(now_us), Now::from_us(now_us), bytes, Turns::default());
+            stats.sample(Now::from_us(now_us), Now::from_us(now_us), bytes, LoopCycles::default());
         }
         stats.instant_metrics.forget();
         assert_eq!(stats.instant_metrics.peak_memory_bytes, 9);

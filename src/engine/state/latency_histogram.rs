@@ -139,21 +139,21 @@ mod tests {
     }
 
     #[test]
-    fn a_percentile_is_the_upper_bound_of_a_bucket() {
+    fn a_percentile_is_the_upper_bound_of_its_bucket() {
         let durations = durations(&[1, 1, 1, 2, 1000]);
         let percentiles = [0.0, 50.0, 80.0, 99.9, 100.0].map(|percent| durations.percentile_ns(percent));
         assert_eq!(percentiles, [1000, 1003, 2007, 1_003_519, 1_003_519]);
     }
 
     #[test]
-    fn a_call_without_any_time_takes_a_nanosecond_and_none_takes_more_than_a_second() {
+    fn durations_are_clamped_between_a_nanosecond_and_a_second() {
         assert_eq!(durations(&[0]).percentile_ns(50.0), 1);
         assert_eq!(durations(&[u64::MAX]).percentile_ns(50.0), last_of_bucket(LONGEST_NS));
         assert_eq!(durations(&[]).percentile_ns(50.0), 0);
     }
 
     #[test]
-    fn steps_count_what_took_at_most_so_long_and_leave_out_those_that_add_nothing() {
+    fn a_step_counts_the_calls_up_to_its_duration_and_empty_steps_are_left_out() {
         assert_eq!(durations(&[0, 1, 1, 3, 40]).steps(), [(1, 3), (4, 4), (66, 5)]);
         assert_eq!(durations(&[]).steps(), []);
     }

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_has_one_sample_its_longest() {
+    fn each_second_has_one_sample_the_longest() {
         let mut latency_monitor = LatencyMonitor::default();
         for added in [sample(1, 5), sample(1, 9), sample(1, 7), sample(2, 3)] {
             latency_monitor.add("command", added);
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_samples_make_way_and_the_longest_is_remembered() {
+    fn the_oldest_samples_are_dropped_and_the_longest_time_is_kept() {
         let mut series = Series::default();
         (0..200).for_each(|second| series.add(sample(second, 200 - second as u64)));
         assert_eq!((series.samples().len(), series.longest_ms), (MOST_SAMPLES, 200));
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_forgotten_one_by_one_or_all() {
+    fn events_are_reset_one_by_one_or_all_together() {
         let mut latency_monitor = LatencyMonitor::default();
         latency_monitor.add("command", sample(1, 1));
         latency_monitor.add("fast-command", sample(1, 1));

@@ -36,17 +36,17 @@ pub fn clock(now: Now) -> u32 {
     (now.unix_s() & CLOCK_MASK) as u32
 }
 
-/// The number of seconds since the access that `noted` records.
-pub fn idle_s(noted: u32, now: Now) -> i64 {
-    i64::from(clock(now).wrapping_sub(noted)) & CLOCK_MASK
+/// The number of seconds since the last access, from a key's access bits.
+pub fn idle_s(access: u32, now: Now) -> i64 {
+    i64::from(clock(now).wrapping_sub(access)) & CLOCK_MASK
 }
 
-/// The counter in `noted`, less one for every `decay_minutes` that have passed; 0 means no decay.
-pub fn frequency(noted: u32, now: Now, decay_minutes: u32) -> u8 {
-    let (then, now) = (noted >> 8, minutes(now));
+/// The counter in a key's access bits, less one for every `decay_minutes` that have passed; 0 means no decay.
+pub fn frequency(access: u32, now: Now, decay_minutes: u32) -> u8 {
+    let (then, now) = (access >> 8, minutes(now));
     let elapsed = if now >= then { now - then } else { MINUTES_MASK - then + now };
     let periods = elapsed.checked_div(decay_minutes).unwrap_or(0);
-    (noted as u8).saturating_sub(u8::try_from(periods).unwrap_or(u8::MAX))
+    (access as u8).saturating_sub(u8::try_from(periods).unwrap_or(u8::MAX))
 }
 
 /// The value of the clock of minutes at a moment.
@@ -65,10 +65,10 @@ fn raised(count: u8, log_factor: u32, generator: &mut fastrand::Rng) -> u8 {
     count.saturating_add(u8::from(count < u8::MAX && generator.f64() < probability))
 }
 
-/// The new bits of a key that is accessed now; `noted` returns the old ones.
+/// The new bits of a key that is accessed now; `access` returns the old ones.
 #[inline]
 pub(in crate::engine) fn used(
-    noted: impl FnOnce() -> u32,
+    access: impl FnOnce() -> u32,
     settings: &Settings,
     now: Now,
     generator: &mut fastrand::Rng,
@@ -76,7 +76,7 @@ pub(in crate::engine) fn used(
     if !settings.policy.counts_uses() {
         return clock(now);
     }
-    let count = frequency(noted(), now, settings.lfu_decay_minutes);
+    let count = frequency(access(), now, settings.lfu_decay_minutes);
     counted(raised(count, settings.lfu_log_factor, generator), now)
 }
 
@@ -102,20 +102,20 @@ mod tests {
 
     #[test]
     fn a_counter_loses_one_for_every_period_that_passes() {
-        let noted = counted(100, at_minute(10));
+        let access = counted(100, at_minute(10));
         for (minute, decay, expected) in [(10, 1, 100), (13, 1, 97), (13, 2, 99), (13, 0, 100), (500, 1, 0)] {
-            assert_eq!(frequency(noted, at_minute(minute), decay), expected, "minute {minute}, decay {decay}");
+            assert_eq!(frequency(access, at_minute(minute), decay), expected, "minute {minute}, decay {decay}");
         }
     }
 
     #[test]
-    fn the_clock_of_minutes_wraps_as_that_of_redis() {
-        let noted = counted(100, at_minute(65_530));
-        assert_eq!(frequency(noted, at_minute(65_536 + 4), 1), 100 - 9);
+    fn the_clock_of_minutes_wraps_around_as_in_redis() {
+        let access = counted(100, at_minute(65_530));
+        assert_eq!(frequency(access, at_minute(65_536 + 4), 1), 100 - 9);
     }
 
     #[test]
-    fn a_counter_grows_the_more_slowly_the_larger_it_is() {
+    fn a_larger_counter_grows_more_slowly() {
         let mut generator = fastrand::Rng::with_seed(1);
         let mut after =
             |uses: usize, factor: u32| (0..uses).fold(FIRST_COUNT, |count, _| raised(count, factor, &mut generator));
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn seconds_without_use_are_told_across_the_end_of_the_clock() {
+    fn idle_seconds_are_right_across_the_wraparound_of_the_clock() {
         let end = Now::from_us(((1 << 24) - 2) * 1_000_000);
         assert_eq!(idle_s(clock(end), Now::from_us(end.unix_us + 5_000_000)), 5);
     }

@@ -16,7 +16,7 @@ pub enum PauseScope {
 pub struct Pause {
     current: Option<(Now, PauseScope)>,
     /// The number of requests that were held back so far.
-    turns: u64,
+    held_back: u64,
 }
 
 impl Pause {
@@ -29,9 +29,9 @@ impl Pause {
     }
 
     /// Counts another request that is held back; returns its number, from 1 on.
-    pub(in crate::engine) fn next_turn(&mut self) -> u64 {
-        self.turns += 1;
-        self.turns
+    pub(in crate::engine) fn next_number(&mut self) -> u64 {
+        self.held_back += 1;
+        self.held_back
     }
 
     /// Ends the pause.

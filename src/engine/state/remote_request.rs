@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_may_not_come_in_is_refused_whatever_is_answered_then() {
+    fn every_request_after_a_refused_login_is_refused() {
         let replies = vec![b"+OK".to_vec(), b"-BUSYKEY".to_vec()];
         let mut report = RemoteResult { replies, ..RemoteResult::default() };
         assert_eq!([0, 1, 2].map(|number| report.refusal_of(number)), [None, Some(&b"-BUSYKEY"[..]), None]);

@@ -401,9 +401,9 @@ impl Sessions {
 
     /// The sessions that a pause holds or held back, in the order of their requests.
     pub fn held_back(&self) -> Vec<SessionId> {
-        let mut turns: Vec<_> = self.iter().filter_map(|session| Some((session.held_back?, session.id))).collect();
-        turns.sort_unstable();
-        turns.into_iter().map(|(_, session)| session).collect()
+        let mut held: Vec<_> = self.iter().filter_map(|session| Some((session.held_back?, session.id))).collect();
+        held.sort_unstable();
+        held.into_iter().map(|(_, session)| session).collect()
     }
 
     /// The number of push frames that the session has not read yet.

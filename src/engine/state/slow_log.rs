@@ -111,12 +111,12 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_not_kept() {
+    fn secrets_are_replaced_in_the_slow_log() {
         assert_eq!(kept(&["auth", "user", "word"], Secrets::All), ["auth", "(redacted)", "(redacted)"]);
     }
 
     #[test]
-    fn the_oldest_make_way_and_numbers_go_on() {
+    fn the_oldest_entries_are_dropped_and_numbering_continues() {
         let mut log = SlowLog::default();
         let entry = |unix_s| SlowCommand {
             number: 0,

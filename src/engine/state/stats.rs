@@ -5,7 +5,7 @@
 
 use crate::acl::Reason;
 use crate::engine::spec::CommandId;
-use crate::engine::state::host::Turns;
+use crate::engine::state::host::LoopCycles;
 use crate::engine::state::{ErrorCounts, InstantMetrics, LatencyHistogram, LatencyMonitor, SlowLog};
 
 /// The counters of one command (INFO commandstats).
@@ -102,8 +102,8 @@ pub struct Stats {
     pub startup_bytes: u64,
     /// The time spent on running requests, in microseconds.
     pub running_us: u64,
-    /// The turns of the event loops before the counters were reset.
-    pub turns_before: Turns,
+    /// The cycles of the event loops before the counters were reset.
+    pub cycles_before: LoopCycles,
     /// Rates and peaks.
     pub instant_metrics: InstantMetrics,
     /// The slow log.
@@ -170,10 +170,10 @@ impl Stats {
     }
 
     /// Resets the counters (CONFIG RESETSTAT), except the changes to the data, which are about the data, the logs,
-    /// which are not counters, and the denials, as in Redis. `turns` are all turns so far.
-    pub fn reset(&mut self, turns: Turns) {
+    /// which are not counters, and the denials, as in Redis. `cycles` are all cycles so far.
+    pub fn reset(&mut self, cycles: LoopCycles) {
         let old = std::mem::replace(self, Stats::new(self.by_command.len() * PAGE));
-        self.turns_before = turns;
+        self.cycles_before = cycles;
         (self.changes, self.instant_metrics, self.startup_bytes) =
             (old.changes, old.instant_metrics, old.startup_bytes);
         self.instant_metrics.forget();

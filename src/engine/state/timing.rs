@@ -80,7 +80,7 @@ pub struct Timing {
 
 impl Timing {
     /// The time of an engine that was created at that moment.
-    pub(in crate::engine) fn begun(now: Now) -> Timing {
+    pub(in crate::engine) fn starting_at(now: Now) -> Timing {
         Timing {
             started: now,
             now,

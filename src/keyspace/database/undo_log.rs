@@ -139,9 +139,9 @@ impl<const LINES: usize> Database<LINES> {
     }
 }
 
-/// Notes that are made before a change.
+/// Records that are made before a change.
 impl<const LINES: usize> Database<LINES> {
-    /// Notes that a key is about to be added that did not exist.
+    /// Records that a key is about to be added that did not exist.
     pub(super) fn before_insert(&mut self, key: &[u8]) {
         if let Some(level) = self.undo_log.as_mut().and_then(|undo_log| undo_log.youngest()) {
             let absent = PriorState { value: PriorValue::Absent, deadline_ms: None, access: 0 };
@@ -149,23 +149,23 @@ impl<const LINES: usize> Database<LINES> {
         }
     }
 
-    /// Notes that the deadline or the access of a key is about to change.
+    /// Records that the deadline or the access of a key is about to change.
     #[inline]
     pub(super) fn before_mark(&mut self, slot: Slot) {
         if self.undo_log.is_some() {
-            self.note(slot, |_| None);
+            self.record_prior(slot, |_| None);
         }
     }
 
-    /// Notes a value that is about to be edited in place, or removed and used by the caller.
+    /// Records a value that is about to be edited in place, or removed and used by the caller.
     #[inline]
     pub(super) fn before_edit(&mut self, slot: Slot) {
         if self.undo_log.is_some() {
-            self.note(slot, |database| Some(database.view(slot).to_value()));
+            self.record_prior(slot, |database| Some(database.view(slot).to_value()));
         }
     }
 
-    /// Notes that a value is about to be removed and dropped. Returns the key with which [`Database::record_value`]
+    /// Records that a value is about to be removed and dropped. Returns the key with which [`Database::record_value`]
     /// is to be called if the value is outside its record.
     #[inline]
     pub(super) fn before_end(&mut self, slot: Slot) -> Option<Box<[u8]>> {
@@ -175,7 +175,7 @@ impl<const LINES: usize> Database<LINES> {
     #[cold]
     fn record_end(&mut self, slot: Slot) -> Option<Box<[u8]>> {
         if let Payload::Apart(_) = self.records.record(slot.0).payload() {
-            self.note(slot, |_| None);
+            self.record_prior(slot, |_| None);
             let level = self.undo_log.as_ref()?.levels.last()?;
             let key = self.records.key(slot.0);
             (!level.knows_value(key)).then(|| key.into())
@@ -199,9 +199,9 @@ impl<const LINES: usize> Database<LINES> {
         }
     }
 
-    /// Notes the state of a key, with its value if `copy` returns one, unless the youngest level has it.
+    /// Records the state of a key, with its value if `copy` returns one, unless the youngest level has it.
     #[cold]
-    fn note(&mut self, slot: Slot, copy: impl FnOnce(&Database<LINES>) -> Option<Value>) {
+    fn record_prior(&mut self, slot: Slot, copy: impl FnOnce(&Database<LINES>) -> Option<Value>) {
         let Some(mut undo_log) = self.undo_log.take() else { return };
         if let Some(level) = undo_log.youngest() {
             let key = self.records.key(slot.0);

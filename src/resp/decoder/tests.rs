@@ -19,7 +19,7 @@ fn every_kind_of_reply_is_read() {
         (b"!6\r\na\r\nb\xff\0\r\n", Error(b"a\r\nb\xff\0")),
         (b"$0\r\n\r\n", Bytes(b"")),
         (b"$4\r\n\r\n\r\n\r\n", Bytes(b"\r\n\r\n")),
-        (b"=7\r\ntxt:a\r\n\r\n", Bytes(b"a\r\n")),
+        (b"=7\r\ntxt:a\r\n\r\n", Verbatim(b"txt:a\r\n")),
         (b":-9223372036854775808\r\n", Integer(i64::MIN)),
         (b",1.5e300\r\n", Double(1.5e300)),
         (b",inf\r\n", Double(f64::INFINITY)),
@@ -28,13 +28,13 @@ fn every_kind_of_reply_is_read() {
         (b"#f\r\n", Boolean(false)),
         (b"(-12345678901234567890123\r\n", BigNumber(b"-12345678901234567890123")),
         (b"_\r\n", Null),
-        (b"$-1\r\n", Null),
-        (b"*-1\r\n", Null),
+        (b"$-1\r\n", NullBytes),
+        (b"*-1\r\n", NullArray),
         (b"*0\r\n", Array(vec![])),
         (b"%0\r\n", Map(vec![])),
         (b"~2\r\n:1\r\n:1\r\n", Set(vec![Integer(1), Integer(1)])),
         (b">2\r\n+a\r\n*1\r\n_\r\n", Push(vec![Status(b"a"), Array(vec![Null])])),
-        (b"%2\r\n:2\r\n*0\r\n*0\r\n$-1\r\n", Map(vec![Integer(2), Array(vec![]), Array(vec![]), Null])),
+        (b"%2\r\n:2\r\n*0\r\n*0\r\n$-1\r\n", Map(vec![Integer(2), Array(vec![]), Array(vec![]), NullBytes])),
     ];
     for (bytes, frame) in table {
         assert_eq!(whole(bytes), frame, "{}", bytes.escape_ascii());
@@ -57,12 +57,12 @@ fn attributes_are_skipped_wherever_they_are() {
 }
 
 #[test]
-fn bytes_behind_a_reply_are_left() {
+fn bytes_behind_a_reply_are_not_consumed() {
     assert_eq!(Frame::decode(b"*1\r\n+a\r\n?!"), Ok(Some((Frame::Array(vec![Frame::Status(b"a")]), 8))));
 }
 
 #[test]
-fn every_beginning_of_a_reply_is_incomplete() {
+fn every_prefix_of_a_reply_decodes_as_incomplete() {
     let bytes = b"*5\r\n|1\r\n+k\r\n(1\r\n=5\r\ntxt:a\r\n%1\r\n!2\r\nab\r\n,1.5\r\n~1\r\n#t\r\n$2\r\nxy\r\n>1\r\n_\r\n";
     assert_eq!(Frame::decode(bytes).map(|found| found.map(|(_, length)| length)), Ok(Some(bytes.len())));
     for end in 0..bytes.len() {
@@ -103,7 +103,7 @@ fn bytes_that_break_the_protocol_are_refused() {
 }
 
 #[test]
-fn nesting_has_an_end_and_announced_sizes_reserve_nothing() {
+fn nesting_is_limited_and_declared_lengths_allocate_nothing() {
     let deepest = [b"*1\r\n".repeat(DEEPEST), b":1\r\n".to_vec()].concat();
     assert!(matches!(whole(&deepest), Frame::Array(_)));
     assert_eq!(Frame::decode(&b"*1\r\n".repeat(DEEPEST + 1)), Err(DecodeError::TooDeep));

@@ -9,7 +9,7 @@ use redis_protocol::resp2::types::OwnedFrame;
 type Words = Vec<Vec<u8>>;
 
 const LIMITS: Limits = Limits { max_bulk_bytes: 512 * 1024 * 1024, authenticated: true };
-const STRANGER: Limits = Limits { authenticated: false, ..LIMITS };
+const UNAUTHENTICATED: Limits = Limits { authenticated: false, ..LIMITS };
 
 /// Drives a parser as a connection does: each piece is one read. Returns the requests, then how the reading ended: an
 /// error, or the number of bytes that are left over.
@@ -60,7 +60,7 @@ fn ping() -> Words {
 
 /// Redis 8.0.6 replied to each of these with one PONG and kept the connection open.
 #[test]
-fn empty_requests_and_sloppy_line_ends_keep_the_connection_in_step() {
+fn the_requests_after_empty_ones_and_sloppy_line_ends_are_parsed() {
     let table: [&[u8]; 25] = [
         b"*0\r\nPING\r\n",
         b"*-1\r\nPING\r\n",
@@ -177,8 +177,8 @@ fn a_line_may_have_64_kib_and_not_one_byte_more() {
 
 #[test]
 fn a_client_may_send_ten_words_of_16_kib_until_it_logs_in() {
-    assert_eq!(read([&b"*10\r\n$16384\r\n"[..]], &STRANGER), (vec![], Ok(13)));
-    let text = |input| error_text(input, &STRANGER);
+    assert_eq!(read([&b"*10\r\n$16384\r\n"[..]], &UNAUTHENTICATED), (vec![], Ok(13)));
+    let text = |input| error_text(input, &UNAUTHENTICATED);
     assert_eq!(text(b"*11\r\n").as_deref(), Some("Protocol error: unauthenticated multibulk length"));
     assert_eq!(text(b"*-1\r\n*11\r\n").as_deref(), Some("Protocol error: unauthenticated multibulk length"));
     assert_eq!(text(b"*2147483648\r\n").as_deref(), Some("Protocol error: invalid multibulk length"));
@@ -186,13 +186,13 @@ fn a_client_may_send_ten_words_of_16_kib_until_it_logs_in() {
     assert_eq!(text(b"*1\r\n$536870913\r\n").as_deref(), Some("Protocol error: invalid bulk length"));
     let mut parser = Parser::new();
     let login = b"AUTH x\r\n*11\r\n";
-    assert!(matches!(parser.next(login, &STRANGER), Ok(Some(_))));
+    assert!(matches!(parser.next(login, &UNAUTHENTICATED), Ok(Some(_))));
     let after = &login[parser.consumed()..];
     assert!(matches!(parser.next(after, &LIMITS), Ok(None)));
 }
 
 #[test]
-fn announced_sizes_reserve_nothing() {
+fn declared_lengths_allocate_nothing() {
     let mut parser = Parser::new();
     assert!(matches!(parser.next(b"*2147483647\r\n$536870912\r\n", &LIMITS), Ok(None)));
     assert!(parser.words.capacity() <= KEPT_WORDS && parser.text.capacity() <= KEPT_TEXT_BYTES);
@@ -202,7 +202,7 @@ fn announced_sizes_reserve_nothing() {
 }
 
 #[test]
-fn a_request_of_many_words_does_not_keep_its_room() {
+fn a_parser_frees_the_memory_of_a_request_of_many_words() {
     let mut parser = Parser::new();
     let long = encode(&vec![b"x".to_vec(); 100_000]);
     assert_eq!(parser.next(&long, &LIMITS).ok().flatten().map(|request| request.len()), Some(100_000));
@@ -211,7 +211,7 @@ fn a_request_of_many_words_does_not_keep_its_room() {
 }
 
 #[test]
-fn a_word_that_is_not_there_is_none() {
+fn reading_a_missing_word_returns_none() {
     let spans = [Span { start: 0, end: 4 }, Span { start: 3, end: 9 }];
     let request = Request::new(b"PING", &spans);
     assert_eq!((request.len(), request.get(0)), (2, Some(&b"PING"[..])));
@@ -220,7 +220,7 @@ fn a_word_that_is_not_there_is_none() {
 
 /// Every order of up to five of these: such mixes are where a parser with two request forms can lose its position.
 #[test]
-fn every_mix_of_empty_and_full_requests_stays_in_step() {
+fn every_mix_of_empty_and_full_requests_is_parsed() {
     let kinds: [&[u8]; 6] = [b"\r\n", b"*0\r\n", b"*-1\r\n", b"PING\r\n", b"*1\r\n$4\r\nPING\r\n", b"*1\r\n$4\r\nPI"];
     let mut sequences: Vec<Vec<usize>> = vec![vec![]];
     for _ in 0..5 {
@@ -280,7 +280,7 @@ proptest! {
     }
 
     #[test]
-    fn where_the_bytes_are_split_makes_no_difference(input in near_requests(), cut: prop::sample::Index) {
+    fn the_split_of_input_into_reads_makes_no_difference(input in near_requests(), cut: prop::sample::Index) {
         let whole = read_whole(&input);
         let (head, tail) = input.split_at(cut.index(input.len() + 1));
         prop_assert_eq!(read([head, tail], &LIMITS), whole.clone());
@@ -288,7 +288,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_it_panic_or_take_more_than_there_is(input in vec(any::<u8>(), 0..200), login: bool) {
+    fn no_input_makes_the_parser_panic_or_consume_more_than_it_has(input in vec(any::<u8>(), 0..200), login: bool) {
         let limits = Limits { max_bulk_bytes: 100, authenticated: login };
         let mut parser = Parser::new();
         let mut rest = &input[..];

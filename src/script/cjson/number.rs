@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_written_with_so_many_digits() {
+    fn numbers_are_written_with_the_configured_precision() {
         for (number, precision, text) in [
             (0.0, 14, "0"),
             (-0.0, 14, "-0"),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_number_at_the_beginning_is_read() {
+    fn the_longest_prefix_that_is_a_number_is_read() {
         for (text, expected) in [
             ("1e5x", Some((1e5, 3))),
             ("1ex", Some((1.0, 1))),

@@ -72,7 +72,7 @@ fn invalid_json_is_refused_with_its_position() {
 }
 
 #[test]
-fn settings_last_as_long_as_the_interpreter_and_belong_to_their_functions() {
+fn settings_last_as_long_as_the_interpreter_and_each_cjson_table_has_its_own() {
     let mut lua = interpreter();
     let run = |lua: &mut _, source: &str| run(lua, usize::MAX, source);
     assert_eq!(run(&mut lua, "return show(cjson.encode_max_depth(2), cjson.new().encode_max_depth())"), "2 1000");
@@ -97,7 +97,7 @@ fn settings_last_as_long_as_the_interpreter_and_belong_to_their_functions() {
 
 /// A case of CVE-2022-24834.
 #[test]
-fn deep_and_large_values_end_in_an_error() {
+fn values_that_are_too_deep_or_too_large_are_errors() {
     const NESTED: &str = "local t = {} for _ = 1, 1e5 do t = {t} end ";
     let fails =
         |source: &str| run(&mut interpreter(), usize::MAX, &format!("{NESTED} return fails(function() {source} end)"));
@@ -123,7 +123,7 @@ fn deep_and_large_values_end_in_an_error() {
 }
 
 #[test]
-fn a_value_that_is_far_larger_than_its_tables_is_ended() {
+fn encoding_a_value_far_larger_than_its_tables_is_interrupted() {
     let source = "local t = {} for _ = 1, 900 do t = {t, t} end return cjson.encode(t)";
     assert_eq!(run(&mut interpreter(), 3, source), "ended");
     assert_eq!(

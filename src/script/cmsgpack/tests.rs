@@ -25,7 +25,7 @@ fn values_have_the_shortest_form() {
 }
 
 #[test]
-fn bytes_become_values_and_the_place_behind_them() {
+fn unpacking_returns_the_values_and_the_next_offset() {
     expect(&[
         ("cmsgpack.unpack(cmsgpack.pack(1, -2, 0.1, 'x', true, nil, 2^40))", "1 -2 0.1 x true nil 1099511627776"),
         ("#cmsgpack.unpack('\\147\\1\\2\\3'), cmsgpack.unpack('\\129\\161a\\7').a", "3 7"),
@@ -39,7 +39,7 @@ fn bytes_become_values_and_the_place_behind_them() {
 }
 
 #[test]
-fn bytes_that_mean_nothing_are_refused() {
+fn invalid_messagepack_is_refused() {
     for (call, message) in [
         ("unpack, '\\193'", "Bad data format in input."),
         ("unpack, '\\204'", "Missing bytes in input."),
@@ -55,7 +55,7 @@ fn bytes_that_mean_nothing_are_refused() {
 
 /// Cases of CVE-2018-11218 and CVE-2022-24834.
 #[test]
-fn many_arguments_and_deep_nesting_have_an_end() {
+fn the_number_of_arguments_and_the_nesting_are_limited() {
     expect(&[
         ("#cmsgpack.pack(unpack({}, 1, 10)), #cmsgpack.pack(unpack({}, 1, 3900))", "10 3900"),
         (

@@ -17,7 +17,7 @@ fn find_returns_the_position_and_the_captures() {
 }
 
 #[test]
-fn items_fit_what_they_stand_for() {
+fn pattern_items_match_as_in_lua() {
     expect(&[
         ("('key = value'):match('^(%w+)%s*=%s*(%w+)$')", "key value"),
         ("('THE (quick) fox'):find('%((%a+)%)')", "5 11 quick"),
@@ -33,7 +33,7 @@ fn items_fit_what_they_stand_for() {
 }
 
 #[test]
-fn matches_follow_one_another() {
+fn gmatch_returns_one_match_after_another() {
     let source =
         "local r = {} for k, v in ('a=1, b=2'):gmatch('(%w+)=(%w+)') do r[#r + 1] = k .. v end return table.concat(r)";
     assert_eq!(run(&mut interpreter(), usize::MAX, source), "a1b2");
@@ -42,7 +42,7 @@ fn matches_follow_one_another() {
 }
 
 #[test]
-fn matches_are_replaced() {
+fn gsub_replaces_matches() {
     expect(&[
         ("('hello world'):gsub('o', '0')", "hell0 w0rld 2"),
         ("('hello world'):gsub('(%w+)', '<%1>', 1)", "<hello> world 1"),
@@ -57,7 +57,7 @@ fn matches_are_replaced() {
 }
 
 #[test]
-fn errors_are_those_of_lua() {
+fn errors_have_the_texts_of_lua() {
     for (call, message) in [
         ("find, 'a', '%'", "malformed pattern (ends with '%')"),
         ("find, 'a', '[a'", "malformed pattern (missing ']')"),
@@ -79,7 +79,7 @@ fn errors_are_those_of_lua() {
 }
 
 #[test]
-fn texts_are_repeated_as_far_as_memory_allows() {
+fn rep_repeats_a_text_within_the_memory_limit() {
     expect(&[
         ("('ab'):rep(3), ('ab'):rep(0), ('ab'):rep(-1), ('ab'):rep(1e300)", "ababab   "),
         ("fails(string.rep, 'abcdef', 2147483647)", "not enough memory"),
@@ -89,7 +89,7 @@ fn texts_are_repeated_as_far_as_memory_allows() {
 
 /// Lua's own matcher nests a native call for each of these items.
 #[test]
-fn a_long_pattern_does_not_nest() {
+fn a_long_pattern_uses_no_deep_recursion() {
     expect(&[
         ("#('a'):rep(3e5):match(('a?'):rep(3e5))", "300000"),
         ("('a'):find(('x-'):rep(3e5))", "1 0"),
@@ -98,7 +98,7 @@ fn a_long_pattern_does_not_nest() {
 }
 
 #[test]
-fn a_match_that_takes_too_long_is_ended() {
+fn a_match_that_takes_too_long_is_interrupted() {
     for source in [
         "return ('a'):rep(64):find(('a-'):rep(32) .. 'b')",
         "return ('a'):rep(1e5):find('.-.-.-b')",

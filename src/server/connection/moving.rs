@@ -16,20 +16,20 @@ use super::{Connection, SCRATCH};
 use crate::server::listen::Accepted;
 use crate::server::stream::{Socket, Stream};
 
-/// A connection being served.
-pub(crate) struct Served(Option<Box<Connection>>);
+/// A connection that its event loop serves.
+pub(crate) struct ConnectionTask(Option<Box<Connection>>);
 
 impl Connection {
     /// Makes it a task for the event loop of this thread.
-    pub(crate) fn served(self) -> Served {
-        Served(Some(Box::new(self)))
+    pub(crate) fn into_task(self) -> ConnectionTask {
+        ConnectionTask(Some(Box::new(self)))
     }
 
-    /// Moves to the event loop that its place names now.
+    /// Moves to the event loop that its assignment names now.
     fn leave(mut self: Box<Self>) {
         match self.stream.take().map(Stream::leave) {
             Some(Ok(socket)) => {
-                let (loops, number) = (Arc::clone(self.place.loops()), self.place.number());
+                let (loops, number) = (Arc::clone(self.assignment.loops()), self.assignment.number());
                 loops.send(number, Accepted::Moves { socket, connection: self });
             }
             Some(Err(error)) => {
@@ -43,21 +43,21 @@ impl Connection {
     ///
     /// # Errors
     /// When the event loop cannot take the socket; the connection has ended then.
-    pub(crate) fn arrive(mut self: Box<Self>, socket: Socket) -> io::Result<Served> {
+    pub(crate) fn arrive(mut self: Box<Self>, socket: Socket) -> io::Result<ConnectionTask> {
         (self.stream, self.is_new) = (Some(socket.join()?), true);
         if let Some(session) = self.shared.engine().sessions.get_mut(self.session) {
-            session.origin.event_loop = self.place.number();
+            session.origin.event_loop = self.assignment.number();
         }
-        Ok(Served(Some(self)))
+        Ok(ConnectionTask(Some(self)))
     }
 }
 
-impl Future for Served {
+impl Future for ConnectionTask {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let Some(connection) = &mut self.0 else { return Poll::Ready(()) };
-        if connection.place.changes() {
+        if connection.assignment.changes() {
             self.0.take().into_iter().for_each(Connection::leave);
             return Poll::Ready(());
         }

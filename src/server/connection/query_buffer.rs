@@ -105,7 +105,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_a_queue_of_bytes_that_holds_little_more_than_they_take(
+        fn a_query_buffer_is_a_queue_of_bytes_with_little_spare_memory(
             steps in prop::collection::vec((0_usize..300, 0.0_f64..=1.0), 1..100),
         ) {
             let (mut buffer, mut model) = (QueryBuffer::default(), VecDeque::new());

@@ -33,7 +33,7 @@ use crate::server::{clock, log};
 static QUEUE: OnceLock<LogQueue> = OnceLock::new();
 
 /// The time that the end of the process waits for lines to be written.
-const PATIENCE: Duration = Duration::from_millis(500);
+const FLUSH_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The registry of events, filtered by level.
 type Filtered = Layered<reload::Layer<LevelFilter, Registry>, Registry>;
@@ -70,10 +70,10 @@ pub(crate) fn begin(settings: &Settings) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits until all lines are written, but no longer than [`PATIENCE`]. Called before the process ends.
+/// Waits until all lines are written, but no longer than [`FLUSH_TIMEOUT`]. Called before the process ends.
 pub(crate) fn flush() {
     if let Some(queue) = QUEUE.get() {
-        queue.flush(PATIENCE);
+        queue.flush(FLUSH_TIMEOUT);
     }
 }
 
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_written_as_in_a_calendar() {
+    fn times_in_the_log_are_calendar_times() {
         let written = |seconds: u64, milliseconds| time(Duration::from_millis(seconds * 1000 + milliseconds));
         assert_eq!(written(0, 0), "01 Jan 1970 00:00:00.000");
         assert_eq!(written(951_782_399, 999), "28 Feb 2000 23:59:59.999");

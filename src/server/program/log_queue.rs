@@ -58,19 +58,19 @@ impl Waiting {
 }
 
 impl LogQueue {
-    /// Starts the thread that writes to `output`. `note_dropped` makes the line that reports how many were dropped.
+    /// Starts the thread that writes to `output`. `drop_notice` makes the line that reports how many were dropped.
     ///
     /// # Errors
     /// When no thread can be started.
     pub(super) fn start(
         output: impl Write + Send + 'static,
-        note_dropped: impl Fn(u64) -> String + Send + 'static,
+        drop_notice: impl Fn(u64) -> String + Send + 'static,
     ) -> io::Result<LogQueue> {
         let queue = Arc::new(Queue::default());
         let of_thread = Arc::clone(&queue);
         thread::Builder::new()
             .name("dunlin-log".to_owned())
-            .spawn(move || of_thread.write_all_to(output, note_dropped))?;
+            .spawn(move || of_thread.write_all_to(output, drop_notice))?;
         Ok(LogQueue(queue))
     }
 
@@ -83,14 +83,14 @@ impl LogQueue {
 }
 
 impl Queue {
-    fn write_all_to(&self, mut output: impl Write, note_dropped: impl Fn(u64) -> String) {
+    fn write_all_to(&self, mut output: impl Write, drop_notice: impl Fn(u64) -> String) {
         loop {
             let mut waiting = self.waiting.lock();
             self.arrived.wait_while(&mut waiting, |waiting| !waiting.has_any());
             let Waiting { lines, dropped, .. } =
                 mem::replace(&mut *waiting, Waiting { is_writing: true, ..Waiting::default() });
             drop(waiting);
-            let notice = (dropped > 0).then(|| note_dropped(dropped).into_bytes().into());
+            let notice = (dropped > 0).then(|| drop_notice(dropped).into_bytes().into());
             for line in lines.into_iter().chain(notice) {
                 // There is nowhere to report that the log cannot be written.
                 let _ = output.write_all(&line);
@@ -132,7 +132,7 @@ mod tests {
 
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_secs(60);
+    const TIMEOUT: Duration = Duration::from_secs(60);
 
     /// An output that takes one line each time it is opened.
     struct Gate {
@@ -170,12 +170,12 @@ mod tests {
             write(&queue, line);
             open.send(()).expect("the thread runs");
         }
-        queue.flush(PATIENCE);
+        queue.flush(TIMEOUT);
         assert_eq!(written.try_iter().collect::<Vec<_>>(), ["one", "two", "three"]);
     }
 
     #[test]
-    fn what_does_not_fit_is_dropped_and_counted_and_nobody_waits() {
+    fn lines_that_do_not_fit_are_dropped_and_counted_without_waiting() {
         let (queue, open, written) = queue();
         let line = "x".repeat(MOST_BYTES / 4);
         // Some of the first may have been taken by the thread, which waits with them.
@@ -184,7 +184,7 @@ mod tests {
         }
         queue.flush(Duration::ZERO);
         (0..30).for_each(|_| open.send(()).expect("the thread runs"));
-        queue.flush(PATIENCE);
+        queue.flush(TIMEOUT);
         let lines: Vec<String> = written.try_iter().collect();
         let dropped = lines.last().and_then(|last| last.strip_suffix(" dropped")).expect("it says how many");
         let dropped: usize = dropped.parse().expect("it is a number");

@@ -27,7 +27,7 @@ use crate::server::shared::Shared;
 /// The exit code of the process at the second signal, as in Redis.
 const INSISTED: i32 = 1;
 /// The time that callers which must not hang (signals) wait for the engine's lock.
-const LOCK_PATIENCE: Duration = Duration::from_millis(100);
+const LOCK_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Starts the thread that ends the server on signals.
 ///
@@ -69,24 +69,24 @@ impl Receiver {
         }
         self.was_asked = true;
         info!("Received {name} scheduling shutdown...");
-        stop_or_note(&self.shared);
+        stop_or_postpone(&self.shared);
     }
 }
 
-/// Ends the server because of a signal. While DEBUG PAUSE-CRON is in force, the shutdown is only noted, and done when
-/// that is over. Waits for the engine's lock no longer than [`LOCK_PATIENCE`].
-fn stop_or_note(shared: &Shared) {
-    match shared.engine.try_lock_for(LOCK_PATIENCE) {
+/// Ends the server because of a signal. While DEBUG PAUSE-CRON is in force, the shutdown is only recorded, and done
+/// when that is over. Waits for the engine's lock no longer than [`LOCK_TIMEOUT`].
+fn stop_or_postpone(shared: &Shared) {
+    match shared.engine.try_lock_for(LOCK_TIMEOUT) {
         Some(mut engine) if engine.switches.cron_paused => engine.switches.shutdown_pending = true,
         _ => shared.stop(),
     }
 }
 
 /// Whether a shutdown that a signal asked for was cancelled (SHUTDOWN ABORT). Waits for the engine's lock no longer
-/// than [`LOCK_PATIENCE`].
+/// than [`LOCK_TIMEOUT`].
 fn is_shutdown_called_off(shared: &Shared) -> bool {
-    let is_noted = || shared.engine.try_lock_for(LOCK_PATIENCE).is_none_or(|engine| engine.switches.shutdown_pending);
-    !shared.is_ending() && !is_noted()
+    let is_pending = || shared.engine.try_lock_for(LOCK_TIMEOUT).is_none_or(|engine| engine.switches.shutdown_pending);
+    !shared.is_ending() && !is_pending()
 }
 
 /// The stream of signals. From its creation on, signals no longer end the process by themselves.

@@ -106,23 +106,23 @@ mod tests {
     fn a_line_is_a_message_with_its_priority_and_the_name_of_the_program() {
         let path = std::env::temp_dir().join(format!("dunlin-{}-system-log", process::id()));
         let listener = UnixDatagram::bind(&path).expect("the folder takes sockets");
-        let heard = |facility, log_name: &str, tell: fn()| {
+        let received = |facility, log_name: &str, write: fn()| {
             let process = Process { log_facility: facility, log_name: log_name.to_owned(), ..Process::default() };
             let log = SystemLog::at(&path, &process).expect("there is a socket");
-            tracing::subscriber::with_default(tracing_subscriber::registry().with(log::to_system(log)), tell);
+            tracing::subscriber::with_default(tracing_subscriber::registry().with(log::to_system(log)), write);
             let mut message = [0; 256];
             let length = listener.recv(&mut message).expect("a message was sent");
             String::from_utf8_lossy(&message[..length]).into_owned()
         };
         let id = process::id();
-        assert_eq!(heard("local0", "redis", || tracing::info!("ready {}", 1)), format!("<133>redis[{id}]: ready 1"));
-        assert_eq!(heard("user", "mine", || tracing::warn!("a b")), format!("<12>mine[{id}]: a b"));
-        assert_eq!(heard("local7", "", || tracing::debug!("x")), format!("<190>[{id}]: x"));
+        assert_eq!(received("local0", "redis", || tracing::info!("ready {}", 1)), format!("<133>redis[{id}]: ready 1"));
+        assert_eq!(received("user", "mine", || tracing::warn!("a b")), format!("<12>mine[{id}]: a b"));
+        assert_eq!(received("local7", "", || tracing::debug!("x")), format!("<190>[{id}]: x"));
         std::fs::remove_file(path).expect("it is there");
     }
 
     #[test]
-    fn a_message_that_nobody_takes_is_lost_without_a_fault() {
+    fn a_message_without_a_receiver_is_lost_without_an_error() {
         let log = SystemLog::at(Path::new("/no/such/socket"), &Process::default()).expect("there is a socket");
         assert_eq!(io::Write::write(&mut log.make_writer(), b"text").expect("it is never an error"), 4);
     }

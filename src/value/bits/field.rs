@@ -100,7 +100,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_field_is_its_bits_from_the_highest_on(bytes: [u8; 12], field in fields(), place in 0u64..120) {
+        fn a_field_is_read_with_its_highest_bit_first(bytes: [u8; 12], field in fields(), place in 0u64..120) {
             let bits = (place..place + u64::from(field.width)).map(|place| get(&bytes, place));
             let number = bits.fold(0i128, |number, bit| number << 1 | i128::from(bit));
             let top = 1i128 << (field.width - 1);
@@ -109,7 +109,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_is_read_and_nothing_beside_it_changed(
+        fn a_written_field_reads_back_and_no_other_bit_changes(
             bytes: [u8; 12], field in fields(), place in 0u64..32, number: i64,
         ) {
             let number = field.fit(number.into(), Overflow::Wrap).expect("wrapping always fits");
@@ -123,7 +123,7 @@ mod tests {
         }
 
         #[test]
-        fn what_fits_stays_and_what_does_not_is_bent_or_refused(field in fields(), number: i64, more: i64) {
+        fn a_number_that_fits_stays_and_others_wrap_saturate_or_fail(field in fields(), number: i64, more: i64) {
             let number = i128::from(number) + i128::from(more);
             let wrapped = field.fit(number, Overflow::Wrap).map(i128::from).expect("wrapping always fits");
             let nearest = field.fit(number, Overflow::Saturate).map(i128::from).expect("the nearest always fits");
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_field_of_a_place_that_no_string_has_is_zero() {
+    fn a_field_at_an_offset_beyond_every_string_is_zero() {
         assert_eq!(Field { is_signed: false, width: 63 }.read(&[0xff; 4], u64::MAX), 0);
         Field { is_signed: true, width: 64 }.write(&mut [], u64::MAX, -1);
     }

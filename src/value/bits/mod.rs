@@ -151,7 +151,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_count_is_that_of_the_bits_one_by_one(bytes in strings(), start: u16, end: u16) {
+        fn a_count_equals_counting_bit_by_bit(bytes in strings(), start: u16, end: u16) {
             let bits = bits_of(&bytes);
             let (start, end) = (usize::from(start) % (bits.len() + 1), usize::from(end) % (bits.len() + 1));
             let expected = bits.get(start..end).unwrap_or_default().iter().filter(|bit| **bit).count() as u64;
@@ -159,7 +159,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_found_is_the_first_of_its_kind(bytes in strings(), start: u16, end: u16, bit: bool) {
+        fn a_search_finds_the_first_equal_bit_of_its_range(bytes in strings(), start: u16, end: u16, bit: bool) {
             let bits = bits_of(&bytes);
             let (start, end) = (usize::from(start) % (bits.len() + 1), usize::from(end) % (bits.len() + 1));
             let part = bits.get(start..end).unwrap_or_default();
@@ -168,7 +168,7 @@ mod tests {
         }
 
         #[test]
-        fn a_bit_that_was_set_is_there_and_no_other_changed(mut bytes in strings(), place: u16, bit: bool) {
+        fn setting_a_bit_changes_no_other_bit(mut bytes in strings(), place: u16, bit: bool) {
             let mut bits = bits_of(&bytes);
             let place = usize::from(place);
             let before = bits.get(place).copied().unwrap_or(false);
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_behind_the_end() {
+    fn bits_behind_the_end_of_a_string_are_zero() {
         assert!(!get(b"\xff", 8) && !get(b"\xff", u64::MAX));
         assert!(!set(&mut [0xff], u64::MAX, true));
         assert_eq!(count_in(b"\xff", 4..9), 0);

@@ -159,7 +159,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_near_away_from_the_poles_is_in_a_cell_that_is_searched(
+        fn a_near_position_away_from_the_poles_is_in_a_searched_cell(
             middle in (-120.0..120.0, -60.0..60.0), east in -1.0..1.0f64, north in -1.0..1.0f64, reach in 1.0..20.0f64,
         ) {
             let middle = Position { longitude: middle.0, latitude: middle.1 };
@@ -174,7 +174,7 @@ mod tests {
         }
 
         #[test]
-        fn no_shape_is_too_odd(middle in positions(), one: f64, other: f64) {
+        fn every_shape_has_one_to_nine_cells(middle in positions(), one: f64, other: f64) {
             let (one, other) = (one.abs(), other.abs());
             for shape in [Shape::Circle { radius_m: one }, Shape::Box { width_m: one, height_m: other }] {
                 let area = Area { middle, shape };
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_circle_is_the_whole_map() {
+    fn a_circle_of_infinite_radius_covers_the_whole_map() {
         let middle = Position { longitude: 10.0, latitude: 10.0 };
         let area = Area { middle, shape: Shape::Circle { radius_m: f64::INFINITY } };
         assert_eq!(area.cells().len(), 4);

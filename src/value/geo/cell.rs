@@ -101,13 +101,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_dealt_out_can_be_gathered(even: u32, odd: u32) {
+        fn interleaved_bits_can_be_separated_again(even: u32, odd: u32) {
             let bits = interleaved(even, odd);
             prop_assert_eq!((gathered(bits), gathered(bits >> 1)), (even, odd));
         }
 
         #[test]
-        fn a_place_lies_in_its_cell_and_its_score_in_the_stretch_of_it(position in positions(), steps in 1..=STEPS) {
+        fn a_position_is_in_its_cell_and_its_score_in_the_range_of_the_cell(position in positions(), steps in 1..=STEPS) {
             let cell = Cell::of(position, steps);
             let Bounds { west, east, south, north } = cell.bounds();
             prop_assert!(west <= position.longitude && position.longitude < east);
@@ -117,7 +117,7 @@ mod tests {
         }
 
         #[test]
-        fn to_go_and_to_come_back_is_to_stay(
+        fn a_step_to_a_neighbour_and_back_returns_to_the_cell(
             position in positions(),
             steps in 1..=STEPS,
             north in -1..=1,

@@ -133,7 +133,7 @@ mod tests {
 
     /// Expected: GEOADD and GEOHASH of Redis 8.0.6.
     #[test]
-    fn places_have_the_scores_and_the_geohashes_that_they_have_in_redis() {
+    fn positions_have_the_scores_and_geohashes_of_redis() {
         assert_eq!(PALERMO.score(), 3_479_099_956_230_698.0);
         assert_eq!(CATANIA.score(), 3_479_447_370_796_909.0);
         assert_eq!(&Position::of_score(PALERMO.score()).geohash(), b"sqc8b49rny0");
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn any_score_stands_for_a_place() {
+    fn every_score_decodes_to_a_valid_position() {
         for score in [f64::NEG_INFINITY, -1e300, -1.5, -0.0, 1e300, 9.3e18, 1.8e19, 2e19, f64::INFINITY] {
             assert!(Position::of_score(score).is_valid(), "{score}");
         }
@@ -157,14 +157,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_place_is_kept_to_less_than_a_metre(position in positions()) {
+        fn a_position_is_stored_to_less_than_a_metre(position in positions()) {
             let kept = Position::of_score(position.score());
             prop_assert!(position.distance_m(kept) < 1.0);
             prop_assert_eq!(kept.score(), position.score());
         }
 
         #[test]
-        fn no_distance_is_longer_than_half_the_earth_or_no_number(one in positions(), other in positions()) {
+        fn every_distance_is_a_number_of_at_most_half_the_earth(one in positions(), other in positions()) {
             let longitude = one.longitude.signum() * -180.0 + one.longitude;
             let opposite = Position { longitude, latitude: -one.latitude };
             for to in [one, other, opposite] {

@@ -138,7 +138,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_first_are_those_of_a_full_sort(
+        fn a_partial_sort_has_the_first_items_of_a_full_sort(
             mut items in prop::collection::vec(0u16..500, 0..400),
             wanted in 0usize..400,
         ) {

@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packed_hash_turns_into_a_table_with_the_field_that_is_one_too_many() {
+    fn a_packed_hash_becomes_a_table_with_one_field_too_many() {
         let limits = Limits::default();
         let mut hash = numbered(512, &limits);
         assert_eq!(hash.encoding(), "listpack");
@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn room_for_too_many_fields_makes_a_table_before_they_come() {
+    fn reserving_room_for_too_many_fields_makes_a_table_at_once() {
         let mut hash = hash(USER, &Limits::default());
         hash.make_room(512, &Limits::default());
         assert_eq!(hash.encoding(), "listpack");

@@ -25,7 +25,7 @@ fn number(number: u32) -> Vec<u8> {
 
 /// Expected: GET after PFADD of Redis 8.0.6.
 #[test]
-fn the_same_elements_give_the_bytes_that_they_give_in_redis() {
+fn the_same_elements_give_the_same_bytes_as_in_redis() {
     assert_eq!(sketch_of(&[], LIMIT), b"HYLL\x01\0\0\0\0\0\0\0\0\0\0\0\x7f\xff");
     let mut three = sketch_of(&[b"a".to_vec(), b"b".to_vec(), b"c".to_vec()], LIMIT);
     SketchMut::of(&mut three, LIMIT).expect("it is a sketch").invalidate_count();
@@ -35,7 +35,7 @@ fn the_same_elements_give_the_bytes_that_they_give_in_redis() {
 const THREE: &str = "Z:8436 v:1,1 Z:4274 v:2,1 Z:3068 v:1,1 Z:603";
 
 #[test]
-fn estimates_are_near_from_nothing_on_to_many() {
+fn estimates_are_near_the_truth_for_any_number_of_elements() {
     let mut bytes = Vec::new();
     let mut sketch = SketchMut::fresh(&mut bytes, LIMIT);
     let mut added = 0;
@@ -68,7 +68,7 @@ fn a_cached_count_is_read_until_it_is_out_of_date() {
 
 /// CVE-2019-10192 and CVE-2025-32023 were strings like these.
 #[test]
-fn runs_that_are_not_of_all_registers_are_corrupted_and_stay_as_they_are() {
+fn runs_that_do_not_cover_all_registers_count_as_corrupted_and_stay() {
     let head = &sketch_of(&[], LIMIT)[..HEAD_BYTES];
     let all = [0x7f, 0xff];
     let codes: [&[u8]; 8] = [
@@ -95,7 +95,7 @@ fn runs_that_are_not_of_all_registers_are_corrupted_and_stay_as_they_are() {
 }
 
 #[test]
-fn a_string_without_the_head_or_the_length_of_one_is_none() {
+fn a_string_without_the_header_or_length_of_a_sketch_is_none() {
     let sparse = sketch_of(&[], LIMIT);
     let mut dense = sparse.clone();
     SketchMut::of(&mut dense, LIMIT).expect("it is a sketch").make_dense().expect("it is not corrupted");
@@ -111,7 +111,7 @@ fn a_string_without_the_head_or_the_length_of_one_is_none() {
 }
 
 #[test]
-fn registers_that_no_elements_can_have_made_are_counted_without_a_fault() {
+fn registers_that_no_elements_can_produce_are_counted_without_an_error() {
     let mut bytes = sketch_of(&[], 0);
     SketchMut::of(&mut bytes, 0).expect("it is a sketch").make_dense().expect("it is not corrupted");
     for value in 0..64 {
@@ -149,7 +149,7 @@ proptest! {
     }
 
     #[test]
-    fn adding_what_was_added_changes_nothing(numbers in prop::collection::vec(0u32..500, 0..400)) {
+    fn adding_the_same_elements_again_changes_nothing(numbers in prop::collection::vec(0u32..500, 0..400)) {
         let elements: Vec<Vec<u8>> = numbers.iter().copied().map(number).collect();
         let mut bytes = sketch_of(&elements, LIMIT);
         let before = bytes.clone();
@@ -159,7 +159,7 @@ proptest! {
     }
 
     #[test]
-    fn a_merge_is_as_if_all_had_been_added_to_one(first in prop::collection::btree_set(0u32..5000, 0..2000),
+    fn a_merge_equals_adding_all_elements_to_one_sketch(first in prop::collection::btree_set(0u32..5000, 0..2000),
                                                   second in prop::collection::btree_set(0u32..5000, 0..2000)) {
         let of = |numbers: &BTreeSet<u32>| sketch_of(&numbers.iter().copied().map(number).collect::<Vec<_>>(), LIMIT);
         let both: BTreeSet<u32> = first.union(&second).copied().collect();
@@ -172,7 +172,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_behind_a_right_head_do_any_harm(
+    fn no_bytes_behind_a_valid_header_cause_a_panic(
         code: Vec<u8>,
         index in 0..REGISTERS,
         value in 1u8..52,

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_small_again_at_half_the_limit() {
+    fn a_list_shrinks_back_to_a_listpack_at_half_the_limit() {
         assert!(Limits { size: -1, ..Limits::default() }.is_small(2048, 2000));
         assert!(!Limits { size: -1, ..Limits::default() }.is_small(2049, 1));
         assert!(Limits { size: 7, ..Limits::default() }.is_small(100_000, 3));

@@ -29,7 +29,7 @@ fn contents(list: &List) -> Vec<String> {
 }
 
 #[test]
-fn elements_come_and_go_at_both_ends() {
+fn elements_are_pushed_and_popped_at_both_ends() {
     let mut list = List::new();
     list.push(End::Tail, [b"a".as_slice(), b"1"], &LIMITS);
     list.push(End::Head, [b"b".as_slice(), b"-2"], &LIMITS);
@@ -44,7 +44,7 @@ fn elements_come_and_go_at_both_ends() {
 }
 
 #[test]
-fn an_element_is_set_and_others_put_beside_it() {
+fn an_element_is_replaced_and_others_are_inserted_beside_it() {
     for size in [1, 2, 3, -2] {
         let limits = Limits { size, ..Limits::default() };
         let mut list = List::new();
@@ -79,7 +79,7 @@ fn positions_are_found_from_either_end_among_the_nearest_elements() {
 }
 
 #[test]
-fn equal_elements_go_from_the_end_asked_for() {
+fn equal_elements_are_removed_from_the_requested_end() {
     for size in [1, 2, -2] {
         let limits = Limits { size, ..Limits::default() };
         let full = |count, from| {
@@ -96,7 +96,7 @@ fn equal_elements_go_from_the_end_asked_for() {
 }
 
 #[test]
-fn a_trim_keeps_what_lies_within() {
+fn a_trim_keeps_the_elements_of_its_range() {
     for size in [1, 3, -2] {
         let limits = Limits { size, ..Limits::default() };
         let mut list = List::new();
@@ -111,7 +111,7 @@ fn a_trim_keeps_what_lies_within() {
 }
 
 #[test]
-fn positions_count_from_the_end_asked_for() {
+fn positions_are_counted_from_the_requested_end() {
     let list = list(&[1, 1, 1]);
     assert_eq!(list.positions(b"b", End::Head, usize::MAX).collect::<Vec<_>>(), [1]);
     let mut same = List::new();
@@ -121,7 +121,7 @@ fn positions_count_from_the_end_asked_for() {
 }
 
 #[test]
-fn a_list_turns_long_when_a_listpack_would_pass_its_limit() {
+fn a_list_becomes_a_quicklist_when_a_listpack_would_exceed_its_limit() {
     assert_eq!(list(&[8185]).encoding(), "listpack");
     assert_eq!(list(&[8186]).encoding(), "quicklist");
     assert_eq!(list(&[4000, 4000]).encoding(), "listpack");
@@ -132,7 +132,7 @@ fn a_list_turns_long_when_a_listpack_would_pass_its_limit() {
 }
 
 #[test]
-fn a_long_list_is_small_again_when_one_node_of_half_the_limit_is_left() {
+fn a_quicklist_shrinks_back_to_a_listpack_when_one_node_of_half_the_limit_is_left() {
     let mut long = list(&[4000, 4000, 300]);
     long.pop(End::Tail, &LIMITS);
     assert_eq!(long.encoding(), "quicklist");
@@ -144,7 +144,7 @@ fn a_long_list_is_small_again_when_one_node_of_half_the_limit_is_left() {
 }
 
 #[test]
-fn a_large_element_keeps_the_list_long_until_it_goes() {
+fn a_large_element_keeps_the_list_a_quicklist_until_it_is_removed() {
     let mut long = list(&[8193, 1]);
     assert_eq!(long.encoding(), "quicklist");
     long.pop(End::Tail, &LIMITS);
@@ -154,7 +154,7 @@ fn a_large_element_keeps_the_list_long_until_it_goes() {
 }
 
 #[test]
-fn twenty_product_names_take_well_below_a_listpack() {
+fn twenty_product_names_take_far_less_memory_than_in_a_listpack() {
     let names: Vec<String> = (1..=20).map(|number| format!("product-{:07}", number * 104_729)).collect();
     let mut list = List::new();
     list.push(End::Tail, names.iter().map(String::as_bytes), &LIMITS);
@@ -165,7 +165,7 @@ fn twenty_product_names_take_well_below_a_listpack() {
 }
 
 #[test]
-fn a_queue_of_many_elements_is_walked_from_any_position() {
+fn a_queue_of_many_elements_can_be_read_from_any_position() {
     let mut list = List::new();
     for number in 0..5000 {
         list.push(End::Tail, [format!("job:{number}").as_bytes()], &LIMITS);

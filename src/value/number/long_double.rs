@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_are_those_of_redis() {
+    fn sums_have_the_digits_of_redis() {
         let table = [
             ("0.1", "0.2", Some("0.3")),
             ("10.50", "0.1", Some("10.6")),
@@ -314,14 +314,14 @@ mod tests {
     }
 
     #[test]
-    fn text_has_a_longest_length() {
+    fn a_number_longer_than_the_limit_is_refused() {
         let longest = format!("1.{}", "1".repeat(MAX_TEXT_BYTES - 2));
         assert_eq!(sum(&longest, "0").as_deref(), Some("1.11111111111111111"));
         assert_eq!(sum(&format!("{longest}1"), "0"), None);
     }
 
     #[test]
-    fn an_infinity_is_read_but_has_no_sum() {
+    fn an_infinity_is_read_but_cannot_be_added() {
         let infinity = LongDouble::parse(b"-Infinity").expect("a number");
         assert!(!infinity.is_finite());
         assert_eq!((written(infinity).as_str(), infinity.checked_add(LongDouble::ZERO)), ("-inf", None));
@@ -343,7 +343,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_is_written_alike_when_read_again(mantissa: u64, power in -16400..16300, minus: bool) {
+        fn a_written_sum_reads_back_as_the_same_text(mantissa: u64, power in -16400..16300, minus: bool) {
             let text = format!("{}0x{mantissa:x}p{power}", if minus { "-" } else { "" });
             let once = written(LongDouble::parse(text.as_bytes()).expect("in range"));
             let again = written(LongDouble::parse(once.as_bytes()).expect("the written text is a number"));
@@ -351,7 +351,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_makes_it_panic(text in "[-+]{0,2}(0x)?[0-9a-f.]{0,30}([ep][-+]?[0-9]{0,6})?") {
+        fn no_text_makes_the_addition_panic(text in "[-+]{0,2}(0x)?[0-9a-f.]{0,30}([ep][-+]?[0-9]{0,6})?") {
             let _ = sum(&text, "1");
         }
     }

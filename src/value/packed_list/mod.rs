@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_one_width_cost_their_bytes_alone() {
+    fn numbers_of_equal_width_take_only_their_bytes() {
         let packed = packed(&["1000", "-1000", "32767"]);
         assert_eq!(packed.head().used(), 10 + 3 * 2);
         assert_eq!(packed.find(b"-1000", 1), Some(1));
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_found_only_at_the_steps_asked_for() {
+    fn a_search_with_a_step_finds_only_items_at_that_step() {
         let packed = packed(&["a", "b", "b", "a", "a", "1", "1", "a"]);
         assert_eq!(packed.find(b"b", 2), Some(2));
         assert_eq!(packed.find(b"1", 2), Some(6));

@@ -27,14 +27,14 @@ fn encoding_with(to: usize, member: &str, limits: &Limits) -> &'static str {
 }
 
 #[test]
-fn integers_turn_into_a_table_with_one_too_many() {
+fn integers_become_a_table_with_one_member_too_many() {
     assert_eq!(set(numbers(512), &LIMITS).encoding(), "intset");
     assert_eq!(set(numbers(513), &LIMITS).encoding(), "hashtable");
     assert_eq!(set(numbers(11), &Limits { integers: 10, ..LIMITS }).encoding(), "hashtable");
 }
 
 #[test]
-fn a_text_turns_few_integers_into_a_packed_set_and_more_into_a_table() {
+fn adding_a_text_makes_a_packed_set_of_few_integers_and_a_table_of_many() {
     assert_eq!(encoding_with(127, "a", &LIMITS), "listpack");
     assert_eq!(encoding_with(128, "a", &LIMITS), "hashtable");
     assert_eq!(encoding_with(1, &"a".repeat(64), &LIMITS), "listpack");
@@ -42,7 +42,7 @@ fn a_text_turns_few_integers_into_a_packed_set_and_more_into_a_table() {
 }
 
 #[test]
-fn an_integer_longer_than_a_packed_member_may_be_makes_a_table() {
+fn an_integer_too_long_for_a_packed_member_makes_a_table() {
     let limits = Limits { bytes: 4, ..LIMITS };
     for (number, encoding) in
         [("1234", "listpack"), ("-123", "listpack"), ("-1234", "hashtable"), ("12345", "hashtable")]
@@ -54,7 +54,7 @@ fn an_integer_longer_than_a_packed_member_may_be_makes_a_table() {
 }
 
 #[test]
-fn a_packed_set_turns_into_a_table_with_one_member_or_byte_too_many() {
+fn a_packed_set_becomes_a_table_with_one_member_or_byte_too_many() {
     let mut few = set(["a", "b"], &Limits { entries: 3, ..LIMITS });
     few.insert(b"7", &Limits { entries: 3, ..LIMITS });
     assert!(!few.insert(b"7", &Limits { entries: 3, ..LIMITS }));
@@ -68,7 +68,7 @@ fn a_packed_set_turns_into_a_table_with_one_member_or_byte_too_many() {
 }
 
 #[test]
-fn the_first_form_suits_the_first_member_and_how_many_come() {
+fn the_first_form_of_a_set_depends_on_its_first_member_and_their_number() {
     for (first, members, encoding) in [
         ("1", 512, "intset"),
         ("1", 513, "hashtable"),
@@ -82,7 +82,7 @@ fn the_first_form_suits_the_first_member_and_how_many_come() {
 }
 
 #[test]
-fn room_for_too_many_members_makes_a_table_before_they_come() {
+fn reserving_room_for_too_many_members_makes_a_table_at_once() {
     for (first, most) in [("1", 512), ("a", 128)] {
         let mut set = set([first], &LIMITS);
         let before = set.encoding();
@@ -112,7 +112,7 @@ fn a_big_set_takes_less_than_thirty_bytes_a_member() {
 }
 
 #[test]
-fn popping_takes_every_member_once() {
+fn popping_returns_every_member_once() {
     for members in [
         numbers(100).collect::<Vec<_>>(),
         (0..100).map(|number| format!("m{number}")).collect(),
@@ -199,7 +199,7 @@ fn a_sample_has_different_members_each_as_likely_as_another() {
 }
 
 #[test]
-fn popped_members_are_in_the_least_form_and_gone_from_their_set() {
+fn popped_members_are_in_the_smallest_form_and_no_longer_in_their_set() {
     for (members, drawn, encoding) in [
         ((0..600).map(|number| format!("m{number}")).collect::<Vec<_>>(), 100, "listpack"),
         ((0..600).map(|number| format!("m{number}")).collect(), 200, "hashtable"),
@@ -230,7 +230,7 @@ fn integers_in_another_form_become_the_integer_form_if_they_are_few() {
 }
 
 #[test]
-fn a_flooded_set_has_its_members_in_common_with_one_that_is_not() {
+fn a_flooded_set_and_an_ordinary_one_have_the_right_members_in_common() {
     let flood: Vec<Vec<u8>> = hashing::flood().take(1_000).collect();
     let flooded = set(&flood, &LIMITS);
     let others: Vec<Vec<u8>> = (0..200).map(|number| format!("member-{number}").into_bytes()).collect();

@@ -108,7 +108,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_written_is_read(numbers: Vec<(u64, u32)>, texts: Vec<Vec<u8>>, integers: Vec<(i64, u32)>) {
+        fn written_numbers_and_items_read_back(numbers: Vec<(u64, u32)>, texts: Vec<Vec<u8>>, integers: Vec<(i64, u32)>) {
             let numbers: Vec<u64> = numbers.into_iter().map(|(number, shift)| number >> (shift % 64)).collect();
             let integers: Vec<i64> = integers.into_iter().map(|(number, shift)| number >> (shift % 64)).collect();
             let mut out = Vec::new();

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_read_as_c_reads_them_too() {
+    fn the_numbers_of_an_id_are_parsed_as_by_strtoull() {
         for (text, id) in [
             ("007-01", Id::new(7, 1)),
             (" +7- 1", Id::new(7, 1)),
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_follow_one_another() {
+    fn the_next_id_follows_and_the_previous_one_precedes() {
         assert_eq!(Id::new(5, u64::MAX).next(), Some(Id::new(6, 0)));
         assert_eq!(Id::new(6, 0).previous(), Some(Id::new(5, u64::MAX)));
         assert_eq!((Id::MAX.next(), Id::MIN.previous()), (None, None));

@@ -245,12 +245,12 @@ mod tests {
     }
 
     #[test]
-    fn a_leaf_of_sixty_takes_512_bytes() {
+    fn a_leaf_of_sixty_entries_takes_512_bytes() {
         assert_eq!(size_of::<Leaf<60>>(), 512);
     }
 
     #[test]
-    fn marks_of_timestamps_are_exact() {
+    fn scores_that_are_timestamps_have_distinct_marks() {
         let scores: Vec<f64> = (0..60).map(|i| 1_783_012_441_000.0 + f64::from(i) * 1000.0).collect();
         let (_, leaf) = leaf_of(&scores);
         let marks: std::collections::BTreeSet<u32> = leaf.slots.iter().map(|slot| slot.mark).collect();
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_finds_the_place_of_every_score() {
+    fn a_search_in_a_leaf_finds_the_position_of_every_score() {
         let scores = [f64::NEG_INFINITY, -1e300, -2.0, 0.0, 0.0, 5e-324, 1.0, 2.0, 1e300, f64::INFINITY];
         let (arena, leaf) = leaf_of(&scores);
         for score in scores {
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_too_coarse_to_distinguish_scores_is_computed_anew() {
+    fn a_frame_too_coarse_to_distinguish_scores_is_recomputed() {
         let scores: Vec<f64> = (0..30).map(|i| 1.0 + f64::from(i) / 1e12).chain([1e300]).collect();
         let (arena, mut leaf) = leaf_of(&scores);
         assert_eq!(leaf.slots[0].mark, leaf.slots[29].mark);

@@ -49,7 +49,7 @@ fn a_score_update_moves_the_member_to_its_place() {
 }
 
 #[test]
-fn a_decision_sees_the_score_and_may_leave_it() {
+fn an_update_gets_the_old_score_and_may_keep_it() {
     both_forms(|limits| {
         let mut set = set_of(limits, &[("a", 1.0)]);
         assert_eq!(set.update(b"a", limits, |score| score.map(|score| score + 4.0)), (Some(1.0), Some(5.0)));
@@ -72,7 +72,7 @@ fn the_sign_of_zero_does_not_order_and_only_the_large_form_keeps_it() {
 }
 
 #[test]
-fn a_set_that_expects_too_many_members_turns_large_at_once() {
+fn a_set_that_expects_too_many_members_is_large_at_once() {
     let mut set = set_of(&LIMITS, &[("a", 1.0), ("b", 2.0)]);
     set.make_room(LIMITS.entries, &LIMITS);
     assert!(set.is_listpack());
@@ -110,7 +110,7 @@ fn lex_ranges_honour_each_kind_of_bound() {
 }
 
 #[test]
-fn a_set_turns_large_with_one_entry_or_one_byte_too_many_and_never_back() {
+fn a_set_becomes_large_with_one_entry_or_byte_too_many_and_stays_so() {
     let mut set = Zset::new();
     for i in 0..128 {
         set.insert(format!("{i}").as_bytes(), f64::from(i), &LIMITS);
@@ -147,7 +147,7 @@ fn ranges_of_positions_are_removed_and_counted() {
 }
 
 #[test]
-fn a_scan_goes_on_in_a_set_that_was_stored_anew() {
+fn a_scan_continues_in_a_set_that_was_rebuilt() {
     let entries = (0..2000).map(|i| (format!("m{i:04}"), f64::from(i)));
     let mut set = Zset::from_entries(entries, &Limits { entries: 0, bytes: 0, seed: 0 });
     let mut seen = std::collections::BTreeSet::new();
@@ -162,7 +162,7 @@ fn a_scan_goes_on_in_a_set_that_was_stored_anew() {
 }
 
 #[test]
-fn a_set_itself_is_two_words() {
+fn a_sorted_set_value_has_two_words() {
     assert_eq!(size_of::<Zset>(), 16);
 }
 
@@ -196,7 +196,7 @@ fn a_recency_list_of_thirty_stays_within_fifteen_bytes_an_entry() {
 }
 
 #[test]
-fn scores_of_any_kind_survive_beside_each_other() {
+fn scores_of_every_kind_can_be_in_one_set() {
     both_forms(|limits| {
         let scores = [
             0.0,
@@ -243,7 +243,7 @@ fn a_full_scan_visits_every_entry() {
 }
 
 #[test]
-fn large_ranges_may_go_while_memory_is_given_back() {
+fn large_ranges_can_be_removed_while_memory_is_freed() {
     let mut set = Zset::new();
     for i in 0..60_000_u32 {
         let member = i.wrapping_mul(2_654_435_761) % 1_000_003;
@@ -265,7 +265,7 @@ fn outgrown(left: usize) -> Zset {
 }
 
 #[test]
-fn a_set_that_has_been_large_answers_as_one_and_is_as_small_as_a_packed_one() {
+fn a_set_that_has_been_large_reports_skiplist_and_is_as_small_as_a_packed_one() {
     let set = outgrown(30);
     let packed = Zset::from_entries(set.iter().map(|entry| (entry.member, entry.score)), &LIMITS);
     assert_eq!((set.encoding(), packed.encoding()), ("skiplist", "listpack"));

@@ -111,7 +111,7 @@ fn work(case: &Case, size: usize) -> Result<Duration, String> {
 /// An engine with the test kit, and with another server for MIGRATE.
 pub fn world() -> World {
     let settings = Settings { debug_command: Permission::Yes, max_clients: usize::MAX, ..Settings::default() };
-    World::around(Engine::new(Table::of(WITH_TEST_KIT), settings, 1, START, Box::new(LinkedHost::default())))
+    World::of_engine(Engine::new(Table::of(WITH_TEST_KIT), settings, 1, START, Box::new(LinkedHost::default())))
 }
 
 /// Runs the requests; returns their effects.

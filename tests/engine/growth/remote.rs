@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Mutex;
 
-use dunlin::engine::state::host::{Facts, Host, NoHost, Turns, Usage};
+use dunlin::engine::state::host::{Facts, Host, LoopCycles, NoHost, Usage};
 use dunlin::engine::{Now, Process, RemoteRequest, RemoteResult, Settings};
 use dunlin::resp::{Limits, Parser};
 
@@ -54,8 +54,8 @@ impl Host for LinkedHost {
         self.machine.usage()
     }
 
-    fn turns(&self) -> Turns {
-        self.machine.turns()
+    fn loop_cycles(&self) -> LoopCycles {
+        self.machine.loop_cycles()
     }
 
     fn elapsed_us(&self) -> u64 {

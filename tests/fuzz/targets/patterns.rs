@@ -2,7 +2,7 @@
 
 use dunlin::value::glob;
 
-/// The first byte says how long the pattern is.
+/// The first byte is the length of the pattern.
 pub fn run(bytes: &[u8]) {
     let Some((&length, rest)) = bytes.split_first() else { return };
     let (pattern, text) = rest.split_at(usize::from(length).min(rest.len()));

@@ -1,7 +1,7 @@
 //! Fuzzes payloads of RESTORE: each is refused, or creates a key that works with every command and is the same after
 //! another DUMP and RESTORE.
 
-use crate::support::watch;
+use crate::support::limits;
 use crate::support::world::World;
 use dunlin::rdb;
 use std::cell::RefCell;
@@ -112,8 +112,8 @@ fn comes_back(world: &mut World) {
 fn ask(world: &mut World, words: &[&[u8]]) -> Vec<u8> {
     let shown = || words.iter().map(|word| word.escape_ascii().to_string()).collect::<Vec<_>>().join(" ");
     let given = words.iter().map(|word| word.len()).sum::<usize>() + memory_bytes(world);
-    let most = |reply: &Vec<u8>| watch::bytes_for(words[0], given + reply.len());
-    watch::brief(shown, most, || world.send(world.client, words).0)
+    let most = |reply: &Vec<u8>| limits::bytes_for(words[0], given + reply.len());
+    limits::within_limits(shown, most, || world.send(world.client, words).0)
 }
 
 /// The memory of all data.

@@ -8,7 +8,7 @@
 use super::choices::Choices;
 use super::frame::frame_length;
 use super::grammar::{Grammar, is_made};
-use crate::support::watch;
+use crate::support::limits;
 use crate::support::world::World;
 use dunlin::engine::{Flow, SessionId};
 
@@ -29,9 +29,9 @@ pub struct Play {
     /// Requests that are made as often as all others together.
     pub lines: &'static [&'static str],
     /// The request of the last round.
-    pub asked: String,
+    pub last_request: String,
     /// The bytes that all clients received in the last round.
-    pub heard: Vec<u8>,
+    pub received: Vec<u8>,
     grammar: Grammar,
     clients: Vec<Client>,
     rounds: u64,
@@ -54,13 +54,22 @@ impl Play {
         let grammar = Grammar::new(world.engine.table.entries());
         let clients = (0..CLIENTS).map(|_| Client { id: world.join(), listens: false, waits: false }).collect();
         let reached = vec![false; world.engine.table.entries().len()];
-        Play { world, lines: &[], asked: String::new(), heard: Vec::new(), grammar, clients, rounds: 0, reached }
+        Play {
+            world,
+            lines: &[],
+            last_request: String::new(),
+            received: Vec::new(),
+            grammar,
+            clients,
+            rounds: 0,
+            reached,
+        }
     }
 
     /// One request of one client, and what follows from it.
     pub fn step(&mut self, choices: &mut Choices<'_>, context: &str) {
-        self.asked.clear();
-        self.heard.clear();
+        self.last_request.clear();
+        self.received.clear();
         let who = choices.below(2 * CLIENTS).saturating_sub(CLIENTS);
         if self.clients[who].waits {
             if choices.below(4) == 0 {
@@ -68,17 +77,17 @@ impl Play {
             }
         } else {
             let words = self.request(choices);
-            let shown: Vec<String> = words.iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect();
-            self.asked = format!("client {who} {shown:?}");
-            self.ask(who, &words, &format!("{context} {}", self.asked));
+            let printed: Vec<String> = words.iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+            self.last_request = format!("client {who} {printed:?}");
+            self.ask(who, &words, &format!("{context} {}", self.last_request));
         }
         self.world.pass_ms(choices.below(3) as i64);
         self.world.expire();
-        self.hear(context);
+        self.take_pushes(context);
         self.world.engine.effects.take();
         self.rounds += 1;
         if self.rounds.is_multiple_of(50) {
-            self.note_reached();
+            self.record_reached();
         }
         if self.rounds.is_multiple_of(1000) {
             self.check();
@@ -94,7 +103,7 @@ impl Play {
         words.map(|word| word.replace('#', &choices.below(1000).to_string()).into_bytes()).collect()
     }
 
-    fn note_reached(&mut self) {
+    fn record_reached(&mut self) {
         for (reached, stats) in self.reached.iter_mut().zip(self.world.engine.stats.by_command()) {
             *reached |= stats.calls > 0;
         }
@@ -102,7 +111,7 @@ impl Play {
 
     /// The commands that requests call and that never ran.
     pub fn missed(&mut self) -> Vec<&str> {
-        self.note_reached();
+        self.record_reached();
         let entries = self.world.engine.table.entries().iter().zip(&self.reached);
         entries.filter(|(entry, reached)| is_made(entry) && !**reached).map(|(entry, _)| entry.name.as_str()).collect()
     }
@@ -118,9 +127,9 @@ impl Play {
         let client = self.clients[who].id;
         let given = words.iter().map(|word| word.len()).sum::<usize>() + self.world.engine.databases.memory_bytes();
         let name = words.first().copied().unwrap_or_default();
-        let most = |(reply, _): &(Vec<u8>, Flow)| watch::bytes_for(name, given + reply.len());
-        let (reply, flow) = watch::brief(|| context.to_owned(), most, || self.world.send(client, &words));
-        self.heard.extend_from_slice(&reply);
+        let most = |(reply, _): &(Vec<u8>, Flow)| limits::bytes_for(name, given + reply.len());
+        let (reply, flow) = limits::within_limits(|| context.to_owned(), most, || self.world.send(client, &words));
+        self.received.extend_from_slice(&reply);
         let text = String::from_utf8_lossy(&reply);
         self.clients[who].listens |= listens(&words);
         match flow {
@@ -148,21 +157,21 @@ impl Play {
     }
 
     /// Takes the pushes and late replies of clients.
-    fn hear(&mut self, context: &str) {
+    fn take_pushes(&mut self, context: &str) {
         for who in 0..CLIENTS {
             let client = &mut self.clients[who];
             let Some(session) = self.world.engine.sessions.get_mut(client.id) else {
                 self.replace(who);
                 continue;
             };
-            let mut told = Vec::new();
-            session.push_queue.take(&mut told, usize::MAX);
-            self.heard.extend_from_slice(&told);
+            let mut pushes = Vec::new();
+            session.push_queue.take(&mut pushes, usize::MAX);
+            self.received.extend_from_slice(&pushes);
             let is_closing = session.closing;
-            let count = frames(&told);
-            assert!(count.is_some(), "{context}: client {who} got {}", String::from_utf8_lossy(&told));
+            let count = frames(&pushes);
+            assert!(count.is_some(), "{context}: client {who} got {}", String::from_utf8_lossy(&pushes));
             if client.waits && count > Some(0) {
-                assert_eq!(count, Some(1), "{context}: client {who} gets {}", String::from_utf8_lossy(&told));
+                assert_eq!(count, Some(1), "{context}: client {who} gets {}", String::from_utf8_lossy(&pushes));
                 client.waits = false;
             }
             if is_closing {

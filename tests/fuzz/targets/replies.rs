@@ -128,7 +128,7 @@ fn is_same(ours: &Frame<'_>, other: &Other) -> bool {
 
 fn is_same_resp2(ours: &Frame<'_>, other: &Resp2Frame) -> bool {
     match (ours, other) {
-        (Frame::Null, Resp2Frame::Null) => true,
+        (Frame::NullBytes | Frame::NullArray, Resp2Frame::Null) => true,
         (Frame::Status(text), Resp2Frame::SimpleString(data)) => text == data,
         (Frame::Bytes(bytes), Resp2Frame::BulkString(data)) => bytes == data,
         (Frame::Error(text), Resp2Frame::Error(data)) => *text == data.as_bytes(),
@@ -146,9 +146,8 @@ fn is_same_resp3(ours: &Frame<'_>, other: &OwnedFrame) -> bool {
         (Frame::Status(text), OwnedFrame::SimpleString { data, .. }) => text == data,
         (Frame::Error(text), OwnedFrame::SimpleError { data, .. }) => *text == data.as_bytes(),
         (Frame::Error(text), OwnedFrame::BlobError { data, .. }) => text == data,
-        (Frame::Bytes(bytes), OwnedFrame::BlobString { data, .. } | OwnedFrame::VerbatimString { data, .. }) => {
-            bytes == data
-        }
+        (Frame::Verbatim(bytes), OwnedFrame::VerbatimString { data, .. }) => bytes[4..] == **data,
+        (Frame::Bytes(bytes), OwnedFrame::BlobString { data, .. }) => bytes == data,
         (Frame::Integer(integer), OwnedFrame::Number { data, .. }) => integer == data,
         (Frame::Double(double), OwnedFrame::Double { data, .. }) => {
             double.to_bits() == data.to_bits() || (double.is_nan() && data.is_nan())

@@ -6,7 +6,7 @@ use dunlin::engine::state::host::NoHost;
 use dunlin::engine::{Engine, Now, Origin, Settings, Table};
 use dunlin::resp::{Request, Span};
 
-/// The first byte says what the rest is: source, or the argument of one of these.
+/// The first byte chooses what the rest is: source, or the argument of one of these.
 const READERS: &[&str] = &[
     "return cjson.encode(cjson.decode(ARGV[1]))",
     "return cmsgpack.pack(cmsgpack.unpack(ARGV[1]))",

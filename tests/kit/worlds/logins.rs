@@ -20,7 +20,7 @@ impl Wire {
         Wire(BufReader::new(TcpStream::connect(server.addr()).expect("it listens")))
     }
 
-    /// The answer's line; of a text what it says.
+    /// The reply as a line; of a string its text.
     fn ask(&mut self, request: &str) -> String {
         self.0.get_mut().write_all(format!("{request}\r\n").as_bytes()).expect("it reads");
         let line = self.line();

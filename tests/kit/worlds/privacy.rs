@@ -115,12 +115,12 @@ fn a_running_world_keeps_its_deadlines_by_itself() {
     call(&mut in_ann, ["CONFIG", "SET", "notify-keyspace-events", "Ex"]);
     call(&mut listener, ["SUBSCRIBE", "__keyevent@0__:expired"]);
     call(&mut in_ann, ["SET", "key", "value", "PX", "5"]);
-    let told = listener.wait_for_message(Duration::from_secs(60)).expect("it is there").expect("it expires");
-    assert_eq!(told.payload, b"key");
+    let message = listener.wait_for_message(Duration::from_secs(60)).expect("it is there").expect("it expires");
+    assert_eq!(message.payload, b"key");
 }
 
 #[test]
-fn chance_is_private_and_repeats_itself_in_each() {
+fn the_random_generator_is_private_to_each_world() {
     let server = Server::builder().seed(7).start().expect("the server starts");
     let drawn = |name: &str| {
         let mut client = server.world(name).expect("it can be made").client().expect("there is room");
@@ -181,7 +181,7 @@ fn a_world_shows_its_commands_to_those_in_it() {
     let _: () = redis::cmd("MONITOR").query(&mut wire).expect("it answers");
     call(&mut in_ben, ["SET", "secret", "of ben"]);
     call(&mut in_ann, ["SET", "key", "of ann"]);
-    let shown: String =
-        wire.recv_response().and_then(|shown| redis::from_redis_value(shown).map_err(Into::into)).expect("it is shown");
-    assert!(shown.ends_with("\"SET\" \"key\" \"of ann\""), "{shown}");
+    let line: String =
+        wire.recv_response().and_then(|line| redis::from_redis_value(line).map_err(Into::into)).expect("it is shown");
+    assert!(line.ends_with("\"SET\" \"key\" \"of ann\""), "{line}");
 }

@@ -6,13 +6,13 @@
 //! too many or too few, and lines that build on them. After every request, everything that each client receives is
 //! compared, and from time to time the whole state.
 //!
-//! A walk has many outings, each with new servers and its own seed. The seed of an outing that finds a difference is
+//! A walk has many runs, each with new servers and its own seed. The seed of a run that finds a difference is
 //! printed with the last requests, so that it can be repeated.
 
+mod client_state;
 mod lines;
 mod pair;
-mod remains;
-mod said;
+mod state;
 mod tally;
 mod vocabulary;
 mod volatile;
@@ -29,34 +29,34 @@ use crate::process::{Process, Program};
 use crate::reply::Reply;
 use crate::sampler::{Sample, is_by_member, pairs_of_options, samples};
 use crate::words::{quote, split};
+use client_state::{ClientState, Verdict, compared};
 use lines::{DUE_AT_ONCE, LINES};
 use pair::{OWN, Pair};
-use said::{Said, Verdict, compared};
 use tally::Tally;
 use vocabulary::Vocabulary;
 
 /// The clients of each server, the walk's own among them.
 const CLIENTS: usize = 5;
 
-/// The number of requests in an outing.
-const OUTING: usize = 2500;
+/// The number of requests in a run.
+const RUN_REQUESTS: usize = 2500;
 
-/// The number of last requests that are printed when replies differ, unless DUNLIN_WALK_TOLD sets it.
-const TOLD: usize = 40;
+/// The number of last requests that are printed when replies differ, unless DUNLIN_WALK_PRINTED sets it.
+const PRINTED: usize = 40;
 
-/// The number of requests between comparisons of the whole state, unless DUNLIN_WALK_LOOKS sets it: 1 finds the exact
-/// request.
-const LOOKS: usize = 50;
+/// The number of requests between comparisons of the whole state, unless DUNLIN_WALK_COMPARE_EVERY sets it: 1 finds the
+/// exact request.
+const COMPARE_EVERY: usize = 50;
 
-/// How often clients get their permissions and modes back.
-const AMENDS: usize = 40;
+/// The number of requests after which clients get their permissions and modes back.
+const RESTORE_EVERY: usize = 40;
 
 /// How rarely a request with an immediate deadline is sent, and the time that passes then: several times as long.
 const DUE: usize = 60;
 const LONG_ENOUGH: Duration = Duration::from_millis(40);
 
-/// Walks for this number of requests, beginning with the outing of that seed. Further outings replace the requests of
-/// those that ended early; one that finds a difference counts as complete.
+/// Walks for this number of requests, beginning with the run of that seed. Further runs replace the requests of those
+/// that ended early; one that finds a difference counts as complete.
 pub(crate) fn compare(real: &Program, seed: u64, requests: usize) {
     let table = Table::of(FAMILIES);
     let (mut faults, mut whole) = (Vec::new(), Tally::default());
@@ -65,18 +65,18 @@ pub(crate) fn compare(real: &Program, seed: u64, requests: usize) {
         if left == 0 {
             break;
         }
-        let (mut outing, planned) = (Outing::new(real, &table, seed), left.min(OUTING));
-        let fault = outing.take(planned);
-        left -= if fault.is_some() { planned } else { outing.tally.steps().clamp(1, planned) };
+        let (mut run, planned) = (Run::new(real, &table, seed), left.min(RUN_REQUESTS));
+        let fault = run.take(planned);
+        left -= if fault.is_some() { planned } else { run.tally.steps().clamp(1, planned) };
         faults.extend(fault);
-        if outing.tally.has_compared_nothing() {
+        if run.tally.has_compared_nothing() {
             faults.push(format!("seed {seed}: no request was compared to the byte"));
         }
-        whole.add(&outing.tally);
+        whole.add(&run.tally);
     }
     writeln!(io::stderr(), "the random walk from seed {seed}: {whole}").expect("stderr can be written");
-    let again = format!("DUNLIN_WALK_REQUESTS={OUTING} DUNLIN_WALK_SEED=<seed> takes an outing again");
-    assert!(faults.is_empty(), "{} outings differ; {again}\n\n{}", faults.len(), faults.join("\n\n"));
+    let again = format!("DUNLIN_WALK_REQUESTS={RUN_REQUESTS} DUNLIN_WALK_SEED=<seed> repeats a run");
+    assert!(faults.is_empty(), "{} runs differ; {again}\n\n{}", faults.len(), faults.join("\n\n"));
 }
 
 /// A number that the environment may set.
@@ -85,46 +85,46 @@ fn number(name: &str, otherwise: usize) -> usize {
 }
 
 /// A word of a request as it is printed.
-fn told(word: &[u8]) -> String {
+fn printed(word: &[u8]) -> String {
     if word.len() > 64 && word.iter().all(|byte| *byte == word[0]) {
         return format!("{{{}*{}}}", char::from(word[0]), word.len());
     }
     quote(word)
 }
 
-/// One outing.
-struct Outing<'t> {
+/// One run.
+struct Run<'t> {
     table: &'t Table,
     shapes: Vec<(&'t Entry, Vec<Sample>)>,
     seed: u64,
     pair: Pair,
     words: Vocabulary,
-    said: Vec<Said<'t>>,
-    told: Vec<String>,
+    states: Vec<ClientState<'t>>,
+    log: Vec<String>,
     tally: Tally,
 }
 
-impl<'t> Outing<'t> {
-    fn new(real: &Program, table: &'t Table, seed: u64) -> Outing<'t> {
-        // Every other outing goes through the large form of sorted sets, where ranges of members among different scores
+impl<'t> Run<'t> {
+    fn new(real: &Program, table: &'t Table, seed: u64) -> Run<'t> {
+        // Every other run goes through the large form of sorted sets, where ranges of members among different scores
         // depend on chance in Redis.
         let is_large = seed % 2 == 1;
         let walked = table.entries().iter().filter(|entry| !left_out::of_walks(&entry.name));
         let shapes = walked.map(|entry| shapes(entry, !is_large)).filter(|(_, samples)| !samples.is_empty()).collect();
         let real = Process::start(real).expect("the real server starts");
         let ours = dunlin::Server::builder().frozen().allow_debug().seed(seed).start().expect("our server starts");
-        let mut outing = Outing {
+        let mut run = Run {
             table,
             shapes,
             seed,
             pair: Pair::new(real, ours, CLIENTS),
             words: Vocabulary::new(seed),
-            said: (0..CLIENTS).map(|_| Said::default()).collect(),
-            told: Vec::new(),
+            states: (0..CLIENTS).map(|_| ClientState::default()).collect(),
+            log: Vec::new(),
             tally: Tally::default(),
         };
-        outing.begin(is_large);
-        outing
+        run.begin(is_large);
+        run
     }
 
     fn begin(&mut self, is_large: bool) {
@@ -147,15 +147,15 @@ impl<'t> Outing<'t> {
         (1..CLIENTS).for_each(|who| self.learn_number(who));
     }
 
-    /// A new client begins: in every third outing with RESP3. The vocabulary knows its number then.
+    /// Stores the number of a new client in the vocabulary. In every third run the client uses RESP3.
     fn learn_number(&mut self, who: usize) {
         if self.seed.is_multiple_of(3) {
             self.pair.ask(who, &[b"HELLO".to_vec(), b"3".to_vec()]);
         }
         let words = [b"CLIENT".to_vec(), b"ID".to_vec()];
-        let heard = self.pair.ask(who, &words).map(|sides| sides.map(|mut side| side.remove(who).replies));
-        assert!(heard.as_ref().is_none_or(|sides| sides[0] == sides[1]), "clients have other numbers: {heard:?}");
-        let number = match heard.as_ref().map(|sides| sides[0].as_slice()) {
+        let received = self.pair.ask(who, &words).map(|sides| sides.map(|mut side| side.remove(who).replies));
+        assert!(received.as_ref().is_none_or(|sides| sides[0] == sides[1]), "clients have other numbers: {received:?}");
+        let number = match received.as_ref().map(|sides| sides[0].as_slice()) {
             Some([Reply::Integer(number)]) => number.clone(),
             // A client that has to log in, or has few permissions, does not get its number.
             _ => "1".to_owned(),
@@ -169,93 +169,94 @@ impl<'t> Outing<'t> {
     fn take(&mut self, requests: usize) -> Option<String> {
         for step in 0..requests {
             let who = 1 + self.words.below(CLIENTS - 1);
-            let fault = if self.said[who].waits() || self.words.below(150) == 0 {
-                self.come_again(who);
-                self.tally.not_asked += 1;
+            let fault = if self.states[who].waits() || self.words.below(150) == 0 {
+                self.replace_client(who);
+                self.tally.not_sent += 1;
                 None
             } else {
                 match self.step(who) {
                     Ok(fault) => fault,
-                    Err(OwnIsGone) => {
-                        self.tally.outings_cut_short += 1;
+                    Err(OwnClientGone) => {
+                        self.tally.runs_cut_short += 1;
                         return None;
                     }
                 }
             };
-            if step % AMENDS == 0 {
-                self.make_amends();
+            if step % RESTORE_EVERY == 0 {
+                self.restore_permissions();
             }
-            let is_time = step % number("DUNLIN_WALK_LOOKS", LOOKS) == 0 || step + 1 == requests;
-            let fault = fault.or_else(|| if is_time { self.difference_in_what_is_left() } else { None });
+            let is_time = step % number("DUNLIN_WALK_COMPARE_EVERY", COMPARE_EVERY) == 0 || step + 1 == requests;
+            let fault = fault.or_else(|| if is_time { self.difference_in_state() } else { None });
             if let Some(fault) = fault {
-                return Some(self.told_of(step, &fault));
+                return Some(self.with_last_requests(step, &fault));
             }
         }
         None
     }
 
-    fn difference_in_what_is_left(&mut self) -> Option<String> {
-        remains::difference(&mut self.pair).or_else(|| remains::overall_difference(&mut self.pair))
+    fn difference_in_state(&mut self) -> Option<String> {
+        state::difference(&mut self.pair).or_else(|| state::overall_difference(&mut self.pair))
     }
 
-    /// Lets clients do something again, if there was no memory left or no right.
-    fn make_amends(&mut self) {
+    /// Restores what clients need to run commands: memory, permissions, and no pause.
+    fn restore_permissions(&mut self) {
         self.pair.ask_own(&[b"CONFIG", b"SET", b"maxmemory", b"0", b"maxmemory-policy", b"noeviction"]);
         self.pair.ask_own(&[b"ACL", b"SETUSER", b"default", b"reset", b"on", b"nopass", b"+@all", b"~*", b"&*"]);
         self.pair.ask_own(&[b"CLIENT", b"UNPAUSE"]);
-        self.told.push("0: (amends)".to_owned());
+        self.log.push("0: (permissions restored)".to_owned());
     }
 
-    fn told_of(&self, step: usize, fault: &str) -> String {
-        let last = &self.told[self.told.len().saturating_sub(number("DUNLIN_WALK_TOLD", TOLD))..];
+    fn with_last_requests(&self, step: usize, fault: &str) -> String {
+        let last = &self.log[self.log.len().saturating_sub(number("DUNLIN_WALK_PRINTED", PRINTED))..];
         format!("seed {}, request {step}:\n  {}\n{fault}", self.seed, last.join("\n  "))
     }
 
-    /// Another client comes in the place of one.
-    fn come_again(&mut self, who: usize) {
+    /// Replaces a client by a new one.
+    fn replace_client(&mut self, who: usize) {
         if self.words.below(3) == 0 {
             self.pair.ask_own(&[b"CLIENT", b"UNPAUSE"]);
         }
-        self.told.push(format!("{who}: (another client)"));
+        self.log.push(format!("{who}: (another client)"));
         self.pair.replace(who);
-        self.said[who] = Said::default();
+        self.states[who] = ClientState::default();
         self.learn_number(who);
     }
 
-    /// One request.
-    fn step(&mut self, who: usize) -> Result<Option<String>, OwnIsGone> {
-        let is_due = self.words.below(DUE) == 0 && !self.said[who].is_in_transaction();
-        let words = if is_due { self.line(DUE_AT_ONCE) } else { self.bracket(who).unwrap_or_else(|| self.request()) };
-        let is_left_out = self.said[who].monitors() && left_out::of_monitors(&words)
-            || self.said[who].is_in_transaction() && left_out::of_transactions(&words);
+    /// Sends one request, and compares what all clients receive.
+    fn step(&mut self, who: usize) -> Result<Option<String>, OwnClientGone> {
+        let is_due = self.words.below(DUE) == 0 && !self.states[who].is_in_transaction();
+        let words =
+            if is_due { self.line(DUE_AT_ONCE) } else { self.transaction_bound(who).unwrap_or_else(|| self.request()) };
+        let is_left_out = self.states[who].monitors() && left_out::of_monitors(&words)
+            || self.states[who].is_in_transaction() && left_out::of_transactions(&words);
         if is_left_out {
-            self.tally.not_asked += 1;
+            self.tally.not_sent += 1;
             return Ok(None);
         }
-        self.told.push(format!("{who}: {}", words.iter().map(|word| told(word)).collect::<Vec<_>>().join(" ")));
-        let heard = if is_due {
+        self.log.push(format!("{who}: {}", words.iter().map(|word| printed(word)).collect::<Vec<_>>().join(" ")));
+        let received = if is_due {
             // A held-back request would fall due when no one waits for it.
             self.pair.ask_own(&[b"CLIENT", b"UNPAUSE"]);
             self.pair.ask_and_wait(who, &words, LONG_ENOUGH)
         } else {
             self.pair.ask(who, &words)
         };
-        let [real, ours] = heard.ok_or(OwnIsGone)?;
-        self.said[who].begin(self.table, &words);
+        let [real, ours] = received.ok_or(OwnClientGone)?;
+        self.states[who].begin(self.table, &words);
         let mut is_exact = true;
         for (other, (real, ours)) in real.iter().zip(&ours).enumerate() {
-            match compared(&self.said[other], other == who, real, ours) {
+            match compared(&self.states[other], other == who, real, ours) {
                 Verdict::Exact => {}
                 Verdict::Masked => is_exact = false,
                 Verdict::Unlike(fault) => return Ok(Some(format!("client {other}: {fault}"))),
             }
         }
-        self.tally.count(is_exact, self.said[who].command());
+        self.tally.count(is_exact, self.states[who].command());
         self.keep(who, &real[who].replies);
-        for (other, heard) in real.iter().enumerate().skip(1) {
-            self.said[other].end(heard);
-            if heard.closed {
-                self.come_again(other);
+        for (other, received) in real.iter().enumerate().skip(1) {
+            self.states[other].end(received);
+            if received.closed {
+                self.replace_client(other);
             }
         }
         Ok(None)
@@ -263,17 +264,17 @@ impl<'t> Outing<'t> {
 
     fn keep(&mut self, who: usize, replies: &[Reply]) {
         if let [Reply::Bulk(word)] = replies {
-            self.words.keep(self.said[who].command(), word);
+            self.words.keep(self.states[who].command(), word);
         }
     }
 
-    /// In every fourth outing most requests are in transactions: returns a request that begins or ends one.
-    fn bracket(&mut self, who: usize) -> Option<Vec<Vec<u8>>> {
-        let (word, rarely) = if self.said[who].is_in_transaction() { ("EXEC", 6) } else { ("MULTI", 3) };
+    /// In every fourth run most requests are in transactions: returns a request that begins or ends one.
+    fn transaction_bound(&mut self, who: usize) -> Option<Vec<Vec<u8>>> {
+        let (word, rarely) = if self.states[who].is_in_transaction() { ("EXEC", 6) } else { ("MULTI", 3) };
         (self.seed % 4 == 3 && self.words.below(rarely) == 0).then(|| vec![word.as_bytes().to_vec()])
     }
 
-    /// Some request, or one that a script makes.
+    /// A random request, or a script that makes one.
     fn request(&mut self) -> Vec<Vec<u8>> {
         let mut words = match self.words.below(15) {
             0 => vec![b"EVAL".to_vec(), self.words.named("calling"), b"0".to_vec()],
@@ -300,14 +301,14 @@ impl<'t> Outing<'t> {
         words
     }
 
-    /// One of these lines, with words in its places.
+    /// One of these lines, with its placeholders replaced.
     fn line(&mut self, of: &[&'static str]) -> Vec<Vec<u8>> {
         let line = *self.words.pick::<&str>(of);
         let words = split(line).expect("a line is well formed");
         words.into_iter().map(|word| self.filled_in(word)).collect()
     }
 
-    /// A word of a line.
+    /// A word of a line; a placeholder is replaced.
     fn filled_in(&mut self, word: Vec<u8>) -> Vec<u8> {
         match word.strip_prefix(b"@").and_then(|name| str::from_utf8(name).ok()) {
             Some(name) => self.words.named(name),
@@ -316,19 +317,19 @@ impl<'t> Outing<'t> {
     }
 }
 
-impl Drop for Outing<'_> {
+impl Drop for Run<'_> {
     /// A panic that ends the walk is printed with its requests, too.
     fn drop(&mut self) {
         if thread::panicking() {
-            let _ = writeln!(io::stderr(), "{}", self.told_of(self.told.len(), "it went no further"));
+            let _ = writeln!(io::stderr(), "{}", self.with_last_requests(self.log.len(), "it went no further"));
         }
     }
 }
 
-/// The walk's own client was closed, by a request that closes many: the outing ends.
-struct OwnIsGone;
+/// The walk's own client was closed, by a request that closes many: the run ends.
+struct OwnClientGone;
 
-/// The samples of a command that are walked.
+/// The samples of a command that a walk uses.
 fn shapes(entry: &Entry, with_members: bool) -> (&Entry, Vec<Sample>) {
     let mut samples = [samples(entry), pairs_of_options(entry)].concat();
     samples.retain(|sample| !left_out::sample_of_walks(&entry.name, sample) && (with_members || !is_by_member(sample)));

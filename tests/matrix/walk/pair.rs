@@ -18,19 +18,19 @@ use crate::server::{Form, encoded};
 pub(crate) const OWN: usize = 0;
 
 /// The most time that a server may take for anything that must arrive.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The time, and the number of times, that one server may lag behind the other.
 const LAG: Duration = Duration::from_millis(5);
 const LAGS: usize = 100;
 
 /// The number of expiry cycles after which a real server has found everything that is due, and the time between them.
-const LOOKS: usize = 40;
-const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
+const CYCLES: usize = 40;
+const BETWEEN_CYCLES: Duration = Duration::from_millis(2);
 
 /// The bytes that one client receives.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Heard {
+pub(crate) struct Received {
     pub(crate) replies: Vec<Reply>,
     pub(crate) closed: bool,
 }
@@ -62,33 +62,33 @@ impl Pair {
             }
         }
         let mut pair = Pair { sides, _real: real, ours };
-        pair.settle();
+        pair.wait_until_processed();
         pair
     }
 
     /// Sends a request from one client; returns what each client of the real server, and of ours, receives. `None` when
     /// the walk's own client is gone.
-    pub(crate) fn ask(&mut self, who: usize, words: &[Vec<u8>]) -> Option<[Vec<Heard>; 2]> {
+    pub(crate) fn ask(&mut self, who: usize, words: &[Vec<u8>]) -> Option<[Vec<Received>; 2]> {
         for side in &mut self.sides {
             side.links[who].send(&encoded(Form::Resp2, words));
         }
-        self.settle().then(|| self.hear())
+        self.wait_until_processed().then(|| self.receive())
     }
 
     /// Sends a request whose deadline falls due at once: this time passes on both servers before anything is read.
-    pub(crate) fn ask_and_wait(&mut self, who: usize, words: &[Vec<u8>], time: Duration) -> Option<[Vec<Heard>; 2]> {
+    pub(crate) fn ask_and_wait(&mut self, who: usize, words: &[Vec<u8>], time: Duration) -> Option<[Vec<Received>; 2]> {
         for side in &mut self.sides {
             side.links[who].send(&encoded(Form::Resp2, words));
         }
-        self.settle();
+        self.wait_until_processed();
         self.ours.advance(time);
         wait(time);
         // A real server searches for due keys between two rounds of requests, in one database after the other.
-        let mut look = || {
-            wait(BETWEEN_LOOKS);
-            self.settle()
+        let mut cycle = || {
+            wait(BETWEEN_CYCLES);
+            self.wait_until_processed()
         };
-        (0..LOOKS).all(|_| look()).then(|| self.hear())
+        (0..CYCLES).all(|_| cycle()).then(|| self.receive())
     }
 
     /// The replies of both servers to the walk's own client.
@@ -100,20 +100,20 @@ impl Pair {
         self.sides.each_mut().map(|side| side.links[OWN].next().expect("the walk's own client is answered"))
     }
 
-    /// Another client comes in the place of that one.
+    /// Replaces a client by a new one.
     pub(crate) fn replace(&mut self, who: usize) {
         for side in &mut self.sides {
             let _ = side.links[who].socket.shutdown(std::net::Shutdown::Both);
         }
-        self.settle();
+        self.wait_until_processed();
         for side in &mut self.sides {
             side.links[who] = side.join();
         }
-        self.settle();
+        self.wait_until_processed();
     }
 
     /// Waits until both servers have run all requests. False when the walk's own client is gone.
-    fn settle(&mut self) -> bool {
+    fn wait_until_processed(&mut self) -> bool {
         let ping = encoded(Form::Resp2, &[b"PING".to_vec()]);
         for _ in 0..2 {
             self.sides.iter_mut().for_each(|side| side.links[OWN].send(&ping));
@@ -126,23 +126,24 @@ impl Pair {
     }
 
     /// Everything that all clients have received by now.
-    fn hear(&mut self) -> [Vec<Heard>; 2] {
-        let mut heard = self.sides.each_mut().map(Side::hear);
+    fn receive(&mut self) -> [Vec<Received>; 2] {
+        let mut received = self.sides.each_mut().map(Side::receive);
         for _ in 0..LAGS {
-            let counts = heard.each_ref().map(|side| side.iter().map(|one| (one.replies.len(), one.closed)).collect());
+            let counts =
+                received.each_ref().map(|side| side.iter().map(|one| (one.replies.len(), one.closed)).collect());
             let [real, ours]: [Vec<_>; 2] = counts;
             if real == ours {
                 break;
             }
             wait(LAG);
-            for (heard, side) in heard.iter_mut().zip(&mut self.sides) {
-                for (heard, more) in heard.iter_mut().zip(side.hear()) {
-                    heard.replies.extend(more.replies);
-                    heard.closed |= more.closed;
+            for (received, side) in received.iter_mut().zip(&mut self.sides) {
+                for (received, more) in received.iter_mut().zip(side.receive()) {
+                    received.replies.extend(more.replies);
+                    received.closed |= more.closed;
                 }
             }
         }
-        heard
+        received
     }
 }
 
@@ -167,9 +168,9 @@ impl Side {
         }
     }
 
-    fn hear(&mut self) -> Vec<Heard> {
-        let own = std::iter::once(Heard::default());
-        own.chain(self.links.iter_mut().skip(1).map(Link::hear)).collect()
+    fn receive(&mut self) -> Vec<Received> {
+        let own = std::iter::once(Received::default());
+        own.chain(self.links.iter_mut().skip(1).map(Link::receive)).collect()
     }
 }
 
@@ -190,17 +191,17 @@ impl Link {
     fn to(of: &'static str, address: SocketAddr) -> Link {
         let socket = TcpStream::connect(address).expect("the server accepts");
         socket.set_nodelay(true).expect("a socket has options");
-        socket.set_read_timeout(Some(PATIENCE)).expect("a socket has options");
+        socket.set_read_timeout(Some(TIMEOUT)).expect("a socket has options");
         Link { of, socket, unread: Vec::new(), closed: false }
     }
 
-    /// Sends what a server that has hung up does not want.
+    /// Sends bytes; ignores errors, since the server may have closed the connection.
     fn send(&mut self, bytes: &[u8]) {
         self.socket.set_nonblocking(false).expect("a socket has options");
         let _ = self.socket.write_all(bytes);
     }
 
-    /// The next reply, which is waited for; `None` when the server has hung up.
+    /// Waits for the next reply; `None` if the server has closed the connection.
     fn next(&mut self) -> Option<Reply> {
         loop {
             match decode(&self.unread) {
@@ -220,24 +221,24 @@ impl Link {
         }
     }
 
-    /// All that has come.
-    fn hear(&mut self) -> Heard {
+    /// Takes everything that has arrived.
+    fn receive(&mut self) -> Received {
         self.socket.set_nonblocking(true).expect("a socket has options");
         while !self.closed && self.read() {}
         self.socket.set_nonblocking(false).expect("a socket has options");
-        let mut heard = Heard::default();
+        let mut received = Received::default();
         while !self.unread.is_empty() {
             // Of a long reply only the beginning may have come.
             let Some(reply) = self.next() else { break };
             if !is_of_the_walk(&reply) {
-                heard.replies.push(reply);
+                received.replies.push(reply);
             }
         }
-        heard.closed = self.closed;
-        heard
+        received.closed = self.closed;
+        received
     }
 
-    /// Reads once; false when nothing came.
+    /// Reads once; false if nothing arrived.
     fn read(&mut self) -> bool {
         let mut chunk = [0; 16 * 1024];
         match self.socket.read(&mut chunk) {

@@ -11,9 +11,9 @@ const SHOWN: usize = 10;
 pub(super) struct Tally {
     exact: usize,
     masked: BTreeMap<String, usize>,
-    pub(super) not_asked: usize,
+    pub(super) not_sent: usize,
     /// Outings that ended early, as the walk's own client was closed.
-    pub(super) outings_cut_short: usize,
+    pub(super) runs_cut_short: usize,
 }
 
 impl Tally {
@@ -27,7 +27,7 @@ impl Tally {
 
     /// The number of steps.
     pub(super) fn steps(&self) -> usize {
-        self.exact + self.masked.values().sum::<usize>() + self.not_asked
+        self.exact + self.masked.values().sum::<usize>() + self.not_sent
     }
 
     pub(super) fn has_compared_nothing(&self) -> bool {
@@ -37,8 +37,8 @@ impl Tally {
     pub(super) fn add(&mut self, other: &Tally) {
         self.exact += other.exact;
         other.masked.iter().for_each(|(name, count)| *self.masked.entry(name.clone()).or_default() += count);
-        self.not_asked += other.not_asked;
-        self.outings_cut_short += other.outings_cut_short;
+        self.not_sent += other.not_sent;
+        self.runs_cut_short += other.runs_cut_short;
     }
 }
 
@@ -48,9 +48,9 @@ impl fmt::Display for Tally {
         write!(
             out,
             "{} requests compared to the byte, {masked} with a mask, {} not sent; ",
-            self.exact, self.not_asked
+            self.exact, self.not_sent
         )?;
-        write!(out, "{} outings cut short", self.outings_cut_short)?;
+        write!(out, "{} runs cut short", self.runs_cut_short)?;
         let mut most: Vec<_> = self.masked.iter().collect();
         most.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), *name));
         let most: Vec<String> = most.iter().take(SHOWN).map(|(name, count)| format!("{name} {count}")).collect();
@@ -65,10 +65,10 @@ fn a_tally_shows_what_was_compared_and_how_closely() {
     tally.count(false, "dump");
     assert!(tally.has_compared_nothing(), "a mask may hide all");
     tally.count(true, "get");
-    (tally.not_asked, tally.outings_cut_short) = (1, 1);
+    (tally.not_sent, tally.runs_cut_short) = (1, 1);
     let mut whole = tally.clone();
     whole.add(&tally);
     assert!(!whole.has_compared_nothing());
-    let text = "2 requests compared to the byte, 2 with a mask, 2 not sent; 2 outings cut short; masked most: dump 2";
+    let text = "2 requests compared to the byte, 2 with a mask, 2 not sent; 2 runs cut short; masked most: dump 2";
     assert_eq!((whole.steps(), whole.to_string().as_str()), (6, text));
 }

@@ -95,7 +95,7 @@ fn are_of_one_message(one: &Reply, other: &Reply) -> bool {
 }
 
 /// A reply of that command without what differs.
-pub(super) fn settled(command: &str, reply: Reply) -> Reply {
+pub(super) fn masked(command: &str, reply: Reply) -> Reply {
     match command {
         "client|list" | "client|info" => of_text(reply, &client_lines),
         "acl|log" => of_text(without_fields(reply), &client_lines),
@@ -197,7 +197,7 @@ fn without_secrets(entry: Reply) -> Reply {
 }
 
 /// A message without what differs: a line of MONITOR begins with a time and holds an address.
-pub(super) fn settled_message(message: Reply) -> Reply {
+pub(super) fn masked_message(message: Reply) -> Reply {
     match message {
         Reply::Simple(line) => Reply::Simple(monitored(&line).unwrap_or(line)),
         message => message,

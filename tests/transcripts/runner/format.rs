@@ -31,8 +31,8 @@ pub(crate) struct Step {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// `> `: send a command and wait for its answer.
-    HostCall(Vec<Vec<u8>>, Order),
+    /// `> `: send a command and wait for its reply.
+    Call(Vec<Vec<u8>>, Order),
     /// `>& `: send a command and do not wait.
     Send(Vec<Vec<u8>>),
     /// `<`: wait for one more message.
@@ -49,7 +49,7 @@ impl Section {
     /// The first words of all commands, in capitals.
     pub(crate) fn commands(&self) -> impl Iterator<Item = String> {
         self.steps.iter().filter_map(|step| match &step.action {
-            Action::HostCall(args, _) | Action::Send(args) => {
+            Action::Call(args, _) | Action::Send(args) => {
                 Some(String::from_utf8_lossy(args.first()?).to_ascii_uppercase())
             }
             _ => None,
@@ -81,7 +81,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Section>, String> {
         } else if open {
             section.extend(line, index).map_err(at)?;
         } else {
-            return Err(at(format!("no command stands above the expectation `{line}`")));
+            return Err(at(format!("there is no command above the expectation `{line}`")));
         }
     }
     Ok(sections)
@@ -100,7 +100,7 @@ impl Section {
         let step = self.steps.last_mut().ok_or("no step to expect something of")?;
         step.expected_at.end = index + 1;
         match step.action {
-            Action::HostCall(..) | Action::Receive(_) => {
+            Action::Call(..) | Action::Receive(_) => {
                 let (protocol, line) = match line.strip_prefix("3: ") {
                     Some(rest) => (Protocol::Resp3, rest),
                     None => (Protocol::Resp2, line),
@@ -136,9 +136,9 @@ fn directive(line: &str, index: usize) -> Result<Option<Step>, String> {
     }
     let (mark, text) = rest.split_once(' ').unwrap_or((rest, ""));
     let action = match mark {
-        ">" => Action::HostCall(command(text)?, Order::Given),
-        ">~" => Action::HostCall(command(text)?, Order::Sorted),
-        ">~~" => Action::HostCall(command(text)?, Order::InnerSorted),
+        ">" => Action::Call(command(text)?, Order::Given),
+        ">~" => Action::Call(command(text)?, Order::Sorted),
+        ">~~" => Action::Call(command(text)?, Order::InnerSorted),
         ">&" => Action::Send(command(text)?),
         "<" => Action::Receive(Order::Given),
         "<~" => Action::Receive(Order::Sorted),
@@ -241,7 +241,7 @@ b<
     fn a_mistake_is_reported_with_its_line() {
         assert_eq!(
             parse("== t\n\nOK\n").expect_err("it is wrong"),
-            "line 3: no command stands above the expectation `OK`"
+            "line 3: there is no command above the expectation `OK`"
         );
         assert!(parse("> PING\n").expect_err("it is wrong").starts_with("line 1: "));
         assert!(parse("== t\n@ 5s\n").expect_err("it is wrong").starts_with("line 2: "));

@@ -23,12 +23,12 @@ const START: Now = Now { unix_us: 1_767_268_800_000_000 };
 /// Engines of our own, one after the other.
 pub(crate) struct InProcess {
     table: Table,
-    world: Rc<RefCell<World>>,
+    state: Rc<RefCell<EngineState>>,
 }
 
 impl InProcess {
     pub(crate) fn new() -> Self {
-        Self { table: Table::of(FAMILIES), world: Rc::new(RefCell::new(World::new())) }
+        Self { table: Table::of(FAMILIES), state: Rc::new(RefCell::new(EngineState::new())) }
     }
 }
 
@@ -51,26 +51,26 @@ impl Target for InProcess {
     }
 
     fn fresh(&mut self, _section: &Section) -> io::Result<()> {
-        self.world = Rc::new(RefCell::new(World::new()));
+        self.state = Rc::new(RefCell::new(EngineState::new()));
         Ok(())
     }
 
     fn connect(&mut self) -> io::Result<Box<dyn Link>> {
-        let session = self.world.borrow_mut().join()?;
-        Ok(Box::new(SessionLink { world: Rc::clone(&self.world), session }))
+        let session = self.state.borrow_mut().join()?;
+        Ok(Box::new(SessionLink { state: Rc::clone(&self.state), session }))
     }
 
     fn advance(&mut self, by: Duration) -> io::Result<bool> {
-        self.world.borrow_mut().advance(by);
+        self.state.borrow_mut().advance(by);
         Ok(true)
     }
 
-    fn settle(&mut self) -> io::Result<()> {
+    fn wait_until_read(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
 
-struct World {
+struct EngineState {
     engine: Engine,
     now: Now,
     clients: BTreeMap<u64, Client>,
@@ -85,7 +85,7 @@ struct Client {
     closed: bool,
 }
 
-impl World {
+impl EngineState {
     fn new() -> Self {
         let settings = Settings { debug_command: Permission::Yes, ..Settings::default() };
         let engine = Engine::new(Table::of(FAMILIES), settings, 1, START, Box::new(NoHost::default()));
@@ -158,11 +158,11 @@ impl World {
     }
 
     /// Delivers the pushes of a session, and runs the requests that it sent while it was blocked.
-    fn tell(&mut self, session: SessionId) {
+    fn deliver(&mut self, session: SessionId) {
         if let Some(client) = self.clients.get_mut(&session.number)
-            && let Some(told) = self.engine.sessions.get_mut(session)
+            && let Some(receiver) = self.engine.sessions.get_mut(session)
         {
-            told.push_queue.take(&mut client.output, usize::MAX);
+            receiver.push_queue.take(&mut client.output, usize::MAX);
             self.run(session.number);
         }
     }
@@ -183,7 +183,7 @@ impl World {
                     self.leave(session.number);
                 }
                 Effect::Resume => self.run_all(),
-                Effect::Wake(session) => self.tell(session),
+                Effect::Wake(session) => self.deliver(session),
                 Effect::Stall(time_us) => self.now.unix_us = self.now.unix_us.saturating_add_unsigned(time_us),
                 _ => {}
             }
@@ -192,23 +192,23 @@ impl World {
 }
 
 struct SessionLink {
-    world: Rc<RefCell<World>>,
+    state: Rc<RefCell<EngineState>>,
     session: SessionId,
 }
 
 impl Link for SessionLink {
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let mut world = self.world.borrow_mut();
-        if let Some(client) = world.clients.get_mut(&self.session.number) {
+        let mut state = self.state.borrow_mut();
+        if let Some(client) = state.clients.get_mut(&self.session.number) {
             client.unread.extend_from_slice(bytes);
         }
-        world.run(self.session.number);
+        state.run(self.session.number);
         Ok(())
     }
 
     fn receive(&mut self, buffer: &mut Vec<u8>, _patience: Duration) -> io::Result<Received> {
-        let mut world = self.world.borrow_mut();
-        let Some(client) = world.clients.get_mut(&self.session.number) else { return Ok(Received::Closed) };
+        let mut state = self.state.borrow_mut();
+        let Some(client) = state.clients.get_mut(&self.session.number) else { return Ok(Received::Closed) };
         Ok(match (client.output.is_empty(), client.closed) {
             (true, true) => Received::Closed,
             (true, false) => Received::Nothing,
@@ -222,6 +222,6 @@ impl Link for SessionLink {
 
 impl Drop for SessionLink {
     fn drop(&mut self) {
-        self.world.borrow_mut().leave(self.session.number);
+        self.state.borrow_mut().leave(self.session.number);
     }
 }

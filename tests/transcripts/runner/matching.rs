@@ -48,7 +48,7 @@ impl Expectation {
 /// The clock that the server under test reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Clock {
-    /// Moves only when the transcript says so: times are exact.
+    /// The clock moves only when the transcript moves it: times are exact.
     Injected,
     /// Moves by itself.
     Wall,
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn near_lines_are_exact_where_the_clock_is_injected() {
+    fn numbers_marked_near_are_exact_where_the_clock_is_injected() {
         assert!(fits(&["~ (integer) 1500"], &["(integer) 1488"], Clock::Wall));
         assert!(!fits(&["~ (integer) 1500"], &["(integer) 1501"], Clock::Wall));
         assert!(!fits(&["~ (integer) 1500"], &["(integer) 1488"], Clock::Injected));
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_may_be_left_open() {
+    fn a_final_pattern_matches_any_number_of_lines() {
         assert!(fits(&["1) \"a\"", "? ..."], &["1) \"a\"", "2) \"b\""], Clock::Injected));
         assert!(!fits(&["1) \"a\"", "? ..."], &[], Clock::Injected));
         assert!(!fits(&[], &["OK"], Clock::Injected));

@@ -54,7 +54,7 @@ impl Transcript {
     }
 
     /// Prints the number of sections that `check` leaves out for `target`, and the commands that are missing.
-    pub(crate) fn tell_what_is_left_out(&self, target: &dyn Target) {
+    pub(crate) fn report_left_out(&self, target: &dyn Target) {
         let unknown: Vec<String> = self.sections.iter().filter_map(|section| section.unknown(target)).collect();
         if !unknown.is_empty() {
             let names = BTreeSet::from_iter(&unknown);
@@ -62,7 +62,7 @@ impl Transcript {
         }
     }
 
-    /// Rewrites the file where `target` answers something else; gives the file as it is then.
+    /// Rewrites the file where the replies of `target` differ; returns the new text of the file.
     pub(crate) fn update(&self, target: &mut dyn Target) -> Result<Self, String> {
         let answers: io::Result<Vec<_>> = self.sections.iter().map(|section| all_answers(section, target)).collect();
         let answers = answers.map_err(|error| format!("{}: {error}", short(&self.path)))?;
@@ -75,11 +75,11 @@ impl Transcript {
 }
 
 impl Section {
-    /// The first command of this section that `target` does not offer. One that a real server does not know either is
-    /// none: the transcript says so.
+    /// The first command of this section that `target` lacks. A command that the transcript expects to be unknown does
+    /// not count.
     fn unknown(&self, target: &dyn Target) -> Option<String> {
         self.steps.iter().find_map(|step| {
-            let (Action::HostCall(words, _) | Action::Send(words)) = &step.action else { return None };
+            let (Action::Call(words, _) | Action::Send(words)) = &step.action else { return None };
             let named = match (target.knows(words), target.knows(&words[..1])) {
                 (true, _) => return None,
                 (false, true) if step.expected.is_unknown("subcommand") => return None,
@@ -132,21 +132,22 @@ fn answers(section: &Section, target: &mut dyn Target, protocol: Protocol) -> io
 }
 
 fn difference(step: &Step, protocol: Protocol, got: &Got) -> String {
-    let asked = match &step.action {
-        Action::HostCall(args, _) => args.iter().map(|arg| words::quote(arg)).collect::<Vec<_>>().join(" "),
+    let request = match &step.action {
+        Action::Call(args, _) => args.iter().map(|arg| words::quote(arg)).collect::<Vec<_>>().join(" "),
         _ => "(reading on)".to_owned(),
     };
     let (expected, got) = match got {
         Got::Bytes(bytes, closed) => {
-            let shown = |bytes: &[u8], closed| vec![words::quote(bytes), if closed { "closed" } else { "" }.to_owned()];
-            (shown(&step.expected.bytes, step.expected.closed), shown(bytes, *closed))
+            let printed =
+                |bytes: &[u8], closed| vec![words::quote(bytes), if closed { "closed" } else { "" }.to_owned()];
+            (printed(&step.expected.bytes, step.expected.closed), printed(bytes, *closed))
         }
         Got::Lines(lines) => {
             (step.expected.lines(protocol).iter().map(matching::Expectation::written).collect(), lines.clone())
         }
         Got::Done | Got::Beyond => return String::new(),
     };
-    format!("    {}> {asked}\n  expected:\n{}  got:\n{}", step.connection, indented(&expected), indented(&got))
+    format!("    {}> {request}\n  expected:\n{}  got:\n{}", step.connection, indented(&expected), indented(&got))
 }
 
 fn indented(lines: &[String]) -> String {

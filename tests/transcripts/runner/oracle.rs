@@ -5,7 +5,7 @@
 
 use super::format::Section;
 use super::matching::Clock;
-use super::target::{Link, Target, TcpLink, exchange, settle};
+use super::target::{Link, Target, TcpLink, exchange, wait_until_read};
 use crate::support::process::{Process, Program, wait};
 use std::io;
 use std::time::Duration;
@@ -78,7 +78,7 @@ impl Target for Oracle {
         Ok(possible)
     }
 
-    fn settle(&mut self) -> io::Result<()> {
-        settle(self.process.address)
+    fn wait_until_read(&mut self) -> io::Result<()> {
+        wait_until_read(self.process.address)
     }
 }

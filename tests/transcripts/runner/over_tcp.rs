@@ -5,7 +5,7 @@
 use super::format::Section;
 use super::in_process;
 use super::matching::Clock;
-use super::target::{Link, Target, TcpLink, settle};
+use super::target::{Link, Target, TcpLink, wait_until_read};
 use dunlin::Server;
 use dunlin::commands::FAMILIES;
 use dunlin::engine::Table;
@@ -51,7 +51,7 @@ impl Target for OverTcp {
         Ok(true)
     }
 
-    fn settle(&mut self) -> io::Result<()> {
-        settle(self.server.addr())
+    fn wait_until_read(&mut self) -> io::Result<()> {
+        wait_until_read(self.server.addr())
     }
 }

@@ -15,7 +15,7 @@ pub(crate) const SILENCE: &str = "(nothing)";
 const CLOSED: &str = "(closed)";
 
 /// The most time for a reply that must arrive.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 /// The time to wait where no reply is expected.
 const SILENCE_PATIENCE: Duration = Duration::from_millis(60);
 /// The time to wait for bytes that are not expected.
@@ -67,17 +67,17 @@ impl<'t> Player<'t> {
     }
 
     pub(crate) fn perform(&mut self, step: &Step) -> io::Result<Got> {
-        let patience = match step.expected.is_silence(self.protocol) {
+        let timeout = match step.expected.is_silence(self.protocol) {
             true => SILENCE_PATIENCE,
-            false => PATIENCE,
+            false => TIMEOUT,
         };
         Ok(match &step.action {
             Action::Advance(by) if self.target.advance(*by)? => Got::Done,
             Action::Advance(_) => Got::Beyond,
-            Action::HostCall(args, order) => Got::Lines(self.connection(step)?.ask(args, *order, patience)?),
+            Action::Call(args, order) => Got::Lines(self.connection(step)?.ask(args, *order, timeout)?),
             Action::Receive(order) => {
                 let connection = self.connection(step)?;
-                let message = connection.message(patience)?;
+                let message = connection.message(timeout)?;
                 Got::Lines(connection.lines(message, *order))
             }
             Action::ReceiveBytes => {
@@ -87,12 +87,12 @@ impl<'t> Player<'t> {
             }
             Action::Send(args) => {
                 self.connection(step)?.link.send(&encoded(args))?;
-                self.target.settle()?;
+                self.target.wait_until_read()?;
                 Got::Done
             }
             Action::SendBytes(bytes) => {
                 self.connection(step)?.link.send(bytes)?;
-                self.target.settle()?;
+                self.target.wait_until_read()?;
                 Got::Done
             }
         })
@@ -105,7 +105,7 @@ impl<'t> Player<'t> {
             let mut connection =
                 Connection { link, protocol: Protocol::Resp2, input: Vec::new(), pushes: VecDeque::new() };
             if self.protocol == Protocol::Resp3 && !matches!(step.action, Action::SendBytes(_)) {
-                let greeting = connection.ask(&[b"HELLO".to_vec(), b"3".to_vec()], Order::Given, PATIENCE)?;
+                let greeting = connection.ask(&[b"HELLO".to_vec(), b"3".to_vec()], Order::Given, TIMEOUT)?;
                 if connection.protocol != Protocol::Resp3 {
                     return Err(io::Error::other(format!("HELLO 3 was answered with {greeting:?}")));
                 }
@@ -125,10 +125,10 @@ enum Message {
 }
 
 impl Connection {
-    fn ask(&mut self, args: &[Vec<u8>], order: Order, patience: Duration) -> io::Result<Vec<String>> {
+    fn ask(&mut self, args: &[Vec<u8>], order: Order, timeout: Duration) -> io::Result<Vec<String>> {
         self.link.send(&encoded(args))?;
         let answer = loop {
-            match self.read(patience)? {
+            match self.read(timeout)? {
                 Message::Reply(push @ Reply::Push(_)) if !answered_by_push(args) => self.pushes.push_back(push),
                 answer => break answer,
             }
@@ -151,14 +151,14 @@ impl Connection {
     }
 
     /// The oldest push that no one has read, else the next message.
-    fn message(&mut self, patience: Duration) -> io::Result<Message> {
+    fn message(&mut self, timeout: Duration) -> io::Result<Message> {
         match self.pushes.pop_front() {
             Some(push) => Ok(Message::Reply(push)),
-            None => self.read(patience),
+            None => self.read(timeout),
         }
     }
 
-    fn read(&mut self, patience: Duration) -> io::Result<Message> {
+    fn read(&mut self, timeout: Duration) -> io::Result<Message> {
         loop {
             match reply::decode(&self.input) {
                 Ok((reply, used)) => {
@@ -168,7 +168,7 @@ impl Connection {
                 Err(Undecoded::Malformed(reason)) => return Ok(Message::Malformed(reason)),
                 Err(Undecoded::Incomplete) => {}
             }
-            match self.link.receive(&mut self.input, patience)? {
+            match self.link.receive(&mut self.input, timeout)? {
                 Received::Bytes => {}
                 Received::Nothing if self.input.is_empty() => return Ok(Message::Silence),
                 Received::Closed if self.input.is_empty() => return Ok(Message::Closed),
@@ -190,7 +190,7 @@ impl Connection {
     fn bytes(&mut self, count: usize, must_close: bool) -> io::Result<(Vec<u8>, bool)> {
         let mut closed = false;
         while !closed && (self.input.len() < count || must_close) {
-            match self.link.receive(&mut self.input, PATIENCE)? {
+            match self.link.receive(&mut self.input, TIMEOUT)? {
                 Received::Bytes => {}
                 Received::Nothing => break,
                 Received::Closed => closed = true,

@@ -23,15 +23,15 @@ pub(crate) trait Target {
     /// Lets `by` pass for the server. False: this target cannot, and the rest of the section is left out.
     fn advance(&mut self, by: Duration) -> io::Result<bool>;
     /// Returns when the server has taken up all that was sent to it before.
-    fn settle(&mut self) -> io::Result<()>;
+    fn wait_until_read(&mut self) -> io::Result<()>;
 }
 
 /// One connection to a target.
 pub(crate) trait Link {
     /// Sends all of `bytes`.
     fn send(&mut self, bytes: &[u8]) -> io::Result<()>;
-    /// Appends what arrives next to `buffer`, waiting at most for `patience`.
-    fn receive(&mut self, buffer: &mut Vec<u8>, patience: Duration) -> io::Result<Received>;
+    /// Appends what arrives next to `buffer`, waiting at most for `timeout`.
+    fn receive(&mut self, buffer: &mut Vec<u8>, timeout: Duration) -> io::Result<Received>;
 }
 
 /// The data that arrived over a [`Link`].
@@ -56,14 +56,14 @@ impl TcpLink {
 impl Link for TcpLink {
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self.0.write_all(bytes) {
-            // The server hung up: what it said before can still be read.
+            // The server closed the connection; what it sent before can still be read.
             Err(error) if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => Ok(()),
             done => done,
         }
     }
 
-    fn receive(&mut self, buffer: &mut Vec<u8>, patience: Duration) -> io::Result<Received> {
-        self.0.set_read_timeout(Some(patience))?;
+    fn receive(&mut self, buffer: &mut Vec<u8>, timeout: Duration) -> io::Result<Received> {
+        self.0.set_read_timeout(Some(timeout))?;
         let mut chunk = [0; 16 * 1024];
         match self.0.read(&mut chunk) {
             Ok(0) => Ok(Received::Closed),
@@ -81,13 +81,13 @@ impl Link for TcpLink {
 }
 
 /// Sends commands on a connection of their own, gives their answers and waits until it is closed, or until nothing
-/// comes for `patience`.
-pub(crate) fn exchange(address: SocketAddr, commands: &str, patience: Duration) -> io::Result<Vec<u8>> {
+/// comes for `timeout`.
+pub(crate) fn exchange(address: SocketAddr, commands: &str, timeout: Duration) -> io::Result<Vec<u8>> {
     let mut link = TcpLink::open(address)?;
     link.send(commands.as_bytes())?;
     link.send(b"QUIT\r\n")?;
     let mut answers = Vec::new();
-    while link.receive(&mut answers, patience)? == Received::Bytes {}
+    while link.receive(&mut answers, timeout)? == Received::Bytes {}
     Ok(answers)
 }
 
@@ -96,16 +96,16 @@ pub(crate) fn exchange(address: SocketAddr, commands: &str, patience: Duration) 
 /// It reads its sockets in the order in which they became readable, so a reply on a later connection comes after the
 /// work of the earlier ones; the second connection is for those of the same round. The request is refused because a
 /// word is missing, which a server does even while a pause holds back all commands.
-pub(crate) fn settle(address: SocketAddr) -> io::Result<()> {
+pub(crate) fn wait_until_read(address: SocketAddr) -> io::Result<()> {
     for _ in 0..2 {
         let mut link = TcpLink::open(address)?;
         link.send(b"ECHO\r\n")?;
         link.0.shutdown(Shutdown::Write)?;
         let mut answer = Vec::new();
-        while link.receive(&mut answer, SETTLED)? == Received::Bytes {}
+        while link.receive(&mut answer, READ_TIMEOUT)? == Received::Bytes {}
     }
     Ok(())
 }
 
 /// The most time that a server may take to read a request.
-const SETTLED: Duration = Duration::from_secs(20);
+const READ_TIMEOUT: Duration = Duration::from_secs(20);

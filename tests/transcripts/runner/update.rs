@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_no_longer_holds_is_rewritten() {
+    fn an_update_rewrites_only_expectations_that_no_longer_hold() {
         let text = "== t\n> A\nold\n# kept\n> B\n? \"8.*\"\n> C\n";
         let sections = parse(text).expect("it is well formed");
         let answers = vec![vec![
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_written_reply_by_reply() {
+    fn an_update_writes_bytes_reply_by_reply() {
         let text = "== t\nb<< \"PING\\r\\n\"\nb>>\n";
         let got = || Got::Bytes(b"+PONG\r\n:1\r\n".to_vec(), true);
         let answers =

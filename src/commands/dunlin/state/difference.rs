@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_moved_within_a_list_is_told_once() {
+    fn a_line_that_moved_is_removed_and_added_once() {
         let lines = |text: &str| text.chars().map(String::from).collect::<Vec<_>>();
         assert_eq!(of_lines(&lines("abcde"), &lines("abcde")), "");
         assert_eq!(of_lines(&lines("abcde"), &lines("acbde")), "- b\n+ b\n");

@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slots_are_those_of_a_cluster() {
+    fn hash_slots_are_those_of_redis_cluster() {
         // These are the replies of Redis 8 with `cluster-enabled yes` to CLUSTER KEYSLOT.
         let known: [(&[u8], u16); 9] = [
             (b"123456789", 12739),

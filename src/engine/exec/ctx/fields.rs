@@ -12,7 +12,7 @@ pub fn expire_fields(cx: &mut Ctx<'_>, key: &[u8], act: impl FnOnce(&mut Hash, i
 }
 
 /// Counts and publishes that this number of fields of the hash that `key` holds have expired; the caller removes them.
-pub fn note_expired_fields(cx: &mut Ctx<'_>, key: &[u8], count: usize) {
+pub fn record_expired_fields(cx: &mut Ctx<'_>, key: &[u8], count: usize) {
     if count > 0 {
         cx.engine.stats.expired_fields += count as u64;
         changes::changed(cx.engine, cx.database, Event::FIELDS_EXPIRED, key);

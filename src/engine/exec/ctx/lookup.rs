@@ -133,7 +133,7 @@ fn find(cx: &mut Ctx<'_>, database: usize, key: &[u8], flags: Lookup) -> Option<
         cx.engine.stats.keyspace_hits += 1;
     }
     if flags.has(Lookup::FORCE_TOUCH) {
-        access::note_access(cx.engine, database, found);
+        access::record_access(cx.engine, database, found);
     } else if !flags.has(Lookup::NO_TOUCH) {
         touch(cx, database, found);
     }
@@ -144,6 +144,6 @@ fn find(cx: &mut Ctx<'_>, database: usize, key: &[u8], flags: Lookup) -> Option<
 #[inline]
 pub(super) fn touch(cx: &mut Ctx<'_>, database: usize, slot: Slot) {
     if !cx.session().no_touch {
-        access::note_access(cx.engine, database, slot);
+        access::record_access(cx.engine, database, slot);
     }
 }

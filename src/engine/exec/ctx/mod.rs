@@ -48,7 +48,7 @@ mod transfer;
 
 pub use blocking::{may_read_all_keys, push_reply, unblock_client};
 pub use databases::{flush_database, reload_databases, swap_databases, unwatch_all, watch_key};
-pub use fields::{expire_fields, note_expired_fields};
+pub use fields::{expire_fields, record_expired_fields};
 pub use lookup::Lookup;
 pub use metadata::MetadataChange;
 pub use peek::Peek;
@@ -408,7 +408,7 @@ fn create<T: Stored, R>(
 
 fn insert(engine: &mut Engine, database: usize, key: &[u8], value: New<'_>) -> Slot {
     let slot = engine.databases.get_mut(database).insert(key, value);
-    access::note_new(engine, database, slot);
+    access::record_creation(engine, database, slot);
     changes::arrived(engine, database, key);
     slot
 }

@@ -86,7 +86,7 @@ fn evict(engine: &mut Engine) -> Relief {
         Policy::NoEviction => Relief::None,
         _ => free_bytes(engine, excess),
     };
-    note_relief(engine, relief);
+    record_memory_pressure(engine, relief);
     relief
 }
 
@@ -121,7 +121,7 @@ fn evict_key(engine: &mut Engine, database: usize, slot: Slot) -> u64 {
 }
 
 /// Records the time for which memory was short.
-fn note_relief(engine: &mut Engine, relief: Relief) {
+fn record_memory_pressure(engine: &mut Engine, relief: Relief) {
     let pressure = &mut engine.databases.pressure;
     match (relief, pressure.short_since_us) {
         (Relief::Enough, None) | (Relief::Later | Relief::None, Some(_)) => {}
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tenacity_is_half_a_millisecond_at_10_and_some_two_minutes_at_99() {
+    fn eviction_tenacity_10_is_half_a_millisecond_and_99_some_two_minutes() {
         assert_eq!([0, 1, 10, 11].map(time_limit_us), [0, 50, 500, 575]);
         assert!((100_000_000..200_000_000).contains(&time_limit_us(99)));
         assert_eq!(time_limit_us(100), u64::MAX);

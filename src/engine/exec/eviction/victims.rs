@@ -92,10 +92,10 @@ fn sample(engine: &mut Engine, number: usize) -> Option<Slot> {
 
 /// The eviction score of a key: the highest is evicted first.
 fn score(engine: &Engine, number: usize, slot: Slot) -> u64 {
-    let noted = engine.databases.get(number).access(slot);
+    let access = engine.databases.get(number).access(slot);
     if engine.settings.policy.counts_uses() {
-        u64::from(u8::MAX - lru::frequency(noted, engine.now(), engine.settings.lfu_decay_minutes))
+        u64::from(u8::MAX - lru::frequency(access, engine.now(), engine.settings.lfu_decay_minutes))
     } else {
-        lru::idle_s(noted, engine.now()).unsigned_abs()
+        lru::idle_s(access, engine.now()).unsigned_abs()
     }
 }

@@ -14,9 +14,9 @@ use crate::resp::{Protocol, Reply, Request};
 use crate::script::{ConvertedReply, Drand48, RegisteredFunctions, ScriptBackend, Words};
 
 /// How long a script that takes too long runs at a time before other clients are served.
-const TURN_US: u64 = 2_000;
+const SLICE_US: u64 = 2_000;
 
-/// The most bytes that a script may log in one turn: they are kept until the script ends or is suspended.
+/// The most bytes that a script may log in one time slice: they are kept until the script ends or is suspended.
 const MOST_LOGGED_BYTES: usize = 16 << 20;
 
 impl ScriptHost for Engine {
@@ -30,8 +30,8 @@ impl ScriptHost for Engine {
         if running.is_killed {
             return Interrupt::Abort;
         }
-        let limit_us = if running.is_busy { TURN_US } else { threshold_us };
-        if threshold_us == 0 || now_us.saturating_sub(running.turn_us) < limit_us {
+        let limit_us = if running.is_busy { SLICE_US } else { threshold_us };
+        if threshold_us == 0 || now_us.saturating_sub(running.slice_began_us) < limit_us {
             return Interrupt::Continue;
         }
         if !running.is_busy {

@@ -1,4 +1,4 @@
-//! Running a script: from its call to its reply, in one go or, if it takes too long, in turns.
+//! Running a script: from its call to its reply, in one go or, if it takes too long, in time slices.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -118,7 +118,7 @@ fn begin(cx: &mut Ctx<'_>, name: Name, header: &Header) -> Result<(), Error> {
         database: cx.database,
         logged_bytes: 0,
         started_us: now_us,
-        turn_us: now_us,
+        slice_began_us: now_us,
         is_busy: false,
         words: Requests::default(),
         is_killed: false,
@@ -138,7 +138,7 @@ pub fn rest_before(cx: &mut Ctx<'_>, next: usize) {
 }
 
 impl Engine {
-    /// Runs the suspended script for one turn.
+    /// Runs the suspended script for one time slice.
     pub fn go_on(&mut self, now: Now) {
         self.timing.now = now;
         let now_us = self.host.elapsed_us();
@@ -149,7 +149,7 @@ impl Engine {
             Kind::Function => &mut self.scripts.functions.vm,
         };
         let Some(mut vm) = place.take() else { return };
-        (running.turn_us, running.shown, running.logged_bytes) = (now_us, now, 0);
+        (running.slice_began_us, running.shown, running.logged_bytes) = (now_us, now, 0);
         let (session, mut partial) = (running.session, std::mem::take(&mut running.partial));
         self.timing.now = running.now;
         self.observers.tracking.begin_command(session);

@@ -58,7 +58,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_best_of_all_that_were_offered_come_out_first(scores in prop::collection::vec(0u64..1000, 0..100)) {
+        fn candidates_leave_the_pool_in_order_of_their_score(scores in prop::collection::vec(0u64..1000, 0..100)) {
             let mut pool = Pool::default();
             for (hash, &score) in (0..).zip(&scores) {
                 pool.offer(Candidate { score, database: 0, hash });
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_offered_again_stands_once_with_its_last_score() {
+    fn a_key_that_is_offered_again_is_in_the_pool_once_with_its_last_score() {
         let mut pool = Pool::default();
         let of = |score, hash| Candidate { score, database: 1, hash };
         [of(5, 1), of(7, 2), of(2, 1)].into_iter().for_each(|candidate| pool.offer(candidate));

@@ -11,7 +11,7 @@ use std::fmt::{self, Display};
 
 use crate::engine::spec::{CommandId, Now, Table};
 use crate::engine::state::kit::quoted;
-use crate::engine::state::kit::shown::shown_lines;
+use crate::engine::state::kit::reply_text::reply_lines;
 use crate::resp::{Protocol, Request, Requests};
 use crate::value::glob;
 
@@ -98,7 +98,7 @@ impl Entry {
     /// The reply as redis-cli shows it; `None` before it comes, empty when there is never one.
     pub fn reply(&self) -> Option<String> {
         let reply = self.reply.as_ref()?;
-        Some(shown_lines(reply, self.source == Source::Script, self.protocol).join("\n"))
+        Some(reply_lines(reply, self.source == Source::Script, self.protocol).join("\n"))
     }
 
     /// True when the reply is an error.

@@ -4,14 +4,14 @@
 
 pub(in crate::engine) mod faults;
 pub(in crate::engine) mod journal;
-pub(in crate::engine) mod shown;
+pub(in crate::engine) mod reply_text;
 pub(in crate::engine) mod strict;
 mod transcript;
 pub(in crate::engine) mod waits;
 
 pub use faults::{Disturbance, Failure, Fault, Faults, State};
 pub use journal::{Bound, Entry, Filter, Journal, MOST_ENTRIES, Source, USUAL_ENTRIES};
-pub use shown::quoted;
+pub use reply_text::quoted;
 pub use strict::rule::{Level, Rule};
 pub use strict::{CheckRule, CheckedCommand, Finding, Setting, Strict, Violation};
 pub use waits::{Condition, Waiter};

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use crate::engine::spec::Table;
-use crate::engine::state::kit::shown::shown_lines;
+use crate::engine::state::kit::reply_text::reply_lines;
 use crate::engine::state::kit::{Entry, Journal, Source, quoted};
 use crate::resp::Protocol;
 
@@ -76,7 +76,7 @@ impl<'j> Writer<'j> {
             return self.line("? ...");
         }
         let reply = entry.reply.as_deref().unwrap_or_default();
-        shown_lines(reply, false, entry.protocol).iter().for_each(|line| self.line(line));
+        reply_lines(reply, false, entry.protocol).iter().for_each(|line| self.line(line));
     }
 
     /// Writes the time that passed until an entry began.

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_listed_as_long_as_somebody_subscribes_to_it() {
+    fn a_channel_is_listed_while_a_client_subscribes_to_it() {
         let [ann, bob] = sessions();
         let (mut all, mut anns, mut bobs) = (Subscriptions::default(), Subscribed::default(), Subscribed::default());
         for topic in [Topic::Channel, Topic::Pattern, Topic::Shard] {

@@ -8,7 +8,7 @@
 //! queues share ([`packs`]), so a client that does not read its messages takes about 0.1 bytes for a message of a
 //! channel that others do not read either.
 //!
-//! Invariant: `frames` and `bytes` are the sums over the pieces. The first `settled` pieces are not packed (again).
+//! Invariant: `frames` and `bytes` are the sums over the pieces. The first `loose_from` pieces are not packed (again).
 
 mod packs;
 
@@ -29,7 +29,7 @@ const LOOSE_FRAMES: usize = 2 * FRAMES_A_PACK;
 #[derive(Debug, Default)]
 pub struct PushQueue {
     pieces: VecDeque<Piece>,
-    settled: usize,
+    loose_from: usize,
     frames: usize,
     bytes: usize,
 }
@@ -79,7 +79,7 @@ impl PushQueue {
         let index = self.piece_at(place);
         self.bytes += frame.len();
         self.frames += 1;
-        self.settled += usize::from(index < self.settled);
+        self.loose_from += usize::from(index < self.loose_from);
         self.pieces.insert(index, Piece::Frame(frame));
     }
 
@@ -98,7 +98,7 @@ impl PushQueue {
             let [before, behind] = pack.split(place - first).map(|pack| Piece::Pack(Arc::new(pack)));
             self.pieces[index] = before;
             self.pieces.insert(index + 1, behind);
-            self.settled += 1;
+            self.loose_from += 1;
             return index + 1;
         }
         index
@@ -106,10 +106,10 @@ impl PushQueue {
 
     /// Packs some frames if many wait by themselves.
     pub fn pack(&mut self, recent: &mut RecentPacks) {
-        if self.pieces.len() - self.settled < LOOSE_FRAMES {
+        if self.pieces.len() - self.loose_from < LOOSE_FRAMES {
             return;
         }
-        let frames: Vec<&Arc<[u8]>> = self.pieces.range(self.settled..).filter_map(Piece::as_frame).collect();
+        let frames: Vec<&Arc<[u8]>> = self.pieces.range(self.loose_from..).filter_map(Piece::as_frame).collect();
         let (own, shared) = match recent.find(&frames) {
             Some((place, pack)) => (place, Some(pack)),
             None => (recent.find_end(&frames[..FRAMES_A_PACK]).unwrap_or(FRAMES_A_PACK), None),
@@ -121,8 +121,8 @@ impl PushQueue {
         let packs = mine.into_iter().chain(shared).map(Piece::Pack);
         let packed: Vec<Piece> = packs.collect();
         let replaced = packed.iter().map(Piece::frames).sum::<usize>();
-        let loose = self.pieces.split_off(self.settled);
-        self.settled += packed.len();
+        let loose = self.pieces.split_off(self.loose_from);
+        self.loose_from += packed.len();
         self.pieces.extend(packed.into_iter().chain(loose.into_iter().skip(replaced)));
     }
 
@@ -155,7 +155,7 @@ impl PushQueue {
         let piece = self.pieces.pop_front()?;
         self.bytes -= piece.bytes();
         self.frames -= piece.frames();
-        self.settled = self.settled.saturating_sub(1);
+        self.loose_from = self.loose_from.saturating_sub(1);
         Some(piece)
     }
 
@@ -166,7 +166,7 @@ impl PushQueue {
             self.pieces.push_front(Piece::Frame(Arc::clone(frame)));
         }
         self.frames += frames.len();
-        self.settled += frames.len();
+        self.loose_from += frames.len();
     }
 
     /// Drops all frames: the client will not read them.
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_frame_is_shared_and_small_ones_are_gathered() {
+    fn large_frames_are_shared_and_small_ones_are_copied_together() {
         let (mut push_queue, large) = (PushQueue::default(), Arc::from(vec![7; LARGE_BYTES]));
         push_queue.push(Arc::from(*b"one"));
         push_queue.push(Arc::clone(&large));
@@ -243,7 +243,7 @@ mod tests {
             }
             publish(&mut queues, &mut recent, format!("{number:010}"));
         }
-        let last = |queue: &PushQueue| match &queue.pieces[queue.settled - 1] {
+        let last = |queue: &PushQueue| match &queue.pieces[queue.loose_from - 1] {
             Piece::Pack(pack) => Arc::clone(pack),
             Piece::Frame(_) => panic!("small frames are packed"),
         };
@@ -286,7 +286,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_queue_is_its_frames_in_order_however_they_are_packed(steps in prop::collection::vec(step(), 1..30)) {
+        fn a_queue_delivers_its_frames_in_order_however_they_are_packed(steps in prop::collection::vec(step(), 1..30)) {
             let mut queues: [PushQueue; 3] = Default::default();
             let mut models: [VecDeque<Vec<u8>>; 3] = Default::default();
             let (mut recent, mut number) = (RecentPacks::default(), 0_u32);
@@ -319,7 +319,7 @@ mod tests {
                 for (queue, model) in queues.iter().zip(&models) {
                     let bytes = model.iter().map(Vec::len).sum::<usize>();
                     prop_assert_eq!((queue.frames(), queue.bytes()), (model.len(), bytes));
-                    prop_assert!(queue.settled <= queue.pieces.len());
+                    prop_assert!(queue.loose_from <= queue.pieces.len());
                 }
             }
             for (mut queue, model) in queues.into_iter().zip(models) {

@@ -96,16 +96,16 @@ pub(in crate::engine) struct Running {
     pub(in crate::engine) random: Drand48,
     /// The moment of all its commands, from its first instruction to its last.
     pub(in crate::engine) now: Now,
-    /// The moment that TIME returns: constant until the script takes too long, then that of its last turn, so that a
-    /// script which loops until some time ends.
+    /// The moment that TIME returns: constant until the script takes too long, then that of its last time slice, so
+    /// that a script which loops until some time ends.
     pub(in crate::engine) shown: Now,
     /// The database that its client has selected, to be restored at the end.
     pub(in crate::engine) database: usize,
-    /// The bytes that it has logged in this turn.
+    /// The bytes that it has logged in this time slice.
     pub(in crate::engine) logged_bytes: usize,
-    /// When it began and when its turn began, in microseconds of the world's own clock.
+    /// When it began and when its time slice began, in microseconds of the world's own clock.
     pub(in crate::engine) started_us: u64,
-    pub(in crate::engine) turn_us: u64,
+    pub(in crate::engine) slice_began_us: u64,
     /// Set when it was first suspended.
     pub(in crate::engine) is_busy: bool,
     /// The request that called it, saved when it is suspended.
@@ -131,14 +131,14 @@ pub(in crate::engine) struct Outer {
 /// The flags of a command that runs a script: those of its row, unless the script's first line says otherwise.
 pub fn flags_by(header: Option<&Header>, row: Flags) -> Flags {
     let Some(header) = header.filter(|header| header.is_there) else { return row };
-    let said = [
+    let declared = [
         (!header.no_writes, Flags::WRITE),
         (!header.allow_oom && !header.no_writes, Flags::DENYOOM),
         (header.allow_stale, Flags::STALE),
     ];
-    let settled = Flags::WRITE.and(Flags::DENYOOM).and(Flags::STALE).and(Flags::MAY_REPLICATE);
-    let said = said.into_iter().filter(|(is_said, _)| *is_said);
-    said.fold(row.without(settled), |flags, (_, flag)| flags.and(flag))
+    let decided = Flags::WRITE.and(Flags::DENYOOM).and(Flags::STALE).and(Flags::MAY_REPLICATE);
+    let declared = declared.into_iter().filter(|(is_declared, _)| *is_declared);
+    declared.fold(row.without(decided), |flags, (_, flag)| flags.and(flag))
 }
 
 impl Scripts {

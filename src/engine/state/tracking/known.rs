@@ -139,7 +139,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_a_map_from_keys_to_sets_of_clients(
+        fn the_table_behaves_as_a_map_from_keys_to_sets_of_clients(
             steps in prop::collection::vec((0u8..12, 0usize..4, 0u8..4), 0..200),
         ) {
             let (clients, mut known) = (clients(), Known::default());
@@ -147,8 +147,8 @@ mod tests {
             for (key, client, action) in steps {
                 let key = vec![b'k'; usize::from(key)];
                 if action == 0 {
-                    let heard: Option<BTreeSet<SessionId>> = known.forget(&key).map(|readers| readers.iter().collect());
-                    prop_assert_eq!(heard, model.remove(&key));
+                    let readers: Option<BTreeSet<SessionId>> = known.forget(&key).map(|readers| readers.iter().collect());
+                    prop_assert_eq!(readers, model.remove(&key));
                 } else {
                     known.remember(&key, clients[client]);
                     model.entry(key).or_default().insert(clients[client]);

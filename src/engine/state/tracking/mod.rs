@@ -52,7 +52,7 @@ pub struct Tracking {
     pub(in crate::engine) clients: BTreeSet<SessionId>,
     pub(in crate::engine) known: Known,
     pub(in crate::engine) prefixes: Prefixes,
-    /// The session whose turn it is.
+    /// The session whose request runs.
     pub(in crate::engine) current: Option<SessionId>,
     /// The command of that session runs, and has not replied yet.
     pub(in crate::engine) is_running: bool,
@@ -107,7 +107,7 @@ impl Tracking {
 
 /// Attributing changes to sessions.
 impl Tracking {
-    /// A session's turn begins: changes from now on are attributed to it.
+    /// A session's request begins: changes from now on are attributed to it.
     #[inline]
     pub(in crate::engine) fn begin_turn(&mut self, session: SessionId) {
         self.current = Some(session);
@@ -119,7 +119,7 @@ impl Tracking {
         (self.current, self.is_running) = (Some(session), true);
     }
 
-    /// The session's turn is over.
+    /// The session's request is over.
     #[inline]
     pub(in crate::engine) fn end_turn(&mut self) {
         self.current = None;

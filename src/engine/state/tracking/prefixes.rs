@@ -66,7 +66,7 @@ impl Prefixes {
     }
 
     /// Records that a key has changed, and which client changed it, if one did.
-    pub(in crate::engine) fn note(&mut self, key: &[u8], by: Option<SessionId>) {
+    pub(in crate::engine) fn record_change(&mut self, key: &[u8], by: Option<SessionId>) {
         // Prefixes that do not sort behind the key, the last first. A prefix of the key that sorts before the current
         // one is no longer than what the current one and the key have in common.
         let mut bound = Bound::Included(key);
@@ -103,13 +103,13 @@ mod tests {
     use super::*;
     use crate::engine::state::Sessions;
 
-    fn told(prefixes: &mut Prefixes, except: Option<SessionId>) -> Vec<Vec<String>> {
+    fn invalidations(prefixes: &mut Prefixes, except: Option<SessionId>) -> Vec<Vec<String>> {
         let text = |key: &[u8]| String::from_utf8_lossy(key).into_owned();
         prefixes.take().iter().map(|gathered| gathered.keys(except).map(text).collect()).collect()
     }
 
     #[test]
-    fn a_key_is_told_once_under_each_prefix_that_it_begins_with() {
+    fn a_key_is_reported_once_for_each_prefix_that_matches_it() {
         let mut sessions = Sessions::default();
         let [one, other] = [0; 2].map(|_| sessions.open_one());
         let mut prefixes = Prefixes::default();
@@ -117,19 +117,19 @@ mod tests {
             prefixes.join(prefix.as_bytes(), one);
         }
         for key in ["ab", "aa", "c", "ab"] {
-            prefixes.note(key.as_bytes(), Some(one));
+            prefixes.record_change(key.as_bytes(), Some(one));
         }
-        prefixes.note(b"c", Some(other));
+        prefixes.record_change(b"c", Some(other));
         assert!(prefixes.has_changes());
-        assert_eq!(told(&mut prefixes, None), [vec!["aa", "ab", "c"], vec!["aa", "ab"], vec!["ab"]]);
-        assert!(!prefixes.has_changes() && told(&mut prefixes, None).is_empty());
-        prefixes.note(b"c", Some(other));
-        prefixes.note(b"d", Some(one));
-        assert_eq!(told(&mut prefixes, Some(one)), [vec!["c"]]);
+        assert_eq!(invalidations(&mut prefixes, None), [vec!["aa", "ab", "c"], vec!["aa", "ab"], vec!["ab"]]);
+        assert!(!prefixes.has_changes() && invalidations(&mut prefixes, None).is_empty());
+        prefixes.record_change(b"c", Some(other));
+        prefixes.record_change(b"d", Some(one));
+        assert_eq!(invalidations(&mut prefixes, Some(one)), [vec!["c"]]);
     }
 
     #[test]
-    fn a_prefix_lives_as_long_as_it_has_clients() {
+    fn a_prefix_is_removed_with_its_last_client() {
         let mut sessions = Sessions::default();
         let [one, other] = [0; 2].map(|_| sessions.open_one());
         let mut prefixes = Prefixes::default();
@@ -137,7 +137,7 @@ mod tests {
         prefixes.leave(b"a", one);
         assert_eq!(prefixes.len(), 1);
         prefixes.leave(b"a", other);
-        prefixes.note(b"a", None);
+        prefixes.record_change(b"a", None);
         assert!(prefixes.len() == 0 && !prefixes.has_changes());
     }
 }

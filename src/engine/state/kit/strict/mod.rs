@@ -142,7 +142,7 @@ impl Strict {
     }
 
     /// A copy with the same rules and no findings yet.
-    pub(in crate::engine) fn afresh(&self) -> Strict {
+    pub(in crate::engine) fn without_findings(&self) -> Strict {
         Strict { settings: self.settings.clone(), ..Strict::of(self.check_rule) }
     }
 

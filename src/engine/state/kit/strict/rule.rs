@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_rule_is_found_by_its_name_and_stands_in_its_place() {
+    fn every_rule_is_found_by_its_name_and_its_index() {
         for (place, rule) in Rule::ALL.into_iter().enumerate() {
             assert_eq!((rule.place(), Rule::of(rule.name().to_uppercase().as_bytes())), (place, Some(rule)));
         }

@@ -19,7 +19,7 @@ const BASE_BYTES: usize = 1 << 20;
 /// The memory that a command may take for each byte of its request, its reply and the data that exists.
 const TIMES: usize = 32;
 /// A test that has made no progress between two of these checks is stuck.
-const LOOK_EVERY: Duration = Duration::from_secs(60);
+const CHECK_EVERY: Duration = Duration::from_secs(60);
 
 /// Commands that may take more memory than others, in bytes, and why.
 const EXCEPTIONS: &[(&str, usize, &str)] = &[
@@ -47,15 +47,19 @@ pub fn bytes_for(command: &[u8], bytes: usize) -> usize {
     exception.map_or(0, |(_, most, _)| *most).max(BASE_BYTES + TIMES * bytes)
 }
 
-/// Does something that must take little time, and no more memory than `most_bytes` of its result; `shown` says what it
-/// was.
-pub fn brief<R>(shown: impl Fn() -> String, most_bytes: impl FnOnce(&R) -> usize, act: impl FnOnce() -> R) -> R {
+/// Does something that must take little time, and no more memory than `most_bytes` of its result; `describe` names it in
+/// the failure.
+pub fn within_limits<R>(
+    describe: impl Fn() -> String,
+    most_bytes: impl FnOnce(&R) -> usize,
+    act: impl FnOnce() -> R,
+) -> R {
     let start = processor_time();
     let (result, bytes) = heap::peak_of(act);
     let spent = processor_time() - start;
-    assert!(spent <= MOST, "{} takes {spent:?}", shown());
+    assert!(spent <= MOST, "{} takes {spent:?}", describe());
     let most_bytes = most_bytes(&result);
-    assert!(bytes <= most_bytes, "{} takes {bytes} bytes of memory, and may take {most_bytes}", shown());
+    assert!(bytes <= most_bytes, "{} takes {bytes} bytes of memory, and may take {most_bytes}", describe());
     result
 }
 
@@ -64,8 +68,8 @@ pub fn brief<R>(shown: impl Fn() -> String, most_bytes: impl FnOnce(&R) -> usize
 pub struct Progress(Arc<Mutex<(u64, Vec<u8>)>>);
 
 impl Progress {
-    /// The next input.
-    pub fn note(&self, input: &[u8]) {
+    /// Records that the test starts with its next input.
+    pub fn start(&self, input: &[u8]) {
         let mut at = self.0.lock().expect("no thread panics while it holds the lock");
         at.0 += 1;
         at.1.clear();
@@ -73,14 +77,15 @@ impl Progress {
     }
 }
 
-/// Runs a test that says what it is at. If it stays there, the input is shown and the process ends.
+/// Runs a test that reports each input before it starts with it. If it makes no progress, this prints the input and
+/// ends the process.
 pub fn supervised(test: impl FnOnce(&Progress)) {
     let progress = Progress::default();
     let (_done, is_done) = mpsc::channel::<()>();
     let seen = progress.clone();
     std::thread::spawn(move || {
         let mut before = 0;
-        while is_done.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
+        while is_done.recv_timeout(CHECK_EVERY) == Err(RecvTimeoutError::Timeout) {
             let at = seen.0.lock().expect("no thread panics while it holds the lock");
             if at.0 == before {
                 eprintln!("this input does not end: b\"{}\"", at.1.escape_ascii());

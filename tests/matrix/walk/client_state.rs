@@ -1,11 +1,12 @@
-//! The last request of a client of a walk, on which the comparison of its replies depends.
+//! The state of a client of a walk (its last request, its transaction), and the comparison of its replies, which
+//! depends on that state.
 
 use dunlin::engine::{Entry, Table};
 
 use crate::left_out;
 use crate::reply::Reply;
 use crate::shape::{Sameness, line};
-use crate::walk::pair::Heard;
+use crate::walk::pair::Received;
 use crate::walk::volatile;
 
 /// The number of characters of a long reply that are shown.
@@ -13,7 +14,7 @@ const SHOWN: usize = 600;
 
 /// A client's last request, and those that it has queued.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Said<'t> {
+pub(super) struct ClientState<'t> {
     last: Option<&'t Entry>,
     queued: Vec<Option<&'t Entry>>,
     in_transaction: bool,
@@ -21,7 +22,7 @@ pub(super) struct Said<'t> {
     waits: bool,
 }
 
-impl<'t> Said<'t> {
+impl<'t> ClientState<'t> {
     /// Records that the client sends this request.
     pub(super) fn begin(&mut self, table: &'t Table, words: &[Vec<u8>]) {
         self.last = meant(table, words);
@@ -29,19 +30,19 @@ impl<'t> Said<'t> {
     }
 
     /// Records the data that the client received. A push may concern anything, unless the request was about pushes.
-    pub(super) fn end(&mut self, heard: &Heard) {
+    pub(super) fn end(&mut self, received: &Received) {
         let is_about_pushes = self.command().ends_with("subscribe");
-        if !heard.replies.iter().any(|reply| is_about_pushes || !matches!(reply, Reply::Push(_))) {
+        if !received.replies.iter().any(|reply| is_about_pushes || !matches!(reply, Reply::Push(_))) {
             return;
         }
         self.waits = false;
-        let says = |text: &[u8]| heard.replies.contains(&Reply::Simple(text.to_vec()));
+        let has = |text: &[u8]| received.replies.contains(&Reply::Simple(text.to_vec()));
         match self.command() {
-            _ if says(b"QUEUED") => self.queued.push(self.last),
+            _ if has(b"QUEUED") => self.queued.push(self.last),
             "exec" | "discard" => (self.in_transaction, self.queued) = (false, Vec::new()),
-            "reset" => *self = Said::default(),
-            "multi" => self.in_transaction |= says(b"OK"),
-            "monitor" => self.monitors |= says(b"OK"),
+            "reset" => *self = ClientState::default(),
+            "multi" => self.in_transaction |= has(b"OK"),
+            "monitor" => self.monitors |= has(b"OK"),
             _ => {}
         }
     }
@@ -91,37 +92,37 @@ pub(super) enum Verdict {
     Unlike(String),
 }
 
-/// Compares the data that a client receives; `asks` is true for the client that has just sent a request.
-pub(super) fn compared(said: &Said<'_>, asks: bool, real: &Heard, ours: &Heard) -> Verdict {
+/// Compares the data that a client receives; `is_sender` is true for the client that has just sent a request.
+pub(super) fn compared(state: &ClientState<'_>, is_sender: bool, real: &Received, ours: &Received) -> Verdict {
     match real == ours {
         true => Verdict::Exact,
-        false => unlike(said, asks, real, ours).map_or(Verdict::Masked, Verdict::Unlike),
+        false => unlike(state, is_sender, real, ours).map_or(Verdict::Masked, Verdict::Unlike),
     }
 }
 
 /// The difference in the data that a client receives, beyond the parts that may differ, if there is one.
-fn unlike(said: &Said<'_>, asks: bool, real: &Heard, ours: &Heard) -> Option<String> {
-    let [told_real, told_ours] = [real, ours].map(|heard| volatile::arranged(heard.replies.clone()));
+fn unlike(state: &ClientState<'_>, is_sender: bool, real: &Received, ours: &Received) -> Option<String> {
+    let [real_replies, our_replies] = [real, ours].map(|received| volatile::arranged(received.replies.clone()));
     let all_alike = |real: &[Reply], ours: &[Reply]| {
-        real.len() == ours.len() && real.iter().zip(ours).all(|(real, ours)| are_alike(said, real, ours))
+        real.len() == ours.len() && real.iter().zip(ours).all(|(real, ours)| are_alike(state, real, ours))
     };
     // A request that continues after a wait has its own turn here, at whose end prefixes are invalidated.
     let is_same = real.closed == ours.closed
-        && (all_alike(&told_real, &told_ours)
-            || !asks && all_alike(&tracking_last(&told_real), &tracking_last(&told_ours)));
+        && (all_alike(&real_replies, &our_replies)
+            || !is_sender && all_alike(&tracking_last(&real_replies), &tracking_last(&our_replies)));
     if is_same {
         return None;
     }
-    if let Some(fault) = unlike_in_queue(said, &told_real, &told_ours) {
+    if let Some(fault) = unlike_in_queue(state, &real_replies, &our_replies) {
         return Some(fault);
     }
-    let settled = |replies: Vec<Reply>| {
-        replies.into_iter().map(|reply| volatile::settled_message(volatile::settled(said.command(), reply))).collect()
+    let masked = |replies: Vec<Reply>| {
+        replies.into_iter().map(|reply| volatile::masked_message(volatile::masked(state.command(), reply))).collect()
     };
-    let [told_real, told_ours] =
-        [(real, told_real), (ours, told_ours)].map(|(heard, told)| shown(&Heard { replies: settled(told), ..*heard }));
-    let [shown_real, shown_ours] = around_difference(&told_real, &told_ours);
-    Some(format!("{:?}\n  real: {shown_real}\n  ours: {shown_ours}", said.command()))
+    let [real_replies, our_replies] = [(real, real_replies), (ours, our_replies)]
+        .map(|(received, replies)| shown(&Received { replies: masked(replies), ..*received }));
+    let [shown_real, shown_ours] = around_difference(&real_replies, &our_replies);
+    Some(format!("{:?}\n  real: {shown_real}\n  ours: {shown_ours}", state.command()))
 }
 
 /// Redis sends an invalidation before or after the event, depending on the command; and the order of the clients of a
@@ -134,26 +135,26 @@ fn tracking_last(replies: &[Reply]) -> Vec<Reply> {
 
 fn is_about_tracking(reply: &Reply) -> u8 {
     let (Reply::Push(words) | Reply::Array(words)) = reply else { return 0 };
-    let says = |place: usize, text: &[u8]| matches!(words.get(place), Some(Reply::Bulk(word)) if word == text);
+    let has = |place: usize, text: &[u8]| matches!(words.get(place), Some(Reply::Bulk(word)) if word == text);
     match () {
-        () if says(0, b"tracking-redir-broken") => 2,
-        () if says(0, b"invalidate") || says(1, b"__redis__:invalidate") => 1,
+        () if has(0, b"tracking-redir-broken") => 2,
+        () if has(0, b"invalidate") || has(1, b"__redis__:invalidate") => 1,
         () => 0,
     }
 }
 
 /// The first reply within EXEC that differs, if any.
-fn unlike_in_queue(said: &Said<'_>, real: &[Reply], ours: &[Reply]) -> Option<String> {
+fn unlike_in_queue(state: &ClientState<'_>, real: &[Reply], ours: &[Reply]) -> Option<String> {
     let answers = real.iter().zip(ours).find_map(|pair| match pair {
-        (Reply::Array(real), Reply::Array(ours)) if said.command() == "exec" && real.len() == ours.len() => {
+        (Reply::Array(real), Reply::Array(ours)) if state.command() == "exec" && real.len() == ours.len() => {
             Some((real, ours))
         }
         _ => None,
     });
     let (real, ours) = answers?;
-    let nth = (0..real.len()).find(|&nth| !is_answer_of_queue(said, real.len(), nth, &real[nth], &ours[nth]))?;
-    let command = said.queued.get(nth).copied().flatten().map_or("", |entry| entry.name.as_str());
-    let queued = said.queued.len();
+    let nth = (0..real.len()).find(|&nth| !is_answer_of_queue(state, real.len(), nth, &real[nth], &ours[nth]))?;
+    let command = state.queued.get(nth).copied().flatten().map_or("", |entry| entry.name.as_str());
+    let queued = state.queued.len();
     let [real, ours] = around_difference(&full(&real[nth]), &full(&ours[nth]));
     Some(format!("answer {nth} of {queued}: {command}\n  real: {real}\n  ours: {ours}"))
 }
@@ -165,44 +166,44 @@ fn around_difference(one: &str, other: &str) -> [String; 2] {
     [one, other].map(|text| text.chars().skip(start).take(SHOWN).collect())
 }
 
-fn are_alike(said: &Said<'_>, real: &Reply, ours: &Reply) -> bool {
+fn are_alike(state: &ClientState<'_>, real: &Reply, ours: &Reply) -> bool {
     if real == ours {
         return true;
     }
-    let is_behind = || said.command() == "exec" && is_answer_of_queue(said, usize::MAX, 0, real, ours);
-    if let ("exec", Reply::Array(real), Reply::Array(ours)) = (said.command(), real, ours)
+    let is_behind = || state.command() == "exec" && is_answer_of_queue(state, usize::MAX, 0, real, ours);
+    if let ("exec", Reply::Array(real), Reply::Array(ours)) = (state.command(), real, ours)
         && real.len() == ours.len()
     {
         let [real, ours] = [real, ours].map(|replies| volatile::arranged(replies.clone()));
         let mut pairs = real.iter().zip(&ours).enumerate();
-        let is_one_by_one = pairs.all(|(place, (one, other))| is_answer_of_queue(said, real.len(), place, one, other));
+        let is_one_by_one = pairs.all(|(place, (one, other))| is_answer_of_queue(state, real.len(), place, one, other));
         return is_one_by_one || is_behind();
     }
-    is_behind() || is_like(said.last, real, ours)
+    is_behind() || is_like(state.last, real, ours)
 }
 
 /// Whether both are equal as the replies to the command that was queued at that place. A command that has several
 /// replies makes it uncertain which one that is, and whether its reply is within that of EXEC or after it.
-fn is_answer_of_queue(said: &Said<'_>, answers: usize, place: usize, real: &Reply, ours: &Reply) -> bool {
+fn is_answer_of_queue(state: &ClientState<'_>, answers: usize, place: usize, real: &Reply, ours: &Reply) -> bool {
     let several = |entry: &Option<&Entry>| entry.is_some_and(|entry| entry.name.ends_with("subscribe"));
-    let is_certain = said.queued.len() == answers && !said.queued.iter().any(several);
-    let asked = if is_certain { &said.queued[place..=place] } else { &said.queued[..] };
+    let is_certain = state.queued.len() == answers && !state.queued.iter().any(several);
+    let candidates = if is_certain { &state.queued[place..=place] } else { &state.queued[..] };
     let [real, ours] = [real, ours].map(|reply| volatile::without_channel_left(reply.clone()));
-    asked.iter().any(|entry| is_like(*entry, &real, &ours))
+    candidates.iter().any(|entry| is_like(*entry, &real, &ours))
 }
 
 fn is_like(entry: Option<&Entry>, real: &Reply, ours: &Reply) -> bool {
     let command = entry.map_or("", |entry| entry.name.as_str());
-    let [real, ours] = [real, ours].map(|reply| volatile::settled_message(volatile::settled(command, reply.clone())));
+    let [real, ours] = [real, ours].map(|reply| volatile::masked_message(volatile::masked(command, reply.clone())));
     let sameness = entry.map_or(Sameness::Exact, left_out::sameness_in_walks);
     real == ours
         || volatile::are_near(command, &real, &ours)
         || sameness != Sameness::Exact && line(&real, sameness) == line(&ours, sameness)
 }
 
-fn shown(heard: &Heard) -> String {
-    let mut text = heard.replies.iter().map(full).collect::<Vec<_>>().join(" then ");
-    if heard.closed {
+fn shown(received: &Received) -> String {
+    let mut text = received.replies.iter().map(full).collect::<Vec<_>>().join(" then ");
+    if received.closed {
         text.push_str(" (closed)");
     }
     if text.is_empty() { "(nothing)".to_owned() } else { text }

@@ -9,7 +9,7 @@ use dunlin::{CallError, Reply, Server};
 use redis::Commands;
 
 use super::{clients_in, ok, text, two};
-use crate::patience::wait_until;
+use crate::timeout::wait_until;
 use crate::{call, error, served};
 
 /// The bytes that the server sends for `requests` when the client closes its sending half after them.
@@ -23,7 +23,7 @@ fn answers(server: &Server, requests: &str) -> String {
 }
 
 #[test]
-fn a_login_leads_into_a_world_within_a_pipeline() {
+fn a_login_enters_a_world_within_a_pipeline() {
     let (server, mut first) = served();
     let got = answers(&server, "SET key first\nAUTH world.ann any\nDBSIZE\nSET key second\nDUNLIN WORLD\nGET key\n");
     assert_eq!(got, "+OK\n+OK\n:0\n+OK\n$3\nann\n$6\nsecond\n");
@@ -31,7 +31,7 @@ fn a_login_leads_into_a_world_within_a_pipeline() {
 }
 
 #[test]
-fn hello_answers_from_the_world_that_it_leads_into() {
+fn hello_replies_from_the_world_that_it_enters() {
     let (server, _) = served();
     let _others: Vec<_> = (0..3).map(|_| server.client()).collect();
     let got = answers(&server, "HELLO 3 AUTH world.ann any SETNAME me\nCLIENT ID\nCLIENT GETNAME\nHGETALL key\n");
@@ -42,9 +42,9 @@ fn hello_answers_from_the_world_that_it_leads_into() {
 #[test]
 fn a_client_keeps_its_name_and_library_when_it_changes_worlds() {
     let (server, _) = served();
-    let told = "HELLO 3\nCLIENT SETNAME me\nCLIENT SETINFO LIB-NAME mine\nSELECT 5\n\
+    let requests = "HELLO 3\nCLIENT SETNAME me\nCLIENT SETINFO LIB-NAME mine\nSELECT 5\n\
                 DUNLIN WORLD ann\nCLIENT INFO\nHGETALL key\n";
-    let got = answers(&server, told);
+    let got = answers(&server, requests);
     for part in [" name=me ", " db=5 ", " lib-name=mine ", " resp=3 "] {
         assert!(got.contains(part), "{part} in {got}");
     }
@@ -161,7 +161,7 @@ fn a_wrong_password_opens_no_world() {
 }
 
 #[test]
-fn a_user_of_such_a_name_is_a_user() {
+fn a_user_with_the_name_of_a_world_login_logs_in_as_itself() {
     let (server, mut client) = served();
     call(&mut client, ["ACL", "SETUSER", "world.ann", "on", ">secret", "+@all", "~*"]);
     let got = answers(&server, "AUTH world.ann any\nAUTH world.ann secret\nACL WHOAMI\nDUNLIN WORLD\n");
@@ -251,7 +251,7 @@ fn shutdown_in_a_world_ends_only_that_world() {
 }
 
 #[test]
-fn a_world_begins_as_the_template_and_changes_nothing_in_it() {
+fn a_world_starts_as_its_template_and_does_not_change_it() {
     let (server, mut client) = served();
     server.freeze();
     let mut fixture = String::new();
@@ -293,7 +293,7 @@ fn a_world_begins_as_the_template_and_changes_nothing_in_it() {
 }
 
 #[test]
-fn scripts_and_functions_come_with_the_template() {
+fn a_world_gets_the_scripts_and_functions_of_its_template() {
     let (server, mut client) = served();
     let digest = call(&mut client, ["SCRIPT", "LOAD", "return 'known'"]).text().expect("it is a text").into_owned();
     let library = "#!lua name=one\nredis.register_function('whose', function() return 'mine' end)";
@@ -352,7 +352,7 @@ fn a_template_has_the_rules_of_strict_mode_but_not_their_findings() {
 }
 
 #[test]
-fn a_pool_finds_its_world_again() {
+fn a_reconnecting_client_enters_its_world_again() {
     let (server, _first) = served();
     let ann = server.world("ann").expect("it can be made");
     let client = redis::Client::open(ann.url()).expect("the address is right");
@@ -424,7 +424,7 @@ fn clients_connect_and_leave_while_a_temporary_world_ends_and_begins() {
 }
 
 #[test]
-fn on_several_event_loops_worlds_are_as_private() {
+fn worlds_are_private_on_several_event_loops() {
     let server = Server::builder().set("io-threads", "3").start().expect("the server starts");
     let ann = server.world("ann").expect("it can be made");
     let client = redis::Client::open(ann.url()).expect("the address is right");

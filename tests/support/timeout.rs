@@ -5,14 +5,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// The timeout of all waits in tests.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Waits until `is_so` returns true; panics with `what` after the timeout.
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     #[expect(clippy::disallowed_methods, reason = "a test waits in its own time, whatever the server's clock shows")]
     let start = Instant::now();
     while !is_so() {
-        assert!(start.elapsed() < PATIENCE, "waited in vain: {what}");
+        assert!(start.elapsed() < TIMEOUT, "waited in vain: {what}");
         thread::yield_now();
     }
 }

@@ -1,9 +1,9 @@
 //! The names in INFO and CONFIG GET are those of Redis 8.0, in its order where it has one, and so are the default
 //! values of parameters.
 //!
-//! `tests/fixtures/told.txt` has the replies of a real server. To rewrite it:
-//! `UPDATE=1 DUNLIN_ORACLE=/path/to/redis-server cargo test --test engine told`; whenever DUNLIN_ORACLE names a server,
-//! the file is compared with its replies.
+//! `tests/fixtures/info_config.txt` has the replies of a real server. To rewrite it:
+//! `UPDATE=1 DUNLIN_ORACLE=/path/to/redis-server cargo test --test engine info_config`. Whenever DUNLIN_ORACLE names a
+//! server, the file is compared with its replies.
 
 use std::fs;
 
@@ -13,11 +13,11 @@ use crate::oracle::Oracle;
 use crate::process::{Program, updates};
 use crate::world::World;
 
-const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/told.txt");
+const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/info_config.txt");
 
 const HEAD: &str = "\
-# What a real Redis 8.0 tells: the sections and fields of INFO in their order, and every parameter with its value at the
-# start. Written by UPDATE=1 DUNLIN_ORACLE=/path/to/redis-server cargo test --test engine told
+# What a real Redis 8.0 reports: the sections and fields of INFO in their order, and every parameter with its value at the
+# start. Written by UPDATE=1 DUNLIN_ORACLE=/path/to/redis-server cargo test --test engine info_config
 ";
 
 /// Lines that differ for a reason.
@@ -52,11 +52,11 @@ const HIDDEN: &[&str] = &[
 fn info_and_config_show_the_names_and_values_of_redis() {
     if let Some(program) = Program::from_environment("the names of INFO and CONFIG on a real server") {
         let mut oracle = Oracle::start(&program);
-        let told = HEAD.to_owned() + &told(|words| oracle.ask(words)).join("\n") + "\n";
+        let recorded = HEAD.to_owned() + &names_and_values(|words| oracle.ask(words)).join("\n") + "\n";
         if updates() {
-            fs::write(FIXTURE, &told).expect("the fixture can be written");
+            fs::write(FIXTURE, &recorded).expect("the fixture can be written");
         }
-        assert_eq!(fs::read_to_string(FIXTURE).expect("it can be read"), told, "the real server answers otherwise");
+        assert_eq!(fs::read_to_string(FIXTURE).expect("it can be read"), recorded, "the real server answers otherwise");
     }
     let fixture = fs::read_to_string(FIXTURE).expect("the fixture can be read");
     let excused = |list: &[(&str, &str)], line: &str| list.iter().any(|(known, _)| *known == line);
@@ -65,7 +65,7 @@ fn info_and_config_show_the_names_and_values_of_redis() {
         assert!(theirs.contains(line), "{line} needs no excuse");
     }
     let mut world = World::fresh();
-    let ours = told(|words| {
+    let ours = names_and_values(|words| {
         let reply = world.ask(&words.join(" "));
         redis::parse_redis_value(reply.as_bytes()).expect("our replies are well formed")
     });
@@ -77,7 +77,7 @@ fn info_and_config_show_the_names_and_values_of_redis() {
     assert_eq!(ours, theirs);
 }
 
-fn told(mut ask: impl FnMut(&[&str]) -> Value) -> Vec<String> {
+fn names_and_values(mut ask: impl FnMut(&[&str]) -> Value) -> Vec<String> {
     let mut lines = Vec::new();
     for section in ["default", "everything"] {
         let text = text(&ask(&["INFO", section]));

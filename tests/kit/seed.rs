@@ -6,7 +6,7 @@ use std::time::UNIX_EPOCH;
 
 use dunlin::{Reply, Server};
 
-use crate::patience::PATIENCE;
+use crate::timeout::TIMEOUT;
 use crate::{call, served};
 
 #[test]
@@ -24,7 +24,7 @@ fn the_same_seed_gives_the_same_choices() {
 }
 
 #[test]
-fn servers_of_one_seed_are_alike_from_the_start() {
+fn servers_with_the_same_seed_behave_alike_from_the_start() {
     let chosen = || {
         let server = Server::builder().seed(7).start().expect("it starts");
         let mut client = server.client().expect("there is room");
@@ -36,18 +36,18 @@ fn servers_of_one_seed_are_alike_from_the_start() {
 }
 
 /// Fills a server with data for random choices, and exceeds its memory limit; returns all replies.
-fn told_by(server: &Server) -> Vec<u8> {
+fn replies_of(server: &Server) -> Vec<u8> {
     let mut connection = TcpStream::connect(server.addr()).expect("it listens");
-    connection.set_read_timeout(Some(PATIENCE)).expect("a time can be set");
-    let mut told = Vec::new();
+    connection.set_read_timeout(Some(TIMEOUT)).expect("a time can be set");
+    let mut replies = Vec::new();
     let mut ask = |line: &str| {
         connection.write_all(format!("{line}\r\nECHO end\r\n").as_bytes()).expect("it reads");
-        let start = told.len();
-        while !told[start..].ends_with(b"$3\r\nend\r\n") {
+        let start = replies.len();
+        while !replies[start..].ends_with(b"$3\r\nend\r\n") {
             let mut part = [0; 4096];
             let count = connection.read(&mut part).expect("it answers in time");
             assert!(count > 0, "{line} is answered");
-            told.extend_from_slice(&part[..count]);
+            replies.extend_from_slice(&part[..count]);
         }
     };
     for number in 0..300 {
@@ -81,37 +81,37 @@ fn told_by(server: &Server) -> Vec<u8> {
     ] {
         ask(line);
     }
-    told
+    replies
 }
 
 #[test]
 fn over_sockets_a_seed_fixes_every_byte_evictions_too() {
-    let told = |seed| {
+    let replies = |seed| {
         let server = Server::builder().seed(seed).frozen_at(UNIX_EPOCH).start().expect("it starts");
-        let told = told_by(&server);
+        let replies = replies_of(&server);
         let stats = call(&mut server.client().expect("there is room"), ["INFO", "stats"]);
         assert!(!stats.text().expect("INFO is a text").contains("evicted_keys:0\r"));
-        told
+        replies
     };
-    assert_eq!(told(7).escape_ascii().to_string(), told(7).escape_ascii().to_string());
-    assert_ne!(told(7), told(8));
+    assert_eq!(replies(7).escape_ascii().to_string(), replies(7).escape_ascii().to_string());
+    assert_ne!(replies(7), replies(8));
 }
 
 #[test]
-fn a_seed_that_is_given_later_fixes_the_same_as_one_from_the_start() {
+fn a_seed_set_later_has_the_effect_of_one_from_the_start() {
     let late = || {
         let (server, mut client) = served();
         server.freeze();
         server.set_time(UNIX_EPOCH);
         call(&mut client, ["SET", "earlier", "value"]);
         call(&mut client, ["DUNLIN", "SEED", "7"]);
-        told_by(&server)
+        replies_of(&server)
     };
     assert_eq!(late().escape_ascii().to_string(), late().escape_ascii().to_string());
 }
 
 #[test]
-fn the_name_of_a_run_follows_from_the_seed() {
+fn the_run_id_follows_from_the_seed() {
     let run_id = |seed| {
         let server = Server::builder().seed(seed).start().expect("it starts");
         let mut client = server.client().expect("there is room");

@@ -2,8 +2,8 @@
 //! a real Redis in that state.
 //!
 //! Every command is sent with the smallest number of words that it accepts. `tests/fixtures/states.txt` has the real
-//! server's refusals; `UPDATE=1 DUNLIN_ORACLE=... cargo test --test kit states` rewrites it, and it is compared with
-//! the server whenever DUNLIN_ORACLE names one.
+//! server's refusals; `UPDATE=1 DUNLIN_ORACLE=... cargo test --test kit simulated_states` rewrites it, and it is
+//! compared with the server whenever DUNLIN_ORACLE names one.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,14 +15,14 @@ use dunlin::commands::FAMILIES;
 use dunlin::engine::{Arity, Entry, Table};
 use dunlin::{CallError, Server, State};
 
-use crate::patience::{PATIENCE, wait_until};
 use crate::support::process::{Process, Program, updates};
+use crate::timeout::{TIMEOUT, wait_until};
 
 const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/states.txt");
 
 const HEAD: &str = "\
 # What a real Redis 8.0 refuses in each state, and in which words; every other command passes. Written by
-# UPDATE=1 DUNLIN_ORACLE=/path/to/redis-server cargo test --test kit states
+# UPDATE=1 DUNLIN_ORACLE=/path/to/redis-server cargo test --test kit simulated_states
 ";
 
 /// Commands that are not sent, as they end the state, the server or the way of asking.
@@ -110,11 +110,11 @@ struct Real(TcpStream);
 impl Real {
     fn of(address: SocketAddr) -> Real {
         let wire = TcpStream::connect(address).expect("it listens");
-        wire.set_read_timeout(Some(PATIENCE)).expect("a time can be set");
+        wire.set_read_timeout(Some(TIMEOUT)).expect("a time can be set");
         Real(wire)
     }
 
-    fn tell(&mut self, words: &[&str]) {
+    fn send(&mut self, words: &[&str]) {
         let mut request = format!("*{}\r\n", words.len());
         words.iter().for_each(|word| write!(request, "${}\r\n{word}\r\n", word.len()).expect("it is a text"));
         self.0.write_all(request.as_bytes()).expect("it reads");
@@ -122,7 +122,7 @@ impl Real {
 
     /// The first line of the answer, without the sign of an error.
     fn ask(mut self, words: &[&str]) -> String {
-        self.tell(words);
+        self.send(words);
         let (mut line, mut byte) = (Vec::new(), [0]);
         while !line.ends_with(b"\r\n") && self.0.read(&mut byte).is_ok_and(|count| count > 0) {
             line.push(byte[0]);
@@ -153,7 +153,7 @@ fn real(program: &Program, state: &str) -> Refusals {
     let [server, other] = [(); 2].map(|()| Process::start_with(program, cluster).expect("the real server starts"));
     let mut waiting = Real::of(server.address);
     for line in provocation(state) {
-        waiting.tell(&line.split(' ').collect::<Vec<_>>());
+        waiting.send(&line.split(' ').collect::<Vec<_>>());
     }
     if state == "MOVED" {
         Real::of(other.address).ask(&["CLUSTER", "ADDSLOTSRANGE", "1", "16383"]);
@@ -167,29 +167,29 @@ fn real(program: &Program, state: &str) -> Refusals {
 }
 
 /// All of it as text.
-fn sheet(mut of: impl FnMut(&'static str, State) -> Refusals) -> String {
-    let mut sheet = HEAD.to_owned();
+fn fixture(mut of: impl FnMut(&'static str, State) -> Refusals) -> String {
+    let mut fixture = HEAD.to_owned();
     for (name, state) in states() {
-        writeln!(sheet, "\n== {name}").expect("it is a text");
+        writeln!(fixture, "\n== {name}").expect("it is a text");
         for (text, mut commands) in of(name, state) {
             commands.sort_unstable();
-            writeln!(sheet, "{text}\n  {}", commands.join("\n  ")).expect("it is a text");
+            writeln!(fixture, "{text}\n  {}", commands.join("\n  ")).expect("it is a text");
         }
     }
-    sheet
+    fixture
 }
 
 #[test]
 fn a_server_in_a_simulated_state_refuses_what_a_real_one_refuses_with_the_same_errors() {
     if let Some(program) = Program::from_environment("the states of a real server") {
-        let told = sheet(|name, _| real(&program, name));
+        let recorded = fixture(|name, _| real(&program, name));
         if updates() {
-            fs::write(FIXTURE, &told).expect("the fixture can be written");
+            fs::write(FIXTURE, &recorded).expect("the fixture can be written");
         }
-        assert_eq!(fs::read_to_string(FIXTURE).expect("it is there"), told, "the real server answers otherwise");
+        assert_eq!(fs::read_to_string(FIXTURE).expect("it is there"), recorded, "the real server answers otherwise");
     }
     let expected = fs::read_to_string(FIXTURE).expect("it is there");
-    let ours = sheet(|_, state| ours(state));
+    let ours = fixture(|_, state| ours(state));
     let differing: Vec<_> = ours.lines().zip(expected.lines()).filter(|(ours, real)| ours != real).take(5).collect();
     assert!(ours == expected, "ours and the real one differ, first in {differing:?}");
 }

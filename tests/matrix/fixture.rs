@@ -6,7 +6,7 @@
 //! replies at once, after `[alone]`; the new value of a key, if it changed, after `[key]`. Templates of one command
 //! with the same replies share a block.
 //!
-//! The same code writes the sheets of the real server and of ours, so two sheets are compared as text.
+//! The same code writes the fixtures of the real server and of ours, so two fixtures are compared as text.
 
 use std::collections::BTreeMap;
 
@@ -20,16 +20,16 @@ use crate::shape::Sameness;
 pub(crate) struct Trial {
     /// The request with `@` for what is tried.
     pub(crate) template: String,
-    /// The name of the test in the sheet.
+    /// The name of the test in the fixture.
     pub(crate) value: String,
     pub(crate) words: Vec<Vec<u8>>,
     /// The keys among the words.
     pub(crate) keys: Vec<Vec<u8>>,
 }
 
-/// The parts of a sheet besides the replies in RESP2 and RESP3.
+/// The parts of a fixture besides the replies in RESP2 and RESP3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Beside {
+pub(crate) enum Extra {
     Nothing,
     /// The replies that differ when the request is sent inline.
     Inline,
@@ -38,10 +38,10 @@ pub(crate) enum Beside {
 }
 
 /// The block of a command's templates, as text without a heading.
-pub(crate) fn blocks(server: &mut dyn Server, entry: &Entry, trials: Vec<Trial>, beside: Beside) -> String {
+pub(crate) fn blocks(server: &mut dyn Server, entry: &Entry, trials: Vec<Trial>, extra: Extra) -> String {
     let mut answers: Vec<(String, Vec<Answered>)> = Vec::new();
     for trial in trials {
-        let line = outcome(server, entry, &trial, beside);
+        let line = outcome(server, entry, &trial, extra);
         if answers.last().is_none_or(|(template, _)| *template != trial.template) {
             answers.push((trial.template, Vec::new()));
         }
@@ -70,7 +70,7 @@ struct Answered {
 }
 
 /// The reply of the server in all forms.
-fn outcome(server: &mut dyn Server, entry: &Entry, trial: &Trial, beside: Beside) -> String {
+fn outcome(server: &mut dyn Server, entry: &Entry, trial: &Trial, extra: Extra) -> String {
     let (sameness, manner) = (left_out::sameness(entry), left_out::manner(entry));
     let (waits, mut alone) = (left_out::may_be_tried_alone(entry), None);
     if waits && !server.answer(manner, Form::Resp2, &trial.words).is_null() {
@@ -88,10 +88,10 @@ fn outcome(server: &mut dyn Server, entry: &Entry, trial: &Trial, beside: Beside
     }
     // A random change is not reproducible.
     let by_chance = sameness == Sameness::Kind && entry.command.flags.has(Flags::WRITE);
-    if beside == Beside::Effects && !by_chance {
+    if extra == Extra::Effects && !by_chance {
         text.push_str(&effects(server, &trial.keys));
     }
-    if beside == Beside::Inline && fits_a_line(&trial.words) {
+    if extra == Extra::Inline && fits_a_line(&trial.words) {
         let inline = server.answer(manner, Form::Inline, &trial.words).line(sameness);
         if inline != resp2 {
             text.push_str(&format!("  [inline] {inline}"));
@@ -102,14 +102,14 @@ fn outcome(server: &mut dyn Server, entry: &Entry, trial: &Trial, beside: Beside
 
 /// The values of the keys of the last request, as far as they have changed.
 fn effects(server: &mut dyn Server, keys: &[Vec<u8>]) -> String {
-    let mut told = String::new();
+    let mut text = String::new();
     for (_, key) in keys.iter().enumerate().filter(|(nth, key)| !keys[..*nth].contains(key)) {
         let now = state(server, key);
         if now != state_at_first(key) {
-            told.push_str(&format!("  [{}] {now}", String::from_utf8_lossy(key)));
+            text.push_str(&format!("  [{}] {now}", String::from_utf8_lossy(key)));
         }
     }
-    told
+    text
 }
 
 /// A longer line is refused before it is parsed.
@@ -134,10 +134,10 @@ fn grouped(answers: &[Answered]) -> String {
     named.chain([format!("{rest}: {line}\n")]).collect()
 }
 
-/// The lines under each template of a sheet.
-pub(crate) fn by_template(sheet: &str) -> BTreeMap<&str, String> {
+/// The lines under each template of a fixture.
+pub(crate) fn by_template(fixture: &str) -> BTreeMap<&str, String> {
     let mut found = BTreeMap::new();
-    for block in sheet.split("\n\n") {
+    for block in fixture.split("\n\n") {
         let (heads, lines): (Vec<&str>, Vec<&str>) =
             block.lines().filter(|line| !line.starts_with('#')).partition(|line| line.starts_with("> "));
         found.extend(heads.into_iter().map(|head| (head, lines.join("\n"))));

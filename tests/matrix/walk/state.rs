@@ -1,4 +1,5 @@
-//! The state of a server after a walk: every key of every database, the users, the functions, and the statistics.
+//! The state of both servers, which a walk compares from time to time: every key of every database, the users,
+//! the functions, and the statistics.
 
 use crate::reply::Reply;
 use crate::walk::pair::Pair;
@@ -114,7 +115,7 @@ fn of_deadline(pair: &mut Pair, key: &[u8]) -> Option<String> {
 }
 
 fn compared(pair: &mut Pair, request: &[&[u8]], command: &str) -> Option<String> {
-    let answers = pair.ask_own(request).map(|reply| sorted(command, lines_of(volatile::settled(command, reply))));
+    let answers = pair.ask_own(request).map(|reply| sorted(command, lines_of(volatile::masked(command, reply))));
     let shown = request.iter().map(|word| word.escape_ascii().to_string()).collect::<Vec<_>>().join(" ");
     (answers[0] != answers[1]).then(|| format!("{shown}:\n  {}", unlike(&answers).join("\n  ")))
 }

@@ -1,5 +1,5 @@
-//! Many clients that have not logged in and want much: all together they get little memory, as the system counts it
-//! (CVE-2021-32675, CVE-2025-21605).
+//! Many clients that have not logged in and declare or ask for much: together they get little memory, as the system
+//! counts it (CVE-2021-32675, CVE-2025-21605).
 
 use std::fs;
 use std::net::TcpStream;
@@ -9,11 +9,11 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use crate::program::{Running, start};
 use crate::wire::{Wire, connect};
 
-/// The number of strangers that are connected at once.
-const STRANGERS: usize = 1000;
+/// The number of clients that are connected at once.
+const CLIENTS: usize = 1000;
 /// The most memory by which the server may grow for all of them together.
 const MOST_BYTES: usize = 16 << 20;
-/// The bytes after which a stranger should have been closed.
+/// The bytes after which a client should have been closed.
 const SENT_BYTES: usize = 64 << 20;
 
 /// A server that wants a password.
@@ -22,10 +22,10 @@ fn server() -> Running {
     start(&["--port", "0", "--requirepass", "secret"])
 }
 
-/// Lets this process have a socket for each stranger.
+/// Lets this process have a socket for each client.
 fn allow_sockets() {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).expect("the system has limits");
-    let wanted = (4 * STRANGERS as u64).min(hard);
+    let wanted = (4 * CLIENTS as u64).min(hard);
     if soft < wanted {
         setrlimit(Resource::RLIMIT_NOFILE, wanted, hard).expect("it may be raised up to the hard limit");
     }
@@ -38,44 +38,44 @@ fn peak_bytes(server: &Running) -> usize {
     kilobytes.expect("the status has it").trim().parse::<usize>().expect("it is a number") << 10
 }
 
-/// Checks that the server has not grown by more than all strangers together may take.
+/// Checks that the server has not grown by more than all clients together may take.
 fn assert_little_growth(server: &Running, before: usize, what: &str) {
     let grown = peak_bytes(server) - before;
-    assert!(grown <= MOST_BYTES, "{grown} bytes for {STRANGERS} strangers {what}");
+    assert!(grown <= MOST_BYTES, "{grown} bytes for {CLIENTS} clients {what}");
 }
 
 fn connected(server: &Running) -> Vec<Wire<TcpStream>> {
-    (0..STRANGERS).map(|_| connect(server.address())).collect()
+    (0..CLIENTS).map(|_| connect(server.address())).collect()
 }
 
 #[test]
-fn a_thousand_strangers_who_announce_much_get_an_error_each_and_take_little_memory() {
+fn a_thousand_unauthenticated_clients_that_declare_much_get_an_error_each_and_take_little_memory() {
     let server = server();
     connect(server.address()).ask("GET a\r\n", "-NOAUTH Authentication required.\r\n");
     let before = peak_bytes(&server);
-    let mut strangers = connected(&server);
+    let mut clients = connected(&server);
     let heads = [("*1048576\r\n", "multibulk"), ("*2\r\n$536870912\r\n", "bulk")];
-    for (stranger, (head, what)) in strangers.iter_mut().zip(heads.into_iter().cycle()) {
-        stranger.send(head);
-        assert_eq!(stranger.rest(), format!("-ERR Protocol error: unauthenticated {what} length\r\n").as_bytes());
+    for (client, (head, what)) in clients.iter_mut().zip(heads.into_iter().cycle()) {
+        client.send(head);
+        assert_eq!(client.rest(), format!("-ERR Protocol error: unauthenticated {what} length\r\n").as_bytes());
     }
-    assert_little_growth(&server, before, "with announcements that are refused");
-    // As much as a stranger may announce, of which nothing comes.
-    let mut strangers = connected(&server);
-    strangers.iter_mut().for_each(|stranger| stranger.send("*10\r\n$16384\r\n"));
+    assert_little_growth(&server, before, "whose lengths are refused");
+    // As much as a client may declare, of which nothing comes.
+    let mut clients = connected(&server);
+    clients.iter_mut().for_each(|client| client.send("*10\r\n$16384\r\n"));
     connect(server.address()).ask("GET a\r\n", "-NOAUTH Authentication required.\r\n");
-    assert_little_growth(&server, before, "with announcements that are allowed");
+    assert_little_growth(&server, before, "whose lengths are allowed");
 }
 
 #[test]
-fn a_thousand_strangers_who_do_not_read_are_all_closed_and_take_little_memory() {
+fn a_thousand_unauthenticated_clients_that_do_not_read_are_all_closed_and_take_little_memory() {
     let server = server();
     let before = peak_bytes(&server);
-    let strangers = connected(&server);
+    let clients = connected(&server);
     let requests = "PING\r\n".repeat(20_000);
-    for mut stranger in strangers {
+    for mut client in clients {
         let mut sent = 0;
-        while stranger.sends(&requests) {
+        while client.sends(&requests) {
             sent += requests.len();
             assert!(sent < SENT_BYTES, "the server takes everything");
         }

@@ -8,17 +8,17 @@ fn history(seed: u64) -> String {
         world.ask(&format!("SET key:{index} {index}"));
         world.ask(&format!("ZADD board {index} member:{index}"));
     }
-    let asked =
+    let commands =
         ["RANDOMKEY", "ZRANDMEMBER board 5", "ZRANDMEMBER board -5", "SCAN 0 COUNT 50", "ZSCAN board 0 COUNT 50"];
-    asked.map(|command| world.ask(command)).concat()
+    commands.map(|command| world.ask(command)).concat()
 }
 
 #[test]
-fn a_seed_repeats_a_run() {
+fn the_same_seed_gives_the_same_run() {
     assert_eq!(history(7), history(7));
 }
 
 #[test]
-fn another_seed_is_another_run() {
+fn another_seed_gives_another_run() {
     assert_ne!(history(7), history(8));
 }
