@@ -21,7 +21,8 @@
 // The modules in reading order, from the data structures to the server.
 //
 //  1. `value`: the types of values as pure data structures: text, sorted sets, hashes, sets, lists and streams; and
-//     numbers and globs as Redis parses them. `lua` wraps the Lua interpreter, the only module with unsafe code.
+//     numbers and globs as Redis parses them. `lua` wraps the Lua interpreter: it has all
+//     unsafe code but that of `value::simd`.
 //  2. `keyspace`: one numbered database: stores, finds, iterates over and expires keys.
 //  3. `resp`: the protocol: parses requests and writes replies; and `rdb`, Redis's RDB format for values.
 //  4. `acl`: users and their rights; `script`: Lua scripts as Redis runs them.

@@ -32,7 +32,7 @@ impl<'a> Request<'a> {
         Self { buffer, words, received: None }
     }
 
-    /// The same request, whose words are in `received`.
+    /// This request, with the buffer that its words are in, from which long ones may be shared.
     pub fn in_received(self, received: Option<&'a Arc<ReceivedBuffer>>) -> Self {
         Self { received, ..self }
     }

@@ -10,11 +10,10 @@
 //! sent back to back. The first of them wakes the clients' process, the others find it awake: with 50 clients that
 //! saves up to a quarter of the processor time of a request, which is mostly the price of waking. Redis does the same.
 //!
-//! Bytes are read into a buffer that all connections of a thread share, and parsed and run in place; the bytes of an
-//! unfinished request are copied into the connection. Of a long word only the beginning is: the rest is read directly
-//! behind it, and SET stores the word where it is. Replies are gathered in a second shared buffer. Large replies are
-//! written from there, large strings from where they are stored; replies that are held back, or that the socket does
-//! not take, wait in the [`WriteQueue`]. So an idle connection holds almost no buffer memory.
+//! Bytes are read into a buffer that all connections of a thread share, and parsed and run in place ([`reading`]).
+//! Replies are gathered in a second shared buffer. Large replies are written from there, large strings from where they
+//! are stored; replies that are held back, or that the socket does not take, wait in the [`WriteQueue`]. So an idle
+//! connection holds almost no buffer memory.
 //!
 //! Reading continues while replies wait: a client that pipelines without reading is served, as in Redis, so client and
 //! server never wait for each other. Clients that have not logged in get less: see [`Connection::guard_output`].
@@ -22,6 +21,7 @@
 mod guards;
 mod moving;
 mod query_buffer;
+mod reading;
 
 use std::cell::RefCell;
 use std::io;
@@ -32,7 +32,7 @@ use std::task::{Context, Poll, ready};
 use guards::UNAUTHENTICATED_REPLY_BYTES;
 use parking_lot::MutexGuard;
 use query_buffer::QueryBuffer;
-use tokio::io::ReadBuf;
+use reading::Input;
 use tracing::debug;
 
 use super::fairness::{TURN_REPLY_BYTES, TurnEnd, wake_after_others};
@@ -45,7 +45,6 @@ use super::write_queue::WriteQueue;
 use crate::engine::exec::{client_line, delivery};
 use crate::engine::{Buffers, Engine, Flow, SessionId};
 use crate::resp::{Batch, Limits, Parser, ReplyBuffer};
-use crate::value::ReceivedBuffer;
 
 /// The most bytes that one read takes. Most batches are smaller, and then the socket is known to be empty without a
 /// second read.
@@ -138,23 +137,6 @@ struct Ended;
 impl From<io::Error> for Ended {
     fn from(_: io::Error) -> Ended {
         Ended
-    }
-}
-
-/// Bytes of requests, and the buffer that holds them if a long word may be stored in it.
-#[derive(Clone, Copy)]
-struct Input<'a> {
-    bytes: &'a [u8],
-    buffer: Option<&'a Arc<ReceivedBuffer>>,
-}
-
-impl<'a> Input<'a> {
-    fn of(bytes: &'a [u8]) -> Input<'a> {
-        Input { bytes, buffer: None }
-    }
-
-    fn from(self, start: usize) -> Input<'a> {
-        Input { bytes: &self.bytes[start..], ..self }
     }
 }
 
@@ -277,38 +259,6 @@ impl Connection {
         Poll::Pending
     }
 
-    /// Reads what has arrived. Within a long word (`goes_on`) it also reads what arrived during the last read, as the
-    /// system had no room for it before.
-    fn poll_read(&mut self, cx: &mut Context<'_>, input: &mut [u8], goes_on: bool) -> Poll<io::Result<usize>> {
-        let stream = self.stream.as_mut().ok_or(io::ErrorKind::NotConnected)?;
-        if goes_on && let Some(length) = stream.read_on(input)? {
-            return Poll::Ready(Ok(length));
-        }
-        let most = if goes_on { input.len() } else { self.read_bytes };
-        let mut buffer = ReadBuf::new(&mut input[..most]);
-        ready!(stream.poll_read(cx, &mut buffer))?;
-        Poll::Ready(Ok(buffer.filled().len()))
-    }
-
-    /// The number of bytes that are missing of a long word and the line end behind it.
-    fn missing_of_word(&self) -> usize {
-        let end = self.parser.word_end(LONG_BYTES).map_or(0, |end| end.saturating_add(2));
-        end.saturating_sub(self.unread.len())
-    }
-
-    /// Reads more of a long word directly to where it will be stored; `None` if there is none, or nothing more has
-    /// arrived.
-    fn read_word(&mut self) -> Result<Option<usize>, Ended> {
-        let missing = self.missing_of_word();
-        if missing == 0 || self.unread.is_empty() {
-            return Ok(None);
-        }
-        self.unread.reserve(missing);
-        let stream = self.stream.as_ref().ok_or(Ended)?;
-        let read = stream.read_behind(self.unread.bytes_mut())?;
-        Ok(read.filter(|length| *length > 0))
-    }
-
     /// Sends the pushes of the engine, as far as the socket takes them. Runs unread requests if a push was the reply of
     /// the command that blocked.
     fn send_pushes(&mut self, cx: &mut Context<'_>, work: &mut Work) -> Result<(), Ended> {
@@ -344,59 +294,6 @@ impl Connection {
                 self.state = State::Open;
                 self.run_unread(cx, work)?;
             }
-        }
-        Ok(())
-    }
-
-    /// Runs the requests in `arrived`, after those that had arrived before.
-    fn take_in(&mut self, cx: &mut Context<'_>, arrived: &[u8], work: &mut Work) -> Result<(), Ended> {
-        if self.unread.is_empty() && self.state == State::Open {
-            let taken = self.run(cx, Input::of(arrived), work)?;
-            if self.state != State::Closing {
-                self.unread.append(&arrived[taken..]);
-            }
-        } else {
-            self.unread.append(arrived);
-            self.run_appended(cx, arrived.len(), work)?;
-        }
-        Ok(())
-    }
-
-    /// Runs the unread requests after `length` bytes were added to them, if one of them may be complete now.
-    fn run_appended(&mut self, cx: &mut Context<'_>, length: usize, work: &mut Work) -> Result<(), Ended> {
-        self.guard_query()?;
-        if self.state == State::Open && self.missing_of_word() == 0 {
-            return self.run_unread(cx, work);
-        }
-        self.buffers.query += length;
-        let mut engine = self.shared.engine();
-        self.report(&mut engine);
-        self.weigh(&mut engine);
-        Ok(())
-    }
-
-    fn run_unread(&mut self, cx: &mut Context<'_>, work: &mut Work) -> Result<(), Ended> {
-        let mut unread = mem::take(&mut self.unread);
-        if unread.len() >= LONG_BYTES {
-            return self.run_long(cx, unread, work);
-        }
-        let taken = self.run(cx, Input::of(unread.unread()), work)?;
-        unread.take(taken);
-        self.unread = unread;
-        Ok(())
-    }
-
-    /// Runs unread requests of which a long word may be stored in the buffer that it is in.
-    fn run_long(&mut self, cx: &mut Context<'_>, unread: QueryBuffer, work: &mut Work) -> Result<(), Ended> {
-        let (bytes, before) = unread.into_parts();
-        let buffer = Arc::new(ReceivedBuffer::new(bytes));
-        let taken = self.run(cx, Input { bytes: &buffer.bytes()[before..], buffer: Some(&buffer) }, work)?;
-        match Arc::try_unwrap(buffer) {
-            Ok(buffer) => {
-                self.unread = QueryBuffer::from_parts(buffer.into_bytes(), before);
-                self.unread.take(taken);
-            }
-            Err(stored) => self.unread.append(&stored.bytes()[before + taken..]),
         }
         Ok(())
     }

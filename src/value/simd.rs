@@ -2,9 +2,9 @@
 //!
 //! [`vectorized`] has the compiler translate portable code a second time for processors with AVX2, whose registers are
 //! twice as wide as those that every x86-64 processor has, and calls that form where it can: one source, so both forms
-//! do the same. Where the compiler does not find the instructions, they are written down ([`raise_to_six_bits`]), beside
-//! a portable form that a test holds equal. Other architectures have the portable forms, for which their baseline is
-//! wide enough (NEON on AArch64).
+//! do the same. Where the compiler does not find the instructions, they are written down ([`raise_to_six_bits`]),
+//! beside a portable form that a test holds equal. Other architectures have the portable forms, for which their
+//! baseline is wide enough (NEON on AArch64).
 //!
 //! Invariant: the unsafe code here, the only one outside `lua`, calls a function that was compiled for AVX2 after
 //! [`has_avx2`] has found it, and turns a vector into bytes.

@@ -47,8 +47,8 @@ pub fn bytes_for(command: &[u8], bytes: usize) -> usize {
     exception.map_or(0, |(_, most, _)| *most).max(BASE_BYTES + TIMES * bytes)
 }
 
-/// Does something that must take little time, and no more memory than `most_bytes` of its result; `describe` names it in
-/// the failure.
+/// Does something that must take little time, and no more memory than `most_bytes` of its result; `describe` names it
+/// in the failure.
 pub fn within_limits<R>(
     describe: impl Fn() -> String,
     most_bytes: impl FnOnce(&R) -> usize,

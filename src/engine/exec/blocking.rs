@@ -137,14 +137,14 @@ fn resume(engine: &mut Engine, session: SessionId) {
             let mut call = Call::new(session, found, request, Caller::Unblocked);
             let reply = Reply::new(&mut out, engine.sessions.protocol_of(session));
             let ending = stages::run_call(engine, &mut call, reply);
-            engine.observers.tracking.end_turn();
+            engine.observers.tracking.end_request();
             let spent_us = wait.spent_us.saturating_add(measure::elapsed_us(engine, timer));
             if let Ending::Waits(block) = ending {
                 let again = block.again.or(wait.again);
                 let block = Block { deadline_ms: wait.deadline_ms, again, ..*block };
                 return park(engine, session, id, asked, block, spent_us);
             }
-            measure::note_time(engine, session, id, asked, spent_us);
+            measure::record_time(engine, session, id, asked, spent_us);
         }
         Ok(Admitted::Later(_) | Admitted::Queued) => return engine.observers.waiting.join(session, wait),
         Err(error) => dispatch::refuse(engine, error, &mut Reply::new(&mut out, engine.sessions.protocol_of(session))),
@@ -186,7 +186,7 @@ pub(super) fn unblock(engine: &mut Engine, session: SessionId, with_error: bool)
         count_unblocking(engine, wait.keys.is_empty().then_some(wait.command));
     }
     if let Some(request) = wait.request.iter().next() {
-        measure::note_time(engine, session, wait.command, request, wait.spent_us);
+        measure::record_time(engine, session, wait.command, request, wait.spent_us);
     }
     answer(engine, session, engine.sessions.frames_of(session), out);
     true
@@ -214,7 +214,7 @@ pub(in crate::engine) fn stop_waiting(engine: &mut Engine, session: SessionId) {
     let Some(wait) = engine.observers.waiting.leave(session) else { return };
     dispatch::count(engine, wait.command, false);
     if let Some(request) = wait.request.iter().next() {
-        measure::note_time(engine, session, wait.command, request, wait.spent_us);
+        measure::record_time(engine, session, wait.command, request, wait.spent_us);
     }
 }
 

@@ -87,15 +87,16 @@ fn run_arrived(engine: &mut Engine, session: SessionId, request: Request<'_>, ou
         return Flow::Abort;
     }
     (client.active, client.held_back) = (now, None);
-    let (mut turn, protocol) = (Turn::of(client, out), client.protocol);
-    engine.observers.tracking.begin_turn(session);
+    let (mut request_start, protocol) = (RequestStart::of(client, out), client.protocol);
+    engine.observers.tracking.begin_request(session);
     let admitted = admit(engine, session, request);
     if engine.observers.tracking.is_on() {
-        (turn.start, turn.frames_before) = take_pushes_before_reply(engine, session, turn.frames_before, out);
+        (request_start.position, request_start.frames_before) =
+            take_pushes_before_reply(engine, session, request_start.frames_before, out);
     }
     match admitted {
         Ok(Admitted::Later(moment)) => {
-            engine.observers.tracking.end_turn();
+            engine.observers.tracking.end_request();
             blocking::hold_back(engine, session);
             return Flow::Wait(moment);
         }
@@ -105,11 +106,12 @@ fn run_arrived(engine: &mut Engine, session: SessionId, request: Request<'_>, ou
             let mut call = Call::new(session, found, request, Caller::Client);
             if let Err(error) = stages::begin_stages(engine, &mut call) {
                 refuse(engine, error, &mut Reply::new(out, protocol));
-                return end_turn(engine, session, turn, out);
+                return end_request(engine, session, request_start, out);
             }
-            (turn.start, turn.frames_before) = take_pushes_before_reply(engine, session, turn.frames_before, out);
+            (request_start.position, request_start.frames_before) =
+                take_pushes_before_reply(engine, session, request_start.frames_before, out);
             let ending = stages::run_call(engine, &mut call, Reply::new(out, protocol));
-            return end_command(engine, &call, ending, turn, out);
+            return end_command(engine, &call, ending, request_start, out);
         }
         Err(Error::UnknownCommand { .. }) if speaks_http(request) => return Flow::Abort,
         Err(error) => {
@@ -117,7 +119,7 @@ fn run_arrived(engine: &mut Engine, session: SessionId, request: Request<'_>, ou
             show_refused(engine, session, request);
         }
     }
-    end_turn(engine, session, turn, out)
+    end_request(engine, session, request_start, out)
 }
 
 /// Finishes a command that has run: orders pushes and reply, parks it if it waits, and ends the stages.
@@ -125,38 +127,39 @@ pub(super) fn end_command(
     engine: &mut Engine,
     call: &Call<'_>,
     ending: Ending,
-    mut turn: Turn,
+    mut request_start: RequestStart,
     out: &mut Vec<u8>,
 ) -> Flow {
     let session = call.session;
     if std::mem::take(&mut engine.observers.tracking.is_reply_last) {
-        (turn.start, turn.frames_before) = move_reply_last(engine, session, turn.frames_before, turn.start, out);
+        (request_start.position, request_start.frames_before) =
+            move_reply_last(engine, session, request_start.frames_before, request_start.position, out);
     }
     match ending {
         Ending::Answered => {}
         Ending::Waits(block) => blocking::park(engine, session, call.id, call.request, *block, 0),
-        Ending::Rests => run::put_aside(engine, out, turn.start),
+        Ending::Suspended => run::put_aside(engine, out, request_start.position),
         Ending::CallsHost => return suspend_for_host(engine),
     }
     stages::end_stages(engine, call);
-    end_turn(engine, session, turn, out)
+    end_request(engine, session, request_start, out)
 }
 
 /// Ends a request that is answered, or waits.
-fn end_turn(engine: &mut Engine, session: SessionId, turn: Turn, out: &mut Vec<u8>) -> Flow {
+fn end_request(engine: &mut Engine, session: SessionId, request_start: RequestStart, out: &mut Vec<u8>) -> Flow {
     tracking::end_exception(engine, session);
-    engine.observers.tracking.end_turn();
+    engine.observers.tracking.end_request();
     if engine.observers.waiting.is_anything_ready() {
         engine.unblock_ready();
     }
-    conclude(engine, session, turn, out)
+    conclude(engine, session, request_start, out)
 }
 
 /// Ends a request that calls the host and runs again with the result: this time it does not count.
 #[cold]
 fn suspend_for_host(engine: &mut Engine) -> Flow {
     engine.timing.running = None;
-    engine.observers.tracking.end_turn();
+    engine.observers.tracking.end_request();
     Flow::CallHost
 }
 
@@ -181,7 +184,7 @@ pub(super) fn run_within(
     let (start, wanted_reply) = (reply.position(), client.wants_reply());
     reply.set_protocol(client.protocol);
     match engine.table.resolve(request) {
-        Ok((id, _)) if let Err(error) = rights::keep_rights(engine, session, id, request) => {
+        Ok((id, _)) if let Err(error) = rights::recheck_rights(engine, session, id, request) => {
             refuse(engine, error, &mut reply)
         }
         Ok(found) => {
@@ -241,7 +244,7 @@ pub(super) fn admit(engine: &mut Engine, session: SessionId, request: Request<'_
     };
     match passed {
         Ok(Some(moment)) => {
-            engine.sessions.note_command(session, Some(id));
+            engine.sessions.set_last_command(session, Some(id));
             Ok(Admitted::Later(moment))
         }
         Ok(None) if queue(engine, session, id, flags, request) => Ok(Admitted::Queued),
@@ -275,7 +278,7 @@ pub(super) fn flag_transaction(
     command: Option<CommandId>,
     error: Error,
 ) -> Error {
-    engine.sessions.note_command(session, command);
+    engine.sessions.set_last_command(session, command);
     let flags = command.map_or(Flags::NONE, |id| engine.table.entry(id).command.flags);
     let Some(client) = engine.sessions.get_mut(session) else { return error };
     if flags.has(Flags::RUNS_QUEUE) {
@@ -355,8 +358,13 @@ fn move_reply_last(
 
 /// Takes back the reply of a command whose client wants none, and orders reply and pushes: earlier pushes come
 /// before the reply, all others behind it. Returns how the connection goes on.
-pub(super) fn conclude(engine: &mut Engine, session: SessionId, turn: Turn, out: &mut Vec<u8>) -> Flow {
-    let Turn { start, frames_before, wanted_reply } = turn;
+pub(super) fn conclude(
+    engine: &mut Engine,
+    session: SessionId,
+    request_start: RequestStart,
+    out: &mut Vec<u8>,
+) -> Flow {
+    let RequestStart { position: start, frames_before, wanted_reply } = request_start;
     let is_blocked = engine.is_blocked(session);
     let state = if is_blocked { ReplyState::Blocked } else { ReplyState::Written(start) };
     stages::reply(engine, session, state, out);
@@ -399,29 +407,38 @@ pub(super) fn needs_no_conclusion(engine: &Engine, client: &Session) -> bool {
 
 /// Concludes a command of the fast path, and panics if that does anything.
 #[cfg(debug_assertions)]
-pub(super) fn assert_nothing_to_conclude(engine: &mut Engine, session: SessionId, turn: Turn, out: &mut Vec<u8>) {
+pub(super) fn assert_nothing_to_conclude(
+    engine: &mut Engine,
+    session: SessionId,
+    request_start: RequestStart,
+    out: &mut Vec<u8>,
+) {
     // A server runs no request of a blocked client; tests of the engine do.
     let expected = if engine.is_blocked(session) { Flow::Block } else { Flow::Next };
     let length = out.len();
-    let flow = conclude(engine, session, turn, out);
+    let flow = conclude(engine, session, request_start, out);
     assert!(flow == expected && out.len() == length, "the fast path skips a conclusion: {flow:?}");
 }
 
 /// The state of a session when its request began.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Turn {
+pub(super) struct RequestStart {
     /// Where the reply starts in the buffer.
-    pub(super) start: usize,
+    pub(super) position: usize,
     /// The number of pushed frames before it that the client has not read.
     pub(super) frames_before: usize,
     /// Whether the client wanted a reply.
     pub(super) wanted_reply: bool,
 }
 
-impl Turn {
+impl RequestStart {
     /// The state of a client whose reply is to be at the end of `out`.
-    pub(super) fn of(client: &Session, out: &[u8]) -> Turn {
-        Turn { start: out.len(), frames_before: client.push_queue.frames(), wanted_reply: client.wants_reply() }
+    pub(super) fn of(client: &Session, out: &[u8]) -> RequestStart {
+        RequestStart {
+            position: out.len(),
+            frames_before: client.push_queue.frames(),
+            wanted_reply: client.wants_reply(),
+        }
     }
 }
 

@@ -16,7 +16,7 @@
 //! Costs: about 130 instructions for the first request of a batch, three for each further one.
 
 use crate::engine::Engine;
-use crate::engine::exec::dispatch::Turn;
+use crate::engine::exec::dispatch::RequestStart;
 #[cfg(debug_assertions)]
 use crate::engine::exec::gates::Asked;
 use crate::engine::exec::stages::{Call, Caller, Ending};
@@ -80,21 +80,21 @@ pub(super) fn run_fast(
     gates::assert_gates_pass(engine, &Asked { session, id, flags: engine.table.entry(id).command.flags, request });
     let Some(client) = engine.sessions.get_mut(session) else { return Flow::Close };
     client.active = now;
-    let (turn, protocol) = (Turn::of(client, output.written()), client.protocol);
+    let (request_start, protocol) = (RequestStart::of(client, output.written()), client.protocol);
     dispatch::begin(engine, session, id);
     let call = Call::new(session, (id, 1), request, Caller::Client);
     let ending = stages::execute(engine, &call, Reply::zero_copy(output, protocol));
     if matches!(ending, Ending::Answered) && engine.effects.is_empty() && !engine.observers.waiting.is_anything_ready()
     {
         #[cfg(debug_assertions)]
-        dispatch::assert_nothing_to_conclude(engine, session, turn, output.written_mut());
-        if is_brief && output.written().len() - turn.start <= BRIEF_BYTES {
+        dispatch::assert_nothing_to_conclude(engine, session, request_start, output.written_mut());
+        if is_brief && output.written().len() - request_start.position <= BRIEF_BYTES {
             measure::put_off(engine, id);
         }
         return Flow::Next;
     }
     engine.observers.fast_path.forget();
-    dispatch::end_command(engine, &call, ending, turn, output.flatten(turn.start))
+    dispatch::end_command(engine, &call, ending, request_start, output.flatten(request_start.position))
 }
 
 /// Whether the request of a brief command may be timed together with others, as far as is known before it has run. The

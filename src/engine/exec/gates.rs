@@ -183,7 +183,7 @@ mod tests {
     use crate::engine::spec::Command;
 
     #[test]
-    fn a_flag_that_has_a_gate_of_its_own_keeps_commands_off_the_fast_path() {
+    fn a_flag_with_a_gate_keeps_commands_off_the_fast_path() {
         assert!(Command { flags: Flags::READONLY, ..Command::ROW }.may_run_fast());
         for flag in GATES.iter().flat_map(|gate| gate.only_for) {
             let command = Command { flags: Flags::READONLY.and(*flag), ..Command::ROW };

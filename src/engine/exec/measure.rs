@@ -66,7 +66,7 @@ impl Engine {
         let elapsed_us = now.since_us(running.started).max(stalled_us);
         match self.observers.waiting.get_mut(running.session).filter(|wait| wait.command == running.command) {
             Some(wait) => wait.spent_us = wait.spent_us.saturating_add(elapsed_us),
-            None => note_time(self, running.session, running.command, request, elapsed_us),
+            None => record_time(self, running.session, running.command, request, elapsed_us),
         }
     }
 
@@ -142,7 +142,7 @@ fn finish_with_others(engine: &mut Engine, now: Now, request: Request<'_>) {
     let elapsed_us = share_out(engine, now, 1);
     engine.at(now);
     if let Some(running) = engine.timing.running.take() {
-        note_time(engine, running.session, running.command, request, elapsed_us);
+        record_time(engine, running.session, running.command, request, elapsed_us);
     }
 }
 
@@ -164,7 +164,13 @@ pub(super) fn elapsed_us(engine: &Engine, timer: Stopwatch) -> u64 {
 
 /// Counts the time that a command took, in its statistics and the logs.
 #[inline]
-pub(super) fn note_time(engine: &mut Engine, session: SessionId, id: CommandId, request: Request<'_>, elapsed_us: u64) {
+pub(super) fn record_time(
+    engine: &mut Engine,
+    session: SessionId,
+    id: CommandId,
+    request: Request<'_>,
+    elapsed_us: u64,
+) {
     let stats = engine.stats.command_mut(id);
     stats.elapsed_us = stats.elapsed_us.saturating_add(elapsed_us);
     if engine.settings.tracks_latency {

@@ -25,12 +25,12 @@ pub(super) fn pass_rights(
 ) -> Result<(), Error> {
     let in_transaction = engine.sessions.get(session).is_some_and(|client| client.transaction.is_some());
     let context = if in_transaction { Context::Multi } else { Context::TopLevel };
-    engine.sessions.note_command(session, Some(id));
+    engine.sessions.set_last_command(session, Some(id));
     check_user(engine, session, id, request, context).map_err(|denial| refusal(engine, session, id, denial))
 }
 
 /// Refuses a queued request for which the user of a session has lost the right since.
-pub(super) fn keep_rights(
+pub(super) fn recheck_rights(
     engine: &mut Engine,
     session: SessionId,
     id: CommandId,

@@ -90,7 +90,7 @@ pub(in crate::engine) enum Ending {
     /// The command is blocked.
     Waits(Box<Block>),
     /// The command is a script, or a transaction with one, that was suspended.
-    Rests,
+    Suspended,
     /// The command has called the engine's host.
     CallsHost,
 }
@@ -282,13 +282,13 @@ pub(super) fn execute(engine: &mut Engine, call: &Call<'_>, mut reply: Reply<'_>
         ctx.reply().rewind(start);
     }
     let ending = ctx.into_ending();
-    if let Ending::Rests = ending {
+    if let Ending::Suspended = ending {
         engine.scripts.keep_request(call.request);
     }
     if let Ending::Answered = ending {
         dispatch::count(engine, id, result.is_err());
         if let Some(timer) = timer {
-            measure::note_time(engine, session, id, call.request, measure::elapsed_us(engine, timer));
+            measure::record_time(engine, session, id, call.request, measure::elapsed_us(engine, timer));
         }
     }
     if let Err(error) = result {

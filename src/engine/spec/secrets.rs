@@ -8,7 +8,7 @@ pub const REDACTED: &[u8] = b"(redacted)";
 
 impl Command {
     /// The words of a request, with [`REDACTED`] in place of each secret.
-    pub fn words_shown<'a>(&self, request: Request<'a>) -> impl Iterator<Item = &'a [u8]> {
+    pub fn redacted_words<'a>(&self, request: Request<'a>) -> impl Iterator<Item = &'a [u8]> {
         let words = request.iter().enumerate();
         words.map(move |(index, word)| if self.secrets.hide(request, index) { REDACTED } else { word })
     }

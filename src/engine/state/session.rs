@@ -388,7 +388,7 @@ impl Sessions {
     }
 
     /// Records what the session called last, `None` for a command that does not exist.
-    pub(in crate::engine) fn note_command(&mut self, session: SessionId, command: Option<CommandId>) {
+    pub(in crate::engine) fn set_last_command(&mut self, session: SessionId, command: Option<CommandId>) {
         if let Some(client) = self.get_mut(session) {
             client.last_command = command;
         }

@@ -17,7 +17,7 @@ impl Ctx<'_> {
     /// False when it is a script that was suspended: the caller then calls
     /// [`rest_before`](crate::engine::exec::scripts::rest_before), and nothing after it.
     pub fn run(&mut self, request: Request<'_>) -> bool {
-        !matches!(dispatch::run_within(self.engine, self.session, request, self.reply.reborrow()), Ending::Rests)
+        !matches!(dispatch::run_within(self.engine, self.session, request, self.reply.reborrow()), Ending::Suspended)
     }
 
     /// True when this command runs within another.
@@ -43,7 +43,7 @@ impl Ctx<'_> {
     /// How the command ended: with a reply, blocked, or suspended.
     pub(in crate::engine) fn into_ending(self) -> Ending {
         match (self.halt, self.block) {
-            (Halt::Rests, _) => Ending::Rests,
+            (Halt::Suspended, _) => Ending::Suspended,
             (Halt::CallsHost, _) => Ending::CallsHost,
             (_, Some(block)) => Ending::Waits(block),
             _ => Ending::Answered,

@@ -149,7 +149,7 @@ pub(super) enum Halt {
     /// It ends with a reply, or blocks.
     No,
     /// A script in it was suspended.
-    Rests,
+    Suspended,
     /// It calls the engine's host ([`Ctx::call_host`]).
     CallsHost,
 }

@@ -4,7 +4,7 @@
 //! is silent stays silent, as a later reply would be taken for the missing one.
 
 use crate::engine::Engine;
-use crate::engine::exec::dispatch::Turn;
+use crate::engine::exec::dispatch::RequestStart;
 use crate::engine::exec::kit::journal;
 use crate::engine::exec::{Flow, dispatch, kit, measure};
 use crate::engine::spec::{CommandId, Flags, KeyFlags, ServerError};
@@ -55,16 +55,16 @@ pub(super) fn refuse_instead(
     out: &mut Vec<u8>,
 ) -> Flow {
     let (now, number) = (engine.now(), journal::begin_entry(engine, session, request, super::Source::Client));
-    let watch = measure::start_timer(engine);
+    let timer = measure::start_timer(engine);
     let Some(client) = engine.sessions.get_mut(session) else { return Flow::Close };
     client.active = now;
-    let (turn, protocol) = (Turn::of(client, out), client.protocol);
+    let (request_start, protocol) = (RequestStart::of(client, out), client.protocol);
     let id: Option<CommandId> = engine.table.resolve(request).ok().map(|(id, _)| id);
     let error = dispatch::flag_transaction(engine, session, id, ServerError::Injected(text).into());
     if let Some(id) = id {
         engine.stats.command_mut(id).rejected += 1;
     }
     dispatch::refuse(engine, error, &mut Reply::new(out, protocol));
-    journal::end_entry(engine, number, watch, &out[turn.start..]);
-    dispatch::conclude(engine, session, turn, out)
+    journal::end_entry(engine, number, timer, &out[request_start.position..]);
+    dispatch::conclude(engine, session, request_start, out)
 }

@@ -57,11 +57,11 @@ pub(super) fn leave(engine: &mut Engine, session: SessionId, flow: Flow) {
 fn comes_to_gates(engine: &Engine, session: SessionId, id: CommandId, request: Request<'_>) -> bool {
     let command = engine.table.entry(id).command;
     let Some(client) = engine.sessions.get(session) else { return false };
-    let is_stranger = !client.authenticated && engine.acl.users.must_log_in();
+    let is_unauthenticated = !client.authenticated && engine.acl.users.must_log_in();
     let writes = command.flags.has(Flags::WRITE) || command.flags.has(Flags::MAY_REPLICATE);
     let is_paused = engine.timing.pause.holds_back(engine.now(), writes).is_some();
     let is_enabled = engine.settings.check_enabled(client, command.flags).is_ok();
-    !is_stranger && !is_paused && is_enabled && command.arity.admits(request.len())
+    !is_unauthenticated && !is_paused && is_enabled && command.arity.admits(request.len())
 }
 
 /// Records the reply of a session's request, or that it is still to come, and lets it suffer the fault that its

@@ -140,7 +140,7 @@ fn violations(engine: &Engine, strict: &Strict, checked: &CheckedCommand<'_>) ->
 }
 
 fn finding(engine: &Engine, checked: &CheckedCommand<'_>, (rule, level, violation): RuleViolation) -> Finding {
-    let words = checked.command.words_shown(checked.request).map(quoted);
+    let words = checked.command.redacted_words(checked.request).map(quoted);
     let mut command = words.collect::<Vec<String>>().join(" ");
     if let Some((cut, _)) = command.char_indices().nth(SHOWN) {
         command.truncate(cut);

@@ -87,7 +87,7 @@ impl FunctionCall<'_> {
 /// Ends the running script with its outcome, or suspends the command with it.
 fn conclude(cx: &mut Ctx<'_>, outcome: Outcome) -> Result<(), Error> {
     if outcome == Outcome::Suspended {
-        cx.halt = Halt::Rests;
+        cx.halt = Halt::Suspended;
         return Ok(());
     }
     let name = end_script(cx.engine);
@@ -134,7 +134,7 @@ pub fn rest_before(cx: &mut Ctx<'_>, next: usize) {
     if let Some(running) = &mut cx.engine.scripts.running {
         running.outer = Some(Outer { command: cx.command, next });
     }
-    cx.halt = Halt::Rests;
+    cx.halt = Halt::Suspended;
 }
 
 impl Engine {
@@ -168,7 +168,7 @@ impl Engine {
             outcome => conclude_script(self, session, outcome, partial),
         }
         tracking::end_tracking(self, session);
-        self.observers.tracking.end_turn();
+        self.observers.tracking.end_request();
         self.timing.now = now;
         if !self.scripts.is_busy() {
             self.unblock_ready();
@@ -254,7 +254,7 @@ fn conclude_script(engine: &mut Engine, session: SessionId, outcome: Outcome, mu
     let result = conclude_outcome(engine, outcome, name, command);
     dispatch::count(engine, command, result.is_err());
     if let Some(request) = words.iter().next() {
-        measure::note_time(engine, session, command, request, engine.host.elapsed_us().saturating_sub(started_us));
+        measure::record_time(engine, session, command, request, engine.host.elapsed_us().saturating_sub(started_us));
     }
     if let Err(error) = result {
         let protocol = engine.sessions.get(session).map_or(Protocol::Resp2, |client| client.protocol);
@@ -281,7 +281,7 @@ fn go_on_with_queue(engine: &mut Engine, session: SessionId, outer: Outer, out: 
     let Some(transaction) = transaction else { return true };
     for (index, request) in transaction.queue.iter().enumerate().skip(outer.next) {
         let ending = dispatch::run_within(engine, session, request, Reply::new(out, Protocol::Resp2));
-        if let Ending::Rests = ending {
+        if let Ending::Suspended = ending {
             if let Some(running) = &mut engine.scripts.running {
                 running.outer = Some(Outer { next: index + 1, ..outer });
             }

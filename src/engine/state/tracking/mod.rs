@@ -109,7 +109,7 @@ impl Tracking {
 impl Tracking {
     /// A session's request begins: changes from now on are attributed to it.
     #[inline]
-    pub(in crate::engine) fn begin_turn(&mut self, session: SessionId) {
+    pub(in crate::engine) fn begin_request(&mut self, session: SessionId) {
         self.current = Some(session);
     }
 
@@ -121,7 +121,7 @@ impl Tracking {
 
     /// The session's request is over.
     #[inline]
-    pub(in crate::engine) fn end_turn(&mut self) {
+    pub(in crate::engine) fn end_request(&mut self) {
         self.current = None;
     }
 }
