@@ -8,7 +8,6 @@
 //! Lock order: the engine's first, then that of `wake_flags`. Neither is ever held across an `await`.
 
 use std::collections::HashMap;
-use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -133,17 +132,24 @@ impl Shared {
         &self.wakeup
     }
 
-    /// Runs one request as a batch of its own.
-    pub(crate) fn run(&self, session: SessionId, request: Request<'_>, output: &mut Vec<u8>) -> Flow {
+    /// Runs one request of a client without a socket as a batch of its own, and appends its messages and its reply to
+    /// `output`, those that waited before first. `None` if its session has ended.
+    pub(crate) fn call(&self, session: SessionId, request: Request<'_>, output: &mut ReplyBuffer) -> Option<Flow> {
         let mut engine = self.engine();
+        fetch(&mut engine, session, output)?;
         let before = self.begin_batch(&mut engine);
-        let mut replies = ReplyBuffer::from(mem::take(output));
-        let flow = self.run_in(&mut engine, session, request, &mut replies);
+        let flow = self.run_in(&mut engine, session, request, output);
         engine.sessions.account_memory(session);
         self.end_batch(&mut engine, before);
-        drop(engine);
-        *output = replies.into_bytes();
-        flow
+        if flow == Flow::Next {
+            fetch(&mut engine, session, output)?;
+        }
+        Some(flow)
+    }
+
+    /// Appends what waits for a client without a socket to `output`. `None` if its session has ended.
+    pub(crate) fn fetch(&self, session: SessionId, output: &mut ReplyBuffer) -> Option<()> {
+        fetch(&mut self.engine(), session, output)
     }
 
     /// Runs `act` on the engine outside of any request, then carries out what follows from it, as after a batch.
@@ -448,4 +454,14 @@ impl Shared {
         // The sender lives in `self`, so it cannot be gone.
         let _ = self.phase.subscribe().wait_for(|&reached| reached >= phase).await;
     }
+}
+
+/// Takes what the engine holds for a client without a socket.
+fn fetch(engine: &mut Engine, session: SessionId, output: &mut ReplyBuffer) -> Option<()> {
+    let client = engine.sessions.get_mut(session)?;
+    if !client.push_queue.is_empty() {
+        client.push_queue.take(output.written_mut(), usize::MAX);
+        engine.check_output_limit(session, 0);
+    }
+    Some(())
 }

@@ -148,7 +148,7 @@ mod tests {
     use super::*;
     use crate::engine::state::host::Facts;
     use crate::engine::{ClockOrder, Flow, Origin, Settings};
-    use crate::resp::Requests;
+    use crate::resp::{ReplyBuffer, Requests};
     use crate::server::clock::Clock;
     use crate::server::run::{Plan, Server};
 
@@ -168,7 +168,7 @@ mod tests {
     fn ask(shared: &Shared, session: SessionId, line: &str) -> Flow {
         let request = Requests::of(line.split(' ').map(str::as_bytes));
         let request = request.iter().next().expect("there is one");
-        shared.run(session, request, &mut Vec::new())
+        shared.call(session, request, &mut ReplyBuffer::default()).expect("its session exists")
     }
 
     #[test]

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use super::client::gather;
+use super::client::CallBuffers;
 use super::journal::LONGEST_MS;
 use super::{CallError, Client, Journal, Reply, World};
 use crate::engine::Flow;
-use crate::resp::Request;
+use crate::resp::{ReplyBuffer, Request};
 use crate::server::wake_flags::WakeFlag;
 
 impl Client {
@@ -35,14 +35,15 @@ impl Client {
     /// # Errors
     /// See [`Client::call`].
     pub async fn call_async<W: AsRef<[u8]>>(&mut self, words: impl IntoIterator<Item = W>) -> Result<Reply, CallError> {
-        let (buffer, spans) = gather(words);
-        let mut output = Vec::new();
+        let mut buffers = CallBuffers::default();
+        buffers.gather(words);
+        let (request, output) = buffers.parts();
         let mut call = Call { client: self, is_open: true };
-        if !spans.is_empty() {
-            call.run(Request::new(&buffer, &spans), &mut output).await?;
+        if !request.is_empty() {
+            call.run(request, output).await?;
         }
         let is_closed = !std::mem::take(&mut call.is_open);
-        call.client.sort(&output, if is_closed { Err(CallError::Closed) } else { Ok(Reply::Null) })
+        call.client.sort(output.flatten(0), if is_closed { Err(CallError::Closed) } else { Ok(Reply::Null) })
     }
 
     /// Waits until one of these wake flags is set.
@@ -67,13 +68,12 @@ struct Call<'c> {
 }
 
 impl Call<'_> {
-    async fn run(&mut self, request: Request<'_>, output: &mut Vec<u8>) -> Result<(), CallError> {
+    async fn run(&mut self, request: Request<'_>, output: &mut ReplyBuffer) -> Result<(), CallError> {
         loop {
-            self.client.fetch(output)?;
-            match self.client.shared.run(self.client.session, request, output) {
-                Flow::Next => return self.client.fetch(output),
+            match self.client.shared.call(self.client.session, request, output).ok_or(CallError::Closed)? {
+                Flow::Next => return Ok(()),
                 Flow::Wait(_) => self.client.flag(WakeFlag::Resume).await?,
-                Flow::CallHost => self.client.suspend_for_host(output),
+                Flow::CallHost => self.client.suspend_for_host(output.written_mut()),
                 Flow::Block => return self.answer(output).await,
                 Flow::Close | Flow::Abort => {
                     self.close();
@@ -84,7 +84,7 @@ impl Call<'_> {
     }
 
     /// Waits until the blocked command has its reply.
-    async fn answer(&self, output: &mut Vec<u8>) -> Result<(), CallError> {
+    async fn answer(&self, output: &mut ReplyBuffer) -> Result<(), CallError> {
         loop {
             self.client.flag(WakeFlag::Pushed).await?;
             self.client.fetch(output)?;

@@ -4,6 +4,7 @@
 //! [`Client::next_message`] fetches them, and count against `client-output-buffer-limit` like those of any client.
 
 use std::collections::VecDeque;
+use std::mem;
 use std::sync::Arc;
 use std::task::{Wake, Waker};
 use std::thread::{self, Thread};
@@ -13,7 +14,7 @@ use thiserror::Error;
 
 use super::{Message, Reply};
 use crate::engine::{Flow, Origin, SessionId, Transport};
-use crate::resp::{DecodeError, Protocol, Request, Span};
+use crate::resp::{DecodeError, Protocol, ReplyBuffer, Request, Span};
 use crate::server::shared::Shared;
 use crate::server::wake_flags::{WakeFlag, WakeFlags};
 use crate::server::worlds::{self, Attachment};
@@ -26,6 +27,44 @@ pub struct Client {
     pub(super) wake_flags: Arc<WakeFlags>,
     /// Messages that were fetched from the server but not returned yet.
     messages: VecDeque<Message>,
+    /// The buffers of the last call, for the next one.
+    buffers: CallBuffers,
+}
+
+/// The request of a call, and what the server replies.
+#[derive(Debug, Default)]
+pub(super) struct CallBuffers {
+    words: Vec<u8>,
+    spans: Vec<Span>,
+    pub(super) output: ReplyBuffer,
+}
+
+/// The most capacity of a buffer that a client keeps for the next call, in bytes.
+const KEPT_BYTES: usize = 64 << 10;
+
+impl CallBuffers {
+    /// Replaces the request by these words.
+    pub(super) fn gather<W: AsRef<[u8]>>(&mut self, words: impl IntoIterator<Item = W>) {
+        self.words.clear();
+        self.spans.clear();
+        for word in words {
+            let start = self.words.len();
+            self.words.extend_from_slice(word.as_ref());
+            self.spans.push(Span { start, end: self.words.len() });
+        }
+    }
+
+    /// The request, and the output for its reply.
+    pub(super) fn parts(&mut self) -> (Request<'_>, &mut ReplyBuffer) {
+        self.output.clear();
+        (Request::new(&self.words, &self.spans), &mut self.output)
+    }
+
+    /// The buffers for the next call: those of a long one are freed.
+    fn for_next_call(self) -> CallBuffers {
+        let is_long = self.words.capacity().max(self.output.written().len()) > KEPT_BYTES;
+        if is_long { CallBuffers::default() } else { self }
+    }
 }
 
 /// The reason why a call has no reply.
@@ -60,7 +99,7 @@ impl Client {
             own.authenticated = true;
             own.protocol = Protocol::Resp3;
         }
-        Ok(Client { shared, session, wake_flags, messages: VecDeque::new() })
+        Ok(Client { shared, session, wake_flags, messages: VecDeque::new(), buffers: CallBuffers::default() })
     }
 
     /// Runs one command. It waits while clients are paused (CLIENT PAUSE) or the command blocks, as for any client.
@@ -69,30 +108,34 @@ impl Client {
     /// [`CallError::Refused`] with the error that the server replied; [`CallError::Closed`] if the server sends no more
     /// replies.
     pub fn call<W: AsRef<[u8]>>(&mut self, words: impl IntoIterator<Item = W>) -> Result<Reply, CallError> {
-        let (buffer, spans) = gather(words);
-        if spans.is_empty() {
+        let mut buffers = mem::take(&mut self.buffers);
+        buffers.gather(words);
+        let reply = self.run(&mut buffers);
+        self.buffers = buffers.for_next_call();
+        reply
+    }
+
+    fn run(&mut self, buffers: &mut CallBuffers) -> Result<Reply, CallError> {
+        let (request, output) = buffers.parts();
+        if request.is_empty() {
             return Ok(Reply::Null);
         }
-        let (request, mut output) = (Request::new(&buffer, &spans), Vec::new());
         loop {
-            // Messages that waited here come before the reply.
-            self.fetch(&mut output)?;
-            match self.shared.run(self.session, request, &mut output) {
+            match self.shared.call(self.session, request, output).ok_or(CallError::Closed)? {
                 Flow::Next => break,
                 Flow::Wait(_) => _ = self.wait_for(WakeFlag::Resume, None)?,
-                Flow::CallHost => self.suspend_for_host(&mut output),
+                Flow::CallHost => self.suspend_for_host(output.written_mut()),
                 Flow::Block => {
-                    self.wait_for_answer(&mut output)?;
+                    self.wait_for_answer(output)?;
                     break;
                 }
                 Flow::Close | Flow::Abort => {
                     self.shared.disconnect(self.session);
-                    return self.sort(&output, Err(CallError::Closed));
+                    return self.sort(output.flatten(0), Err(CallError::Closed));
                 }
             }
         }
-        self.fetch(&mut output)?;
-        self.sort(&output, Ok(Reply::Null))
+        self.sort(output.flatten(0), Ok(Reply::Null))
     }
 
     /// Returns the next message of a subscribed channel or pattern, if one was published that was not returned yet; it
@@ -113,9 +156,9 @@ impl Client {
     /// [`CallError::Closed`] if the server has closed this client.
     pub fn next_message(&mut self) -> Result<Option<Message>, CallError> {
         if self.messages.is_empty() {
-            let mut output = Vec::new();
+            let mut output = ReplyBuffer::default();
             self.fetch(&mut output)?;
-            self.sort(&output, Ok(Reply::Null))?;
+            self.sort(output.flatten(0), Ok(Reply::Null))?;
         }
         Ok(self.messages.pop_front())
     }
@@ -148,19 +191,20 @@ impl Client {
     }
 
     /// Takes the output that the server has for this client.
-    pub(super) fn fetch(&self, output: &mut Vec<u8>) -> Result<(), CallError> {
-        let mut engine = self.shared.engine();
-        let session = engine.sessions.get_mut(self.session).ok_or(CallError::Closed)?;
-        session.push_queue.take(output, usize::MAX);
-        engine.check_output_limit(self.session, 0);
-        Ok(())
+    pub(super) fn fetch(&self, output: &mut ReplyBuffer) -> Result<(), CallError> {
+        self.shared.fetch(self.session, output).ok_or(CallError::Closed)
     }
 
     /// Stores the messages among the server's output, and returns the reply, or several replies as an array; `nothing`
     /// if there is none.
     pub(super) fn sort(&mut self, output: &[u8], nothing: Result<Reply, CallError>) -> Result<Reply, CallError> {
-        let (mut replies, mut rest) = (Vec::new(), output);
         let unreadable = |error: DecodeError| CallError::Refused(format!("ERR {error}"));
+        let (mut replies, mut rest) = (Vec::new(), output);
+        if let Some((reply, [])) = Reply::decode(rest).map_err(unreadable)?
+            && !matches!(reply, Reply::Push(_))
+        {
+            return reply_or_refusal(reply);
+        }
         while let Some((reply, after)) = Reply::decode(rest).map_err(unreadable)? {
             match Message::of(&reply) {
                 Some(message) => self.messages.push_back(message),
@@ -170,16 +214,13 @@ impl Client {
         }
         match replies.len() {
             0 => nothing,
-            1 => match replies.remove(0) {
-                Reply::Error(line) => Err(CallError::Refused(line)),
-                reply => Ok(reply),
-            },
+            1 => reply_or_refusal(replies.remove(0)),
             _ => Ok(Reply::Array(replies)),
         }
     }
 
     /// Sleeps until the blocked command has its reply.
-    fn wait_for_answer(&self, output: &mut Vec<u8>) -> Result<(), CallError> {
+    fn wait_for_answer(&self, output: &mut ReplyBuffer) -> Result<(), CallError> {
         loop {
             self.wait_for(WakeFlag::Pushed, None)?;
             self.fetch(output)?;
@@ -214,15 +255,12 @@ impl Client {
     }
 }
 
-/// The words of a request in one buffer, and the range of each.
-pub(super) fn gather<W: AsRef<[u8]>>(words: impl IntoIterator<Item = W>) -> (Vec<u8>, Vec<Span>) {
-    let (mut buffer, mut spans) = (Vec::new(), Vec::new());
-    for word in words {
-        let start = buffer.len();
-        buffer.extend_from_slice(word.as_ref());
-        spans.push(Span { start, end: buffer.len() });
+/// A reply, or the error that it is.
+fn reply_or_refusal(reply: Reply) -> Result<Reply, CallError> {
+    match reply {
+        Reply::Error(line) => Err(CallError::Refused(line)),
+        reply => Ok(reply),
     }
-    (buffer, spans)
 }
 
 impl Drop for Client {
