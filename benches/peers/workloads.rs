@@ -1,6 +1,6 @@
 //! The workloads: plain commands, which measure the path of a request, and the usage patterns this server is made for.
 
-use crate::load::Shape;
+use crate::support::load::Shape;
 
 /// One way to keep a server busy.
 pub struct Workload {

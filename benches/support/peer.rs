@@ -21,9 +21,15 @@ const PIPELINE: usize = 500;
 impl Peer {
     /// Starts a program that takes redis-server's command line, on a free port of 127.0.0.1 and without files.
     pub fn start(program: &Path) -> Result<Peer, Box<dyn Error>> {
+        Peer::start_with(program, &[])
+    }
+
+    /// Starts a program as [`Peer::start`] does, with more words on its command line.
+    pub fn start_with(program: &Path, words: &[&str]) -> Result<Peer, Box<dyn Error>> {
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
         let mut process = Command::new(program)
             .args(["--port", &port.to_string(), "--save", "", "--bind", "127.0.0.1"])
+            .args(words)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
