@@ -3,9 +3,9 @@
 //! `cargo bench --bench commands -- PROGRAM ...` starts this server and each program, which takes redis-server's
 //! command line, once, and times the rows of `groups` in turns: in each round a row runs for a moment on one server
 //! after the other, with the same commands in the same order, first one by one and then in pipelines of 16. A second
-//! table is about connections. `--only NAME,...` takes some rows (`*` matches anything), `--rounds N` and `--seconds S`
-//! say how often and how long each runs, `--report DIRECTORY` writes the tables there. The first replies to a row must
-//! be of the same kinds on all servers.
+//! table is about connections. `--only NAME,...` takes some rows (`*` matches anything, and `?` one character, such as a
+//! comma), `--rounds N` and `--seconds S` say how often and how long each runs, `--report DIRECTORY` writes the page
+//! there. The first replies to a row must be of the same kinds on all servers.
 //!
 //! A command of the command table without a row, or a reason to have none, is an error. Without `--bench`, as in tests,
 //! each row is only checked, on this server. The figures come from `/proc`, so this runs on Linux only; elsewhere it
@@ -67,11 +67,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     drop(contest);
     let connected = connections::measured(&plan)?;
-    let report = report::table(&names, &machine(), timed) + &report::connections(&names, &connected);
-    println!("{report}");
+    let page = report::page(&plan, &names, &machine(), timed, &connected);
+    println!("{page}");
     if let Some(directory) = &plan.report {
         fs::create_dir_all(directory)?;
-        fs::write(directory.join("commands.md"), report)?;
+        fs::write(directory.join("commands.md"), page)?;
     }
     if faults.is_empty() { Ok(()) } else { Err(faults.join("\n").into()) }
 }

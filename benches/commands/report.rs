@@ -6,6 +6,7 @@
 
 use crate::connections::{Connected, Sample};
 use crate::contest::Timed;
+use crate::support::plan::Plan;
 
 struct Line {
     name: String,
@@ -14,36 +15,69 @@ struct Line {
     is_noise: bool,
 }
 
-/// The page with all rows.
-pub fn table(names: &[String], machine: &str, timed: Vec<Timed>) -> String {
+/// The page with all figures, and how they are made.
+pub fn page(plan: &Plan, names: &[String], machine: &str, timed: Vec<Timed>, connected: &[Connected]) -> String {
+    let lines = lines(timed);
+    let (rounds, seconds) = (plan.rounds, plan.length.as_secs_f64());
+    let mut page = format!(
+        "# Every command beside its peers
+
+This page is what
+
+```sh
+cargo bench --bench commands -- /path/to/redis-server /path/to/valkey-server --rounds {rounds} --seconds {seconds} --report docs/measured
+```
+
+wrote on {machine}.
+",
+    );
+    page.push_str(&summary(&lines));
+    page.push_str(&table(names, &lines));
+    page.push_str(&connections(names, connected));
+    page
+}
+
+fn lines(timed: Vec<Timed>) -> Vec<Line> {
     let mut lines: Vec<Line> = timed.into_iter().map(line).collect();
     lines.sort_by(|left, right| right.ratio.unwrap_or(0.0).total_cmp(&left.ratio.unwrap_or(0.0)));
+    lines
+}
+
+fn summary(lines: &[Line]) -> String {
     let ratios: Vec<f64> = lines.iter().filter_map(|line| line.ratio).collect();
     let behind = |bound: f64| lines.iter().filter(|line| !line.is_noise && line.ratio > Some(bound)).count();
-    let mut page = format!(
-        "On {machine}.\n\nThe server's processor time for a command in nanoseconds, and ours by the best other, the worst \
-         first. Of {} rows {} are behind by more than noise, {} of them by more than a tenth and {} by more than a fifth; \
-         the median of all ratios is {:.2}.\n\n| row | {} | ratio | |\n|---|{}---|---|\n",
+    let middle = if ratios.is_empty() { "unknown".to_owned() } else { format!("{:.2}", median(&ratios)) };
+    format!(
+        "Each row has the servers' processor time for a command in nanoseconds, the lower quartile of the rounds, and the
+ratio of ours to that of the best other server, the worst first. The figures include what the kernel does for the server:
+nearly all of a short command that is not pipelined. A row is noise when the rounds of one server differ by more than the
+servers do. `-` marks a server that lacks the command.
+
+Of {} rows, {} are behind by more than noise: {} of them by more than a tenth, {} by more than a fifth. The median of
+all ratios is {middle}.
+",
         ratios.len(),
         behind(1.0),
         behind(1.1),
         behind(1.2),
-        if ratios.is_empty() { 0.0 } else { median(&ratios) },
-        names.join(" | "),
-        "---|".repeat(names.len()),
-    );
-    for line in &lines {
+    )
+}
+
+fn table(names: &[String], lines: &[Line]) -> String {
+    let mut table =
+        format!("\n| row | {} | ratio | |\n|---|{}---|---|\n", names.join(" | "), "---|".repeat(names.len()));
+    for line in lines {
         let figure = |figure: &Option<f64>| figure.map_or_else(|| "-".to_owned(), |figure| format!("{figure:.0}"));
         let figures: Vec<String> = line.figures.iter().map(figure).collect();
         let ratio = line.ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"));
         let noise = if line.is_noise { "noise" } else { "" };
-        page.push_str(&format!("| {} | {} | {ratio} | {noise} |\n", line.name, figures.join(" | ")));
+        table.push_str(&format!("| {} | {} | {ratio} | {noise} |\n", line.name, figures.join(" | ")));
     }
-    page
+    table
 }
 
 /// The lines of the connections.
-pub fn connections(names: &[String], rows: &[Connected]) -> String {
+fn connections(names: &[String], rows: &[Connected]) -> String {
     let mut page =
         format!("\n| connections | {} | ratio |\n|---|{}---|\n", names.join(" | "), "---|".repeat(names.len()));
     for row in rows {
