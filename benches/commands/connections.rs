@@ -116,7 +116,7 @@ impl Server {
     }
 
     fn sample(&self, before: Duration, count: u64, elapsed: Duration) -> Result<Sample, Box<dyn Error>> {
-        let spent = self.peer.processor_time()?.saturating_sub(before);
+        let spent = self.peer.settled_processor_time()?.saturating_sub(before);
         let count = count.max(1) as f64;
         Ok(Sample { cpu_ns: spent.as_nanos() as f64 / count, a_second: count / elapsed.as_secs_f64() })
     }
@@ -143,7 +143,7 @@ fn plain(
     length: Duration,
 ) -> Result<Sample, Box<dyn Error>> {
     let mut requests = Requests::new(turn, KEYS, &[], 1);
-    let mut clients = Clients::open(address, clients)?;
+    let mut clients = Clients::open(address, clients)?.spin();
     speak(server, &mut clients, &mut requests, in_flight, length)
 }
 
@@ -159,7 +159,7 @@ fn speak(
     let first = accepted(clients.send(requests, in_flight, Until::Turns(turns))?)?;
     let wanted = length.as_secs_f64() / first.elapsed.as_secs_f64();
     let turns = turns * (wanted.ceil() as u64).max(1);
-    let before = server.peer.processor_time()?;
+    let before = server.peer.settled_processor_time()?;
     let outcome = accepted(clients.send(requests, in_flight, Until::Turns(turns))?)?;
     server.sample(before, outcome.commands, outcome.elapsed)
 }
@@ -172,7 +172,7 @@ fn accepted(outcome: Outcome) -> Result<Outcome, Box<dyn Error>> {
 }
 
 fn come_and_go(server: &mut Server, length: Duration) -> Result<Sample, Box<dyn Error>> {
-    let (address, begin, before) = (server.peer.address(), Instant::now(), server.peer.processor_time()?);
+    let (address, begin, before) = (server.peer.address(), Instant::now(), server.peer.settled_processor_time()?);
     let mut count = 0;
     while count == 0 || begin.elapsed() < length {
         let mut streams = (0..COMING).map(|_| TcpStream::connect(address)).collect::<Result<Vec<TcpStream>, _>>()?;
@@ -191,9 +191,9 @@ fn come_and_go(server: &mut Server, length: Duration) -> Result<Sample, Box<dyn 
 fn beside_slow_reader(server: &mut Server, length: Duration) -> Result<Sample, Box<dyn Error>> {
     let address = server.peer.address();
     let mut requests = Requests::new(GET, KEYS, &[], 1);
-    let mut clients = Clients::open(&Address::Tcp(address), 8)?;
+    let mut clients = Clients::open(&Address::Tcp(address), 8)?.spin();
     let mut slow = slow_reader(address)?;
-    let (begin, before, mut count) = (Instant::now(), server.peer.processor_time()?, 0);
+    let (begin, before, mut count) = (Instant::now(), server.peer.settled_processor_time()?, 0);
     let mut bytes = vec![0; SLOW_BYTES];
     while begin.elapsed() < length {
         count += accepted(clients.send(&mut requests, 1, Until::Turns(BESIDE_SLOW))?)?.commands;
@@ -223,7 +223,7 @@ fn in_a_crowd(servers: &mut [Server], plan: &Plan) -> Result<Vec<Vec<Sample>>, B
         // Each of them is known to be connected once it has had a reply.
         let everyone = (CROWD - SPEAKERS) as u64;
         accepted(silent.send(&mut Requests::new(&["PING"], KEYS, &[], 1), 1, Until::Turns(everyone))?)?;
-        let mut speakers = Clients::open(&address, SPEAKERS)?;
+        let mut speakers = Clients::open(&address, SPEAKERS)?.spin();
         let mut requests = Requests::new(GET, KEYS, &[], 1);
         (0..plan.rounds).map(|_| speak(server, &mut speakers, &mut requests, 1, plan.length)).collect()
     };

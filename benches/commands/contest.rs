@@ -71,7 +71,7 @@ impl Contest {
             .map(|program| {
                 let peer = Peer::start(program)?;
                 let address = peer.address();
-                let clients = Clients::open(&Address::Tcp(address), 0)?;
+                let clients = Clients::open(&Address::Tcp(address), 0)?.spin();
                 Ok(Server { name: program.display().to_string(), peer, address, clients, reply: Vec::new() })
             })
             .collect();
@@ -81,7 +81,7 @@ impl Contest {
     /// Removes all data and statistics, and the clients that listen.
     pub fn clear(&mut self) -> Result<(), Box<dyn Error>> {
         for server in &mut self.servers {
-            server.clients = Clients::open(&Address::Tcp(server.address), 0)?;
+            server.clients = Clients::open(&Address::Tcp(server.address), 0)?.spin();
             for command in ["FLUSHALL SYNC", "FUNCTION FLUSH SYNC", "SCRIPT FLUSH SYNC", "CONFIG RESETSTAT"] {
                 server.replies(&mut server.requests(&[command]))?;
             }
@@ -207,9 +207,9 @@ impl Server {
 
     /// Sends a number of turns; returns the server's processor time for a command.
     fn processor_ns(&mut self, requests: &mut Requests, shape: Shape, turns: u64) -> Result<f64, Box<dyn Error>> {
-        let before = self.peer.processor_time()?;
+        let before = self.peer.settled_processor_time()?;
         let outcome = self.clients.send(requests, shape.turns, Until::Turns(turns))?;
-        let spent = self.peer.processor_time()?.saturating_sub(before);
+        let spent = self.peer.settled_processor_time()?.saturating_sub(before);
         match outcome.first_error {
             Some(error) => Err(format!("{} replied {error}", self.name).into()),
             None => Ok(spent.as_nanos() as f64 / outcome.commands.max(1) as f64),

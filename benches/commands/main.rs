@@ -3,8 +3,8 @@
 //! `cargo bench --bench commands -- PROGRAM ...` starts this server and each program, which takes redis-server's
 //! command line, once, and times the rows of `groups` in turns: in each round a row runs for a moment on one server
 //! after the other, with the same commands in the same order, first one by one and then in pipelines of 16. A second
-//! table is about connections. `--only NAME,...` takes some rows (`*` matches anything, and `?` one character, such as a
-//! comma), `--rounds N` and `--seconds S` say how often and how long each runs, `--report DIRECTORY` writes the page
+//! table is about connections. `--only NAME,...` takes some rows (`*` matches anything, and `?` one character, such as
+//! a comma), `--rounds N` and `--seconds S` say how often and how long each runs, `--report DIRECTORY` writes the page
 //! there. The first replies to a row must be of the same kinds on all servers.
 //!
 //! A command of the command table without a row, or a reason to have none, is an error. Without `--bench`, as in tests,
@@ -51,6 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for group in rows::groups()? {
         let is_included = |step: &Step| matches!(step, Step::Time(row) if plan.includes(row.name));
         let Some(last) = group.steps.iter().rposition(is_included) else { continue };
+        println!("{} ...", group.name);
         contest.clear()?;
         for step in &group.steps[..=last] {
             let outcome = match step {

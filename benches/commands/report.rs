@@ -29,6 +29,7 @@ cargo bench --bench commands -- /path/to/redis-server /path/to/valkey-server --r
 ```
 
 wrote on {machine}.
+
 ",
     );
     page.push_str(&summary(&lines));
@@ -99,7 +100,7 @@ fn line(timed: Timed) -> Line {
     let (ratio, is_noise) = match (&spreads[0], best) {
         (Some(ours), Some(best)) => {
             let difference = (ours.figure - best.figure).abs();
-            (Some(ours.figure / best.figure), ours.width.max(best.width) > difference)
+            (Some(ours.figure / best.figure.max(1.0)), ours.width.max(best.width) > difference)
         }
         _ => (None, false),
     };
