@@ -143,7 +143,7 @@ fn plain(
     length: Duration,
 ) -> Result<Sample, Box<dyn Error>> {
     let mut requests = Requests::new(turn, KEYS, &[], 1);
-    let mut clients = Clients::open(address, clients)?.spin();
+    let mut clients = Clients::open(address, clients)?.in_step();
     speak(server, &mut clients, &mut requests, in_flight, length)
 }
 
@@ -191,7 +191,7 @@ fn come_and_go(server: &mut Server, length: Duration) -> Result<Sample, Box<dyn 
 fn beside_slow_reader(server: &mut Server, length: Duration) -> Result<Sample, Box<dyn Error>> {
     let address = server.peer.address();
     let mut requests = Requests::new(GET, KEYS, &[], 1);
-    let mut clients = Clients::open(&Address::Tcp(address), 8)?.spin();
+    let mut clients = Clients::open(&Address::Tcp(address), 8)?.in_step();
     let mut slow = slow_reader(address)?;
     let (begin, before, mut count) = (Instant::now(), server.peer.settled_processor_time()?, 0);
     let mut bytes = vec![0; SLOW_BYTES];
@@ -223,7 +223,7 @@ fn in_a_crowd(servers: &mut [Server], plan: &Plan) -> Result<Vec<Vec<Sample>>, B
         // Each of them is known to be connected once it has had a reply.
         let everyone = (CROWD - SPEAKERS) as u64;
         accepted(silent.send(&mut Requests::new(&["PING"], KEYS, &[], 1), 1, Until::Turns(everyone))?)?;
-        let mut speakers = Clients::open(&address, SPEAKERS)?.spin();
+        let mut speakers = Clients::open(&address, SPEAKERS)?.in_step();
         let mut requests = Requests::new(GET, KEYS, &[], 1);
         (0..plan.rounds).map(|_| speak(server, &mut speakers, &mut requests, 1, plan.length)).collect()
     };

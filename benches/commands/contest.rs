@@ -71,7 +71,7 @@ impl Contest {
             .map(|program| {
                 let peer = Peer::start(program)?;
                 let address = peer.address();
-                let clients = Clients::open(&Address::Tcp(address), 0)?.spin();
+                let clients = Clients::open(&Address::Tcp(address), 0)?.in_step();
                 Ok(Server { name: program.display().to_string(), peer, address, clients, reply: Vec::new() })
             })
             .collect();
@@ -81,7 +81,7 @@ impl Contest {
     /// Removes all data and statistics, and the clients that listen.
     pub fn clear(&mut self) -> Result<(), Box<dyn Error>> {
         for server in &mut self.servers {
-            server.clients = Clients::open(&Address::Tcp(server.address), 0)?.spin();
+            server.clients = Clients::open(&Address::Tcp(server.address), 0)?.in_step();
             for command in ["FLUSHALL SYNC", "FUNCTION FLUSH SYNC", "SCRIPT FLUSH SYNC", "CONFIG RESETSTAT"] {
                 server.replies(&mut server.requests(&[command]))?;
             }
@@ -242,7 +242,7 @@ impl Server {
 /// The shapes in which a command is timed that takes `cost` in a turn of its own.
 fn shapes(cost: Duration) -> &'static [Shape] {
     if cost < MANY_CLIENTS_BELOW {
-        &[Shape { name: "", clients: 32, turns: 1 }, Shape { name: ", pipelined", clients: 4, turns: 16 }]
+        &[Shape { name: "", clients: 50, turns: 1 }, Shape { name: ", pipelined", clients: 8, turns: 16 }]
     } else if cost < PIPELINES_BELOW {
         &[Shape { name: "", clients: 2, turns: 1 }, Shape { name: ", pipelined", clients: 1, turns: 16 }]
     } else {

@@ -49,6 +49,17 @@ pub enum Until {
     Turns(u64),
 }
 
+/// How connections follow each other.
+#[derive(Clone, Copy, PartialEq)]
+enum Pace {
+    /// Each sends as soon as it has its replies, and the thread sleeps in between.
+    Alone,
+    /// All send together once all have their replies, and the thread does not sleep. So each server wakes up once for a
+    /// number of commands, and its replies wake nobody. Where the system is a virtual machine, waking up costs several
+    /// times as much as a short command, and other load decides how often it is needed.
+    InStep,
+}
+
 /// Open connections to one server, and others that only read what it sends to them.
 pub struct Clients {
     connections: Vec<Connection>,
@@ -56,9 +67,7 @@ pub struct Clients {
     poll: Poll,
     events: Events,
     scratch: Vec<u8>,
-    /// Whether the thread polls without sleeping. A server whose reply wakes a sleeping thread pays for that, ten times
-    /// as much as for a short command where the system is a virtual machine.
-    is_spinning: bool,
+    pace: Pace,
 }
 
 struct Connection {
@@ -100,15 +109,15 @@ impl Clients {
             poll: Poll::new()?,
             events: Events::with_capacity(1024),
             scratch: vec![0; 1 << 16],
-            is_spinning: false,
+            pace: Pace::Alone,
         };
         clients.renew(address, count)?;
         Ok(clients)
     }
 
-    /// Has the thread never sleep while it waits for replies.
-    pub fn spin(mut self) -> Clients {
-        self.is_spinning = true;
+    /// Has the connections send in step from now on.
+    pub fn in_step(mut self) -> Clients {
+        self.pace = Pace::InStep;
         self
     }
 
@@ -170,13 +179,21 @@ impl Clients {
         let mut next = |connection: &mut Connection| {
             let turns = left.min(turns_in_flight as u64);
             left -= turns;
-            connection.send_turns(requests, turns)
+            connection.prepare(requests, turns)
         };
-        for connection in &mut self.connections {
-            in_flight += u64::from(next(connection)?);
-        }
-        while in_flight > 0 && begin.elapsed() < limit {
-            let patience = if self.is_spinning { Duration::ZERO } else { PATIENCE };
+        while begin.elapsed() < limit {
+            if in_flight == 0 {
+                for connection in &mut self.connections {
+                    in_flight += u64::from(next(connection));
+                }
+                for connection in &mut self.connections {
+                    connection.flush()?;
+                }
+            }
+            if in_flight == 0 {
+                break;
+            }
+            let patience = if self.pace == Pace::InStep { Duration::ZERO } else { PATIENCE };
             self.poll.poll(&mut self.events, Some(patience))?;
             if self.events.is_empty() && heard.elapsed() >= PATIENCE {
                 return Err(ErrorKind::TimedOut.into());
@@ -196,7 +213,10 @@ impl Clients {
                 outcome.commands += connection.receive(&mut self.scratch)?;
                 if was_busy && connection.awaited == 0 {
                     outcome.waits.push(connection.since.elapsed());
-                    in_flight -= u64::from(!next(connection)?);
+                    if self.pace == Pace::InStep || !next(connection) {
+                        in_flight -= 1;
+                    }
+                    connection.flush()?;
                 }
             }
         }
@@ -226,8 +246,8 @@ impl Clients {
 }
 
 impl Connection {
-    /// Sends so many turns in one write, unless there are none; returns whether there were some.
-    fn send_turns(&mut self, requests: &mut Requests, turns: u64) -> io::Result<bool> {
+    /// Makes the turns that the next write sends; returns whether there are some.
+    fn prepare(&mut self, requests: &mut Requests, turns: u64) -> bool {
         self.push_queue.clear();
         self.sent = 0;
         for _ in 0..turns {
@@ -235,8 +255,7 @@ impl Connection {
         }
         self.awaited = turns * requests.commands_a_turn() as u64;
         self.since = Instant::now();
-        self.flush()?;
-        Ok(turns > 0)
+        turns > 0
     }
 
     fn flush(&mut self) -> io::Result<()> {
