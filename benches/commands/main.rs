@@ -7,6 +7,9 @@
 //! a comma), `--rounds N` and `--seconds S` say how often and how long each runs, `--report DIRECTORY` writes the page
 //! there. The first replies to a row must be of the same kinds on all servers.
 //!
+//! `taskset -c 1 chrt --batch 0 cargo bench ...` gives figures that other load hardly disturbs: servers and clients
+//! then share one processor, and none interrupts another.
+//!
 //! A command of the command table without a row, or a reason to have none, is an error. Without `--bench`, as in tests,
 //! each row is only checked, on this server. The figures come from `/proc`, so this runs on Linux only; elsewhere it
 //! does nothing.

@@ -4,9 +4,18 @@
 //! the server then wakes up for each request by itself. A row is noise when the lowest and the middle round of our
 //! server, or of the best peer, are further apart than the two servers are.
 
+use std::thread;
+
 use crate::connections::{Connected, Sample};
 use crate::contest::Timed;
 use crate::support::plan::Plan;
+
+/// The programs that keep servers and clients on one processor, and from interrupting each other.
+const ONE_PROCESSOR: &str = "taskset -c 1 chrt --batch 0 ";
+
+const ON_ONE_PROCESSOR: &str = "
+Servers and clients share one processor, and none interrupts another: so a server wakes up for many commands at once,
+whatever else the machine does.";
 
 struct Line {
     name: String,
@@ -18,6 +27,7 @@ struct Line {
 /// The page with all figures, and how they are made.
 pub fn page(plan: &Plan, names: &[String], machine: &str, timed: Vec<Timed>, connected: &[Connected]) -> String {
     let lines = lines(timed);
+    let programs = if is_on_one_processor() { ONE_PROCESSOR } else { "" };
     let (rounds, seconds) = (plan.rounds, plan.length.as_secs_f64());
     let mut page = format!(
         "# Every command beside its peers
@@ -25,7 +35,7 @@ pub fn page(plan: &Plan, names: &[String], machine: &str, timed: Vec<Timed>, con
 This page is what
 
 ```sh
-cargo bench --bench commands -- /path/to/redis-server /path/to/valkey-server --rounds {rounds} --seconds {seconds} --report docs/measured
+{programs}cargo bench --bench commands -- /path/to/redis-server /path/to/valkey-server --rounds {rounds} --seconds {seconds} --report docs/measured
 ```
 
 wrote on {machine}.
@@ -44,6 +54,10 @@ fn lines(timed: Vec<Timed>) -> Vec<Line> {
     lines
 }
 
+fn is_on_one_processor() -> bool {
+    thread::available_parallelism().is_ok_and(|count| count.get() == 1)
+}
+
 fn summary(lines: &[Line]) -> String {
     let ratios: Vec<f64> = lines.iter().filter_map(|line| line.ratio).collect();
     let behind = |bound: f64| lines.iter().filter(|line| !line.is_noise && line.ratio > Some(bound)).count();
@@ -52,11 +66,12 @@ fn summary(lines: &[Line]) -> String {
         "Each row has the servers' processor time for a command in nanoseconds, the lower quartile of the rounds, and the
 ratio of ours to that of the best other server, the worst first. The figures include what the kernel does for the server:
 nearly all of a short command that is not pipelined. A row is noise when the rounds of one server differ by more than the
-servers do. `-` marks a server that lacks the command.
+servers do. `-` marks a server that lacks the command.{}
 
 Of {} rows, {} are behind by more than noise: {} of them by more than a tenth, {} by more than a fifth. The median of
 all ratios is {middle}.
 ",
+        if is_on_one_processor() { ON_ONE_PROCESSOR } else { "" },
         ratios.len(),
         behind(1.0),
         behind(1.1),

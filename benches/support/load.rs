@@ -52,11 +52,10 @@ pub enum Until {
 /// How connections follow each other.
 #[derive(Clone, Copy, PartialEq)]
 enum Pace {
-    /// Each sends as soon as it has its replies, and the thread sleeps in between.
+    /// Each sends as soon as it has its replies.
     Alone,
-    /// All send together once all have their replies, and the thread does not sleep. So each server wakes up once for a
-    /// number of commands, and its replies wake nobody. Where the system is a virtual machine, waking up costs several
-    /// times as much as a short command, and other load decides how often it is needed.
+    /// All send together once all have their replies, so that a server wakes up for many commands at once. Waking up
+    /// costs several times as much as a short command, and otherwise other load decides how often it happens.
     InStep,
 }
 
@@ -175,7 +174,7 @@ impl Clients {
             Until::Elapsed(limit) => (u64::MAX, limit),
             Until::Turns(turns) => (turns, Duration::MAX),
         };
-        let (mut in_flight, mut heard) = (0, begin);
+        let mut in_flight = 0;
         let mut next = |connection: &mut Connection| {
             let turns = left.min(turns_in_flight as u64);
             left -= turns;
@@ -193,13 +192,9 @@ impl Clients {
             if in_flight == 0 {
                 break;
             }
-            let patience = if self.pace == Pace::InStep { Duration::ZERO } else { PATIENCE };
-            self.poll.poll(&mut self.events, Some(patience))?;
-            if self.events.is_empty() && heard.elapsed() >= PATIENCE {
+            self.poll.poll(&mut self.events, Some(PATIENCE))?;
+            if self.events.is_empty() {
                 return Err(ErrorKind::TimedOut.into());
-            }
-            if !self.events.is_empty() {
-                heard = Instant::now();
             }
             for event in &self.events {
                 let Token(number) = event.token();
