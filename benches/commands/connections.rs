@@ -193,9 +193,9 @@ fn beside_slow_reader(server: &mut Server, length: Duration) -> Result<Sample, B
     let mut requests = Requests::new(GET, KEYS, &[], 1);
     let mut clients = Clients::open(&Address::Tcp(address), 8)?.in_step();
     let mut slow = slow_reader(address)?;
-    let (begin, before, mut count) = (Instant::now(), server.peer.settled_processor_time()?, 0);
     let mut bytes = vec![0; SLOW_BYTES];
-    while begin.elapsed() < length {
+    let (before, begin, mut count) = (server.peer.settled_processor_time()?, Instant::now(), 0);
+    while count == 0 || begin.elapsed() < length {
         count += accepted(clients.send(&mut requests, 1, Until::Turns(BESIDE_SLOW))?)?.commands;
         slow.read_exact(&mut bytes)?;
     }
