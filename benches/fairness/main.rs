@@ -93,7 +93,7 @@ impl fmt::Display for Waits {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let plan = Plan::of(std::env::args().skip(1))?;
+    let plan = Plan::of(std::env::args().skip(1), Duration::from_secs(2))?;
     let (_, peers) = plan.programs.split_first().ok_or("there is always ours")?;
     let peers: Result<Vec<String>, _> = peers.iter().map(|program| Peer::start(program)?.version()).collect();
     let names = [vec![format!("dunlin {}", env!("CARGO_PKG_VERSION"))], peers?].concat().join(" | ");

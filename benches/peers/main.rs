@@ -12,12 +12,9 @@
 #![expect(clippy::print_stdout, reason = "a bench prints what it measures")]
 #![expect(clippy::disallowed_methods, reason = "a bench asks the clock")]
 
-mod frames;
-mod load;
 mod memory;
 mod picture;
 mod report;
-mod requests;
 #[path = "../support/mod.rs"]
 mod support;
 mod workloads;
@@ -25,13 +22,15 @@ mod workloads;
 use std::error::Error;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use memory::{DATA, bytes_an_item, stale_share};
 use picture::Bars;
 use report::{Better, Figures, Row, head, percentile_us};
-use requests::Requests;
 use support::peer::{self, Peer};
 use support::plan::Plan;
+use support::requests::Requests;
+use support::{load, machine, names};
 use workloads::{WORKLOADS, Workload};
 
 /// The depth of the pipelines that fill a server.
@@ -43,8 +42,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("there is no /proc here to read figures from");
         return Ok(());
     }
-    let plan = Plan::of(std::env::args().skip(1))?;
-    let servers = server_names(&plan)?;
+    let plan = Plan::of(std::env::args().skip(1), Duration::from_secs(2))?;
+    let servers = names(&plan)?;
     let mut table = Vec::new();
     let mut print = |line: String| {
         println!("{line}");
@@ -83,13 +82,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The names of the servers as they report them, ours by the name of this project.
-fn server_names(plan: &Plan) -> Result<Vec<String>, Box<dyn Error>> {
-    let (_, peers) = plan.programs.split_first().ok_or("there is always ours")?;
-    let versions: Result<Vec<String>, _> = peers.iter().map(|program| Peer::start(program)?.version()).collect();
-    Ok([format!("dunlin {}", env!("CARGO_PKG_VERSION"))].into_iter().chain(versions?).collect())
-}
-
 /// Runs all rounds of a workload, in each of them one server after the other.
 fn measured(plan: &Plan, workload: &Workload) -> Result<Row, Box<dyn Error>> {
     let mut row = Row { name: workload.name, servers: vec![Vec::new(); plan.programs.len()] };
@@ -107,12 +99,13 @@ fn one_round(plan: &Plan, workload: &Workload, program: &Path, seed: u64) -> Res
         "" => String::new(),
         source => peer.text(&["SCRIPT", "LOAD", source].map(str::to_owned))?,
     };
+    let texts: &[(&str, &[u8])] = &[("script", script.as_bytes())];
     let (filling, operations) = workload.before;
     if !filling.is_empty() {
-        let mut requests = Requests::new(filling, workload.keys, &script, seed);
+        let mut requests = Requests::new(filling, workload.keys, texts, seed);
         load::fill(peer.address(), PRELOAD, &mut requests, plan.scaled(operations))?;
     }
-    let mut requests = Requests::new(workload.operation, workload.keys, &script, seed);
+    let mut requests = Requests::new(workload.operation, workload.keys, texts, seed);
     let before = peer.processor_time()?;
     let outcome = load::drive(peer.address(), workload.shape, &mut requests, plan.length)?;
     let spent = peer.processor_time()?.saturating_sub(before);
@@ -145,13 +138,4 @@ fn bars(rows: &[Row]) -> Vec<Bars> {
         Some(Bars { name: row.name.to_owned(), throughput, cpu })
     };
     rows.iter().filter_map(bars).collect()
-}
-
-/// The name of the processor and its number of cores.
-fn machine() -> String {
-    let facts = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model =
-        facts.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ")).map_or("", |line| line.1);
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    format!("{model}, {cores} cores, {}", std::env::consts::OS)
 }

@@ -1,7 +1,7 @@
 //! The workloads: single commands, which measure the path of a request, and the usage patterns that this server is made
 //! for.
 
-use crate::load::Shape;
+use crate::support::load::Shape;
 
 /// One way to keep a server busy.
 pub struct Workload {

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A running server, and a connection to it; it is ended when dropped.
 pub struct Peer {
@@ -15,15 +15,24 @@ pub struct Peer {
     connection: BufReader<TcpStream>,
 }
 
+/// The longest wait for a server to have nothing to do.
+const SETTLING: Duration = Duration::from_millis(200);
+
 /// The number of commands that are sent before their replies are read.
 const PIPELINE: usize = 500;
 
 impl Peer {
     /// Starts a program that takes redis-server's command line, on a free port of 127.0.0.1 and without files.
     pub fn start(program: &Path) -> Result<Peer, Box<dyn Error>> {
+        Peer::start_with(program, &[])
+    }
+
+    /// Starts a program as [`Peer::start`] does, with more words on its command line.
+    pub fn start_with(program: &Path, words: &[&str]) -> Result<Peer, Box<dyn Error>> {
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
         let mut process = Command::new(program)
             .args(["--port", &port.to_string(), "--save", "", "--bind", "127.0.0.1"])
+            .args(words)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -89,6 +98,26 @@ impl Peer {
             sum_ns += line.split_whitespace().next().ok_or("no time of a thread")?.parse::<u64>()?;
         }
         Ok(Duration::from_nanos(sum_ns))
+    }
+
+    /// The processor time of all threads of the process, taken when all of them sleep, or after a while if they do
+    /// not: the system adds the time of a running thread some milliseconds late.
+    pub fn settled_processor_time(&self) -> Result<Duration, Box<dyn Error>> {
+        let begin = Instant::now();
+        while self.is_running()? && begin.elapsed() < SETTLING {}
+        self.processor_time()
+    }
+
+    /// Whether a thread of the process runs, or could.
+    fn is_running(&self) -> Result<bool, Box<dyn Error>> {
+        for thread in fs::read_dir(format!("/proc/{}/task", self.process.id()))? {
+            let line = fs::read_to_string(thread?.path().join("stat"))?;
+            // The state follows the name, which is in parentheses and may contain some.
+            if line.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('R')) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The server's name and version, such as `Redis 8.0.6`.

@@ -25,8 +25,9 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Reads the words of the command line. Without `--bench`, as when tests run, it is one short round of our own.
-    pub fn of(mut words: impl Iterator<Item = String>) -> Result<Plan, Box<dyn Error>> {
+    /// Reads the words of the command line; `length` is the bench's usual length of a workload. Without `--bench`, as
+    /// when tests run, the plan is one short round of our own server.
+    pub fn of(mut words: impl Iterator<Item = String>, length: Duration) -> Result<Plan, Box<dyn Error>> {
         let mut plan = Plan {
             programs: vec![env!("CARGO_BIN_EXE_dunlin").into()],
             only: Vec::new(),
@@ -41,7 +42,7 @@ impl Plan {
             match word.as_str() {
                 "--bench" => {
                     is_bench = true;
-                    (plan.rounds, plan.length, plan.scale) = (5, Duration::from_secs(2), 1.0);
+                    (plan.rounds, plan.length, plan.scale) = (5, length, 1.0);
                 }
                 "--only" => plan.only = value()?.split(',').map(str::to_owned).collect(),
                 "--rounds" => plan.rounds = value()?.parse::<usize>()?.max(1),
@@ -60,6 +61,11 @@ impl Plan {
     /// Whether the workload of that name is to be run.
     pub fn includes(&self, name: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|pattern| glob::matches(pattern.as_bytes(), name.as_bytes(), true))
+    }
+
+    /// Whether this is one short round, as when tests run.
+    pub fn is_short(&self) -> bool {
+        self.scale < 1.0
     }
 
     /// The share of `count` that is loaded, at least one.
