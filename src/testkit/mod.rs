@@ -8,6 +8,7 @@ pub mod assertions;
 mod asynchronous;
 mod builder;
 mod client;
+mod commands;
 mod expected;
 mod faults;
 mod guard;

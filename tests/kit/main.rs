@@ -3,6 +3,7 @@
 mod application_faults;
 mod assertions;
 mod asynchronous;
+mod client;
 mod clock;
 mod faults;
 mod guard;

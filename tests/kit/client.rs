@@ -1,0 +1,64 @@
+//! The client of a test: short forms of commands, and several commands at once.
+
+use std::time::Duration;
+
+use dunlin::{CallError, Reply, Server};
+
+#[test]
+fn short_forms_are_commands_with_rust_types() {
+    let redis = Server::builder().frozen().test();
+    let mut client = redis.client().expect("there is room");
+    assert_eq!(client.get("key"), Ok(None));
+    assert_eq!(client.exists("key"), Ok(false));
+    client.set("key", [0xff, 0x00]).expect("it is set");
+    assert_eq!(client.get("key"), Ok(Some(vec![0xff, 0x00])));
+    assert_eq!(client.exists("key"), Ok(true));
+    assert_eq!(client.delete("key"), Ok(true));
+    assert_eq!(client.delete("key"), Ok(false));
+    client.set_for("key", "1", Duration::from_millis(1500)).expect("it is set");
+    redis.advance(Duration::from_millis(1500));
+    assert_eq!(client.exists("key"), Ok(true), "it lives its last millisecond");
+    redis.advance(Duration::from_millis(1));
+    assert_eq!(client.exists("key"), Ok(false));
+}
+
+#[test]
+fn a_short_form_returns_the_error_of_its_command() {
+    let redis = dunlin::test();
+    let mut client = redis.client().expect("there is room");
+    client.call(["RPUSH", "list", "a"]).expect("it is pushed");
+    let wrong_type = "WRONGTYPE Operation against a key holding the wrong kind of value";
+    assert_eq!(client.get("list"), Err(CallError::Refused(wrong_type.to_owned())));
+    let refused = client.set_for("key", "1", Duration::ZERO);
+    assert_eq!(refused, Err(CallError::Refused("ERR invalid expire time in 'set' command".to_owned())));
+    assert_eq!(client.exists("key"), Ok(false));
+}
+
+#[test]
+fn several_commands_are_answered_in_their_order() {
+    let redis = dunlin::test();
+    let mut client = redis.client().expect("there is room");
+    let replies = client.call_all([vec!["SET", "a", "1"], vec!["INCR", "a"], vec!["NONE"], vec!["GET", "a"]]);
+    let unknown = "ERR unknown command 'NONE', with args beginning with: ";
+    let expected = [
+        Ok(Reply::Status("OK".to_owned())),
+        Ok(Reply::Integer(2)),
+        Err(CallError::Refused(unknown.to_owned())),
+        Ok(Reply::Bytes(b"2".to_vec())),
+    ];
+    assert_eq!(replies, expected);
+}
+
+/// A call keeps its buffers for the next one; a long reply must not be kept, nor be mixed with the next.
+#[test]
+fn a_short_reply_follows_a_long_one() {
+    let redis = dunlin::test();
+    let mut client = redis.client().expect("there is room");
+    let long = vec![b'x'; 300_000];
+    client.set("long", &long).expect("it is set");
+    for _ in 0..3 {
+        assert_eq!(client.get("long").as_ref(), Ok(&Some(long.clone())));
+        assert_eq!(client.exists("long"), Ok(true));
+        assert_eq!(client.get("none"), Ok(None));
+    }
+}
