@@ -11,7 +11,7 @@ use crate::engine::{
     Args, Arity, Change, Command, Ctx, Effect, Engine, Error, Family, Flags, LogLevel, Secrets, ServerError, Settings,
     shown,
 };
-use crate::value::glob;
+use crate::value::glob::Pattern;
 
 /// The rows of this family's commands.
 pub const COMMANDS: &[Command] = &[CONFIG];
@@ -64,8 +64,9 @@ fn get(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
 }
 
 fn collect_matching(pattern: &[u8], found: &mut Vec<(Vec<u8>, &'static Parameter)>) {
+    let pattern = Pattern::new(pattern, true);
     for parameter in config::parameters().filter(|parameter| !parameter.is_hidden) {
-        for name in parameter.names().filter(|name| glob::matches(pattern, name.as_bytes(), true)) {
+        for name in parameter.names().filter(|name| pattern.matches(name.as_bytes())) {
             collect(name.as_bytes(), parameter, found);
         }
     }

@@ -5,7 +5,8 @@
 
 use crate::engine::{Args, Error};
 use crate::resp::Reply;
-use crate::value::{glob, number};
+use crate::value::glob::Pattern;
+use crate::value::number;
 
 /// The scanned collection, which determines the available options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,9 +20,9 @@ pub enum Scanned {
 }
 
 /// The options of a scan.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Options<'a> {
-    pattern: Option<&'a [u8]>,
+    pattern: Option<Pattern<'a>>,
     /// `COUNT`: the number of elements to visit, at least 1.
     pub count: usize,
     /// `TYPE`: the name of the type that a key must hold.
@@ -46,7 +47,8 @@ impl<'a> Options<'a> {
                 let count = args.integer()?;
                 options.count = usize::try_from(count).ok().filter(|&count| count > 0).ok_or(Error::Syntax)?;
             } else if args.take_with("MATCH", 1) {
-                options.pattern = Some(args.word()?).filter(|&pattern| pattern != b"*");
+                let pattern = Some(args.word()?).filter(|&pattern| pattern != b"*");
+                options.pattern = pattern.map(|pattern| Pattern::new(pattern, false));
             } else if scanned == Scanned::Keys && args.take_with("TYPE", 1) {
                 options.type_name = Some(args.word()?);
             } else if args.take("NOVALUES") {
@@ -63,7 +65,7 @@ impl<'a> Options<'a> {
 
     /// Whether an element is returned, as far as `MATCH` decides.
     pub fn admits(&self, element: &[u8]) -> bool {
-        self.pattern.is_none_or(|pattern| glob::matches(pattern, element, false))
+        self.pattern.as_ref().is_none_or(|pattern| pattern.matches(element))
     }
 }
 

@@ -21,9 +21,10 @@ pub mod state;
 
 pub use exec::{Changed, Ctx, Deadline, DueState, Flow, Lookup, MetadataChange, Missing, Peek, Stored};
 pub use spec::{
-    Args, Arity, Begin, BitmapError, CATEGORIES, Change, Channels, Class, Command, CommandId, Entry, Error, Event,
-    Family, Find, Flags, GeoError, Handler, HyperLogLogError, KeyFlags, KeyRange, KeySpec, KitError, Notifications,
-    Now, REDACTED, RestoreError, RightsError, Secrets, ServerError, StreamError, Table, TrackingError, says, shown,
+    Args, Arity, Begin, BitmapError, CATEGORIES, Change, Channels, Class, Command, CommandId, Description, Entry,
+    Error, Event, Family, Find, Flags, GeoError, Handler, HyperLogLogError, KeyFlags, KeyRange, KeySpec, KitError,
+    Notifications, Now, REDACTED, RestoreError, RightsError, Secrets, ServerError, StreamError, Table, TrackingError,
+    says, shown,
 };
 pub use state::{
     Acl, Block, Buffers, Capacity, ClientsLimit, ClockOrder, CommandStats, Counts, Databases, Effect, Effects,

@@ -124,7 +124,16 @@ impl<const LINES: usize> Segment<LINES> {
 
     /// Visits every handle whose home is that line.
     pub(super) fn of_home(&self, home: usize, hashes: &impl Hashes, mut visit: impl FnMut(u32)) {
-        for number in Self::from_home(home) {
+        let line = &self.lines[home];
+        // Handles of other homes passed the line before, so without any such all are of this home.
+        let are_all_home = self.lines[(home + LINES - 1) % LINES].passed == 0;
+        if are_all_home {
+            line.handles().for_each(&mut visit);
+            if line.passed == 0 {
+                return;
+            }
+        }
+        for number in Self::from_home(home).skip(usize::from(are_all_home)) {
             let line = &self.lines[number];
             line.handles().filter(|&handle| self.home(skew(hashes.hash_of(handle))) == home).for_each(&mut visit);
             if line.passed == 0 {

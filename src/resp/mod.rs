@@ -2,6 +2,7 @@
 
 mod batch;
 mod decoder;
+mod encoded;
 mod inline;
 mod items;
 mod parser;
@@ -15,6 +16,7 @@ mod whole;
 
 pub use batch::Batch;
 pub use decoder::{DEEPEST, DecodeError, Frame};
+pub use encoded::EncodedElements;
 pub use inline::{UnbalancedQuotes, split_words, write_escaped};
 pub use parser::{Limits, Parser};
 pub use protocol_error::ProtocolError;

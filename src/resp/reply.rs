@@ -14,6 +14,7 @@
 //! Sources: the RESP2 and RESP3 specifications.
 
 use super::Protocol;
+use super::encoded::EncodedElements;
 use super::reply_buffer::{ReplyBuffer, SharedStrings, ZERO_COPY_BYTES};
 use crate::value::{Item, SharedBytes, number};
 
@@ -160,6 +161,28 @@ impl<'a> Reply<'a> {
         if let Some(shared_strings) = &mut self.shared_strings {
             shared_strings.push(self.out.len(), bytes);
         }
+        self.end_line();
+    }
+
+    /// Whether clients read this reply, who are sent elements that were encoded before ([`Reply::encoded`]).
+    pub fn takes_encoded(&self) -> bool {
+        self.form == Form::Wire
+    }
+
+    /// Writes elements that were encoded for this protocol, behind the header of their array or map; without a copy
+    /// where that is possible.
+    pub fn encoded(&mut self, elements: &EncodedElements) {
+        let bytes = elements.bytes();
+        match &mut self.shared_strings {
+            Some(shared_strings) if bytes.len() >= ZERO_COPY_BYTES => shared_strings.push(self.out.len(), bytes),
+            _ => self.out.extend_from_slice(bytes),
+        }
+        self.end_line();
+    }
+
+    /// Writes one of the elements that were encoded for this protocol.
+    pub fn encoded_element(&mut self, elements: &EncodedElements, number: usize) {
+        self.out.extend_from_slice(elements.element(number));
         self.end_line();
     }
 

@@ -6,7 +6,7 @@
 use super::details::write_names;
 use super::syntax::{self, Argument, Shape};
 use super::{OPEN, UNORDERED};
-use crate::engine::{Args, Arity, Begin, Change, Command, Ctx, Error, Family, Flags};
+use crate::engine::{Args, Arity, Begin, Change, Command, Ctx, Description, Entry, Error, Family, Flags};
 use crate::resp::Reply;
 
 pub(super) const DOCS: Command = Command {
@@ -26,6 +26,11 @@ pub(super) const DOCS: Command = Command {
 fn docs(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     let (engine, reply) = cx.engine_and_reply();
     let table = &engine.table;
+    if args.is_empty() && reply.takes_encoded() {
+        reply.map(table.commands().count());
+        reply.encoded(table.described(Description::Docs, reply.protocol(), write_pair));
+        return Ok(());
+    }
     let entries: Vec<_> = if args.is_empty() {
         table.commands().collect()
     } else {
@@ -33,10 +38,15 @@ fn docs(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     };
     reply.map(entries.len());
     for entry in entries {
-        reply.bulk(entry.name.as_bytes());
-        write(reply, &entry.name, entry.command);
+        write_pair(reply, entry);
     }
     Ok(())
+}
+
+/// Writes the name of a command and its documentation.
+fn write_pair(reply: &mut Reply<'_>, entry: &Entry) {
+    reply.bulk(entry.name.as_bytes());
+    write(reply, &entry.name, entry.command);
 }
 
 fn write(reply: &mut Reply<'_>, name: &str, command: &Command) {

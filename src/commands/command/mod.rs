@@ -9,7 +9,10 @@ mod keys;
 pub mod syntax;
 
 use super::help;
-use crate::engine::{Args, Arity, CATEGORIES, Change, Command, Ctx, Entry, Error, Family, Flags};
+use crate::engine::{
+    Args, Arity, CATEGORIES, Change, Command, CommandId, Ctx, Description, Entry, Error, Family, Flags, Table,
+};
+use crate::resp::Reply;
 use crate::value::glob;
 
 /// The rows of this family's commands.
@@ -43,8 +46,10 @@ const COMMAND: Command = Command {
 fn all(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     let (engine, reply) = cx.engine_and_reply();
     reply.array(engine.table.commands().count());
-    for entry in engine.table.commands() {
-        details::write(reply, entry);
+    if reply.takes_encoded() {
+        reply.encoded(engine.table.described(Description::Details, reply.protocol(), details::write));
+    } else {
+        engine.table.commands().for_each(|entry| details::write(reply, entry));
     }
     Ok(())
 }
@@ -89,11 +94,21 @@ fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     reply.array(args.left());
     for name in args.rest() {
         match engine.table.find_full(name) {
-            Some(id) => details::write(reply, engine.table.entry(id)),
+            Some(id) => write_details(reply, &engine.table, id),
             None => reply.null(),
         }
     }
     Ok(())
+}
+
+/// Writes the details of one command: a copy of those in the reply to COMMAND, except for a subcommand.
+fn write_details(reply: &mut Reply<'_>, table: &Table, id: CommandId) {
+    let entry = table.entry(id);
+    if entry.is_subcommand || !reply.takes_encoded() {
+        return details::write(reply, entry);
+    }
+    let encoded = table.described(Description::Details, reply.protocol(), details::write);
+    reply.encoded_element(encoded, id.index());
 }
 
 const LIST: Command = Command {

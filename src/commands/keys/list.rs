@@ -4,7 +4,7 @@ use crate::commands::scanning::{self, Options, Scanned};
 use crate::engine::exec::operations;
 use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, Lookup, says};
 use crate::keyspace::{Database, Slot};
-use crate::value::glob;
+use crate::value::glob::Pattern;
 
 pub(super) const KEYS: Command = Command {
     name: "KEYS",
@@ -20,7 +20,7 @@ pub(super) const KEYS: Command = Command {
 };
 
 fn keys(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let pattern = args.word()?;
+    let pattern = Some(args.word()?).filter(|&pattern| pattern != b"*").map(|pattern| Pattern::new(pattern, false));
     let (due_ms, index) = (cx.due_ms(), cx.database_index());
     let (engine, reply) = cx.engine_and_reply();
     let database = engine.databases.get(index);
@@ -28,7 +28,7 @@ fn keys(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let mut count = 0;
     for slot in database.slots() {
         let key = database.key(slot);
-        if (pattern == b"*" || glob::matches(pattern, key, false)) && !is_due(database, slot, due_ms) {
+        if pattern.as_ref().is_none_or(|pattern| pattern.matches(key)) && !is_due(database, slot, due_ms) {
             reply.bulk(key);
             count += 1;
         }

@@ -53,11 +53,17 @@ fn zscan(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
+/// Integers below this have at most 16 digits, and each is a double.
+const LEAST_INEXACT: f64 = 9_007_199_254_740_992.0;
+
 /// Writes a score with 17 significant digits, without trailing zeros: Redis replies so here for a set that is not
 /// packed, as a string in RESP3 too, and nowhere else. In C this is `%.17g`.
 fn write_in_17_digits(out: &mut Vec<u8>, score: f64) {
     if !score.is_finite() || score == 0.0 {
         return number::write_f64(out, score);
+    }
+    if score.fract() == 0.0 && score.abs() < LEAST_INEXACT {
+        return out.extend_from_slice(itoa::Buffer::new().format(score as i64).as_bytes());
     }
     let scientific = format!("{:.16e}", score.abs());
     let (mantissa, exponent) = scientific.split_once('e').expect("the format puts an exponent");
@@ -85,6 +91,13 @@ fn write_in_17_digits(out: &mut Vec<u8>, score: f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    proptest::proptest! {
+        #[test]
+        fn an_integer_is_written_in_all_its_digits(score in -9_007_199_254_740_991_i64..=9_007_199_254_740_991) {
+            proptest::prop_assert_eq!(written(score as f64), score.to_string());
+        }
+    }
 
     fn written(score: f64) -> String {
         let mut out = Vec::new();

@@ -7,6 +7,7 @@ mod args;
 mod categories;
 mod changelog;
 mod command;
+mod descriptions;
 mod error;
 mod event;
 mod key_spec;
@@ -19,6 +20,7 @@ pub use args::{Args, says};
 pub use categories::{CATEGORIES, KeyRange};
 pub use changelog::Change;
 pub use command::{Arity, Channels, Command, Family, Flags, Handler};
+pub use descriptions::Description;
 pub use error::{
     BitmapError, Error, GeoError, HyperLogLogError, KitError, RestoreError, RightsError, ServerError, StreamError,
     TrackingError, shown,

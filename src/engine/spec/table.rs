@@ -7,8 +7,9 @@
 
 use std::sync::Arc;
 
+use crate::engine::spec::descriptions::{Description, Descriptions};
 use crate::engine::spec::{Command, Error, Flags, shown};
-use crate::resp::Request;
+use crate::resp::{EncodedElements, Protocol, Reply, Request};
 
 /// The number of a command in the table; statistics are indexed by it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,6 +59,8 @@ pub struct Table {
     places: Arc<[Place]>,
     /// The number of bits by which a hash is shifted to become a slot.
     shift: u32,
+    /// The replies that describe all commands.
+    descriptions: Arc<Descriptions>,
 }
 
 /// A slot of the hash table: the name of its command in lower case, and which of its bytes are letters.
@@ -104,7 +107,12 @@ impl Table {
             entries.extend(children);
         }
         let places = (entries.len() * 4).next_power_of_two();
-        let mut table = Table { shift: u64::BITS - places.ilog2(), places: Arc::default(), entries: entries.into() };
+        let mut table = Table {
+            shift: u64::BITS - places.ilog2(),
+            places: Arc::default(),
+            entries: entries.into(),
+            descriptions: Arc::default(),
+        };
         table.rebuild_index(places);
         table
     }
@@ -138,6 +146,7 @@ impl Table {
             entries[id.index()..=last].iter_mut().for_each(|entry| entry.called = called.to_ascii_lowercase());
             self.rebuild_index(self.places.len());
         }
+        self.descriptions = Arc::default();
         Ok(self)
     }
 
@@ -149,6 +158,24 @@ impl Table {
     /// The commands that can be called, without their subcommands.
     pub fn commands(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter().filter(|entry| entry.is_called_by_itself())
+    }
+
+    /// A description of each of [`Table::commands`], encoded for `protocol`: an element for each of [`Table::entries`],
+    /// empty for the others. `write` writes that of one command; it is called only the first time.
+    pub fn described(
+        &self,
+        description: Description,
+        protocol: Protocol,
+        write: impl Fn(&mut Reply<'_>, &Entry),
+    ) -> &EncodedElements {
+        self.descriptions.get(description, protocol, || {
+            EncodedElements::new(protocol, self.entries.len(), |reply, number| {
+                let entry = &self.entries[number];
+                if entry.is_called_by_itself() {
+                    write(reply, entry);
+                }
+            })
+        })
     }
 
     /// The numbers of all entries.
