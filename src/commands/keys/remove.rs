@@ -33,14 +33,14 @@ const MANY_ALLOCATIONS: usize = 64;
 
 fn unlink(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     let mut removed = 0;
-    for key in args.rest() {
+    cx.each_key(args.rest(), |cx, key| {
         let is_large =
             cx.lookup(key, Lookup::NO_TRACE).is_some_and(|found| allocations_of(found.view()) > MANY_ALLOCATIONS);
         if cx.remove(key, Event::DEL) {
             removed += 1;
             cx.stats_mut().freed_lazily += u64::from(is_large);
         }
-    }
+    });
     cx.reply().count(removed);
     Ok(())
 }
@@ -61,7 +61,8 @@ fn allocations_of(view: View<'_>) -> usize {
 }
 
 fn remove(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
-    let removed = args.rest().filter(|key| cx.remove(key, Event::DEL)).count();
+    let mut removed = 0;
+    cx.each_key(args.rest(), |cx, key| removed += usize::from(cx.remove(key, Event::DEL)));
     cx.reply().count(removed);
     Ok(())
 }

@@ -47,9 +47,11 @@ pub(super) const MSET: Command = Command {
 };
 
 fn mset(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    for (key, value) in pairs(&mut args, "mset")? {
-        put_word(cx, &args, key, value, Deadline::Clear, SET_EVENT);
-    }
+    let pairs = pairs(&mut args, "mset")?;
+    let mut values = pairs.iter().map(|(_, value)| *value);
+    cx.each_key(pairs.iter().map(|(key, _)| *key), |cx, key| {
+        put_word(cx, &args, key, values.next().unwrap_or_default(), Deadline::Clear, SET_EVENT);
+    });
     cx.reply().ok();
     Ok(())
 }
