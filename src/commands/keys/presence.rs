@@ -1,5 +1,6 @@
 //! EXISTS, TOUCH and TYPE: whether keys exist, and their type.
 
+use crate::engine::exec::operations;
 use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Lookup};
 
 pub(super) const EXISTS: Command = Command {
@@ -39,7 +40,7 @@ fn touch(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
 /// Looks up all keys that are left, and replies with the number of those that exist.
 fn reply_number_found(cx: &mut Ctx<'_>, args: &Args<'_>, flags: Lookup) {
     let mut found = 0;
-    cx.each_key(args.rest(), |cx, key| found += usize::from(cx.lookup(key, flags).is_some()));
+    operations::each_key(cx, args.rest(), |cx, key| found += usize::from(cx.lookup(key, flags).is_some()));
     cx.reply().count(found);
 }
 

@@ -1,6 +1,7 @@
 //! DEL and UNLINK: delete keys. In Redis they differ in where the memory is freed. Here both free large values in the
 //! background, so neither delays other clients; they differ in what INFO counts as `lazyfreed_objects`.
 
+use crate::engine::exec::operations;
 use crate::engine::{Args, Arity, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Lookup};
 use crate::value::View;
 use crate::value::stream::Group;
@@ -33,7 +34,7 @@ const MANY_ALLOCATIONS: usize = 64;
 
 fn unlink(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     let mut removed = 0;
-    cx.each_key(args.rest(), |cx, key| {
+    operations::each_key(cx, args.rest(), |cx, key| {
         let is_large =
             cx.lookup(key, Lookup::NO_TRACE).is_some_and(|found| allocations_of(found.view()) > MANY_ALLOCATIONS);
         if cx.remove(key, Event::DEL) {
@@ -62,7 +63,7 @@ fn allocations_of(view: View<'_>) -> usize {
 
 fn remove(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     let mut removed = 0;
-    cx.each_key(args.rest(), |cx, key| removed += usize::from(cx.remove(key, Event::DEL)));
+    operations::each_key(cx, args.rest(), |cx, key| removed += usize::from(cx.remove(key, Event::DEL)));
     cx.reply().count(removed);
     Ok(())
 }

@@ -95,25 +95,11 @@ impl<'c> Ctx<'c> {
         }
     }
 
-    /// Calls `act` with each of several keys in their order. In a large database, the memory that looking them up will
-    /// read is prefetched, so that their waits for it overlap.
-    pub fn each_key<'k>(
-        &mut self,
-        keys: impl ExactSizeIterator<Item = &'k [u8]> + Clone,
-        mut act: impl FnMut(&mut Ctx<'c>, &'k [u8]),
-    ) {
-        let (mut keys, mut ahead) = (keys.clone(), keys);
-        while keys.len() > 0 {
-            prefetch_keys(self.engine.databases.get(self.database), ahead.by_ref().take(KEYS_TOGETHER));
-            keys.by_ref().take(KEYS_TOGETHER).for_each(|key| act(self, key));
-        }
-    }
-
     /// The values of several keys in their order, with the reply: [`Lookup::READ`] for each, up to the first value
     /// that does not fit, which is the last one returned. Keys behind it are not looked up.
     pub fn views(&mut self, keys: &[&[u8]], fits: fn(&View<'_>) -> bool) -> (Vec<Option<View<'_>>>, &mut Reply<'c>) {
         let len_before = self.engine.databases.get(self.database).len();
-        let mut slots = self.slots_while_fitting(keys, fits);
+        let mut slots = slots_while_fitting(self, keys, fits);
         if self.engine.databases.get(self.database).len() != len_before {
             // A key had expired and was deleted, so slots found before are stale. Now nothing is deleted any more.
             let looked_up = &keys[..slots.len()];
@@ -122,23 +108,23 @@ impl<'c> Ctx<'c> {
         let database = self.engine.databases.get(self.database);
         (slots.into_iter().map(|slot| slot.map(|slot| database.view(slot))).collect(), &mut self.reply)
     }
+}
 
-    /// Looks up keys in their order, up to the first whose value does not fit, and returns their slots.
-    fn slots_while_fitting(&mut self, keys: &[&[u8]], fits: fn(&View<'_>) -> bool) -> Vec<Option<Slot>> {
-        let mut slots = Vec::with_capacity(keys.len());
-        for keys in keys.chunks(KEYS_TOGETHER) {
-            prefetch_keys(self.engine.databases.get(self.database), keys.iter().copied());
-            for key in keys {
-                let slot = find(self, self.database, key, Lookup::READ);
-                slots.push(slot);
-                let database = self.engine.databases.get(self.database);
-                if slot.is_some_and(|slot| !fits(&database.view(slot))) {
-                    return slots;
-                }
+/// Looks up keys in their order, up to the first whose value does not fit, and returns their slots.
+fn slots_while_fitting(cx: &mut Ctx<'_>, keys: &[&[u8]], fits: fn(&View<'_>) -> bool) -> Vec<Option<Slot>> {
+    let mut slots = Vec::with_capacity(keys.len());
+    for keys in keys.chunks(KEYS_TOGETHER) {
+        prefetch_keys(cx.engine.databases.get(cx.database), keys.iter().copied());
+        for key in keys {
+            let slot = find(cx, cx.database, key, Lookup::READ);
+            slots.push(slot);
+            let database = cx.engine.databases.get(cx.database);
+            if slot.is_some_and(|slot| !fits(&database.view(slot))) {
+                return slots;
             }
         }
-        slots
     }
+    slots
 }
 
 /// The one look-up. It is inlined so that flags which the caller knows cost nothing.

@@ -12,7 +12,7 @@
 //!
 //! Its methods, all of them:
 //!
-//! - Find a key: [`Ctx::lookup`], [`Ctx::lookup_in`], with the flags of [`Lookup`]; several: [`Ctx::each_key`].
+//! - Find a key: [`Ctx::lookup`], [`Ctx::lookup_in`], with the flags of [`Lookup`].
 //! - Read it, with the reply at hand: [`Ctx::view`], [`Ctx::read`], [`Ctx::text`], [`Ctx::views`].
 //! - Change its value: [`Ctx::update`], [`Ctx::update_metadata`], [`Ctx::update_text`], [`Ctx::update_int`].
 //! - Replace it: [`Ctx::put`], [`Ctx::store`], [`Ctx::restore`], [`Ctx::relocate`], [`Ctx::remove`].
