@@ -21,6 +21,7 @@ use crate::value::hashing::Hashing;
 use crate::value::members::Members;
 use crate::value::prefetch::Prefetch;
 use fastrand::Rng;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
@@ -51,6 +52,16 @@ impl<L: Layout> Table<L> {
     pub(super) fn new(seed: u64) -> Table<L> {
         let members = Members::with_room(0, Hashing::Quick { seed });
         Table { arena: Arena::default(), members, deadlines: None, layout: PhantomData }
+    }
+
+    /// A table of cells whose keys differ, built without growing the index.
+    pub(super) fn of_distinct<'a>(seed: u64, cells: impl ExactSizeIterator<Item = Cow<'a, [u8]>>) -> Table<L> {
+        let members = Members::with_room(cells.len(), Hashing::Quick { seed });
+        let mut table = Table { arena: Arena::default(), members, deadlines: None, layout: PhantomData };
+        for cell in cells {
+            table.add(table.members.hash(L::key(&cell)), &cell);
+        }
+        table
     }
 
     pub(super) fn len(&self) -> usize {

@@ -83,8 +83,9 @@ const PFCOUNT: Command = Command {
 fn pfcount(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     if args.left() > 1 {
         let keys: Vec<_> = args.rest().collect();
-        let (merged, _) = merged(cx, &keys)?;
-        cx.reply().integer(count_of(&merged).cast_signed());
+        let mut registers = [0; REGISTERS];
+        merge_all(cx, &keys, &mut registers)?;
+        cx.reply().integer(count_of(&registers).cast_signed());
         return Ok(());
     }
     let key = args.key()?;
@@ -114,18 +115,18 @@ fn sketch_of(text: TextView<'_>) -> Result<Sketch<'_>, Error> {
     Ok(text.bytes().ok().and_then(Sketch::of).ok_or(HyperLogLogError::NotOne)?)
 }
 
-/// The maxima of the registers of several HyperLogLogs, and whether one of them is dense. A missing key counts as
-/// empty.
-fn merged(cx: &mut Ctx<'_>, keys: &[&[u8]]) -> Result<(Registers, bool), Error> {
-    let (mut registers, mut is_dense) = ([0; REGISTERS], false);
+/// Raises `registers` to the maxima of the registers of several HyperLogLogs; returns whether one of them is dense. A
+/// missing key counts as empty.
+fn merge_all(cx: &mut Ctx<'_>, keys: &[&[u8]], registers: &mut Registers) -> Result<bool, Error> {
+    let mut is_dense = false;
     for key in keys {
         if let (Some(text), _) = cx.text(key)? {
             let sketch = sketch_of(text)?;
-            sketch.merge_into(&mut registers)?;
+            sketch.merge_into(registers)?;
             is_dense |= sketch.form() == Form::Dense;
         }
     }
-    Ok((registers, is_dense))
+    Ok(is_dense)
 }
 
 const PFMERGE: Command = Command {
@@ -148,7 +149,8 @@ const PFMERGE: Command = Command {
 fn pfmerge(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let keys: Vec<_> = args.rest().collect();
     let target = args.key()?;
-    let (registers, is_dense) = merged(cx, &keys)?;
+    let mut registers = [0; REGISTERS];
+    let is_dense = merge_all(cx, &keys, &mut registers)?;
     let limit = cx.settings().sparse_hll_bytes;
     let is_new = is_new(cx, target)?;
     cx.update_text(target, ADDED, |bytes| {

@@ -1,5 +1,6 @@
 //! EXISTS, TOUCH and TYPE: whether keys exist, and their type.
 
+use crate::engine::exec::operations;
 use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Lookup};
 
 pub(super) const EXISTS: Command = Command {
@@ -18,8 +19,7 @@ pub(super) const EXISTS: Command = Command {
 };
 
 fn exists(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
-    let found = args.rest().filter(|key| cx.lookup(key, Lookup::NO_TOUCH).is_some()).count();
-    cx.reply().count(found);
+    reply_number_found(cx, &args, Lookup::NO_TOUCH);
     Ok(())
 }
 
@@ -33,9 +33,15 @@ pub(super) const TOUCH: Command = Command {
 };
 
 fn touch(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
-    let found = args.rest().filter(|key| cx.lookup(key, Lookup::FORCE_TOUCH).is_some()).count();
-    cx.reply().count(found);
+    reply_number_found(cx, &args, Lookup::FORCE_TOUCH);
     Ok(())
+}
+
+/// Looks up all keys that are left, and replies with the number of those that exist.
+fn reply_number_found(cx: &mut Ctx<'_>, args: &Args<'_>, flags: Lookup) {
+    let mut found = 0;
+    operations::each_key(cx, args.rest(), |cx, key| found += usize::from(cx.lookup(key, flags).is_some()));
+    cx.reply().count(found);
 }
 
 pub(super) const TYPE: Command = Command {

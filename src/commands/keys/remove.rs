@@ -1,6 +1,7 @@
 //! DEL and UNLINK: delete keys. In Redis they differ in where the memory is freed. Here both free large values in the
 //! background, so neither delays other clients; they differ in what INFO counts as `lazyfreed_objects`.
 
+use crate::engine::exec::operations;
 use crate::engine::{Args, Arity, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Lookup};
 use crate::value::View;
 use crate::value::stream::Group;
@@ -33,14 +34,14 @@ const MANY_ALLOCATIONS: usize = 64;
 
 fn unlink(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     let mut removed = 0;
-    for key in args.rest() {
+    operations::each_key(cx, args.rest(), |cx, key| {
         let is_large =
             cx.lookup(key, Lookup::NO_TRACE).is_some_and(|found| allocations_of(found.view()) > MANY_ALLOCATIONS);
         if cx.remove(key, Event::DEL) {
             removed += 1;
             cx.stats_mut().freed_lazily += u64::from(is_large);
         }
-    }
+    });
     cx.reply().count(removed);
     Ok(())
 }
@@ -61,7 +62,8 @@ fn allocations_of(view: View<'_>) -> usize {
 }
 
 fn remove(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
-    let removed = args.rest().filter(|key| cx.remove(key, Event::DEL)).count();
+    let mut removed = 0;
+    operations::each_key(cx, args.rest(), |cx, key| removed += usize::from(cx.remove(key, Event::DEL)));
     cx.reply().count(removed);
     Ok(())
 }

@@ -1,8 +1,10 @@
 //! Intersections, unions and differences of sets: returned, stored or only counted.
 //!
-//! A missing key is an empty set. Members of an intersection are returned as they are found; unions and differences are
-//! built first. A built set starts with the encoding that Redis uses and adds members in Redis's order, so that the
-//! result has the same encoding.
+//! A missing key is an empty set. Members of an intersection are returned as they are found; those of a union or a
+//! difference are collected first ([`Combined`]). A result that may be small is built as a set that starts with the
+//! encoding that Redis uses and adds members in Redis's order, so that the result has the same encoding, and the order
+//! of that. A large result is a table in any case, in no meaningful order: so it is returned without being built, and
+//! stored without searching for duplicates.
 
 use super::write_members;
 use crate::engine::{Args, Arity, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
@@ -97,7 +99,32 @@ const INTER_COST: &str = "O(N*M) at worst, N being the members of the smallest s
 const TOTAL_COST: &str = "O(N), N being the members of all sets.";
 
 /// Combines the sets of several keys into one.
-type Combine = fn(&[Option<&Set>], &Limits) -> Set;
+type Combine = for<'a> fn(&[Option<&'a Set>], &Limits) -> Combined<'a>;
+
+/// The result of a combination.
+enum Combined<'a> {
+    /// Members that differ, so many that a set of them is a table.
+    Many(Vec<Item<'a>>),
+    /// A set, which may be in any form.
+    Built(Set),
+}
+
+impl<'a> Combined<'a> {
+    /// The result with these members, which differ; `build` builds the set of them if they are few.
+    fn of(members: Vec<Item<'a>>, limits: &Limits, build: impl FnOnce(&[Item<'a>]) -> Set) -> Combined<'a> {
+        if Set::is_table_at(members.len(), limits) { Combined::Many(members) } else { Combined::Built(build(&members)) }
+    }
+
+    fn into_set(self, limits: &Limits) -> Set {
+        match self {
+            Combined::Many(members) => Set::table_of(&members, limits),
+            Combined::Built(set) => set,
+        }
+    }
+}
+
+/// A union of more sets than this is built as a set, as each member would be searched for in all sets before its own.
+const FEW_SETS: usize = 4;
 
 fn answer(cx: &mut Ctx<'_>, args: Args<'_>, combine: Combine) -> Result<(), Error> {
     let keys: Vec<_> = args.rest().collect();
@@ -105,7 +132,13 @@ fn answer(cx: &mut Ctx<'_>, args: Args<'_>, combine: Combine) -> Result<(), Erro
     let (views, reply) = cx.views(&keys, |view| matches!(view, View::Set(_)));
     match sets(views)?.as_slice() {
         [only] => write_members(reply, *only),
-        sets => write_members(reply, Some(&combine(sets, &limits))),
+        sets => match combine(sets, &limits) {
+            Combined::Many(members) => {
+                reply.set(members.len());
+                members.into_iter().for_each(|member| reply.item(member));
+            }
+            Combined::Built(set) => write_members(reply, Some(&set)),
+        },
     }
     Ok(())
 }
@@ -115,7 +148,7 @@ fn store(cx: &mut Ctx<'_>, mut args: Args<'_>, combine: Combine, event: Event) -
     let keys: Vec<_> = args.rest().collect();
     let limits = cx.settings().packed_set;
     let (views, _) = cx.views(&keys, |view| matches!(view, View::Set(_)));
-    let result = combine(&sets(views)?, &limits);
+    let result = combine(&sets(views)?, &limits).into_set(&limits);
     let count = result.len();
     cx.store(target, result, event);
     cx.reply().count(count);
@@ -175,48 +208,67 @@ fn visit_common<'a>(sets: &[Option<&'a Set>], mut visit: impl FnMut(Item<'a>) ->
     present.into_iter().for_each(|sets| Set::common(&sets, &mut visit));
 }
 
-/// The result starts with integers if the smallest set has only integers, else packed; and is converted to integers at
-/// the end if possible.
-fn intersection(sets: &[Option<&Set>], limits: &Limits) -> Set {
-    let smallest = sets.iter().flatten().min_by_key(|set| set.len());
-    let is_integers = smallest.is_some_and(|set| set.is_integers());
-    let mut result = if is_integers { Set::new() } else { Set::packed() };
-    let mut scratch = Vec::new();
+/// A small result starts with integers if the smallest set has only integers, else packed; and is converted to integers
+/// at the end if possible.
+fn intersection<'a>(sets: &[Option<&'a Set>], limits: &Limits) -> Combined<'a> {
+    let mut members = Vec::new();
     visit_common(sets, |member| {
-        result.insert(member.as_bytes(&mut scratch), limits);
+        members.push(member);
         ControlFlow::Continue(())
     });
-    result.narrow(limits);
-    result
+    Combined::of(members, limits, |members| {
+        let smallest = sets.iter().flatten().min_by_key(|set| set.len());
+        let is_integers = smallest.is_some_and(|set| set.is_integers());
+        let mut result = if is_integers { Set::new() } else { Set::packed() };
+        insert_all(&mut result, members.iter().copied(), limits);
+        result.narrow(limits);
+        result
+    })
 }
 
-fn union(sets: &[Option<&Set>], limits: &Limits) -> Set {
-    let mut result = Set::new();
-    sets.iter().flatten().for_each(|set| insert_all(&mut result, set.iter(), limits));
-    result
+fn union<'a>(sets: &[Option<&'a Set>], limits: &Limits) -> Combined<'a> {
+    let sets: Vec<&Set> = sets.iter().copied().flatten().collect();
+    if sets.len() > FEW_SETS {
+        let mut result = Set::new();
+        sets.iter().for_each(|set| insert_all(&mut result, set.iter(), limits));
+        return Combined::Built(result);
+    }
+    let (mut members, mut scratch) = (Vec::new(), Vec::new());
+    for (index, set) in sets.iter().enumerate() {
+        let is_new = |member: &Item<'_>| !sets[..index].iter().any(|other| other.contains_item(*member, &mut scratch));
+        members.extend(set.iter().filter(is_new));
+    }
+    Combined::of(members, limits, |members| built(members, limits))
 }
 
 /// Looks up each member of the first set in the others, the largest first; or, if these are much smaller, removes their
 /// members from a copy of it, whose encoding then depends on all of its members.
-fn difference(sets: &[Option<&Set>], limits: &Limits) -> Set {
+fn difference<'a>(sets: &[Option<&'a Set>], limits: &Limits) -> Combined<'a> {
     let mut result = Set::new();
-    let Some((Some(first), others)) = sets.split_first() else { return result };
+    let Some((Some(first), others)) = sets.split_first() else { return Combined::Built(result) };
     let mut others: Vec<&Set> = others.iter().copied().flatten().collect();
     if others.iter().any(|other| ptr::eq(*first, *other)) {
-        return result;
+        return Combined::Built(result);
     }
     let mut scratch = Vec::new();
     let removals: usize = first.len() + others.iter().map(|other| other.len()).sum::<usize>();
     if first.len() * (others.len() + 1) / 2 <= removals {
         others.sort_by_key(|other| Reverse(other.len()));
         let is_left = |member: &Item<'_>| !others.iter().any(|other| other.contains_item(*member, &mut scratch));
-        insert_all(&mut result, first.iter().filter(is_left), limits);
-    } else {
-        insert_all(&mut result, first.iter(), limits);
-        for member in others.iter().flat_map(|other| other.iter()) {
-            result.remove(member.as_bytes(&mut scratch));
-        }
+        let members = first.iter().filter(is_left).collect();
+        return Combined::of(members, limits, |members| built(members, limits));
     }
+    insert_all(&mut result, first.iter(), limits);
+    for member in others.iter().flat_map(|other| other.iter()) {
+        result.remove(member.as_bytes(&mut scratch));
+    }
+    Combined::Built(result)
+}
+
+/// The set of some members, inserted in their order.
+fn built(members: &[Item<'_>], limits: &Limits) -> Set {
+    let mut result = Set::new();
+    insert_all(&mut result, members.iter().copied(), limits);
     result
 }
 

@@ -1,6 +1,7 @@
 //! MGET, MSET and MSETNX: several strings at once. Other clients see all changes of MSET or none.
 
 use super::{SET_EVENT, put_word, write_text};
+use crate::engine::exec::operations;
 use crate::engine::{Args, Arity, Command, Ctx, Deadline, Error, Family, Flags, KeyFlags, KeySpec, Lookup};
 use crate::value::View;
 
@@ -47,9 +48,11 @@ pub(super) const MSET: Command = Command {
 };
 
 fn mset(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    for (key, value) in pairs(&mut args, "mset")? {
-        put_word(cx, &args, key, value, Deadline::Clear, SET_EVENT);
-    }
+    let pairs = pairs(&mut args, "mset")?;
+    let mut values = pairs.iter().map(|(_, value)| *value);
+    operations::each_key(cx, pairs.iter().map(|(key, _)| *key), |cx, key| {
+        put_word(cx, &args, key, values.next().unwrap_or_default(), Deadline::Clear, SET_EVENT);
+    });
     cx.reply().ok();
     Ok(())
 }

@@ -14,6 +14,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use crate::engine::Engine;
+use crate::engine::exec::prefetch::{KEYS_TOGETHER, prefetch_keys};
 use crate::engine::exec::scripts::{Policy, load, run};
 use crate::engine::exec::{Ctx, eviction, measure, monitor, publish, rights, scripts, snapshots, tracking};
 use crate::engine::spec::{Error, Now};
@@ -185,6 +186,20 @@ pub fn end_pause(cx: &mut Ctx<'_>) {
 /// The script cannot be compiled.
 pub fn load_script(cx: &mut Ctx<'_>, source: &[u8]) -> Result<Digest, Error> {
     run::load_script(cx.engine, source)
+}
+
+/// Calls `act` with each of several keys in their order. In a large database, the memory that looking them up will read
+/// is prefetched, so that the waits for it overlap.
+pub fn each_key<'c, 'k>(
+    cx: &mut Ctx<'c>,
+    keys: impl ExactSizeIterator<Item = &'k [u8]> + Clone,
+    mut act: impl FnMut(&mut Ctx<'c>, &'k [u8]),
+) {
+    let (mut keys, mut ahead) = (keys.clone(), keys);
+    while keys.len() > 0 {
+        prefetch_keys(cx.engine.databases.get(cx.database), ahead.by_ref().take(KEYS_TOGETHER));
+        keys.by_ref().take(KEYS_TOGETHER).for_each(|key| act(cx, key));
+    }
 }
 
 /// Removes all scripts.

@@ -1,5 +1,5 @@
-//! Prefetch: the memory that the requests of a pipeline will read is fetched into the processor's caches before the
-//! first of them runs.
+//! Prefetch: the memory that the requests of a pipeline, or a request with several keys, will read is fetched into the
+//! processor's caches before it is read.
 //!
 //! In a database with many keys, it fetches the records of the keys. In one with few keys, it fetches the members of
 //! large collections, as the records are probably cached. It changes nothing, and no command depends on it.
@@ -19,6 +19,19 @@ const MANY_KEYS: usize = 10_000;
 /// The number of members that are prefetched together: as many cache lines as a processor loads in parallel, and some
 /// more.
 const TOGETHER: usize = 16;
+
+/// The number of keys of one command that are prefetched together: so few that their records are still cached when they
+/// are read, and so many that their waits overlap.
+pub(super) const KEYS_TOGETHER: usize = 128;
+
+/// Prefetches the records of several keys of one command, if the database has many keys. A single key costs a
+/// comparison.
+#[inline]
+pub(super) fn prefetch_keys<'k>(data: &Database, keys: impl ExactSizeIterator<Item = &'k [u8]>) {
+    if keys.len() > 1 && data.len() >= MANY_KEYS {
+        data.prefetch(keys);
+    }
+}
 
 impl Engine {
     /// Prefetches the memory that the next requests of a session will read.

@@ -12,6 +12,10 @@ const MASK: u16 = (1 << REGISTER_BITS) - 1;
 /// The number of registers that are read and written together, and the number of their bytes.
 const BLOCK: usize = 32;
 const BLOCK_BYTES: usize = BLOCK * REGISTER_BITS / 8;
+/// The number of values whose registers are counted in one pass.
+const COUNTED: usize = 4;
+/// The number of registers that are counted before the sums of the lanes are added up.
+const PART: usize = 128 * BLOCK;
 /// The number of bytes of all registers.
 pub(super) const BYTES: usize = REGISTERS * REGISTER_BITS / 8;
 
@@ -48,17 +52,43 @@ pub(super) fn histogram(bytes: &[u8]) -> Histogram {
     histogram_of(&registers)
 }
 
-/// Counts how many registers hold each value, where each register has a byte.
+/// Counts how many registers hold each value, where each register has a byte and no value is above 63.
 pub(super) fn histogram_of(registers: &Registers) -> Histogram {
-    // Eight histograms, as most registers hold one of a few values and would wait for each other.
-    let mut parts: [Histogram; 8] = [[0; 64]; 8];
-    for eight in registers.as_chunks::<8>().0 {
-        for (part, value) in parts.iter_mut().zip(eight) {
-            let count = &mut part[usize::from(value % 64)];
-            *count = count.wrapping_add(1);
+    let mut histogram: Histogram = [0; 64];
+    let mut left = REGISTERS as u32;
+    // The values of a sketch are close together, so after a few passes all registers are counted.
+    for (first, counts) in (0..).step_by(COUNTED).zip(histogram.as_chunks_mut().0) {
+        *counts = count_values(registers, first);
+        left -= counts.iter().sum::<u32>();
+        if left == 0 {
+            break;
         }
     }
-    std::array::from_fn(|value| parts.iter().map(|part| part[value]).sum())
+    histogram
+}
+
+vectorized! {
+    /// Counts how many registers hold `first`, and each of the values behind it.
+    fn count_values(registers: &Registers, first: u8) -> [u32; COUNTED] {
+        let mut totals = [0; COUNTED];
+        for part in registers.as_chunks::<PART>().0 {
+            // Each lane counts less than 256 registers of each value.
+            let mut counts = [[0_u8; BLOCK]; COUNTED];
+            for block in part.as_chunks::<BLOCK>().0 {
+                for index in 0..COUNTED {
+                    for lane in 0..BLOCK {
+                        let is_equal = block[lane] == first.wrapping_add(index as u8);
+                        counts[index][lane] = counts[index][lane].wrapping_add(u8::from(is_equal));
+                    }
+                }
+            }
+            for index in 0..COUNTED {
+                let count = counts[index].iter().fold(0, |sum: u32, count| sum.wrapping_add(u32::from(*count)));
+                totals[index] = u32::wrapping_add(totals[index], count);
+            }
+        }
+        totals
+    }
 }
 
 /// Raises `registers` to the registers in `bytes` where these are greater.

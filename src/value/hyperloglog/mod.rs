@@ -31,13 +31,16 @@ mod sparse;
 pub use self_test::self_test;
 
 use hash::hash;
-use sparse::Raised;
+use sparse::{Raised, Search};
 
 /// The number of registers.
 pub const REGISTERS: usize = 1 << INDEX_BITS;
 const INDEX_BITS: u32 = 14;
 /// The greatest value of a register: none of the hash bits is set.
 const MOST: u8 = (64 - INDEX_BITS + 1) as u8;
+
+/// The number of registers that are skipped together where all are empty.
+const BLOCK: usize = 32;
 
 const HEAD_BYTES: usize = 16;
 const MAGIC: &[u8; 4] = b"HYLL";
@@ -207,13 +210,13 @@ impl<'a> SketchMut<'a> {
         let hash = hash(element);
         let index = hash as usize % REGISTERS;
         let rest = hash >> INDEX_BITS | 1 << (64 - INDEX_BITS);
-        self.raise(index, rest.trailing_zeros() as u8 + 1)
+        self.raise(&mut Search::new(HEAD_BYTES), index, rest.trailing_zeros() as u8 + 1)
     }
 
     /// Raises a register; false if its value is as great already.
-    fn raise(&mut self, index: usize, value: u8) -> Result<bool, Corrupted> {
+    fn raise(&mut self, search: &mut Search, index: usize, value: u8) -> Result<bool, Corrupted> {
         if self.form == Form::Sparse {
-            match sparse::raise(self.bytes, HEAD_BYTES, index, value, self.sparse_bytes)? {
+            match sparse::raise(self.bytes, search, index, value, self.sparse_bytes)? {
                 Raised::Not => return Ok(false),
                 Raised::Done => return Ok(true),
                 Raised::NeedsDense => self.make_dense()?,
@@ -231,8 +234,12 @@ impl<'a> SketchMut<'a> {
             dense::write(&mut self.bytes[HEAD_BYTES..], registers);
             return Ok(());
         }
-        for (index, value) in registers.iter().enumerate().filter(|(_, value)| **value > 0) {
-            self.raise(index, *value)?;
+        let mut search = Search::new(HEAD_BYTES);
+        let blocks = registers.as_chunks::<BLOCK>().0.iter().enumerate();
+        for (number, block) in blocks.filter(|(_, block)| **block != [0; BLOCK]) {
+            for (index, value) in block.iter().enumerate().filter(|(_, value)| **value > 0) {
+                self.raise(&mut search, number * BLOCK + index, *value)?;
+            }
         }
         Ok(())
     }

@@ -147,10 +147,49 @@ fn coded(value: u8, length: usize) -> u8 {
     VALUE | (value - 1) << 2 | (length - 1) as u8
 }
 
-/// Raises a register of the runs that are in `bytes` from `start` on; all together may be up to `most` bytes long.
+/// Where the search for a register begins: at the first run, or, for registers that are raised in ascending order, at
+/// the run before the last one that was found.
+#[derive(Clone, Copy)]
+pub(super) struct Search {
+    /// The place of the first run.
+    start: usize,
+    /// The place of a run, and the index of its first register.
+    at: usize,
+    first: usize,
+}
+
+impl Search {
+    /// A search from the first run on, which is at `start`.
+    pub(super) fn new(start: usize) -> Search {
+        Search { start, at: start, first: 0 }
+    }
+
+    /// The position of a register. The next search starts at the run before it.
+    fn find(&mut self, bytes: &[u8], index: usize) -> Result<Spot, Corrupted> {
+        let (mut before, mut at, mut first) = (*self, self.at, self.first);
+        loop {
+            let run = bytes.get(at..).and_then(run_at).ok_or(Corrupted)?;
+            let is_behind = index >= first + run.length;
+            if !is_behind && index >= first && (at > self.at || at == self.start) {
+                *self = before;
+                return Ok(Spot { before: before.at, at, first, run });
+            }
+            if is_behind {
+                (before.at, before.first) = (at, first);
+                (at, first) = (at + run.width, first + run.length);
+            } else {
+                // The run before this one is not known.
+                *self = Search::new(self.start);
+                (before, at, first) = (*self, self.start, 0);
+            }
+        }
+    }
+}
+
+/// Raises a register of the runs that `search` finds in `bytes`; all together may be up to `most` bytes long.
 pub(super) fn raise(
     bytes: &mut Vec<u8>,
-    start: usize,
+    search: &mut Search,
     index: usize,
     value: u8,
     most: usize,
@@ -158,7 +197,7 @@ pub(super) fn raise(
     if value > GREATEST {
         return Ok(Raised::NeedsDense);
     }
-    let Spot { before, at, first, run } = Spot::of(bytes, start, index)?;
+    let Spot { before, at, first, run } = search.find(bytes, index)?;
     if run.value >= value {
         return Ok(Raised::Not);
     }
@@ -183,21 +222,6 @@ struct Spot {
     /// The index of the first register of its run.
     first: usize,
     run: Run,
-}
-
-impl Spot {
-    fn of(bytes: &[u8], start: usize, index: usize) -> Result<Spot, Corrupted> {
-        let (mut before, mut at, mut first) = (start, start, 0);
-        loop {
-            let run = bytes.get(at..).and_then(run_at).ok_or(Corrupted)?;
-            if index < first + run.length {
-                return Ok(Spot { before, at, first, run });
-            }
-            before = at;
-            at += run.width;
-            first += run.length;
-        }
-    }
 }
 
 /// Replaces the `width` bytes at `at` by `code`.

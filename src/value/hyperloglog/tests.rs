@@ -172,6 +172,37 @@ proptest! {
     }
 
     #[test]
+    fn a_merge_into_a_sparse_sketch_gives_the_bytes_of_raising_each_register_by_itself(
+        present in prop::collection::vec((0..REGISTERS, 1u8..40), 0..600),
+        near in prop::collection::vec((0..200usize, 1u8..6), 0..200),
+        limit in 0usize..2000,
+    ) {
+        let mut merged = [0; REGISTERS];
+        present.iter().chain(&near).for_each(|(index, value)| merged[*index] = *value);
+        let elements: Vec<Vec<u8>> = (0..present.len() as u32).map(number).collect();
+        let (mut bytes, mut one_by_one) = (sketch_of(&elements, limit), sketch_of(&elements, limit));
+        SketchMut::of(&mut bytes, limit).expect("it is a sketch").raise_all(&merged).expect("it is not corrupted");
+        let mut sketch = SketchMut::of(&mut one_by_one, limit).expect("it is a sketch");
+        if sketch.form() == Form::Sparse {
+            for (index, value) in merged.iter().enumerate().filter(|(_, value)| **value > 0) {
+                sketch.raise(&mut Search::new(HEAD_BYTES), index, *value).expect("it is not corrupted");
+            }
+            prop_assert_eq!(bytes, one_by_one);
+        }
+    }
+
+    #[test]
+    fn registers_are_counted_by_value_as_one_by_one(
+        values in prop::collection::vec(0u8..64, 1..300),
+        least in 0u8..64,
+    ) {
+        let registers = std::array::from_fn(|index| values[index * 7 % values.len()].max(least));
+        let mut expected: Histogram = [0; 64];
+        registers.iter().for_each(|value| expected[usize::from(*value)] += 1);
+        prop_assert_eq!(dense::histogram_of(&registers), expected);
+    }
+
+    #[test]
     fn no_bytes_behind_a_valid_header_cause_a_panic(
         code: Vec<u8>,
         index in 0..REGISTERS,
@@ -181,7 +212,7 @@ proptest! {
         let mut bytes = [&sketch_of(&[], LIMIT)[..HEAD_BYTES], &code].concat();
         let counted = Sketch::of(&bytes).expect("its head is right").count();
         let mut sketch = SketchMut::of(&mut bytes, limit).expect("its head is right");
-        let raised = sketch.raise(index, value);
+        let raised = sketch.raise(&mut Search::new(HEAD_BYTES), index, value);
         if counted.is_ok() {
             prop_assert_eq!(raised.map(|_| registers_of(&bytes)[index] >= value), Ok(true));
         }

@@ -110,6 +110,17 @@ impl Set {
         set
     }
 
+    /// Whether a set of that many members is a table, whatever they are.
+    pub fn is_table_at(members: usize, limits: &Limits) -> bool {
+        members > limits.integers.max(limits.entries)
+    }
+
+    /// The table of some members that differ.
+    pub fn table_of(members: &[Item<'_>], limits: &Limits) -> Set {
+        let cells = members.iter().map(Item::to_cow);
+        Set { form: Form::Table(Box::new(Table::of_distinct(limits.seed, cells))) }
+    }
+
     /// The bytes per member in the form of integers; `None` in another form.
     pub fn integer_bytes(&self) -> Option<usize> {
         match &self.form {

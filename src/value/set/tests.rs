@@ -160,6 +160,21 @@ fn the_common_members_are_those_that_all_sets_have_whatever_their_forms() {
 }
 
 #[test]
+fn a_table_built_of_members_that_differ_is_the_set_of_them() {
+    let members: Vec<String> = (0..5000).map(|number| format!("m{number}")).chain(numbers(3000)).collect();
+    let items: Vec<Item<'_>> = members.iter().map(|member| Item::of(member.as_bytes())).collect();
+    for len in [513, 1000, items.len()] {
+        assert!(Set::is_table_at(len, &LIMITS));
+        let table = Set::table_of(&items[..len], &LIMITS);
+        table.check();
+        assert_eq!((table.len(), table.encoding()), (len, "hashtable"));
+        assert!(members[..len].iter().all(|member| table.contains(member.as_bytes())));
+        assert_eq!(set(&members[..len], &LIMITS).encoding(), "hashtable");
+    }
+    assert!(!Set::is_table_at(512, &LIMITS));
+}
+
+#[test]
 fn a_search_for_common_members_ends_when_visit_breaks_off() {
     let members: Vec<String> = (0..1000).map(|number| format!("m{number}")).collect();
     for one in forms(&members[..100]) {

@@ -7,6 +7,7 @@
 //! flag is tested there. All other look-ups share one instance of it, which tests a bit for each trace.
 
 use super::Ctx;
+use crate::engine::exec::prefetch::{KEYS_TOGETHER, prefetch_keys};
 use crate::engine::exec::{Peek, Stored, access, publish};
 use crate::engine::spec::{Error, Event};
 use crate::keyspace::Slot;
@@ -97,19 +98,33 @@ impl<'c> Ctx<'c> {
     /// The values of several keys in their order, with the reply: [`Lookup::READ`] for each, up to the first value
     /// that does not fit, which is the last one returned. Keys behind it are not looked up.
     pub fn views(&mut self, keys: &[&[u8]], fits: fn(&View<'_>) -> bool) -> (Vec<Option<View<'_>>>, &mut Reply<'c>) {
-        // Looking a key up may delete an expired one, which would make earlier slots stale: so the first pass deletes
-        // the expired ones, and the second pass deletes nothing.
-        let mut looked_up = 0;
-        for key in keys {
-            looked_up += 1;
-            if self.view(key).0.is_some_and(|view| !fits(&view)) {
-                break;
-            }
+        let len_before = self.engine.databases.get(self.database).len();
+        let mut slots = slots_while_fitting(self, keys, fits);
+        if self.engine.databases.get(self.database).len() != len_before {
+            // A key had expired and was deleted, so slots found before are stale. Now nothing is deleted any more.
+            let looked_up = &keys[..slots.len()];
+            slots = looked_up.iter().map(|key| access::live(self.engine, self.database, key)).collect();
         }
-        let slots: Vec<_> = keys[..looked_up].iter().map(|key| access::live(self.engine, self.database, key)).collect();
         let database = self.engine.databases.get(self.database);
         (slots.into_iter().map(|slot| slot.map(|slot| database.view(slot))).collect(), &mut self.reply)
     }
+}
+
+/// Looks up keys in their order, up to the first whose value does not fit, and returns their slots.
+fn slots_while_fitting(cx: &mut Ctx<'_>, keys: &[&[u8]], fits: fn(&View<'_>) -> bool) -> Vec<Option<Slot>> {
+    let mut slots = Vec::with_capacity(keys.len());
+    for keys in keys.chunks(KEYS_TOGETHER) {
+        prefetch_keys(cx.engine.databases.get(cx.database), keys.iter().copied());
+        for key in keys {
+            let slot = find(cx, cx.database, key, Lookup::READ);
+            slots.push(slot);
+            let database = cx.engine.databases.get(cx.database);
+            if slot.is_some_and(|slot| !fits(&database.view(slot))) {
+                return slots;
+            }
+        }
+    }
+    slots
 }
 
 /// The one look-up. It is inlined so that flags which the caller knows cost nothing.
