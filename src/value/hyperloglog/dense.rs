@@ -70,15 +70,15 @@ pub(super) fn histogram_of(registers: &Registers) -> Histogram {
 vectorized! {
     /// Counts how many registers hold `first`, and each of the values behind it.
     fn count_values(registers: &Registers, first: u8) -> [u32; COUNTED] {
+        let values: [u8; COUNTED] = std::array::from_fn(|index| first.wrapping_add(index as u8));
         let mut totals = [0; COUNTED];
         for part in registers.as_chunks::<PART>().0 {
             // Each lane counts less than 256 registers of each value.
             let mut counts = [[0_u8; BLOCK]; COUNTED];
             for block in part.as_chunks::<BLOCK>().0 {
-                for index in 0..COUNTED {
+                for (counts, value) in counts.iter_mut().zip(values) {
                     for lane in 0..BLOCK {
-                        let is_equal = block[lane] == first.wrapping_add(index as u8);
-                        counts[index][lane] = counts[index][lane].wrapping_add(u8::from(is_equal));
+                        counts[lane] = counts[lane].wrapping_add(u8::from(block[lane] == value));
                     }
                 }
             }
