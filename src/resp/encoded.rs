@@ -10,8 +10,8 @@ const LINE_END: &[u8] = b"\r\n";
 
 /// Elements of an array or a map, in the form in which a client receives them.
 ///
-/// The line end of the last element is not among the bytes: [`Reply::encoded`] writes it behind them, so that bytes that
-/// are sent without a copy have written ones on both sides.
+/// The line end of the last element is not among the bytes: [`Reply::encoded`] writes it behind them, so that bytes
+/// that are sent without a copy have written ones on both sides.
 #[derive(Debug)]
 pub struct EncodedElements {
     bytes: SharedBytes,
