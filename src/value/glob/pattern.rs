@@ -8,7 +8,7 @@ const MOST_SEGMENTS: usize = 16;
 /// The longest segment that is compared as plain bytes if case is ignored: that takes its length times the text's.
 const MOST_FOLDED: usize = 64;
 
-/// A pattern that has been taken apart. It matches what [`matches`] matches.
+/// A pattern that has been taken apart. It matches what [`matches()`] matches.
 #[derive(Clone, Debug)]
 pub struct Pattern<'p> {
     source: &'p [u8],
