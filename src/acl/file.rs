@@ -101,7 +101,7 @@ impl Reader<'_> {
     fn add(&mut self, name: &[u8], rules: &[Vec<u8>], number: usize) -> std::fmt::Result {
         let (path, faults) = (self.path, &mut self.faults);
         let mut user = User::fresh(name, self.all_channels);
-        let mut is_told = false;
+        let mut is_reported = false;
         for rule in rules {
             let rule = trimmed(rule, b"\t\r\n");
             match user.take(rule, self.all_channels, self.commands) {
@@ -110,9 +110,9 @@ impl Reader<'_> {
                     let rule = String::from_utf8_lossy(until_nul(rule));
                     write!(faults, "{path}:{number}: Error in applying operation '{rule}': {error}. ")?;
                 }
-                Err(_) if is_told => {}
+                Err(_) if is_reported => {}
                 Err(error) => {
-                    is_told = true;
+                    is_reported = true;
                     write!(faults, "{path}:{number}: {error}. ")?;
                 }
             }

@@ -33,7 +33,7 @@ const GET: Command = Command {
     syntax: "[count]",
     arity: Arity::AtLeast(2),
     history: &[Change::says("4.0.0", "Returns the client's address and name.")],
-    cost: "O(N), N being the number of entries told",
+    cost: "O(N), N being the number of entries in the reply",
     about: "Returns entries of the slow log, the latest first: 10 by default, all for -1.",
     tips: &["request_policy:all_nodes", "nondeterministic_output"],
     run: get,

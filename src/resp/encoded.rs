@@ -49,16 +49,8 @@ impl EncodedElements {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resp::{ReplyBuffer, ReplyPiece};
-
-    fn sent(output: &mut ReplyBuffer) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        output.drain(|piece| match piece {
-            ReplyPiece::Written(part) => bytes.extend_from_slice(part),
-            ReplyPiece::Shared(string) => bytes.extend_from_slice(&string),
-        });
-        bytes
-    }
+    use crate::resp::ReplyBuffer;
+    use crate::resp::reply_buffer::tests::sent;
 
     /// Writes an element of several kilobytes.
     fn write(reply: &mut Reply<'_>, number: usize) {

@@ -150,7 +150,7 @@ impl SharedStrings {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::resp::{Protocol, Reply};
     use proptest::collection::vec;
@@ -166,7 +166,7 @@ mod tests {
     }
 
     /// The pieces of `output`, concatenated.
-    fn sent(output: &mut ReplyBuffer) -> Vec<u8> {
+    pub(in crate::resp) fn sent(output: &mut ReplyBuffer) -> Vec<u8> {
         let mut bytes = Vec::new();
         output.drain(|piece| match piece {
             ReplyPiece::Written(part) => bytes.extend_from_slice(part),

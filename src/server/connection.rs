@@ -108,8 +108,9 @@ pub(crate) struct Connection {
     holds_back: bool,
     /// Whether the engine may hold pushes for the session that were not sent.
     may_have_pushes: bool,
-    /// The sizes of the buffers, as reported to the engine. Spare room of `unread` is at most a quarter of it, and is
-    /// not counted.
+    /// The sizes of the buffers, as reported to the engine. Spare room of `unread` is not counted: it is at
+    /// most a quarter of it, or, while a long word is read, four times as much, which is address space until it is
+    /// filled.
     buffers: Buffers,
     /// The bytes of all replies so far, whether sent or waiting in the write queue.
     produced: u64,

@@ -35,7 +35,8 @@ impl SharedBytes {
     }
 
     /// Whether both are the same bytes in memory.
-    pub fn is_same(&self, other: &SharedBytes) -> bool {
+    #[cfg(test)]
+    pub(crate) fn is_same(&self, other: &SharedBytes) -> bool {
         std::ptr::eq(&raw const **self, &raw const **other)
     }
 }
@@ -81,7 +82,7 @@ impl From<Vec<u8>> for SharedBytes {
 }
 
 /// Bytes that a client has sent, of which one long word may be kept without a copy.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct ReceivedBuffer {
     bytes: Vec<u8>,
     word: OnceLock<Range<usize>>,

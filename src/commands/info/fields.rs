@@ -17,11 +17,11 @@ pub(super) struct Field {
     pub(super) name: &'static str,
     pub(super) value: fn(&Scene<'_>) -> String,
     /// Whether the line is shown at all.
-    pub(super) is_told: fn(&Scene<'_>) -> bool,
+    pub(super) is_shown: fn(&Scene<'_>) -> bool,
 }
 
 const fn field(name: &'static str, value: fn(&Scene<'_>) -> String) -> Field {
-    Field { name, value, is_told: |_| true }
+    Field { name, value, is_shown: |_| true }
 }
 
 /// A counter of something that this server does not do.
@@ -269,7 +269,7 @@ pub(super) const STATS: &[Field] = &[
 pub(super) const REPLICATION: &[Field] = &[
     field("role", |_| "master".to_owned()),
     none("connected_slaves"),
-    Field { is_told: |scene| scene.engine.settings.counts_replicas(), ..none("min_slaves_good_slaves") },
+    Field { is_shown: |scene| scene.engine.settings.counts_replicas(), ..none("min_slaves_good_slaves") },
     field("master_failover_state", |_| "no-failover".to_owned()),
     field("master_replid", history_id),
     field("master_replid2", |_| NO_ID.to_owned()),

@@ -47,7 +47,7 @@ struct Section {
     /// Whether the section is shown by default.
     is_default: fn(&Engine) -> bool,
     /// Whether the section is part of `all`.
-    is_told_with_all: bool,
+    is_shown_with_all: bool,
     lines: Lines,
     /// Writes the lines after those of the fields.
     more: Option<fn(&Scene<'_>, &mut String)>,
@@ -78,7 +78,7 @@ const SECTIONS: &[Section] = &[
     Section::of("cluster", "Cluster", fields::CLUSTER),
     Section::list("keyspace", "Keyspace", lists::databases),
     Section { is_default: has_few_keys, ..Section::list("keysizes", "Keysizes", lists::sizes) },
-    Section { is_told_with_all: false, is_default: |_| false, ..Section::of("debug", "Debug", fields::DEBUG) },
+    Section { is_shown_with_all: false, is_default: |_| false, ..Section::of("debug", "Debug", fields::DEBUG) },
 ];
 
 /// Whether a pass over all keys takes no more than some milliseconds.
@@ -89,7 +89,7 @@ fn has_few_keys(engine: &Engine) -> bool {
 impl Section {
     const fn of(name: &'static str, title: &'static str, fields: &'static [Field]) -> Section {
         let lines = Lines::Fields(fields);
-        Section { name, title, is_default: |_| true, is_told_with_all: true, lines, more: None, alias: "" }
+        Section { name, title, is_default: |_| true, is_shown_with_all: true, lines, more: None, alias: "" }
     }
 
     const fn list(name: &'static str, title: &'static str, list: fn(&Scene<'_>, &mut String)) -> Section {
@@ -102,7 +102,7 @@ impl Section {
             return (self.is_default)(engine);
         }
         names.any(|name| match name.to_ascii_lowercase().as_slice() {
-            b"all" | b"everything" => self.is_told_with_all,
+            b"all" | b"everything" => self.is_shown_with_all,
             b"default" => (self.is_default)(engine),
             name => name == self.name.as_bytes() || name == self.alias.as_bytes(),
         })
@@ -115,7 +115,7 @@ impl Section {
         text.push_str(&format!("# {}\r\n", self.title));
         match self.lines {
             Lines::Fields(fields) => {
-                for field in fields.iter().filter(|field| (field.is_told)(scene)) {
+                for field in fields.iter().filter(|field| (field.is_shown)(scene)) {
                     text.push_str(&format!("{}:{}\r\n", field.name, (field.value)(scene)));
                 }
             }

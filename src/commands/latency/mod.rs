@@ -135,7 +135,7 @@ const HISTOGRAM: Command = Command {
     syntax: "[command [command ...]]",
     arity: Arity::AtLeast(2),
     since: "7.0.0",
-    cost: "O(N), N being the number of commands told of",
+    cost: "O(N), N being the number of commands in the reply",
     about: "Returns for each command how many calls took at most 1, 2, 4, ... microseconds.",
     run: histogram,
     ..ROW

@@ -55,8 +55,7 @@ impl QueryBuffer {
     /// Grows, so that up to `missing` bytes can be read into it: by no more than four times what it holds, as the
     /// length of a word is only what its client says.
     pub(super) fn reserve(&mut self, missing: usize) {
-        let room = self.bytes.capacity() - self.bytes.len();
-        if room < missing.min(LEAST_ROOM) {
+        if self.bytes.capacity() - self.bytes.len() < missing.min(LEAST_ROOM) {
             self.compact();
             self.bytes.reserve_exact(missing.min(GROWTH * self.bytes.len()));
         }

@@ -4,8 +4,8 @@
 //! comparison of two numbers, and their contents are not read.
 
 use super::view::{PackedListView, length_of};
-use super::{Coded, Head, TEXT};
-use crate::value::columns::{number, tail};
+use super::{Coded, Head};
+use crate::value::columns::tail;
 use crate::value::item::Item;
 use std::ops::Range;
 
@@ -66,18 +66,12 @@ impl Matches<'_> {
     /// ends.
     #[inline(always)]
     fn search(&self, codes: impl Iterator<Item = usize>) -> Option<(usize, usize)> {
-        let content =
-            if self.wanted.code < TEXT { &self.wanted.digits[..self.wanted.code] } else { self.wanted.parts[0] };
-        let width = content.len().min(8);
-        let (word, mut at) = (tail(content, width), self.at);
+        let (probe, mut at) = (self.wanted.probe(), self.at);
         for (passed, code) in codes.enumerate() {
             let length = length_of(code);
             let end = if self.is_backward { at } else { at + length };
             at = if self.is_backward { at - length } else { end };
-            if code == self.wanted.code
-                && number(self.packed.bytes, end, width) == word
-                && (content.len() <= 8 || self.packed.bytes[end - content.len()..end] == *content)
-            {
+            if probe.is_at(self.packed.bytes, code, end) {
                 return Some((passed, at));
             }
         }

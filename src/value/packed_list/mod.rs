@@ -38,6 +38,7 @@ mod view;
 pub(super) use matches::Matches;
 pub(super) use view::{Iter, PackedListView};
 
+use crate::value::columns::{number, tail};
 use crate::value::item::Item;
 use std::ops::Range;
 use view::length_of;
@@ -125,6 +126,13 @@ impl<'a> Coded<'a> {
         length_of(self.code)
     }
 
+    /// What a search compares stored items with.
+    fn probe(&self) -> Probe<'_> {
+        let content = if self.code < TEXT { &self.digits[..self.code] } else { self.parts[0] };
+        let width = content.len().min(8);
+        Probe { code: self.code, content, width, word: tail(content, width) }
+    }
+
     fn write(&self, target: &mut [u8]) {
         if self.code < TEXT {
             target.copy_from_slice(&self.digits[..self.code]);
@@ -133,6 +141,24 @@ impl<'a> Coded<'a> {
             first.copy_from_slice(self.parts[0]);
             second.copy_from_slice(self.parts[1]);
         }
+    }
+}
+
+/// An item that is searched for: its code, its content, and the last bytes of that as one word.
+struct Probe<'a> {
+    code: usize,
+    content: &'a [u8],
+    width: usize,
+    word: u64,
+}
+
+impl Probe<'_> {
+    /// Whether the item with that code, whose content ends at `end`, is the one searched for.
+    #[inline(always)]
+    fn is_at(&self, bytes: &[u8], code: usize, end: usize) -> bool {
+        code == self.code
+            && number(bytes, end, self.width) == self.word
+            && (self.content.len() <= 8 || bytes[end - self.content.len()..end] == *self.content)
     }
 }
 

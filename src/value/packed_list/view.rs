@@ -74,17 +74,11 @@ impl<'a> PackedListView<'a> {
     }
 
     fn search(self, codes: impl Iterator<Item = usize>, head: &Head, wanted: &Coded<'_>, step: usize) -> Option<usize> {
-        let content = if wanted.code < TEXT { &wanted.digits[..wanted.code] } else { wanted.parts[0] };
-        let width = content.len().min(8);
-        let word = tail(content, width);
+        let probe = wanted.probe();
         let mut end = head.content_at();
         for (position, code) in codes.enumerate() {
             end += length_of(code);
-            if code == wanted.code
-                && number(self.bytes, end, width) == word
-                && (content.len() <= 8 || self.bytes[end - content.len()..end] == *content)
-                && position.is_multiple_of(step)
-            {
+            if probe.is_at(self.bytes, code, end) && position.is_multiple_of(step) {
                 return Some(position);
             }
         }

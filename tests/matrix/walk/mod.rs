@@ -301,14 +301,14 @@ impl<'t> Run<'t> {
         words
     }
 
-    /// One of these lines, with its placeholders replaced.
+    /// The words of a line chosen at random, with their placeholders replaced.
     fn line(&mut self, of: &[&'static str]) -> Vec<Vec<u8>> {
         let line = *self.words.pick::<&str>(of);
         let words = split(line).expect("a line is well formed");
         words.into_iter().map(|word| self.filled_in(word)).collect()
     }
 
-    /// A word of a line; a placeholder is replaced.
+    /// A word of the walk in place of a placeholder (`@` and the name of its kind); any other word as it is.
     fn filled_in(&mut self, word: Vec<u8>) -> Vec<u8> {
         match word.strip_prefix(b"@").and_then(|name| str::from_utf8(name).ok()) {
             Some(name) => self.words.named(name),
