@@ -76,9 +76,9 @@ vectorized! {
             // Each lane counts less than 256 registers of each value.
             let mut counts = [[0_u8; BLOCK]; COUNTED];
             for block in part.as_chunks::<BLOCK>().0 {
-                for (counts, value) in counts.iter_mut().zip(values) {
+                for (counts, value) in counts.iter_mut().zip(&values) {
                     for lane in 0..BLOCK {
-                        counts[lane] = counts[lane].wrapping_add(u8::from(block[lane] == value));
+                        counts[lane] = counts[lane].wrapping_add(u8::from(block[lane] == *value));
                     }
                 }
             }
