@@ -127,3 +127,15 @@ fn the_number_of_evicted_scripts_outlasts_a_flush() {
     world.ask("CONFIG RESETSTAT");
     assert!(world.ask("INFO stats").contains("evicted_scripts:0\r\n"));
 }
+
+#[test]
+fn the_script_of_eval_whose_last_use_is_the_oldest_is_evicted() {
+    let mut world = World::fresh();
+    evaluate(&mut world, 1..=500);
+    evaluate(&mut world, 2..=3);
+    evaluate(&mut world, 1..=1);
+    evaluate(&mut world, 501..=502);
+    assert_eq!([1, 2, 3, 4, 5, 6].map(|number| is_kept(&mut world, number)), [true, true, true, false, false, true]);
+    evaluate(&mut world, 503..=999);
+    assert_eq!([1, 2, 3, 500].map(|number| is_kept(&mut world, number)), [true, false, false, false]);
+}

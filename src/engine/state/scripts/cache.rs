@@ -4,7 +4,9 @@
 //! that write their arguments into the source would fill memory otherwise. The first command that brought a script
 //! decides: SCRIPT LOAD of a cached script changes nothing, as in Redis.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
 use crate::engine::spec::Error;
@@ -67,10 +69,14 @@ struct SavedScript {
 }
 
 /// All cached scripts.
+///
+/// Invariant: `evaluated` has each script from EVAL once, with a use that is its last or an earlier one.
 #[derive(Debug, Default)]
 pub struct Cache {
     scripts: BTreeMap<Digest, CachedScript>,
-    evaluated: usize,
+    /// The scripts from EVAL, the least recently used first. A use of a script does not move it: its place is corrected
+    /// when it is to be evicted.
+    evaluated: BinaryHeap<Reverse<(u64, Digest)>>,
     uses: u64,
     /// The number of evicted scripts.
     pub evicted: u64,
@@ -149,28 +155,34 @@ impl Cache {
             return Ok(());
         }
         let (header, compiled) = compile(source, vm)?;
+        self.uses += 1;
         if !is_loaded {
-            if self.evaluated >= MOST_EVALUATED {
+            if self.evaluated.len() >= MOST_EVALUATED {
                 self.evict(vm);
             }
-            self.evaluated += 1;
+            self.evaluated.push(Reverse((self.uses, digest)));
         }
-        self.uses += 1;
         let cached =
             CachedScript { header, source: source.into(), compiled: Some(compiled), is_loaded, used: self.uses };
         self.scripts.insert(digest, cached);
         Ok(())
     }
 
-    /// Evicts the least recently used script.
+    /// Evicts the least recently used script from EVAL.
     fn evict(&mut self, vm: &mut LuaVm) {
-        let evaluated = self.scripts.iter().filter(|(_, cached)| !cached.is_loaded);
-        let Some(digest) = evaluated.min_by_key(|(_, cached)| cached.used).map(|(digest, _)| *digest) else { return };
-        if let Some(compiled) = self.scripts.remove(&digest).and_then(|cached| cached.compiled) {
-            vm.forget(compiled);
+        while let Some(mut first) = self.evaluated.peek_mut() {
+            let Reverse((used, digest)) = *first;
+            match self.scripts.get(&digest) {
+                Some(cached) if cached.used > used => *first = Reverse((cached.used, digest)),
+                _ => {
+                    PeekMut::pop(first);
+                    let cached = self.scripts.remove(&digest);
+                    cached.and_then(|cached| cached.compiled).into_iter().for_each(|compiled| vm.forget(compiled));
+                    self.evicted += 1;
+                    return;
+                }
+            }
         }
-        self.evaluated -= 1;
-        self.evicted += 1;
     }
 
     /// The list of cached scripts, to be restored later.
@@ -192,7 +204,8 @@ impl Cache {
             let compiled = before.remove(&digest).and_then(|cached| cached.compiled);
             self.scripts.insert(digest, CachedScript { header, source, compiled, is_loaded, used });
         }
-        self.evaluated = self.scripts.values().filter(|cached| !cached.is_loaded).count();
+        let evaluated = self.scripts.iter().filter(|(_, cached)| !cached.is_loaded);
+        self.evaluated = evaluated.map(|(digest, cached)| Reverse((cached.used, *digest))).collect();
         if let Some(vm) = vm {
             before.into_values().filter_map(|cached| cached.compiled).for_each(|compiled| vm.forget(compiled));
         }
