@@ -57,23 +57,34 @@ impl Stack<'_> {
         let first: &[u8] = if source.first() == Some(&BINARY) { b" " } else { b"" };
         let mut unread = Unread { first, rest: source };
         let before = self.memory_bytes();
+        self.context().is_collector_stopped.set(true);
         // SAFETY: `lua_load` catches errors, and calls `read` with the pointer given here. The collector is stopped
         // meanwhile, as the compiler of Lua 5.1 holds values that the collector does not see.
         unsafe {
             let within = self.context().account.within_c();
             ffi::lua_gc(self.raw(), ffi::LUA_GCSTOP, 0);
             let status = ffi::lua_load(self.raw(), read, (&raw mut unread).cast(), chunk.as_ptr());
-            ffi::lua_gc(self.raw(), ffi::LUA_GCRESTART, 0);
             drop(within);
-            // The collector catches up afterwards: many sources that are compiled and never run would leave much
-            // garbage.
-            let made = self.memory_bytes().saturating_sub(before) >> 10;
-            ffi::lua_gc(
-                self.raw(),
-                ffi::LUA_GCSTEP,
-                c_int::try_from(made).map_or(MOST_STEP_KB, |kb| (kb + 1).min(MOST_STEP_KB)),
-            );
+            self.catch_up(self.memory_bytes().saturating_sub(before));
             status
+        }
+    }
+
+    /// Lets the collector work, after `made` bytes were compiled: many sources that are never run would leave much
+    /// garbage. Outside of a run it rests until the memory in use has doubled since its last round, as it does within
+    /// one; Lua forgets that the collector rests when it is stopped.
+    fn catch_up(&mut self, made: usize) {
+        let (context, used) = (self.context(), self.memory_bytes());
+        let is_within_run = context.yielder.get().is_some();
+        if used < context.collected_from.get() && !is_within_run {
+            return;
+        }
+        context.start_collector(self.raw());
+        let made_kb = c_int::try_from(made >> 10).map_or(MOST_STEP_KB, |kb| (kb + 1).min(MOST_STEP_KB));
+        // SAFETY: the state is open; there are no finalizers, so none of our functions run.
+        let has_ended_round = unsafe { ffi::lua_gc(self.raw(), ffi::LUA_GCSTEP, made_kb) } != 0;
+        if has_ended_round {
+            context.collected_from.set(self.memory_bytes().saturating_mul(2));
         }
     }
 

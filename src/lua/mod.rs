@@ -104,6 +104,10 @@ struct Context {
     panic: RefCell<Option<Box<dyn Any + Send>>>,
     /// The position at which the script was ended, once it was.
     ended: RefCell<Option<Option<SourceLine>>>,
+    /// The bytes in use from which on compiling starts the collector.
+    collected_from: Cell<usize>,
+    /// The collector is stopped until the next run.
+    is_collector_stopped: Cell<bool>,
 }
 
 impl std::fmt::Debug for Context {
@@ -127,6 +131,8 @@ impl Lua {
             current: Cell::new(None),
             panic: RefCell::new(None),
             ended: RefCell::new(None),
+            collected_from: Cell::new(0),
+            is_collector_stopped: Cell::new(false),
         });
         let _within = context.account.within_rust();
         // SAFETY: `allocate` keeps the contract of a Lua allocator, and the context lives in its box until the state

@@ -170,6 +170,7 @@ fn run_protected(state: StateHandle, yielder: &Yielder, arguments: c_int) -> c_i
         context(raw).yielder.set(Some(NonNull::from(yielder)));
         let handler = ffi::lua_gettop(raw) - arguments - 1;
         context(raw).name_current(raw);
+        context(raw).start_collector(raw);
         context(raw).account.reset_work();
         call_hook_after(raw, context(raw).account.instructions());
         ffi::lua_pcall(raw, arguments, 1, handler)
@@ -199,6 +200,14 @@ impl super::Context {
     pub(super) fn name_current(&self, raw: *mut ffi::lua_State) {
         if self.yielder.get().is_some() {
             self.current.set(NonNull::new(raw));
+        }
+    }
+
+    /// Starts the collector if compiling has stopped it.
+    pub(super) fn start_collector(&self, raw: *mut ffi::lua_State) {
+        if self.is_collector_stopped.take() {
+            // SAFETY: `raw` is a state of this interpreter, which is open; a number in it changes, and nothing else.
+            unsafe { ffi::lua_gc(raw, ffi::LUA_GCRESTART, 0) };
         }
     }
 
