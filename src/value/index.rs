@@ -32,6 +32,8 @@
 //! Sources: extendible hashing (Fagin et al. 1979); linear probing in sorted order (Amble & Knuth 1974).
 
 mod cursor;
+#[cfg(test)]
+mod tests;
 
 pub(super) use cursor::CURSOR_BITS;
 
@@ -53,6 +55,8 @@ const SPARE: usize = 6;
 const SPREAD: usize = 16;
 /// A segment may split if its expected share is at least this many of all entries.
 const FAIR: usize = 32;
+/// The slots from a tag's share on that are compared at once.
+const NEAR: usize = 8;
 /// The most entries of one tag in a segment.
 const ALIKE: usize = 8;
 
@@ -130,8 +134,32 @@ impl Segment {
         self.block() > LEAST_BYTES && (self.len as usize) < self.shares() * 2 / 3
     }
 
+    /// Most entries are within a few slots of their share. These are compared without a branch for each, which the
+    /// processor could not predict.
     fn find(&self, tag: u16, is_wanted: impl Fn(Handle) -> bool) -> Option<usize> {
         let start = self.share(tag);
+        let Some(near) = self.slots[start..].first_chunk::<NEAR>() else {
+            return self.find_from(start, tag, is_wanted);
+        };
+        let (mut equal, mut end) = (0_u32, 0_u32);
+        for (at, slot) in near.iter().enumerate() {
+            equal |= u32::from(slot.tag == tag) << at;
+            end |= u32::from(slot.is_gap() | (slot.tag > tag)) << at;
+        }
+        let before_end = end.wrapping_sub(1) & !end;
+        let mut candidates = equal & before_end;
+        while candidates != 0 {
+            let at = candidates.trailing_zeros() as usize;
+            if is_wanted(near[at].cell()) {
+                return Some(start + at);
+            }
+            candidates &= candidates - 1;
+        }
+        if end == 0 { self.find_from(start + NEAR, tag, is_wanted) } else { None }
+    }
+
+    /// Finds an entry in the slots from `start` on.
+    fn find_from(&self, start: usize, tag: u16, is_wanted: impl Fn(Handle) -> bool) -> Option<usize> {
         for (at, slot) in self.slots[start..].iter().enumerate() {
             if slot.is_gap() || slot.tag > tag {
                 return None;
@@ -350,22 +378,22 @@ impl Index {
         self.segments.iter().flat_map(Segment::used).map(Slot::cell)
     }
 
-    /// Visits the cells that, by `is_same`, have an equal cell of the same hash in another index, until `visit`
-    /// breaks off. It hashes nothing, and compares cells only when their tags are equal: both indices have the same
-    /// order.
+    /// Visits the cells that, by `is_same`, have an equal cell of the same hash in another index, each with that cell,
+    /// until `visit` breaks off. It hashes nothing, and compares cells only when their tags are equal: both indices
+    /// have the same order.
     pub(super) fn common(
         &self,
         other: &Index,
         is_same: impl Fn(Handle, Handle) -> bool,
-        mut visit: impl FnMut(Handle) -> ControlFlow<()>,
+        mut visit: impl FnMut(Handle, Handle) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let mut prefix = 0;
         while prefix < 1 << PREFIX_BITS {
             let segment = &self.segments[self.segment_at(prefix)];
             let beside = &other.segments[other.segment_at(prefix)];
             for slot in segment.used() {
-                if beside.find(slot.tag, |cell| is_same(slot.cell(), cell)).is_some() {
-                    visit(slot.cell())?;
+                if let Some(at) = beside.find(slot.tag, |cell| is_same(slot.cell(), cell)) {
+                    visit(slot.cell(), beside.slots[at].cell())?;
                 }
             }
             prefix += 1 << (PREFIX_BITS - segment.depth.max(beside.depth));
@@ -495,86 +523,5 @@ impl Index {
             self.directory = self.directory.iter().copied().step_by(2).collect();
             self.bits -= 1;
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A well spread hash of a handle.
-    fn hash_of(cell: Handle) -> u64 {
-        (u64::from(cell) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32).wrapping_mul(0xbf58_476d_1ce4_e5b9)
-    }
-
-    fn index_of(cells: std::ops::Range<Handle>) -> Index {
-        let mut index = Index::with_room(0);
-        cells.for_each(|cell| assert_eq!(index.insert(hash_of(cell), cell, hash_of), Ok(())));
-        index
-    }
-
-    fn cells(cells: impl Iterator<Item = Handle>) -> Vec<Handle> {
-        cells.collect()
-    }
-
-    #[test]
-    fn memory_follows_the_number_of_cells() {
-        for len in [100, 1_000, 10_000, 12_345, 40_000] {
-            let index = index_of(0..len);
-            index.check(&cells(0..len), hash_of);
-            let each = index.memory() as f64 / f64::from(len);
-            assert!((6.0..9.5).contains(&each), "{each:.2} bytes each for {len} cells");
-        }
-    }
-
-    #[test]
-    fn an_index_that_grew_shrinks_again() {
-        let mut index = index_of(0..20_000);
-        let full = index.memory();
-        for cell in 0..19_900 {
-            index.remove(hash_of(cell), cell);
-        }
-        index.check(&cells(19_900..20_000), hash_of);
-        assert!(index.directory.len() <= 64 && index.memory() < full / 3, "{} bytes of {full}", index.memory());
-    }
-
-    #[test]
-    fn a_cell_can_be_replaced_by_another_with_the_same_hash() {
-        let mut index = index_of(0..100);
-        index.replace(hash_of(7), 7, 700);
-        assert_eq!(index.find(hash_of(7), |_| true), Some(700));
-        assert_eq!(index.find(hash_of(8), |cell| cell == 7), None);
-    }
-
-    #[test]
-    fn a_flood_of_equal_hashes_is_reported_by_the_index() {
-        let ending_alike = |cell: Handle| u64::from(cell).rotate_right(16) & !0xff_ffff_ffff | 7 << 24;
-        let starting_alike = |cell: Handle| u64::from(cell.wrapping_mul(40_503) as u16) << 24;
-        let floods: [&dyn Fn(Handle) -> u64; 3] = [&|_| 42, &ending_alike, &starting_alike];
-        for (flood, most) in floods.into_iter().zip([ALIKE, ALIKE, 400]) {
-            let mut index = Index::with_room(0);
-            let taken = (0..4_000).find(|&cell| index.insert(flood(cell), cell, flood) == Err(Flood));
-            let taken = taken.expect("a flood is noticed");
-            assert!(taken as usize <= most, "{taken} cells");
-            index.check(&cells(0..taken), flood);
-        }
-    }
-
-    #[test]
-    fn a_scan_returns_every_cell_in_steps_of_about_the_requested_count() {
-        let index = index_of(0..5_000);
-        let (mut seen, mut cursor, mut calls) = (vec![], 0, 0);
-        loop {
-            let before = seen.len();
-            cursor = index.scan(cursor, 10, |cell| seen.push(cell));
-            assert!(seen.len() - before < 20);
-            calls += 1;
-            if cursor == 0 {
-                break;
-            }
-        }
-        seen.sort_unstable();
-        assert_eq!(seen, cells(0..5_000));
-        assert!(calls <= 500);
     }
 }

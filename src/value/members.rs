@@ -19,6 +19,10 @@ use crate::value::index::{self, CURSOR_BITS, Index};
 use fastrand::Rng;
 use std::ops::ControlFlow;
 
+/// If the other collection has this many times as many members, each member is looked up there; otherwise both are
+/// walked together.
+const SKEW: usize = 8;
+
 #[derive(Clone)]
 pub(super) struct Members {
     index: Index,
@@ -98,21 +102,27 @@ impl Members {
         self.index.cells()
     }
 
+    /// Whether [`Members::common`] can walk both, and takes less time than to look up each of these members: the same
+    /// hash function is in force, and `other` is not many times as large.
+    pub(super) fn may_be_merged_with(&self, other: &Members) -> bool {
+        other.len() <= self.len().saturating_mul(SKEW) && self.are_ordered_as(other)
+    }
+
     /// Whether the same hash function is in force in both.
-    pub(super) fn are_ordered_as(&self, other: &Members) -> bool {
+    fn are_ordered_as(&self, other: &Members) -> bool {
         match (self.hashing, other.hashing) {
             (Hashing::Quick { .. }, Hashing::Quick { .. }) => true,
             (one, other) => one == other,
         }
     }
 
-    /// Visits the cells that, by `is_same`, have an equal cell among `other`'s, which must be ordered as these, until
-    /// `visit` breaks off. It hashes nothing, and compares cells only when their tags are equal.
+    /// Visits the cells that, by `is_same`, have an equal cell among `other`'s, which must be ordered as these, each
+    /// with that cell, until `visit` breaks off. It hashes nothing, and compares cells only when their tags are equal.
     pub(super) fn common(
         &self,
         other: &Members,
         is_same: impl Fn(Handle, Handle) -> bool,
-        visit: impl FnMut(Handle) -> ControlFlow<()>,
+        visit: impl FnMut(Handle, Handle) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         debug_assert!(self.are_ordered_as(other));
         self.index.common(&other.index, is_same, visit)

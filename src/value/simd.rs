@@ -92,15 +92,47 @@ fn raise_portably(bytes: &mut [u8], packed: &[u8]) {
     }
 }
 
+/// Counts how many bytes are equal to each of `values`. Bytes behind the last whole block of 32 are not counted.
+pub(crate) fn count_each<const N: usize>(bytes: &[u8], values: [u8; N]) -> [u32; N] {
+    #[cfg(target_arch = "x86_64")]
+    if has_avx2() {
+        #[expect(unsafe_code, reason = "a function that needs features is unsafe until they are found")]
+        // SAFETY: the processor has AVX2.
+        return unsafe { avx2::count_each(bytes, values) };
+    }
+    count_each_portably(bytes, values)
+}
+
+fn count_each_portably<const N: usize>(bytes: &[u8], values: [u8; N]) -> [u32; N] {
+    let mut totals = [0_u32; N];
+    for blocks in bytes.as_chunks::<BYTE_BLOCK>().0.chunks(MOST_COUNTED) {
+        let mut counts = [[0_u8; BYTE_BLOCK]; N];
+        for block in blocks {
+            for (counts, value) in counts.iter_mut().zip(&values) {
+                for lane in 0..BYTE_BLOCK {
+                    counts[lane] = counts[lane].wrapping_add(u8::from(block[lane] == *value));
+                }
+            }
+        }
+        for (total, counts) in totals.iter_mut().zip(&counts) {
+            *total = counts.iter().fold(*total, |sum, count| sum.wrapping_add(u32::from(*count)));
+        }
+    }
+    totals
+}
+
+/// The most blocks whose equal bytes are counted in one byte for each lane.
+const MOST_COUNTED: usize = 255;
+
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
     use std::arch::x86_64::{
-        __m256i, _mm256_add_epi8, _mm256_add_epi64, _mm256_and_si256, _mm256_or_si256, _mm256_sad_epu8,
-        _mm256_set_epi64x, _mm256_set1_epi8, _mm256_set1_epi32, _mm256_setr_epi8, _mm256_setzero_si256,
-        _mm256_shuffle_epi8, _mm256_slli_epi32, _mm256_srli_epi16,
+        __m256i, _mm256_add_epi8, _mm256_add_epi64, _mm256_and_si256, _mm256_cmpeq_epi8, _mm256_max_epu8,
+        _mm256_or_si256, _mm256_sad_epu8, _mm256_set_epi64x, _mm256_set1_epi8, _mm256_set1_epi32, _mm256_setr_epi8,
+        _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_slli_epi32, _mm256_srli_epi16, _mm256_sub_epi8,
     };
 
-    use super::{BYTE_BLOCK, SIX_BIT_BLOCK, count_portably};
+    use super::{BYTE_BLOCK, MOST_COUNTED, SIX_BIT_BLOCK, count_portably};
 
     /// The vectors whose bits are counted before the sums of their bytes, at most 8 for each, are added up.
     const SUMMED: usize = 31;
@@ -133,21 +165,41 @@ mod avx2 {
         count
     }
 
+    /// A lane that is equal is all ones, which is -1.
+    #[target_feature(enable = "avx2")]
+    pub(super) fn count_each<const N: usize>(bytes: &[u8], values: [u8; N]) -> [u32; N] {
+        let (values, zero) = (values.map(|value| _mm256_set1_epi8(value.cast_signed())), _mm256_setzero_si256());
+        let mut sums = [zero; N];
+        for blocks in bytes.as_chunks::<BYTE_BLOCK>().0.chunks(MOST_COUNTED) {
+            let mut counts = [zero; N];
+            for block in blocks {
+                let vector = vector_of(block);
+                for index in 0..N {
+                    counts[index] = _mm256_sub_epi8(counts[index], _mm256_cmpeq_epi8(vector, values[index]));
+                }
+            }
+            for index in 0..N {
+                sums[index] = _mm256_add_epi64(sums[index], _mm256_sad_epu8(counts[index], zero));
+            }
+        }
+        sums.map(|sum| {
+            let words = bytes_of(sum);
+            words.as_chunks::<8>().0.iter().fold(0, |sum: u32, word| sum.wrapping_add(u64::from_le_bytes(*word) as u32))
+        })
+    }
+
     #[target_feature(enable = "avx2")]
     pub(super) fn raise_to_six_bits(bytes: &mut [u8], packed: &[u8]) {
         let blocks = bytes.as_chunks_mut::<BYTE_BLOCK>().0.iter_mut();
         for (block, packed) in blocks.zip(packed.as_chunks::<SIX_BIT_BLOCK>().0) {
-            let numbers = spread_six_bits(packed);
-            for index in 0..BYTE_BLOCK {
-                block[index] = block[index].max(numbers[index]);
-            }
+            *block = bytes_of(_mm256_max_epu8(vector_of(block), spread_six_bits(packed)));
         }
     }
 
     /// The numbers of a block, a byte each: three bytes go to each lane of four, and the numbers in it move apart.
     #[target_feature(enable = "avx2")]
     #[inline]
-    fn spread_six_bits(packed: &[u8; SIX_BIT_BLOCK]) -> [u8; BYTE_BLOCK] {
+    fn spread_six_bits(packed: &[u8; SIX_BIT_BLOCK]) -> __m256i {
         let words = packed.as_chunks::<8>().0;
         let (low, middle, high) =
             (i64::from_le_bytes(words[0]), i64::from_le_bytes(words[1]), i64::from_le_bytes(words[2]));
@@ -162,7 +214,7 @@ mod avx2 {
         let first = _mm256_or_si256(part(0x3f), _mm256_slli_epi32::<2>(part(0x3f << 6)));
         let second =
             _mm256_or_si256(_mm256_slli_epi32::<4>(part(0x3f << 12)), _mm256_slli_epi32::<6>(part(0x3f << 18)));
-        bytes_of(_mm256_or_si256(first, second))
+        _mm256_or_si256(first, second)
     }
 
     #[target_feature(enable = "avx2")]
@@ -198,6 +250,17 @@ mod tests {
             prop_assert_eq!(count_ones(&bytes), expected);
             prop_assert_eq!(count_portably(&bytes), expected);
             prop_assert_eq!(count_ones(&[0xff].repeat(bytes.len())), 8 * bytes.len() as u64);
+        }
+
+        #[test]
+        fn bytes_of_each_value_are_counted_as_one_by_one(
+            bytes in prop::collection::vec(0..8_u8, 0..12_000),
+            values in any::<[u8; 4]>().prop_map(|values| values.map(|value| value % 8)),
+        ) {
+            let counted = &bytes[..bytes.len() / BYTE_BLOCK * BYTE_BLOCK];
+            let expected = values.map(|value| counted.iter().filter(|byte| **byte == value).count() as u32);
+            prop_assert_eq!(count_each(&bytes, values), expected);
+            prop_assert_eq!(count_each_portably(&bytes, values), expected);
         }
 
         #[test]

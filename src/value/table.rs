@@ -29,10 +29,6 @@ use std::ops::ControlFlow;
 /// The number of cells that a removal moves out of a chunk that is being drained.
 const MOVES: usize = 4;
 
-/// If the other table has this many times as many cells, it is searched for each cell; otherwise both are walked
-/// together.
-const SKEW: usize = 8;
-
 /// Defines which part of a cell is its key.
 pub(super) trait Layout {
     /// The key of a cell.
@@ -213,11 +209,11 @@ impl<L: Layout> Table<L> {
         other: &Table<L>,
         mut visit: impl FnMut(&'a [u8]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        if other.len() > self.len().saturating_mul(SKEW) || !self.members.are_ordered_as(&other.members) {
+        if !self.members.may_be_merged_with(&other.members) {
             return self.iter().filter(|cell| other.get(L::key(cell)) == Some(cell)).try_for_each(visit);
         }
         let is_same = |cell, other_cell| self.arena.bytes(cell) == other.arena.bytes(other_cell);
-        self.members.common(&other.members, is_same, |cell| visit(self.arena.bytes(cell)))
+        self.members.common(&other.members, is_same, |cell, _| visit(self.arena.bytes(cell)))
     }
 
     /// Visits about `count` cells from a cursor on, 0 to start, and returns the next cursor, 0 when done. A cell whose

@@ -3,7 +3,9 @@
 //! A block of 32 registers is three words. Registers are spread to a byte each ([`raise_to_six_bits`]), and packed
 //! again, by shifts and masks of whole words, so sketches are read and written without access to single registers.
 
-use crate::value::simd::{raise_to_six_bits, vectorized};
+use std::array;
+
+use crate::value::simd::{count_each, raise_to_six_bits, vectorized};
 
 use super::{Histogram, REGISTERS, Registers};
 
@@ -14,8 +16,6 @@ const BLOCK: usize = 32;
 const BLOCK_BYTES: usize = BLOCK * REGISTER_BITS / 8;
 /// The number of values whose registers are counted in one pass.
 const COUNTED: usize = 4;
-/// The number of registers that are counted before the sums of the lanes are added up.
-const PART: usize = 128 * BLOCK;
 /// The number of bytes of all registers.
 pub(super) const BYTES: usize = REGISTERS * REGISTER_BITS / 8;
 
@@ -57,38 +57,14 @@ pub(super) fn histogram_of(registers: &Registers) -> Histogram {
     let mut histogram: Histogram = [0; 64];
     let mut left = REGISTERS as u32;
     // The values of a sketch are close together, so after a few passes all registers are counted.
-    for (first, counts) in (0..).step_by(COUNTED).zip(histogram.as_chunks_mut().0) {
-        *counts = count_values(registers, first);
+    for (first, counts) in (0..).step_by(COUNTED).zip(histogram.as_chunks_mut::<COUNTED>().0) {
+        *counts = count_each(registers, array::from_fn(|index| first + index as u8));
         left -= counts.iter().sum::<u32>();
         if left == 0 {
             break;
         }
     }
     histogram
-}
-
-vectorized! {
-    /// Counts how many registers hold `first`, and each of the values behind it.
-    fn count_values(registers: &Registers, first: u8) -> [u32; COUNTED] {
-        let values: [u8; COUNTED] = std::array::from_fn(|index| first.wrapping_add(index as u8));
-        let mut totals = [0; COUNTED];
-        for part in registers.as_chunks::<PART>().0 {
-            // Each lane counts less than 256 registers of each value.
-            let mut counts = [[0_u8; BLOCK]; COUNTED];
-            for block in part.as_chunks::<BLOCK>().0 {
-                for (counts, value) in counts.iter_mut().zip(&values) {
-                    for lane in 0..BLOCK {
-                        counts[lane] = counts[lane].wrapping_add(u8::from(block[lane] == *value));
-                    }
-                }
-            }
-            for index in 0..COUNTED {
-                let count = counts[index].iter().fold(0, |sum: u32, count| sum.wrapping_add(u32::from(*count)));
-                totals[index] = u32::wrapping_add(totals[index], count);
-            }
-        }
-        totals
-    }
 }
 
 /// Raises `registers` to the registers in `bytes` where these are greater.

@@ -20,7 +20,7 @@ use crate::value::arena::{Arena, Handle};
 use crate::value::hashing::Hashing;
 use crate::value::members::Members;
 use crate::value::prefetch::Prefetch;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 /// The number of cells that a removal moves out of a chunk that is being drained, for up to [`FEW`] removals at once.
 const MOVES: usize = 2;
@@ -65,6 +65,24 @@ impl<const N: usize> Large<N> {
 
     pub(super) fn score(&self, member: &[u8]) -> Option<f64> {
         self.find(self.members.hash(member), member).map(|cell| self.arena.number(cell))
+    }
+
+    /// Visits the entries whose members are in `other` too, each with its score there, until `visit` breaks off.
+    pub(super) fn common<'a>(
+        &'a self,
+        other: &Large<N>,
+        mut visit: impl FnMut(Entry<'a>, f64) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        if !self.members.may_be_merged_with(&other.members) {
+            return self.members.cells().try_for_each(|cell| {
+                let entry = Entry::of(&self.arena, cell);
+                other.score(entry.member).map_or(ControlFlow::Continue(()), |score| visit(entry, score))
+            });
+        }
+        let is_same = |cell, other_cell| self.arena.bytes(cell) == other.arena.bytes(other_cell);
+        self.members.common(&other.members, is_same, |cell, other_cell| {
+            visit(Entry::of(&self.arena, cell), other.arena.number(other_cell))
+        })
     }
 
     /// A prefetch of a member and its leaf.

@@ -39,7 +39,7 @@ use crate::value::prefetch::Prefetch;
 use large::Large;
 use packed::Packed;
 use std::cmp::Ordering;
-use std::ops::{Bound, Range};
+use std::ops::{Bound, ControlFlow, Range};
 
 /// When a packed set turns into the large form (`zset-max-listpack-entries`, `zset-max-listpack-value`), and the seed
 /// of its hash function.
@@ -165,6 +165,18 @@ impl<const N: usize> Zset<N> {
             Form::Large(Box::new(Large::from_sorted(sorted.into_iter(), hashing(limits))))
         };
         Zset { form }
+    }
+
+    /// Visits the entries whose members are in `other` too, each with its score there, in no particular order, until
+    /// `visit` breaks off.
+    pub fn common<'a>(&'a self, other: &Zset<N>, mut visit: impl FnMut(Entry<'a>, f64) -> ControlFlow<()>) {
+        // Nothing comes after the break, so its value is not needed.
+        let _ = match (&self.form, &other.form) {
+            (Form::Large(large), Form::Large(other)) => large.common(other, visit),
+            _ => self.iter().try_for_each(|entry| {
+                other.score(entry.member).map_or(ControlFlow::Continue(()), |score| visit(entry, score))
+            }),
+        };
     }
 
     /// A prefetch of a member of a large set.

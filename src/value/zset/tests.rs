@@ -321,3 +321,45 @@ fn a_set_that_has_been_large_is_scanned_in_pages() {
     seen.sort_unstable();
     assert_eq!((pages, seen), (3, set.iter().map(|entry| entry.member).collect()));
 }
+
+#[test]
+fn the_common_entries_of_two_sets_have_the_scores_of_both_whatever_their_forms() {
+    for (own_len, other_len) in [(100, 90), (90, 4000), (3000, 4000), (4000, 300), (0, 50)] {
+        let numbered = |step: usize, len: usize, first_score: usize| {
+            (0..len).map(move |at| (format!("m{}", at * step), (first_score + at * step) as f64))
+        };
+        let sets = |step, len, first_score| {
+            [LIMITS, NEVER_PACKED].map(|limits| Zset::from_entries(numbered(step, len, first_score), &limits))
+        };
+        let mut model: Vec<_> = (0..own_len * 2)
+            .step_by(6)
+            .filter(|number| *number < other_len * 3)
+            .map(|number| (format!("m{number}"), number as f64, (number + 7) as f64))
+            .collect();
+        model.sort_by(|one, other| one.0.cmp(&other.0));
+        for own in sets(2, own_len, 0) {
+            for other in sets(3, other_len, 7) {
+                let mut found = Vec::new();
+                own.common(&other, |entry, other_score| {
+                    found.push((String::from_utf8_lossy(entry.member).into_owned(), entry.score, other_score));
+                    ControlFlow::Continue(())
+                });
+                found.sort_by(|one, other| one.0.cmp(&other.0));
+                assert_eq!(found, model, "{own_len} and {other_len}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_search_for_common_entries_ends_when_visit_breaks_off() {
+    both_forms(|limits| {
+        let set = Zset::from_entries((0..100).map(|number| (format!("m{number}"), f64::from(number))), limits);
+        let mut found = 0;
+        set.common(&set, |_, _| {
+            found += 1;
+            if found == 7 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        assert_eq!(found, 7);
+    });
+}
