@@ -169,7 +169,8 @@ impl<'b> Reader<'b> {
     #[inline]
     fn part(&mut self) -> Result<Option<Part<'b>>, DecodeError> {
         let Some(&mark) = self.bytes.get(self.at) else { return Ok(None) };
-        if !b"$+:*_-,#(%~>|=!".contains(&mark) {
+        const MARKS: [bool; 256] = marks(b"$+:*_-,#(%~>|=!");
+        if !MARKS[usize::from(mark)] {
             return Err(DecodeError::Malformed);
         }
         let Some(line) = self.line() else { return Ok(None) };
@@ -241,6 +242,16 @@ impl<'b> Open<'b> {
         self.missing -= 1;
         self.items.push(frame);
     }
+}
+
+/// For each byte, whether a reply may begin with it.
+const fn marks(marks: &[u8]) -> [bool; 256] {
+    let (mut are_marks, mut index) = ([false; 256], 0);
+    while index < marks.len() {
+        are_marks[marks[index] as usize] = true;
+        index += 1;
+    }
+    are_marks
 }
 
 fn open<'b>(kind: Kind, line: &[u8], parts: usize) -> Result<Option<Part<'b>>, DecodeError> {

@@ -137,7 +137,8 @@ impl Shared {
     pub(crate) fn call(&self, session: SessionId, request: Request<'_>, output: &mut ReplyBuffer) -> Option<Flow> {
         let mut engine = self.engine();
         fetch(&mut engine, session, output)?;
-        let before = self.begin_batch(&mut engine);
+        engine.begin_direct_call(self.clock.now());
+        let before = engine.due_state();
         let flow = self.run_in(&mut engine, session, request, output);
         engine.sessions.account_memory(session);
         self.end_batch(&mut engine, before);

@@ -14,7 +14,7 @@ use thiserror::Error;
 
 use super::{Message, Reply};
 use crate::engine::{Flow, Origin, SessionId, Transport};
-use crate::resp::{DecodeError, Protocol, ReplyBuffer, Request, Span};
+use crate::resp::{DecodeError, Frame, Protocol, ReplyBuffer, Request, Span};
 use crate::server::shared::Shared;
 use crate::server::wake_flags::{WakeFlag, WakeFlags};
 use crate::server::worlds::{self, Attachment};
@@ -110,15 +110,29 @@ impl Client {
     pub fn call<W: AsRef<[u8]>>(&mut self, words: impl IntoIterator<Item = W>) -> Result<Reply, CallError> {
         let mut buffers = mem::take(&mut self.buffers);
         buffers.gather(words);
-        let reply = self.run(&mut buffers);
+        let reply = self.run(&mut buffers).and_then(|is_open| {
+            let nothing = if is_open { Ok(Reply::Null) } else { Err(CallError::Closed) };
+            self.sort(buffers.output.flatten(0), nothing)
+        });
         self.buffers = buffers.for_next_call();
         reply
     }
 
-    fn run(&mut self, buffers: &mut CallBuffers) -> Result<Reply, CallError> {
+    /// Like [`Client::call`], for a command with one reply: returns what `read` takes from it.
+    pub(super) fn call_for<T>(&mut self, words: &[&[u8]], read: impl Fn(&Frame<'_>) -> T) -> Result<T, CallError> {
+        let mut buffers = mem::take(&mut self.buffers);
+        buffers.gather(words);
+        let is_open = self.run(&mut buffers);
+        let result = is_open.and_then(|is_open| self.read(buffers.output.flatten(0), is_open, read));
+        self.buffers = buffers.for_next_call();
+        result
+    }
+
+    /// Runs a request; the output has its reply then. Returns whether the client goes on.
+    fn run(&mut self, buffers: &mut CallBuffers) -> Result<bool, CallError> {
         let (request, output) = buffers.parts();
         if request.is_empty() {
-            return Ok(Reply::Null);
+            return Ok(true);
         }
         loop {
             match self.shared.call(self.session, request, output).ok_or(CallError::Closed)? {
@@ -131,11 +145,11 @@ impl Client {
                 }
                 Flow::Close | Flow::Abort => {
                     self.shared.disconnect(self.session);
-                    return self.sort(output.flatten(0), Err(CallError::Closed));
+                    return Ok(false);
                 }
             }
         }
-        self.sort(output.flatten(0), Ok(Reply::Null))
+        Ok(true)
     }
 
     /// Returns the next message of a subscribed channel or pattern, if one was published that was not returned yet; it
@@ -198,7 +212,6 @@ impl Client {
     /// Stores the messages among the server's output, and returns the reply, or several replies as an array; `nothing`
     /// if there is none.
     pub(super) fn sort(&mut self, output: &[u8], nothing: Result<Reply, CallError>) -> Result<Reply, CallError> {
-        let unreadable = |error: DecodeError| CallError::Refused(format!("ERR {error}"));
         let (mut replies, mut rest) = (Vec::new(), output);
         if let Some((reply, [])) = Reply::decode(rest).map_err(unreadable)?
             && !matches!(reply, Reply::Push(_))
@@ -217,6 +230,23 @@ impl Client {
             1 => reply_or_refusal(replies.remove(0)),
             _ => Ok(Reply::Array(replies)),
         }
+    }
+
+    /// Returns what `read` takes from the reply in the server's output, and stores the messages around it.
+    fn read<T>(&mut self, output: &[u8], is_open: bool, read: impl Fn(&Frame<'_>) -> T) -> Result<T, CallError> {
+        let mut result = if is_open { Ok(None) } else { Err(CallError::Closed) };
+        let mut rest = output;
+        while let Some((frame, length)) = Frame::decode(rest).map_err(unreadable)? {
+            match &frame {
+                Frame::Push(_) => self.messages.extend(Message::of(&Reply::of(frame))),
+                Frame::Error(line) => {
+                    result = Err(CallError::Refused(String::from_utf8_lossy(line).into_owned()));
+                }
+                frame => result = Ok(Some(read(frame))),
+            }
+            rest = &rest[length..];
+        }
+        result.map(|value| value.unwrap_or_else(|| read(&Frame::Null)))
     }
 
     /// Sleeps until the blocked command has its reply.
@@ -253,6 +283,10 @@ impl Client {
             thread::park_timeout(rest);
         }
     }
+}
+
+fn unreadable(error: DecodeError) -> CallError {
+    CallError::Refused(format!("ERR {error}"))
 }
 
 /// A reply, or the error that it is.

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use super::{CallError, Client, Reply};
+use crate::resp::Frame;
 
 impl Client {
     /// The value of a string key, or `None` if the key does not exist.
@@ -21,10 +22,10 @@ impl Client {
     /// # Errors
     /// As of [`Client::call`], such as WRONGTYPE for a key of another type.
     pub fn get(&mut self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>, CallError> {
-        match self.call([b"GET", key.as_ref()])? {
-            Reply::Bytes(value) => Ok(Some(value)),
-            _ => Ok(None),
-        }
+        self.call_for(&[b"GET", key.as_ref()], |reply| match reply {
+            Frame::Bytes(value) => Some(value.to_vec()),
+            _ => None,
+        })
     }
 
     /// Sets a key to a string, without a deadline.
@@ -32,7 +33,7 @@ impl Client {
     /// # Errors
     /// As of [`Client::call`].
     pub fn set(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<(), CallError> {
-        self.call([b"SET", key.as_ref(), value.as_ref()]).map(drop)
+        self.call_for(&[b"SET", key.as_ref(), value.as_ref()], |_| ())
     }
 
     /// Sets a key to a string that expires after `time`, which counts in milliseconds.
@@ -41,7 +42,7 @@ impl Client {
     /// As of [`Client::call`]: a time of less than a millisecond is refused.
     pub fn set_for(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, time: Duration) -> Result<(), CallError> {
         let time_ms = time.as_millis().to_string();
-        self.call([b"SET", key.as_ref(), value.as_ref(), b"PX", time_ms.as_bytes()]).map(drop)
+        self.call_for(&[b"SET", key.as_ref(), value.as_ref(), b"PX", time_ms.as_bytes()], |_| ())
     }
 
     /// Deletes a key; returns whether it existed.
@@ -49,7 +50,7 @@ impl Client {
     /// # Errors
     /// As of [`Client::call`].
     pub fn delete(&mut self, key: impl AsRef<[u8]>) -> Result<bool, CallError> {
-        self.call([b"DEL", key.as_ref()]).map(|reply| reply == Reply::Integer(1))
+        self.call_for(&[b"DEL", key.as_ref()], |reply| *reply == Frame::Integer(1))
     }
 
     /// Whether a key exists.
@@ -57,7 +58,7 @@ impl Client {
     /// # Errors
     /// As of [`Client::call`].
     pub fn exists(&mut self, key: impl AsRef<[u8]>) -> Result<bool, CallError> {
-        self.call([b"EXISTS", key.as_ref()]).map(|reply| reply == Reply::Integer(1))
+        self.call_for(&[b"EXISTS", key.as_ref()], |reply| *reply == Frame::Integer(1))
     }
 
     /// Runs several commands one after the other, as a pipeline does; returns the reply or the error of each.

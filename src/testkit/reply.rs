@@ -50,7 +50,7 @@ impl Reply {
 
     /// The recursion is limited: the decoder nests no deeper than [`resp::DEEPEST`](crate::resp::DEEPEST).
     #[inline]
-    fn of(frame: Frame<'_>) -> Reply {
+    pub(super) fn of(frame: Frame<'_>) -> Reply {
         match frame {
             Frame::Null | Frame::NullBytes | Frame::NullArray => Reply::Null,
             Frame::Status(data) => Reply::Status(text(data)),

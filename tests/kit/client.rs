@@ -62,3 +62,30 @@ fn a_short_reply_follows_a_long_one() {
         assert_eq!(client.get("none"), Ok(None));
     }
 }
+
+/// Few direct calls are timed, but all are counted, in the statistics and in the histogram.
+#[test]
+fn every_direct_call_is_counted_though_few_are_timed() {
+    let redis = dunlin::test();
+    let mut client = redis.client().expect("there is room");
+    for _ in 0..40 {
+        client.set("key", "value").expect("it is set");
+        client.get("key").expect("it is a string");
+    }
+    let stats = client.call(["INFO", "commandstats"]).expect("it replies").text().expect("it is text").into_owned();
+    assert!(stats.contains("cmdstat_get:calls=40,") && stats.contains("cmdstat_set:calls=40,"), "{stats}");
+    let histogram = client.call(["LATENCY", "HISTOGRAM", "get"]).expect("it replies").to_string();
+    assert!(histogram.contains("calls") && histogram.contains("40"), "{histogram}");
+}
+
+#[test]
+fn a_message_that_arrives_with_the_reply_to_a_short_form_is_kept() {
+    let redis = dunlin::test();
+    let (mut ann, mut bob) = (redis.client().expect("there is room"), redis.client().expect("there is room"));
+    ann.call(["SUBSCRIBE", "news"]).expect("it subscribes");
+    bob.call(["PUBLISH", "news", "hello"]).expect("it publishes");
+    ann.set("key", "value").expect("it is set");
+    assert_eq!(ann.get("key"), Ok(Some(b"value".to_vec())));
+    let message = ann.next_message().expect("it is open").expect("it was published");
+    assert_eq!((&message.channel[..], &message.payload[..]), (&b"news"[..], &b"hello"[..]));
+}

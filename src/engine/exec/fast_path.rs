@@ -98,10 +98,10 @@ pub(super) fn run_fast(
 }
 
 /// Whether the request of a brief command may be timed together with others, as far as is known before it has run. The
-/// first of a batch is timed by itself, as it may be the only one.
+/// first of a batch is timed by itself, as it may be the only one, unless it is a direct call.
 #[inline]
 pub(in crate::engine) fn is_brief(engine: &Engine, request: Request<'_>) -> bool {
-    matches!(engine.observers.fast_path, FastPath::For(_))
+    (matches!(engine.observers.fast_path, FastPath::For(_)) || engine.timing.sampling.is_on)
         && request.is_shorter_than(BRIEF_BYTES)
         && engine.settings.may_put_off()
 }

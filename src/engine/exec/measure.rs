@@ -9,6 +9,9 @@
 //! timing of such brief commands is deferred: several of them are timed together, by one reading of the clock, and the
 //! time is divided evenly among them. Any other command is timed by itself, from a reading of its own on. Where
 //! single times matter, as the slow log's threshold is below a millisecond or LATENCY records, nothing is deferred.
+//!
+//! A direct call is a batch of one request. Of the brief commands of such calls, one in a few is timed, and its time
+//! counts for the others ([`Sampling`](crate::engine::state::timing::Sampling)).
 
 use crate::engine::Engine;
 use crate::engine::spec::{CommandId, Flags, Now};
@@ -38,10 +41,21 @@ impl Engine {
         self.timing.put_off = PutOff::default();
     }
 
+    /// Begins a batch of one request, which a client in this process runs.
+    #[inline]
+    pub fn begin_direct_call(&mut self, now: Now) {
+        self.begin_batch(now);
+        self.timing.sampling.is_on = true;
+    }
+
     /// Ends a batch: its requests have been run.
     #[inline]
     pub fn end_batch(&mut self) {
-        catch_up(self, self.timing.now);
+        if std::mem::take(&mut self.timing.sampling.is_on) {
+            sample(self);
+        } else {
+            catch_up(self, self.timing.now);
+        }
         self.stats.most_commands = self.stats.most_commands.max(self.stats.commands - self.stats.commands_before);
         let elapsed_us = self.timing.now.since_us(self.timing.batch_began);
         self.stats.running_us = self.stats.running_us.saturating_add(elapsed_us);
@@ -108,16 +122,30 @@ pub(super) fn catch_up(engine: &mut Engine, now: Now) -> Now {
         return now;
     }
     let now = clock(engine);
-    share_out(engine, now, 0);
+    share_out(engine, now.since_us(engine.timing.now), 0);
     engine.at(now);
     now
 }
 
-/// Divides the time since the last reading of the clock among the deferred commands and `others` commands behind
-/// them, which may have taken longer; returns the part of those.
-fn share_out(engine: &mut Engine, now: Now, others: u64) -> u64 {
+/// Ends a direct call: if it ran a brief command, counts its time, or that of the last that was timed.
+#[inline]
+fn sample(engine: &mut Engine) {
+    if engine.timing.put_off.count == 0 {
+        return;
+    }
+    if engine.timing.sampling.times_next() {
+        let began = engine.timing.now;
+        let now = catch_up(engine, began);
+        engine.timing.sampling.last_us = now.since_us(began).min(1);
+    } else {
+        share_out(engine, engine.timing.sampling.last_us, 0);
+    }
+}
+
+/// Divides the time since the last reading of the clock, `elapsed_us`, among the deferred commands and `others`
+/// commands behind them, which may have taken longer; returns the part of those.
+fn share_out(engine: &mut Engine, elapsed_us: u64, others: u64) -> u64 {
     let PutOff { kinds, known, count } = std::mem::take(&mut engine.timing.put_off);
-    let elapsed_us = now.since_us(engine.timing.now);
     let parts = count + others;
     let shared_us = if others == 0 { elapsed_us } else { elapsed_us.min(parts) };
     // The remainder of the division makes some of them a microsecond longer.
@@ -139,7 +167,7 @@ fn share_out(engine: &mut Engine, now: Now, others: u64) -> u64 {
 
 /// Like [`Engine::finish`], for a command that ran behind others whose timing was deferred.
 fn finish_with_others(engine: &mut Engine, now: Now, request: Request<'_>) {
-    let elapsed_us = share_out(engine, now, 1);
+    let elapsed_us = share_out(engine, now.since_us(engine.timing.now), 1);
     engine.at(now);
     if let Some(running) = engine.timing.running.take() {
         record_time(engine, running.session, running.command, request, elapsed_us);

@@ -51,6 +51,30 @@ impl PutOff {
     }
 }
 
+/// Of this many brief commands of direct calls, one is timed. A prime, so that a loop of a few commands has each of
+/// them timed.
+const SAMPLE: u64 = 13;
+
+/// The timing of brief commands of direct calls: one in [`SAMPLE`] is timed, and its time counts for the others.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::engine) struct Sampling {
+    /// The current batch is a direct call.
+    pub(in crate::engine) is_on: bool,
+    /// The commands since the last that was timed.
+    untimed: u64,
+    /// The time of that command, but a microsecond at most: what delayed it did not delay the others.
+    pub(in crate::engine) last_us: u64,
+}
+
+impl Sampling {
+    /// Counts a command; returns whether it is to be timed.
+    #[inline]
+    pub(in crate::engine) fn times_next(&mut self) -> bool {
+        self.untimed = (self.untimed + 1) % SAMPLE;
+        self.untimed == 0
+    }
+}
+
 /// The start of a measurement within a request.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::engine) struct Stopwatch {
@@ -68,6 +92,8 @@ pub struct Timing {
     pub(in crate::engine) running: Option<Running>,
     /// The commands of the batch that are timed later.
     pub(in crate::engine) put_off: PutOff,
+    /// How brief commands of direct calls are timed.
+    pub(in crate::engine) sampling: Sampling,
     /// When the current batch of requests began.
     pub(in crate::engine) batch_began: Now,
     /// The length of all stalls so far.
@@ -86,6 +112,7 @@ impl Timing {
             now,
             running: None,
             put_off: PutOff::default(),
+            sampling: Sampling::default(),
             batch_began: now,
             stalled_us: 0,
             pause: Pause::default(),
