@@ -10,6 +10,8 @@
 mod memory;
 mod undo_log;
 
+use std::iter;
+
 use super::hash::Hasher;
 use super::record::Payload;
 use super::records::Records;
@@ -423,6 +425,27 @@ impl<const LINES: usize> Database<LINES> {
     /// Every key, in an order that depends only on the seed and the history.
     pub fn slots(&self) -> impl Iterator<Item = Slot> {
         self.table.handles().map(Slot)
+    }
+
+    /// The slots of all keys, some ahead of the caller, so that the reads of their records overlap: they are everywhere
+    /// in memory.
+    pub fn slots_prefetched(&self) -> impl Iterator<Item = Slot> {
+        const AHEAD: usize = 32;
+        let mut handles = self.table.handles();
+        let (mut group, mut length, mut next) = ([0; AHEAD], 0, 0);
+        iter::from_fn(move || {
+            if next == length {
+                length = 0;
+                for (place, handle) in group.iter_mut().zip(handles.by_ref()) {
+                    *place = handle;
+                    length += 1;
+                }
+                group[..length].iter().for_each(|&handle| self.records.prefetch(handle));
+                next = 0;
+            }
+            next += 1;
+            group[..length].get(next - 1).copied().map(Slot)
+        })
     }
 
     /// The mean time to live of the keys with a deadline, in milliseconds; 0 if there are none.

@@ -296,6 +296,7 @@ impl Pair {
         }
         let stored: usize = self.database.slots().map(|slot| self.database.memory_of(slot)).sum();
         assert!(stored <= self.database.memory());
+        assert!(self.database.slots_prefetched().eq(self.database.slots()));
         self.bases.iter().for_each(Pair::agree);
     }
 }

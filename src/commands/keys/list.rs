@@ -26,7 +26,7 @@ fn keys(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let database = engine.databases.get(index);
     let list = reply.open_array();
     let mut count = 0;
-    for slot in database.slots() {
+    for slot in database.slots_prefetched() {
         let key = database.key(slot);
         if pattern.as_ref().is_none_or(|pattern| pattern.matches(key)) && !is_due(database, slot, due_ms) {
             reply.bulk(key);
@@ -58,18 +58,21 @@ fn scan(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (due_ms, index) = (cx.due_ms(), cx.database_index());
     let (engine, reply) = cx.engine_and_reply();
     let database = engine.databases.get(index);
-    let (mut found, mut due, mut looked_up) = (Vec::new(), Vec::new(), (0, 0));
+    let (mut found, mut due, mut live) = (Vec::new(), Vec::new(), 0);
     let next = database.scan(cursor, options.count, |slot| {
-        let key = database.key(slot);
-        if options.admits(key) {
-            if is_due(database, slot, due_ms) { due.push(key.to_vec()) } else { found.push(slot) }
+        if !options.admits_all() && !options.admits(database.key(slot)) {
+            return;
+        }
+        if is_due(database, slot, due_ms) {
+            return due.push(database.key(slot).to_vec());
+        }
+        live += 1;
+        if options.type_name.is_none_or(|wanted| says(wanted, database.view(slot).type_name())) {
+            found.push(slot);
         }
     });
-    if let Some(wanted) = options.type_name {
-        // With a type filter each key is looked up.
-        looked_up = (found.len() as u64, due.len() as u64);
-        found.retain(|slot| says(wanted, database.view(*slot).type_name()));
-    }
+    // With a type filter each key is looked up.
+    let looked_up = if options.type_name.is_some() { (live, due.len() as u64) } else { (0, 0) };
     reply.array(2);
     scanning::write_cursor(reply, next);
     reply.array(found.len());
