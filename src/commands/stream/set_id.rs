@@ -62,7 +62,7 @@ fn admit(stream: &Stream, last: Id, added: Option<u64>) -> Result<(), Error> {
     if last < log.max_deleted() {
         return Err(StreamError::LastIdBeforeDeleted.into());
     }
-    if log.last_entry().is_some_and(|entry| last < entry) {
+    if log.has_after(last) {
         return Err(StreamError::LastIdTooSmall.into());
     }
     if added.is_some_and(|added| added < log.len() as u64) {
