@@ -1,6 +1,5 @@
 //! The sections of INFO that have one line for each of several things, such as commands or databases.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::Scene;
@@ -76,14 +75,16 @@ pub(super) fn threads(scene: &Scene<'_>, text: &mut String) {
 pub(super) fn sizes(scene: &Scene<'_>, text: &mut String) {
     const KINDS: [&str; 5] = ["strings_sizes", "lists_items", "sets_items", "zsets_items", "hashes_items"];
     for (number, database) in scene.engine.databases.iter().enumerate().filter(|(_, database)| !database.is_empty()) {
-        let mut counts = [const { BTreeMap::new() }; KINDS.len()];
-        for (kind, size) in database.slots().filter_map(|slot| size_of_value(database.view(slot))) {
-            *counts[kind].entry(size.checked_ilog2()).or_insert(0_usize) += 1;
-        }
-        for (kind, counts) in KINDS.iter().zip(counts).filter(|(_, counts)| !counts.is_empty()) {
-            let bins = counts.into_iter().map(|(power, keys)| format!("{}={keys}", bin(power)));
-            let bins: Vec<String> = bins.collect();
-            line(text, format_args!("db{number}_distrib_{kind}:{}", bins.join(",")));
+        let mut counts = [[0_usize; BINS]; KINDS.len()];
+        database.slots().filter_map(|slot| size_of_value(database.view(slot))).for_each(|(kind, size)| {
+            counts[kind][bin_of(size)] += 1;
+        });
+        for (kind, counts) in KINDS.iter().zip(counts) {
+            let used = counts.into_iter().enumerate().filter(|(_, keys)| *keys > 0);
+            let bins: Vec<String> = used.map(|(number, keys)| format!("{}={keys}", lower_bound(number))).collect();
+            if !bins.is_empty() {
+                line(text, format_args!("db{number}_distrib_{kind}:{}", bins.join(",")));
+            }
         }
     }
 }
@@ -100,10 +101,18 @@ fn size_of_value(view: View<'_>) -> Option<(usize, usize)> {
     }
 }
 
-/// The lower bound of a bin: a power of two, or 0.
-fn bin(power: Option<u32>) -> String {
+/// The number of bins: one for 0, and one for each power of two.
+const BINS: usize = 1 + usize::BITS as usize;
+
+/// The bin of a size.
+fn bin_of(size: usize) -> usize {
+    (usize::BITS - size.leading_zeros()) as usize
+}
+
+/// The lower bound of a bin: 0, or a power of two.
+fn lower_bound(bin: usize) -> String {
     const UNITS: [(u32, &str); 6] = [(60, "E"), (50, "P"), (40, "T"), (30, "G"), (20, "M"), (10, "K")];
-    let Some(power) = power else { return "0".to_owned() };
+    let Some(power) = (bin as u32).checked_sub(1) else { return "0".to_owned() };
     match UNITS.into_iter().find(|(bits, _)| power >= *bits) {
         Some((bits, unit)) => format!("{}{unit}", 1_u64 << (power - bits)),
         None => (1_u64 << power).to_string(),
@@ -128,5 +137,6 @@ pub(super) fn databases(scene: &Scene<'_>, text: &mut String) {
 
 fn line(text: &mut String, line: std::fmt::Arguments<'_>) {
     // Writing into a string cannot fail.
-    let _ = write!(text, "{line}\r\n");
+    let _ = text.write_fmt(line);
+    text.push_str("\r\n");
 }
