@@ -127,6 +127,13 @@ impl<const LINES: usize> Database<LINES> {
         self.records.view(slot.0)
     }
 
+    /// The length of a text whose bytes are stored beside its key; `None` for all other values: those have to be read
+    /// ([`Database::view`]).
+    #[inline]
+    pub fn text_len(&self, slot: Slot) -> Option<usize> {
+        self.records.record(slot.0).text_len()
+    }
+
     /// Stores a value under `key`, which must be absent, without a deadline and with access 0.
     pub fn insert(&mut self, key: &[u8], value: New<'_>) -> Slot {
         debug_assert!(self.find(key).is_none(), "insert is for absent keys");

@@ -159,6 +159,12 @@ impl<'a> Record<'a> {
         self.0.len() - usize::from(self.0[5])
     }
 
+    /// The length of a text, unless it is a number or is stored apart.
+    #[inline(always)]
+    pub(super) fn text_len(self) -> Option<usize> {
+        matches!(self.0[0] & KIND, TEXT | RAW).then(|| self.end().saturating_sub(self.payload_start()))
+    }
+
     #[inline(always)]
     pub(super) fn payload(self) -> Payload<'a> {
         let start = self.payload_start();

@@ -297,6 +297,10 @@ impl Pair {
         let stored: usize = self.database.slots().map(|slot| self.database.memory_of(slot)).sum();
         assert!(stored <= self.database.memory());
         assert!(self.database.slots_prefetched().eq(self.database.slots()));
+        for slot in self.database.slots() {
+            let View::Text(text) = self.database.view(slot) else { continue };
+            assert!(self.database.text_len(slot).is_none_or(|length| length == text.len()));
+        }
         self.bases.iter().for_each(Pair::agree);
     }
 }

@@ -8,7 +8,7 @@ use crate::acl::Reason;
 use crate::commands::memory::{self, ratio};
 use crate::config;
 use crate::engine::exec::blocking;
-use crate::engine::state::host::LoopCycles;
+use crate::engine::state::host::{LoopCycles, ProcessorTimes};
 use crate::engine::state::lru;
 use crate::engine::{Counts, REDIS_VERSION, Topic, build_id};
 use crate::value::hexadecimal;
@@ -270,18 +270,18 @@ pub(super) const REPLICATION: &[Field] = &[
     none("master_repl_offset"),
     never("second_repl_offset"),
     none("repl_backlog_active"),
-    field("repl_backlog_size", |scene| setting(scene, "repl-backlog-size").into()),
+    field("repl_backlog_size", |scene| config::REPL_BACKLOG_SIZE.shown(&scene.engine.settings).into()),
     none("repl_backlog_first_byte_offset"),
     none("repl_backlog_histlen"),
 ];
 
 pub(super) const PROCESSOR: &[Field] = &[
-    field("used_cpu_sys", |scene| Value::Seconds(scene.engine.host.processor_time().process.system_us)),
-    field("used_cpu_user", |scene| Value::Seconds(scene.engine.host.processor_time().process.user_us)),
+    field("used_cpu_sys", |scene| Value::Seconds(processor_time(scene).process.system_us)),
+    field("used_cpu_user", |scene| Value::Seconds(processor_time(scene).process.user_us)),
     field("used_cpu_sys_children", |_| Value::Seconds(0)),
     field("used_cpu_user_children", |_| Value::Seconds(0)),
-    field("used_cpu_sys_main_thread", |scene| Value::Seconds(scene.engine.host.processor_time().thread.system_us)),
-    field("used_cpu_user_main_thread", |scene| Value::Seconds(scene.engine.host.processor_time().thread.user_us)),
+    field("used_cpu_sys_main_thread", |scene| Value::Seconds(processor_time(scene).thread.system_us)),
+    field("used_cpu_user_main_thread", |scene| Value::Seconds(processor_time(scene).thread.user_us)),
 ];
 
 /// Shown only when requested by name.
@@ -302,6 +302,10 @@ pub(super) const CLUSTER: &[Field] = &[none("cluster_enabled")];
 fn history_id(scene: &Scene<'_>) -> String {
     let name = format!("{} {}", scene.facts.run_id, scene.engine.switches.replid_generation);
     hexadecimal::text(&Sha1::digest(name))
+}
+
+fn processor_time(scene: &Scene<'_>) -> ProcessorTimes {
+    *scene.processor_time.get_or_init(|| scene.engine.host.processor_time())
 }
 
 /// Bytes of keys and values with their tables.
@@ -332,10 +336,6 @@ fn cycles(scene: &Scene<'_>) -> LoopCycles {
 /// The time for which memory has been over its limit, in microseconds.
 fn short_us(scene: &Scene<'_>) -> u64 {
     scene.engine.databases.pressure.short_us(scene.engine.host.elapsed_us())
-}
-
-fn setting(scene: &Scene<'_>, name: &str) -> String {
-    config::shown(name, &scene.engine.settings).unwrap_or_default()
 }
 
 /// The bytes allocated, or the bytes of the data where allocations are not counted.

@@ -14,7 +14,7 @@ use fields::Field;
 use std::cell::OnceCell;
 
 use crate::engine::exec::operations;
-use crate::engine::state::host::{Facts, Usage};
+use crate::engine::state::host::{Facts, ProcessorTimes, Usage};
 use crate::engine::{Args, Arity, Change, Command, Counts, Ctx, Engine, Error, Family, Flags, Now, says};
 use crate::keyspace::Database;
 
@@ -44,6 +44,7 @@ struct Scene<'e> {
     used_bytes: OnceCell<u64>,
     data_bytes: OnceCell<u64>,
     rates: OnceCell<Counts>,
+    processor_time: OnceCell<ProcessorTimes>,
 }
 
 /// A section that can be requested by its name.
@@ -102,18 +103,8 @@ impl Section {
         Section { lines: Lines::List(list), ..Section::of(name, title, &[]) }
     }
 
-    fn is_asked_for(&self, names: &Args<'_>, engine: &Engine) -> bool {
-        let mut names = names.rest();
-        if names.len() == 0 {
-            return (self.is_default)(engine);
-        }
-        names.any(|name| {
-            let is = |word: &str| says(name, word);
-            is(self.name)
-                || self.alias.is_some_and(is)
-                || self.is_shown_with_all && (is("all") || is("everything"))
-                || is("default") && (self.is_default)(engine)
-        })
+    fn is_called(&self, name: &[u8]) -> bool {
+        says(name, self.name) || self.alias.is_some_and(|alias| says(name, alias))
     }
 
     fn write(&self, scene: &Scene<'_>, text: &mut String) {
@@ -140,6 +131,27 @@ impl Section {
     }
 }
 
+/// The sections that a request names.
+struct Wanted<'a> {
+    names: Args<'a>,
+    all: bool,
+    default: bool,
+}
+
+impl<'a> Wanted<'a> {
+    fn parse(names: Args<'a>) -> Wanted<'a> {
+        let contains = |word: &str| names.rest().any(|name| says(name, word));
+        let all = contains("all") || contains("everything");
+        Wanted { names, all, default: names.is_empty() || contains("default") }
+    }
+
+    fn contains(&self, section: &Section, engine: &Engine) -> bool {
+        self.all && section.is_shown_with_all
+            || self.default && (section.is_default)(engine)
+            || self.names.rest().any(|name| section.is_called(name))
+    }
+}
+
 /// The bytes that the text of all default sections takes, about.
 const TEXT_BYTES: usize = 8 << 10;
 
@@ -155,9 +167,11 @@ fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
         used_bytes: OnceCell::new(),
         data_bytes: OnceCell::new(),
         rates: OnceCell::new(),
+        processor_time: OnceCell::new(),
     };
     let mut text = String::with_capacity(TEXT_BYTES);
-    for section in SECTIONS.iter().filter(|section| section.is_asked_for(&args, engine)) {
+    let wanted = Wanted::parse(args);
+    for section in SECTIONS.iter().filter(|section| wanted.contains(section, engine)) {
         section.write(&scene, &mut text);
     }
     reply.verbatim("txt", text.as_bytes());
