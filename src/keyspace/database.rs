@@ -19,7 +19,7 @@ use super::table::{CURSOR_BITS, Hashes, PREFETCHED, Table};
 use super::{Contents, Held, LazyFree, New, Slot};
 use crate::value::deadlines::Deadlines;
 use crate::value::hashing::Flood;
-use crate::value::{Text, TextView, Value, ValueMut, View};
+use crate::value::{TEXT_TYPE, Text, TextView, Value, ValueMut, View};
 
 /// Edited texts are kept in a scratch space up to this size, in bytes.
 const SCRATCH_BYTES: usize = 4096;
@@ -125,6 +125,12 @@ impl<const LINES: usize> Database<LINES> {
     #[inline]
     pub fn view(&self, slot: Slot) -> View<'_> {
         self.records.view(slot.0)
+    }
+
+    /// The type name that `TYPE` replies.
+    #[inline]
+    pub fn type_name(&self, slot: Slot) -> &'static str {
+        if self.records.record(slot.0).is_text() { TEXT_TYPE } else { self.view(slot).type_name() }
     }
 
     /// The length of a text whose bytes are stored beside its key; `None` for all other values: those have to be read

@@ -298,8 +298,10 @@ impl Pair {
         assert!(stored <= self.database.memory());
         assert!(self.database.slots_prefetched().eq(self.database.slots()));
         for slot in self.database.slots() {
-            let View::Text(text) = self.database.view(slot) else { continue };
-            assert!(self.database.text_len(slot).is_none_or(|length| length == text.len()));
+            let view = self.database.view(slot);
+            assert_eq!(self.database.type_name(slot), view.type_name());
+            let length = if let View::Text(text) = view { Some(text.len()) } else { None };
+            assert!(self.database.text_len(slot).is_none_or(|stored| Some(stored) == length));
         }
         self.bases.iter().for_each(Pair::agree);
     }
