@@ -186,42 +186,63 @@ impl Selector {
 
     /// The commands, keys and channels of the selector as rules, each in one line.
     pub fn parts(&self) -> [Vec<u8>; 3] {
-        let mut commands = Vec::new();
-        self.commands.describe(&mut commands);
-        let keys =
-            self.keys.as_ref().map_or_else(|| vec![b"~*".to_vec()], |keys| keys.iter().map(format_keys).collect());
-        let channels = self.channels.as_ref().map_or_else(
-            || vec![b"&*".to_vec()],
-            |channels| channels.iter().map(|(channel, ())| [b"&", channel.as_slice()].concat()).collect(),
-        );
-        [commands, keys.join(&b' '), channels.join(&b' ')]
+        let mut parts = [const { Vec::new() }; 3];
+        self.commands.describe(&mut parts[0]);
+        self.write_keys(&mut parts[1]);
+        self.write_channels(&mut parts[2]);
+        parts
+    }
+
+    fn write_keys(&self, line: &mut Vec<u8>) {
+        let Some(keys) = &self.keys else { return line.extend_from_slice(b"~*") };
+        let patterns = keys.iter().map(|(pattern, access)| (sign_of(*access), pattern.as_slice()));
+        write_patterns(line, patterns);
+    }
+
+    fn write_channels(&self, line: &mut Vec<u8>) {
+        let Some(channels) = &self.channels else { return line.extend_from_slice(b"&*") };
+        let patterns = channels.iter().map(|(pattern, ())| (&b"&"[..], pattern.as_slice()));
+        write_patterns(line, patterns);
     }
 
     /// Appends all its rules, in one line.
     pub fn describe(&self, line: &mut Vec<u8>) {
-        let [commands, keys, channels] = self.parts();
-        if !keys.is_empty() {
-            line.extend_from_slice(&keys);
-            line.push(b' ');
-        }
+        let end_part = |line: &mut Vec<u8>, start| {
+            if line.len() > start {
+                line.push(b' ');
+            }
+        };
+        let start = line.len();
+        self.write_keys(line);
+        end_part(line, start);
         if self.channels.is_some() {
             line.extend_from_slice(b"resetchannels ");
         }
-        if !channels.is_empty() {
-            line.extend_from_slice(&channels);
-            line.push(b' ');
-        }
-        line.extend_from_slice(&commands);
+        let start = line.len();
+        self.write_channels(line);
+        end_part(line, start);
+        self.commands.describe(line);
     }
 }
 
-fn format_keys((pattern, access): (&Vec<u8>, &Access)) -> Vec<u8> {
-    let sign: &[u8] = match (access.reads, access.writes) {
+/// The sign in front of a pattern of keys.
+fn sign_of(access: Access) -> &'static [u8] {
+    match (access.reads, access.writes) {
         (true, false) => b"%R~",
         (false, true) => b"%W~",
         _ => b"~",
-    };
-    [sign, pattern].concat()
+    }
+}
+
+/// Appends patterns with blanks between them, each behind its sign.
+fn write_patterns<'p>(line: &mut Vec<u8>, patterns: impl Iterator<Item = (&'p [u8], &'p [u8])>) {
+    for (number, (sign, pattern)) in patterns.enumerate() {
+        if number > 0 {
+            line.push(b' ');
+        }
+        line.extend_from_slice(sign);
+        line.extend_from_slice(pattern);
+    }
 }
 
 /// Whether one of `patterns` allows a channel. A pattern of channels must itself be one of them, as the channels that

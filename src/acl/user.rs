@@ -183,7 +183,7 @@ impl User {
     }
 
     /// The flags in ACL GETUSER.
-    pub fn flags(&self) -> Vec<&'static str> {
+    pub fn flags(&self) -> impl Iterator<Item = &'static str> + Clone {
         let names = [
             (self.is_on, "on"),
             (!self.is_on, "off"),
@@ -191,12 +191,17 @@ impl User {
             (!self.sanitizes, "skip-sanitize-payload"),
             (self.sanitizes, "sanitize-payload"),
         ];
-        names.into_iter().filter(|(is_set, _)| *is_set).map(|(_, name)| name).collect()
+        names.into_iter().filter(|(is_set, _)| *is_set).map(|(_, name)| name)
     }
 
     /// The rules of the user in one line, without its name.
     pub fn describe(&self) -> Vec<u8> {
         let mut line = Vec::new();
+        self.write_rules(&mut line);
+        line
+    }
+
+    fn write_rules(&self, line: &mut Vec<u8>) {
         for flag in self.flags() {
             line.extend_from_slice(flag.as_bytes());
             line.push(b' ');
@@ -206,18 +211,27 @@ impl User {
             line.extend_from_slice(password.digits().as_bytes());
             line.push(b' ');
         }
-        self.root.describe(&mut line);
+        self.root.describe(line);
         for selector in &self.others {
             line.extend_from_slice(b" (");
-            selector.describe(&mut line);
+            selector.describe(line);
             line.push(b')');
         }
-        line
     }
 
     /// The line of an ACL file: `user`, the name, and the rules.
     pub fn line(&self) -> Vec<u8> {
-        [b"user ", self.name.as_slice(), b" ", &self.describe()].concat()
+        let mut line = Vec::new();
+        self.write_line(&mut line);
+        line
+    }
+
+    /// Appends what [`User::line`] returns.
+    pub fn write_line(&self, line: &mut Vec<u8>) {
+        for part in [b"user ", self.name.as_slice(), b" "] {
+            line.extend_from_slice(part);
+        }
+        self.write_rules(line);
     }
 }
 

@@ -4,6 +4,8 @@
 //! the deadline index. They are not Redis's bytes, and usually fewer. Values that only an allocator could report are
 //! left out, since the system's has no statistics.
 
+use std::borrow::Cow;
+
 use super::help;
 use crate::engine::exec::{eviction, operations};
 use crate::engine::state::host::Usage;
@@ -98,8 +100,11 @@ fn write_figure(reply: &mut Reply<'_>, figure: Figure) {
     }
 }
 
+/// A value of MEMORY STATS with its name.
+type Row = (Cow<'static, str>, Figure);
+
 /// The values in Redis's order, with Redis's names.
-fn figures(engine: &Engine) -> Vec<(String, Figure)> {
+fn figures(engine: &Engine) -> Vec<Row> {
     let usage = engine.host.usage();
     let (used, peak) = (used_bytes(engine, &usage), peak_bytes(engine, &usage));
     let (clients, keys) = (client_bytes(engine), engine.databases.len() as u64);
@@ -124,7 +129,7 @@ fn figures(engine: &Engine) -> Vec<(String, Figure)> {
         row("functions.caches", Figure::Count(engine.scripts.functions.registry.memory_bytes() as u64)),
         row("script.VMs", Figure::Count(engine.scripts.all_machine_bytes() as u64)),
     ];
-    let of_database = |&(number, (keys, deadlines))| (format!("db.{number}"), Figure::Tables(keys, deadlines));
+    let of_database = |&(number, (keys, deadlines))| (format!("db.{number}").into(), Figure::Tables(keys, deadlines));
     figures.extend(tables.iter().map(of_database));
     figures.extend([
         row("overhead.db.hashtable.lut", Figure::Count(lookup as u64)),
@@ -142,7 +147,7 @@ fn figures(engine: &Engine) -> Vec<(String, Figure)> {
 }
 
 /// The statistics of the allocator: of `resident` bytes of the process it holds `held`, of which `used` are allocated.
-fn allocator_figures(used: u64, held: u64, resident: u64) -> [(String, Figure); 12] {
+fn allocator_figures(used: u64, held: u64, resident: u64) -> [Row; 12] {
     [
         row("allocator.allocated", Figure::Count(used)),
         row("allocator.active", Figure::Count(held)),
@@ -159,8 +164,8 @@ fn allocator_figures(used: u64, held: u64, resident: u64) -> [(String, Figure); 
     ]
 }
 
-fn row(name: &str, figure: Figure) -> (String, Figure) {
-    (name.to_owned(), figure)
+fn row(name: &'static str, figure: Figure) -> Row {
+    (name.into(), figure)
 }
 
 /// Bytes that the server uses: those allocated if they are counted, otherwise those of the data.

@@ -63,6 +63,11 @@ impl<'a> Options<'a> {
         Ok(options)
     }
 
+    /// Whether all elements are returned, as far as `MATCH` decides.
+    pub fn admits_all(&self) -> bool {
+        self.pattern.is_none()
+    }
+
     /// Whether an element is returned, as far as `MATCH` decides.
     pub fn admits(&self, element: &[u8]) -> bool {
         self.pattern.as_ref().is_none_or(|pattern| pattern.matches(element))

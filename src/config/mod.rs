@@ -35,6 +35,7 @@ pub use arguments::{HELP, Invocation, Sources, invocation};
 pub use file::{Fatal, Files, Loaded, Unreadable, load};
 pub use parameter::{Assigned, Mutability, Otherwise, Parameter, parse_memory};
 pub use rewrite::rewritten;
+pub use rows::REPL_BACKLOG_SIZE;
 
 use crate::engine::Settings;
 

@@ -10,6 +10,8 @@
 mod memory;
 mod undo_log;
 
+use std::iter;
+
 use super::hash::Hasher;
 use super::record::Payload;
 use super::records::Records;
@@ -17,7 +19,7 @@ use super::table::{CURSOR_BITS, Hashes, PREFETCHED, Table};
 use super::{Contents, Held, LazyFree, New, Slot};
 use crate::value::deadlines::Deadlines;
 use crate::value::hashing::Flood;
-use crate::value::{Text, TextView, Value, ValueMut, View};
+use crate::value::{TEXT_TYPE, Text, TextView, Value, ValueMut, View};
 
 /// Edited texts are kept in a scratch space up to this size, in bytes.
 const SCRATCH_BYTES: usize = 4096;
@@ -123,6 +125,19 @@ impl<const LINES: usize> Database<LINES> {
     #[inline]
     pub fn view(&self, slot: Slot) -> View<'_> {
         self.records.view(slot.0)
+    }
+
+    /// The type name that `TYPE` replies.
+    #[inline]
+    pub fn type_name(&self, slot: Slot) -> &'static str {
+        if self.records.record(slot.0).is_text() { TEXT_TYPE } else { self.view(slot).type_name() }
+    }
+
+    /// The length of a text whose bytes are stored beside its key; `None` for all other values: those have to be read
+    /// ([`Database::view`]).
+    #[inline]
+    pub fn text_len(&self, slot: Slot) -> Option<usize> {
+        self.records.record(slot.0).text_len()
     }
 
     /// Stores a value under `key`, which must be absent, without a deadline and with access 0.
@@ -423,6 +438,27 @@ impl<const LINES: usize> Database<LINES> {
     /// Every key, in an order that depends only on the seed and the history.
     pub fn slots(&self) -> impl Iterator<Item = Slot> {
         self.table.handles().map(Slot)
+    }
+
+    /// The slots of all keys, some ahead of the caller, so that the reads of their records overlap: they are everywhere
+    /// in memory.
+    pub fn slots_prefetched(&self) -> impl Iterator<Item = Slot> {
+        const AHEAD: usize = 32;
+        let mut handles = self.table.handles();
+        let (mut group, mut length, mut next) = ([0; AHEAD], 0, 0);
+        iter::from_fn(move || {
+            if next == length {
+                length = 0;
+                for (place, handle) in group.iter_mut().zip(handles.by_ref()) {
+                    *place = handle;
+                    length += 1;
+                }
+                group[..length].iter().for_each(|&handle| self.records.prefetch(handle));
+                next = 0;
+            }
+            next += 1;
+            group[..length].get(next - 1).copied().map(Slot)
+        })
     }
 
     /// The mean time to live of the keys with a deadline, in milliseconds; 0 if there are none.

@@ -159,6 +159,18 @@ impl<'a> Record<'a> {
         self.0.len() - usize::from(self.0[5])
     }
 
+    /// Whether the value is a text that is not stored apart.
+    #[inline(always)]
+    pub(super) fn is_text(self) -> bool {
+        matches!(self.0[0] & KIND, INT_4 | INT_8 | TEXT | RAW)
+    }
+
+    /// The length of a text, unless it is a number or is stored apart.
+    #[inline(always)]
+    pub(super) fn text_len(self) -> Option<usize> {
+        matches!(self.0[0] & KIND, TEXT | RAW).then(|| self.end().saturating_sub(self.payload_start()))
+    }
+
     #[inline(always)]
     pub(super) fn payload(self) -> Payload<'a> {
         let start = self.payload_start();

@@ -178,13 +178,7 @@ impl Line {
         let (first, rest) = self.tags.split_at(size_of::<u64>());
         let word = |tags: &[u8]| tags.iter().rev().fold(0, |word, &tag| word << 8 | u64::from(tag));
         let equal = equal_bytes(word(first), tag) | equal_bytes(word(rest), tag) << 8;
-        let mut bits = equal & self.taken;
-        iter::from_fn(move || {
-            let slot = bits.trailing_zeros() as usize;
-            let rest = bits.checked_sub(1)?;
-            bits &= rest;
-            Some(slot)
-        })
+        slots_of(equal & self.taken)
     }
 
     /// The handles with that tag.
@@ -198,8 +192,19 @@ impl Line {
     }
 
     fn handles(&self) -> impl Iterator<Item = u32> + Clone {
-        (0..SLOTS).filter(|slot| self.taken & 1 << slot != 0).map(|slot| self.handles[slot])
+        slots_of(self.taken).map(|slot| self.handles[slot])
     }
+}
+
+/// The slots whose bits are set.
+#[inline]
+fn slots_of(mut bits: u16) -> impl Iterator<Item = usize> + Clone {
+    iter::from_fn(move || {
+        let slot = bits.trailing_zeros() as usize;
+        let rest = bits.checked_sub(1)?;
+        bits &= rest;
+        Some(slot)
+    })
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::path::Path;
 use std::process;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use tracing::warn;
@@ -19,7 +20,7 @@ use super::listeners::Listeners;
 use super::loops::Loops;
 use super::migrate_client::MigrateClient;
 use super::oom_score;
-use crate::engine::state::host::{self, Facts, Usage};
+use crate::engine::state::host::{self, Facts, ProcessorTime, ProcessorTimes, Usage};
 use crate::engine::{Host, Now, Process, RemoteRequest, RemoteResult, Settings};
 
 /// The engine's host: the process and machine, as one world of a server sees them.
@@ -31,6 +32,7 @@ pub(crate) struct OsHost {
     /// The listeners; `None` for worlds beside the first, which cannot change them.
     listeners: Option<Arc<Listeners>>,
     loops: Arc<Loops>,
+    resident_memory: ResidentMemory,
 }
 
 impl OsHost {
@@ -42,7 +44,7 @@ impl OsHost {
         listeners: Option<Arc<Listeners>>,
         loops: Arc<Loops>,
     ) -> OsHost {
-        OsHost { facts, clock, migrate_client, listeners, loops }
+        OsHost { facts, clock, migrate_client, listeners, loops, resident_memory: ResidentMemory::default() }
     }
 }
 
@@ -68,18 +70,15 @@ impl Host for OsHost {
     }
 
     fn usage(&self) -> Usage {
-        let (user_us, system_us) = processor_time(Whose::Process);
-        let (thread_user_us, thread_system_us) = processor_time(Whose::Thread);
-        let resident_bytes = resident_bytes();
         Usage {
             allocated_bytes: 0,
-            resident_bytes,
-            system_us,
-            user_us,
-            thread_system_us,
-            thread_user_us,
+            resident_bytes: self.resident_memory.bytes(monotonic_us()),
             kept_connections: self.migrate_client.kept(),
         }
+    }
+
+    fn processor_time(&self) -> ProcessorTimes {
+        ProcessorTimes { process: processor_time(Whose::Process), thread: processor_time(Whose::Thread) }
     }
 
     fn loop_cycles(&self) -> host::LoopCycles {
@@ -227,6 +226,28 @@ fn system() -> String {
     format!("{} {}", env::consts::OS, env::consts::ARCH)
 }
 
+/// The resident memory of the process. To read it takes longer than all else that INFO shows, so it is read at most ten
+/// times a second, as often as Redis reads it.
+#[derive(Debug, Default)]
+struct ResidentMemory {
+    bytes: AtomicU64,
+    /// The moment from which on it is to be read again, in microseconds.
+    due_us: AtomicU64,
+}
+
+impl ResidentMemory {
+    const BETWEEN_READS_US: u64 = 100_000;
+
+    /// The bytes at `now_us`, or up to a tenth of a second before.
+    fn bytes(&self, now_us: u64) -> u64 {
+        if now_us >= self.due_us.load(Ordering::Relaxed) {
+            self.bytes.store(resident_bytes(), Ordering::Relaxed);
+            self.due_us.store(now_us + Self::BETWEEN_READS_US, Ordering::Relaxed);
+        }
+        self.bytes.load(Ordering::Relaxed)
+    }
+}
+
 /// Selects the processor time of the process or of this thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Whose {
@@ -236,7 +257,7 @@ enum Whose {
 
 /// The processor time spent in user code and in the kernel, in microseconds.
 #[cfg(unix)]
-fn processor_time(whose: Whose) -> (u64, u64) {
+fn processor_time(whose: Whose) -> ProcessorTime {
     use nix::sys::resource::{UsageWho, getrusage};
     use nix::sys::time::TimeValLike;
     let who = match whose {
@@ -245,12 +266,15 @@ fn processor_time(whose: Whose) -> (u64, u64) {
         _ => UsageWho::RUSAGE_SELF,
     };
     let micros = |time: nix::sys::time::TimeVal| u64::try_from(time.num_microseconds()).unwrap_or(0);
-    getrusage(who).map_or((0, 0), |usage| (micros(usage.user_time()), micros(usage.system_time())))
+    getrusage(who).map_or_else(
+        |_| ProcessorTime::default(),
+        |usage| ProcessorTime { system_us: micros(usage.system_time()), user_us: micros(usage.user_time()) },
+    )
 }
 
 #[cfg(not(unix))]
-fn processor_time(_: Whose) -> (u64, u64) {
-    (0, 0)
+fn processor_time(_: Whose) -> ProcessorTime {
+    ProcessorTime::default()
 }
 
 #[cfg(target_os = "linux")]
@@ -310,7 +334,7 @@ mod tests {
         let clock = Arc::new(Clock::system());
         let listeners = Some(Arc::new(listeners));
         let machine = OsHost::new(Facts::default(), clock, Arc::new(migrate_client), listeners, Loops::new(1));
-        let usage = machine.usage();
-        assert!(usage.resident_bytes > 0 && usage.user_us + usage.system_us > 0, "{usage:?}");
+        let (usage, time) = (machine.usage(), machine.processor_time().process);
+        assert!(usage.resident_bytes > 0 && time.user_us + time.system_us > 0, "{usage:?} {time:?}");
     }
 }

@@ -4,7 +4,9 @@ const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
 /// The digits of `bytes`, as text.
 pub fn text(bytes: &[u8]) -> String {
-    digits(bytes).map(char::from).collect()
+    let mut text = String::with_capacity(2 * bytes.len());
+    digits(bytes).for_each(|digit| text.push(char::from(digit)));
+    text
 }
 
 /// The digits of `bytes`, one after the other.

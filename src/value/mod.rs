@@ -135,11 +135,17 @@ pub enum View<'a> {
     Stream(&'a Stream),
 }
 
+/// The name of the type of a text.
+pub const TEXT_TYPE: &str = "string";
+
+/// The names of all types.
+pub const TYPES: [&str; 6] = [TEXT_TYPE, "zset", "list", "set", "hash", "stream"];
+
 impl View<'_> {
     /// The type name that `TYPE` replies.
     pub fn type_name(&self) -> &'static str {
         match self {
-            View::Text(_) => "string",
+            View::Text(_) => TEXT_TYPE,
             View::Zset(_) => "zset",
             View::List(_) => "list",
             View::Set(_) => "set",

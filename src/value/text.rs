@@ -41,6 +41,7 @@ impl<'a> TextView<'a> {
     }
 
     /// The length of the text in bytes.
+    #[inline]
     pub fn len(&self) -> usize {
         self.bytes().map_or_else(int_len, <[u8]>::len)
     }

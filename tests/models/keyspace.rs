@@ -296,6 +296,13 @@ impl Pair {
         }
         let stored: usize = self.database.slots().map(|slot| self.database.memory_of(slot)).sum();
         assert!(stored <= self.database.memory());
+        assert!(self.database.slots_prefetched().eq(self.database.slots()));
+        for slot in self.database.slots() {
+            let view = self.database.view(slot);
+            assert_eq!(self.database.type_name(slot), view.type_name());
+            let length = if let View::Text(text) = view { Some(text.len()) } else { None };
+            assert!(self.database.text_len(slot).is_none_or(|stored| Some(stored) == length));
+        }
         self.bases.iter().for_each(Pair::agree);
     }
 }

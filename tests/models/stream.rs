@@ -169,7 +169,7 @@ impl Pair {
         self.stream.check();
         let log = self.stream.log();
         assert_eq!(log.len(), self.entries.len());
-        assert_eq!(log.last_entry(), self.entries.last().map(|(id, _)| *id));
+        assert_eq!(log.last_entry().map(|entry| entry.id()), self.entries.last().map(|(id, _)| *id));
         let entries = log.range(Id::MIN, Id::MAX).map(|entry| {
             (entry.id(), entry.pairs().flat_map(|(field, value)| [field.to_vec(), value.to_vec()]).collect::<Words>())
         });

@@ -38,7 +38,7 @@ fn write_user(reply: &mut Reply<'_>, user: &User) {
     reply.map(6);
     reply.bulk(b"flags");
     let flags = user.flags();
-    reply.set(flags.len());
+    reply.set(flags.clone().count());
     for flag in flags {
         reply.bulk(flag.as_bytes());
     }
@@ -64,19 +64,22 @@ fn write_selector(reply: &mut Reply<'_>, selector: &Selector) {
 }
 
 pub(super) fn list(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    write_all(cx, User::line)
+    write_all(cx, User::write_line)
 }
 
 pub(super) fn names(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    write_all(cx, |user| user.name().to_vec())
+    write_all(cx, |user, text| text.extend_from_slice(user.name()))
 }
 
-fn write_all(cx: &mut Ctx<'_>, text: impl Fn(&User) -> Vec<u8>) -> Result<(), Error> {
+fn write_all(cx: &mut Ctx<'_>, write: impl Fn(&User, &mut Vec<u8>)) -> Result<(), Error> {
     let (engine, reply) = cx.engine_and_reply();
     let users = &engine.acl.users;
     reply.array(users.iter().len());
+    let mut text = Vec::new();
     for user in users.iter().map(Arc::as_ref) {
-        reply.bulk(&text(user));
+        text.clear();
+        write(user, &mut text);
+        reply.bulk(&text);
     }
     Ok(())
 }

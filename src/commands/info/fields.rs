@@ -3,11 +3,12 @@
 use sha1::{Digest, Sha1};
 
 use super::Scene;
+use super::value::Value;
 use crate::acl::Reason;
 use crate::commands::memory::{self, ratio};
 use crate::config;
 use crate::engine::exec::blocking;
-use crate::engine::state::host::LoopCycles;
+use crate::engine::state::host::{LoopCycles, ProcessorTimes};
 use crate::engine::state::lru;
 use crate::engine::{Counts, REDIS_VERSION, Topic, build_id};
 use crate::value::hexadecimal;
@@ -15,140 +16,137 @@ use crate::value::hexadecimal;
 /// One line of INFO.
 pub(super) struct Field {
     pub(super) name: &'static str,
-    pub(super) value: fn(&Scene<'_>) -> String,
+    /// The value now.
+    pub(super) value: for<'s> fn(&'s Scene<'s>) -> Value<'s>,
     /// Whether the line is shown at all.
     pub(super) is_shown: fn(&Scene<'_>) -> bool,
 }
 
-const fn field(name: &'static str, value: fn(&Scene<'_>) -> String) -> Field {
+const fn field(name: &'static str, value: for<'s> fn(&'s Scene<'s>) -> Value<'s>) -> Field {
     Field { name, value, is_shown: |_| true }
 }
 
 /// A counter of something that this server does not do.
 const fn none(name: &'static str) -> Field {
-    field(name, |_| "0".to_owned())
+    field(name, |_| Value::Count(0))
 }
 
 /// The duration of something that this server does not do.
 const fn never(name: &'static str) -> Field {
-    field(name, |_| "-1".to_owned())
+    field(name, |_| Value::Integer(-1))
 }
 
 /// The status of something that cannot fail, because it is not done.
 const fn well(name: &'static str) -> Field {
-    field(name, |_| "ok".to_owned())
+    field(name, |_| Value::Text("ok"))
 }
 
 const NO_ID: &str = "0000000000000000000000000000000000000000";
 
 pub(super) const SERVER: &[Field] = &[
-    field("redis_version", |_| REDIS_VERSION.to_owned()),
-    field("dunlin_version", |_| env!("CARGO_PKG_VERSION").to_owned()),
-    field("redis_git_sha1", |_| "00000000".to_owned()),
-    field("redis_git_dirty", |_| "0".to_owned()),
-    field("redis_build_id", |_| build_id()),
-    field("redis_mode", |_| "standalone".to_owned()),
-    field("os", |scene| scene.facts.system.clone()),
-    field("arch_bits", |_| usize::BITS.to_string()),
-    field("monotonic_clock", |_| "POSIX clock_gettime".to_owned()),
-    field("multiplexing_api", |_| if cfg!(target_os = "linux") { "epoll" } else { "kqueue" }.to_owned()),
-    field("atomicvar_api", |_| "core::sync::atomic".to_owned()),
-    field("gcc_version", |_| "0.0.0".to_owned()),
-    field("process_id", |scene| scene.facts.process_id.to_string()),
-    field("process_supervised", |scene| scene.facts.supervisor.name().to_owned()),
-    field("run_id", |scene| scene.facts.run_id.clone()),
-    field("tcp_port", |scene| scene.engine.settings.port.to_string()),
-    field("server_time_usec", |scene| scene.now.unix_us.to_string()),
-    field("uptime_in_seconds", |scene| uptime_s(scene).to_string()),
-    field("uptime_in_days", |scene| (uptime_s(scene) / 86_400).to_string()),
-    field("hz", |scene| setting(scene, "hz")),
-    field("configured_hz", |scene| setting(scene, "hz")),
-    field("lru_clock", |scene| lru::clock(scene.now).to_string()),
-    field("executable", |scene| scene.facts.executable.clone()),
-    field("config_file", |scene| scene.facts.config_file.clone()),
-    field("io_threads_active", |scene| u8::from(scene.engine.settings.event_loops() > 1).to_string()),
+    field("redis_version", |_| REDIS_VERSION.into()),
+    field("dunlin_version", |_| env!("CARGO_PKG_VERSION").into()),
+    field("redis_git_sha1", |_| "00000000".into()),
+    field("redis_git_dirty", |_| "0".into()),
+    field("redis_build_id", |_| build_id().into()),
+    field("redis_mode", |_| "standalone".into()),
+    field("os", |scene| scene.facts.system.as_str().into()),
+    field("arch_bits", |_| usize::BITS.into()),
+    field("monotonic_clock", |_| "POSIX clock_gettime".into()),
+    field("multiplexing_api", |_| if cfg!(target_os = "linux") { "epoll" } else { "kqueue" }.into()),
+    field("atomicvar_api", |_| "core::sync::atomic".into()),
+    field("gcc_version", |_| "0.0.0".into()),
+    field("process_id", |scene| scene.facts.process_id.into()),
+    field("process_supervised", |scene| scene.facts.supervisor.name().into()),
+    field("run_id", |scene| scene.facts.run_id.as_str().into()),
+    field("tcp_port", |scene| scene.engine.settings.port.into()),
+    field("server_time_usec", |scene| scene.now.unix_us.into()),
+    field("uptime_in_seconds", |scene| uptime_s(scene).into()),
+    field("uptime_in_days", |scene| (uptime_s(scene) / 86_400).into()),
+    field("hz", |scene| scene.engine.settings.hz.into()),
+    field("configured_hz", |scene| scene.engine.settings.hz.into()),
+    field("lru_clock", |scene| lru::clock(scene.now).into()),
+    field("executable", |scene| scene.facts.executable.as_str().into()),
+    field("config_file", |scene| scene.facts.config_file.as_str().into()),
+    field("io_threads_active", |scene| u8::from(scene.engine.settings.event_loops() > 1).into()),
 ];
 
 pub(super) const CLIENTS: &[Field] = &[
-    field("connected_clients", |scene| scene.engine.sessions.len().to_string()),
+    field("connected_clients", |scene| scene.engine.sessions.len().into()),
     none("cluster_connections"),
-    field("maxclients", |scene| scene.engine.settings.max_clients.to_string()),
-    field("client_recent_max_input_buffer", |scene| {
-        scene.engine.sessions.iter().map(|session| session.buffers.query).max().unwrap_or(0).to_string()
-    }),
-    field("client_recent_max_output_buffer", |scene| {
-        scene.engine.sessions.iter().map(|session| session.buffers.output).max().unwrap_or(0).to_string()
-    }),
-    field("blocked_clients", |scene| blocking::blocked_sessions(scene.engine).to_string()),
-    field("tracking_clients", |scene| scene.engine.observers.tracking.clients().to_string()),
-    field("pubsub_clients", |scene| scene.engine.observers.subscriptions.subscribers.to_string()),
-    field("watching_clients", |scene| scene.engine.observers.watches.sessions().to_string()),
-    field("clients_in_timeout_table", |scene| scene.engine.observers.waiting.deadlines().to_string()),
-    field("total_watched_keys", |scene| scene.engine.observers.watches.keys().to_string()),
-    field("total_blocking_keys", |scene| scene.engine.observers.waiting.keys().to_string()),
-    field("total_blocking_keys_on_nokey", |scene| scene.engine.observers.waiting.keys_to_be_lost().to_string()),
+    field("maxclients", |scene| scene.engine.settings.max_clients.into()),
+    field("client_recent_max_input_buffer", |scene| scene.engine.sessions.largest_buffers().query.into()),
+    field("client_recent_max_output_buffer", |scene| scene.engine.sessions.largest_buffers().output.into()),
+    field("blocked_clients", |scene| blocking::blocked_sessions(scene.engine).into()),
+    field("tracking_clients", |scene| scene.engine.observers.tracking.clients().into()),
+    field("pubsub_clients", |scene| scene.engine.observers.subscriptions.subscribers.into()),
+    field("watching_clients", |scene| scene.engine.observers.watches.sessions().into()),
+    field("clients_in_timeout_table", |scene| scene.engine.observers.waiting.deadlines().into()),
+    field("total_watched_keys", |scene| scene.engine.observers.watches.keys().into()),
+    field("total_blocking_keys", |scene| scene.engine.observers.waiting.keys().into()),
+    field("total_blocking_keys_on_nokey", |scene| scene.engine.observers.waiting.keys_to_be_lost().into()),
 ];
 
 pub(super) const MEMORY: &[Field] = &[
-    field("used_memory", |scene| used_bytes(scene).to_string()),
-    field("used_memory_human", |scene| human(used_bytes(scene))),
-    field("used_memory_rss", |scene| scene.usage.resident_bytes.to_string()),
-    field("used_memory_rss_human", |scene| human(scene.usage.resident_bytes)),
-    field("used_memory_peak", |scene| peak_bytes(scene).to_string()),
-    field("used_memory_peak_human", |scene| human(peak_bytes(scene))),
-    field("used_memory_peak_perc", |scene| format!("{:.2}%", ratio(used_bytes(scene), peak_bytes(scene)) * 100.0)),
-    field("used_memory_overhead", |scene| used_bytes(scene).saturating_sub(data_bytes(scene)).to_string()),
-    field("used_memory_startup", |scene| scene.engine.stats.startup_bytes.to_string()),
-    field("used_memory_dataset", |scene| data_bytes(scene).to_string()),
+    field("used_memory", |scene| used_bytes(scene).into()),
+    field("used_memory_human", |scene| Value::Human(used_bytes(scene))),
+    field("used_memory_rss", |scene| scene.usage.resident_bytes.into()),
+    field("used_memory_rss_human", |scene| Value::Human(scene.usage.resident_bytes)),
+    field("used_memory_peak", |scene| peak_bytes(scene).into()),
+    field("used_memory_peak_human", |scene| Value::Human(peak_bytes(scene))),
+    field("used_memory_peak_perc", |scene| Value::Percent(ratio(used_bytes(scene), peak_bytes(scene)) * 100.0)),
+    field("used_memory_overhead", |scene| used_bytes(scene).saturating_sub(data_bytes(scene)).into()),
+    field("used_memory_startup", |scene| scene.engine.stats.startup_bytes.into()),
+    field("used_memory_dataset", |scene| data_bytes(scene).into()),
     field("used_memory_dataset_perc", |scene| {
         let beyond_start = used_bytes(scene).saturating_sub(scene.engine.stats.startup_bytes);
-        format!("{:.2}%", ratio(data_bytes(scene), beyond_start).min(1.0) * 100.0)
+        Value::Percent(ratio(data_bytes(scene), beyond_start).min(1.0) * 100.0)
     }),
-    field("allocator_allocated", |scene| used_bytes(scene).to_string()),
-    field("allocator_active", |scene| held_bytes(scene).to_string()),
-    field("allocator_resident", |scene| held_bytes(scene).to_string()),
+    field("allocator_allocated", |scene| used_bytes(scene).into()),
+    field("allocator_active", |scene| held_bytes(scene).into()),
+    field("allocator_resident", |scene| held_bytes(scene).into()),
     none("allocator_muzzy"),
-    field("total_system_memory", |scene| scene.facts.total_memory.to_string()),
-    field("total_system_memory_human", |scene| human(scene.facts.total_memory)),
-    field("used_memory_lua", |scene| scene.engine.scripts.vm_bytes().to_string()),
-    field("used_memory_vm_eval", |scene| scene.engine.scripts.vm_bytes().to_string()),
-    field("used_memory_lua_human", |scene| human(scene.engine.scripts.vm_bytes() as u64)),
-    field("used_memory_scripts_eval", |scene| scene.engine.scripts.cache.memory_bytes().to_string()),
-    field("number_of_cached_scripts", |scene| scene.engine.scripts.cache.len().to_string()),
-    field("number_of_functions", |scene| scene.engine.scripts.functions.registry.function_count().to_string()),
-    field("number_of_libraries", |scene| scene.engine.scripts.functions.registry.library_count().to_string()),
-    field("used_memory_vm_functions", |scene| scene.engine.scripts.functions.vm_bytes().to_string()),
-    field("used_memory_vm_total", |scene| scene.engine.scripts.all_machine_bytes().to_string()),
-    field("used_memory_vm_total_human", |scene| human(scene.engine.scripts.all_machine_bytes() as u64)),
-    field("used_memory_functions", |scene| scene.engine.scripts.functions.registry.memory_bytes().to_string()),
-    field("used_memory_scripts", |scene| scene.engine.scripts.source_bytes().to_string()),
-    field("used_memory_scripts_human", |scene| human(scene.engine.scripts.source_bytes() as u64)),
-    field("maxmemory", |scene| setting(scene, "maxmemory")),
-    field("maxmemory_human", |scene| human(scene.engine.settings.max_memory_bytes)),
-    field("maxmemory_policy", |scene| setting(scene, "maxmemory-policy")),
-    field("allocator_frag_ratio", |scene| format!("{:.2}", ratio(held_bytes(scene), used_bytes(scene)))),
-    field("allocator_frag_bytes", |scene| held_bytes(scene).saturating_sub(used_bytes(scene)).to_string()),
-    field("allocator_rss_ratio", |scene| format!("{:.2}", ratio(held_bytes(scene), held_bytes(scene)))),
+    field("total_system_memory", |scene| scene.facts.total_memory.into()),
+    field("total_system_memory_human", |scene| Value::Human(scene.facts.total_memory)),
+    field("used_memory_lua", |scene| scene.engine.scripts.vm_bytes().into()),
+    field("used_memory_vm_eval", |scene| scene.engine.scripts.vm_bytes().into()),
+    field("used_memory_lua_human", |scene| Value::Human(scene.engine.scripts.vm_bytes() as u64)),
+    field("used_memory_scripts_eval", |scene| scene.engine.scripts.cache.memory_bytes().into()),
+    field("number_of_cached_scripts", |scene| scene.engine.scripts.cache.len().into()),
+    field("number_of_functions", |scene| scene.engine.scripts.functions.registry.function_count().into()),
+    field("number_of_libraries", |scene| scene.engine.scripts.functions.registry.library_count().into()),
+    field("used_memory_vm_functions", |scene| scene.engine.scripts.functions.vm_bytes().into()),
+    field("used_memory_vm_total", |scene| scene.engine.scripts.all_machine_bytes().into()),
+    field("used_memory_vm_total_human", |scene| Value::Human(scene.engine.scripts.all_machine_bytes() as u64)),
+    field("used_memory_functions", |scene| scene.engine.scripts.functions.registry.memory_bytes().into()),
+    field("used_memory_scripts", |scene| scene.engine.scripts.source_bytes().into()),
+    field("used_memory_scripts_human", |scene| Value::Human(scene.engine.scripts.source_bytes() as u64)),
+    field("maxmemory", |scene| scene.engine.settings.max_memory_bytes.into()),
+    field("maxmemory_human", |scene| Value::Human(scene.engine.settings.max_memory_bytes)),
+    field("maxmemory_policy", |scene| scene.engine.settings.policy.name().into()),
+    field("allocator_frag_ratio", |scene| Value::Hundredths(ratio(held_bytes(scene), used_bytes(scene)))),
+    field("allocator_frag_bytes", |scene| held_bytes(scene).saturating_sub(used_bytes(scene)).into()),
+    field("allocator_rss_ratio", |scene| Value::Hundredths(ratio(held_bytes(scene), held_bytes(scene)))),
     none("allocator_rss_bytes"),
-    field("rss_overhead_ratio", |scene| format!("{:.2}", ratio(scene.usage.resident_bytes, held_bytes(scene)))),
-    field("rss_overhead_bytes", |scene| scene.usage.resident_bytes.saturating_sub(held_bytes(scene)).to_string()),
-    field("mem_fragmentation_ratio", |scene| format!("{:.2}", ratio(scene.usage.resident_bytes, used_bytes(scene)))),
+    field("rss_overhead_ratio", |scene| Value::Hundredths(ratio(scene.usage.resident_bytes, held_bytes(scene)))),
+    field("rss_overhead_bytes", |scene| scene.usage.resident_bytes.saturating_sub(held_bytes(scene)).into()),
+    field("mem_fragmentation_ratio", |scene| Value::Hundredths(ratio(scene.usage.resident_bytes, used_bytes(scene)))),
     field("mem_fragmentation_bytes", |scene| {
-        (i128::from(scene.usage.resident_bytes) - i128::from(used_bytes(scene))).to_string()
+        scene.usage.resident_bytes.cast_signed().wrapping_sub(used_bytes(scene).cast_signed()).into()
     }),
     none("mem_not_counted_for_evict"),
     none("mem_replication_backlog"),
     none("mem_total_replication_buffers"),
     none("mem_replica_full_sync_buffer"),
     none("mem_clients_slaves"),
-    field("mem_clients_normal", |scene| memory::client_bytes(scene.engine).to_string()),
+    field("mem_clients_normal", |scene| memory::client_bytes(scene.engine).into()),
     none("mem_cluster_links"),
     none("mem_aof_buffer"),
-    field("mem_allocator", |scene| scene.facts.allocator.to_owned()),
+    field("mem_allocator", |scene| scene.facts.allocator.into()),
     none("mem_overhead_db_hashtable_rehashing"),
     none("active_defrag_running"),
     none("lazyfree_pending_objects"),
-    field("lazyfreed_objects", |scene| scene.engine.stats.freed_lazily.to_string()),
+    field("lazyfreed_objects", |scene| scene.engine.stats.freed_lazily.into()),
 ];
 
 pub(super) const PERSISTENCE: &[Field] = &[
@@ -157,12 +155,12 @@ pub(super) const PERSISTENCE: &[Field] = &[
     none("current_cow_peak"),
     none("current_cow_size"),
     none("current_cow_size_age"),
-    field("current_fork_perc", |_| "0.00".to_owned()),
+    field("current_fork_perc", |_| "0.00".into()),
     none("current_save_keys_processed"),
     none("current_save_keys_total"),
-    field("rdb_changes_since_last_save", |scene| scene.engine.stats.changes.to_string()),
+    field("rdb_changes_since_last_save", |scene| scene.engine.stats.changes.into()),
     none("rdb_bgsave_in_progress"),
-    field("rdb_last_save_time", |scene| scene.engine.timing.started().unix_s().to_string()),
+    field("rdb_last_save_time", |scene| scene.engine.timing.started().unix_s().into()),
     well("rdb_last_bgsave_status"),
     never("rdb_last_bgsave_time_sec"),
     never("rdb_current_bgsave_time_sec"),
@@ -185,41 +183,41 @@ pub(super) const PERSISTENCE: &[Field] = &[
 ];
 
 pub(super) const STATS: &[Field] = &[
-    field("total_connections_received", |scene| scene.engine.stats.connections.to_string()),
-    field("total_commands_processed", |scene| scene.engine.stats.commands.to_string()),
-    field("instantaneous_ops_per_sec", |scene| rates(scene).commands.to_string()),
-    field("total_net_input_bytes", |scene| scene.engine.stats.received_bytes.to_string()),
-    field("total_net_output_bytes", |scene| scene.engine.stats.sent_bytes.to_string()),
+    field("total_connections_received", |scene| scene.engine.stats.connections.into()),
+    field("total_commands_processed", |scene| scene.engine.stats.commands.into()),
+    field("instantaneous_ops_per_sec", |scene| rates(scene).commands.into()),
+    field("total_net_input_bytes", |scene| scene.engine.stats.received_bytes.into()),
+    field("total_net_output_bytes", |scene| scene.engine.stats.sent_bytes.into()),
     none("total_net_repl_input_bytes"),
     none("total_net_repl_output_bytes"),
-    field("instantaneous_input_kbps", |scene| kilobytes(rates(scene).received_bytes)),
-    field("instantaneous_output_kbps", |scene| kilobytes(rates(scene).sent_bytes)),
-    field("instantaneous_input_repl_kbps", |_| kilobytes(0)),
-    field("instantaneous_output_repl_kbps", |_| kilobytes(0)),
-    field("rejected_connections", |scene| scene.engine.stats.connections_refused.to_string()),
+    field("instantaneous_input_kbps", |scene| Value::Hundredths(rates(scene).received_bytes as f64 / 1024.0)),
+    field("instantaneous_output_kbps", |scene| Value::Hundredths(rates(scene).sent_bytes as f64 / 1024.0)),
+    field("instantaneous_input_repl_kbps", |_| Value::Hundredths(0.0)),
+    field("instantaneous_output_repl_kbps", |_| Value::Hundredths(0.0)),
+    field("rejected_connections", |scene| scene.engine.stats.connections_refused.into()),
     none("sync_full"),
     none("sync_partial_ok"),
     none("sync_partial_err"),
-    field("expired_subkeys", |scene| scene.engine.stats.expired_fields.to_string()),
-    field("expired_keys", |scene| scene.engine.stats.expired_keys.to_string()),
-    field("expired_stale_perc", |_| "0.00".to_owned()),
+    field("expired_subkeys", |scene| scene.engine.stats.expired_fields.into()),
+    field("expired_keys", |scene| scene.engine.stats.expired_keys.into()),
+    field("expired_stale_perc", |_| "0.00".into()),
     none("expired_time_cap_reached_count"),
-    field("expire_cycle_cpu_milliseconds", |scene| (scene.engine.stats.expiring_us / 1000).to_string()),
-    field("evicted_keys", |scene| scene.engine.stats.evicted_keys.to_string()),
-    field("evicted_clients", |scene| scene.engine.stats.evicted_clients.to_string()),
-    field("evicted_scripts", |scene| scene.engine.scripts.cache.evicted.to_string()),
+    field("expire_cycle_cpu_milliseconds", |scene| (scene.engine.stats.expiring_us / 1000).into()),
+    field("evicted_keys", |scene| scene.engine.stats.evicted_keys.into()),
+    field("evicted_clients", |scene| scene.engine.stats.evicted_clients.into()),
+    field("evicted_scripts", |scene| scene.engine.scripts.cache.evicted.into()),
     field("total_eviction_exceeded_time", |scene| {
-        ((scene.engine.stats.short_of_memory_us + short_us(scene)) / 1000).to_string()
+        ((scene.engine.stats.short_of_memory_us + short_us(scene)) / 1000).into()
     }),
-    field("current_eviction_exceeded_time", |scene| (short_us(scene) / 1000).to_string()),
-    field("keyspace_hits", |scene| scene.engine.stats.keyspace_hits.to_string()),
-    field("keyspace_misses", |scene| scene.engine.stats.keyspace_misses.to_string()),
-    field("pubsub_channels", |scene| scene.engine.observers.subscriptions.count(Topic::Channel).to_string()),
-    field("pubsub_patterns", |scene| scene.engine.observers.subscriptions.count(Topic::Pattern).to_string()),
-    field("pubsubshard_channels", |scene| scene.engine.observers.subscriptions.count(Topic::Shard).to_string()),
+    field("current_eviction_exceeded_time", |scene| (short_us(scene) / 1000).into()),
+    field("keyspace_hits", |scene| scene.engine.stats.keyspace_hits.into()),
+    field("keyspace_misses", |scene| scene.engine.stats.keyspace_misses.into()),
+    field("pubsub_channels", |scene| scene.engine.observers.subscriptions.count(Topic::Channel).into()),
+    field("pubsub_patterns", |scene| scene.engine.observers.subscriptions.count(Topic::Pattern).into()),
+    field("pubsubshard_channels", |scene| scene.engine.observers.subscriptions.count(Topic::Shard).into()),
     none("latest_fork_usec"),
     none("total_forks"),
-    field("migrate_cached_sockets", |scene| scene.usage.kept_connections.to_string()),
+    field("migrate_cached_sockets", |scene| scene.usage.kept_connections.into()),
     none("slave_expires_tracked_keys"),
     none("active_defrag_hits"),
     none("active_defrag_misses"),
@@ -227,78 +225,74 @@ pub(super) const STATS: &[Field] = &[
     none("active_defrag_key_misses"),
     none("total_active_defrag_time"),
     none("current_active_defrag_time"),
-    field("tracking_total_keys", |scene| scene.engine.observers.tracking.keys().to_string()),
-    field("tracking_total_items", |scene| scene.engine.observers.tracking.items().to_string()),
-    field("tracking_total_prefixes", |scene| scene.engine.observers.tracking.prefixes().to_string()),
+    field("tracking_total_keys", |scene| scene.engine.observers.tracking.keys().into()),
+    field("tracking_total_items", |scene| scene.engine.observers.tracking.items().into()),
+    field("tracking_total_prefixes", |scene| scene.engine.observers.tracking.prefixes().into()),
     none("unexpected_error_replies"),
-    field("total_error_replies", |scene| scene.engine.stats.errors.to_string()),
+    field("total_error_replies", |scene| scene.engine.stats.errors.into()),
     none("dump_payload_sanitizations"),
     field("total_reads_processed", |scene| {
-        scene.engine.stats.transfers.iter().map(|one| one.reads).sum::<u64>().to_string()
+        scene.engine.stats.transfers.iter().map(|one| one.reads).sum::<u64>().into()
     }),
     field("total_writes_processed", |scene| {
-        scene.engine.stats.transfers.iter().map(|one| one.writes).sum::<u64>().to_string()
+        scene.engine.stats.transfers.iter().map(|one| one.writes).sum::<u64>().into()
     }),
     field("io_threaded_reads_processed", |scene| {
-        scene.engine.stats.transfers.iter().skip(1).map(|one| one.reads).sum::<u64>().to_string()
+        scene.engine.stats.transfers.iter().skip(1).map(|one| one.reads).sum::<u64>().into()
     }),
     field("io_threaded_writes_processed", |scene| {
-        scene.engine.stats.transfers.iter().skip(1).map(|one| one.writes).sum::<u64>().to_string()
+        scene.engine.stats.transfers.iter().skip(1).map(|one| one.writes).sum::<u64>().into()
     }),
-    field("client_query_buffer_limit_disconnections", |scene| {
-        scene.engine.stats.query_buffer_disconnections.to_string()
-    }),
-    field("client_output_buffer_limit_disconnections", |scene| {
-        scene.engine.stats.output_buffer_disconnections.to_string()
-    }),
+    field("client_query_buffer_limit_disconnections", |scene| scene.engine.stats.query_buffer_disconnections.into()),
+    field("client_output_buffer_limit_disconnections", |scene| scene.engine.stats.output_buffer_disconnections.into()),
     none("reply_buffer_shrinks"),
     none("reply_buffer_expands"),
-    field("eventloop_cycles", |scene| cycles(scene).count.to_string()),
-    field("eventloop_duration_sum", |scene| cycles(scene).busy_us.to_string()),
-    field("eventloop_duration_cmd_sum", |scene| scene.engine.stats.running_us.to_string()),
-    field("instantaneous_eventloop_cycles_per_sec", |scene| rates(scene).cycles.to_string()),
+    field("eventloop_cycles", |scene| cycles(scene).count.into()),
+    field("eventloop_duration_sum", |scene| cycles(scene).busy_us.into()),
+    field("eventloop_duration_cmd_sum", |scene| scene.engine.stats.running_us.into()),
+    field("instantaneous_eventloop_cycles_per_sec", |scene| rates(scene).cycles.into()),
     field("instantaneous_eventloop_duration_usec", |scene| {
-        rates(scene).busy_us.checked_div(rates(scene).cycles).unwrap_or(0).to_string()
+        rates(scene).busy_us.checked_div(rates(scene).cycles).unwrap_or(0).into()
     }),
-    field("acl_access_denied_auth", |scene| scene.engine.stats.refusals(Reason::Auth).to_string()),
-    field("acl_access_denied_cmd", |scene| scene.engine.stats.refusals(Reason::Command).to_string()),
-    field("acl_access_denied_key", |scene| scene.engine.stats.refusals(Reason::Key).to_string()),
-    field("acl_access_denied_channel", |scene| scene.engine.stats.refusals(Reason::Channel).to_string()),
+    field("acl_access_denied_auth", |scene| scene.engine.stats.refusals(Reason::Auth).into()),
+    field("acl_access_denied_cmd", |scene| scene.engine.stats.refusals(Reason::Command).into()),
+    field("acl_access_denied_key", |scene| scene.engine.stats.refusals(Reason::Key).into()),
+    field("acl_access_denied_channel", |scene| scene.engine.stats.refusals(Reason::Channel).into()),
 ];
 
 pub(super) const REPLICATION: &[Field] = &[
-    field("role", |_| "master".to_owned()),
+    field("role", |_| "master".into()),
     none("connected_slaves"),
     Field { is_shown: |scene| scene.engine.settings.counts_replicas(), ..none("min_slaves_good_slaves") },
-    field("master_failover_state", |_| "no-failover".to_owned()),
-    field("master_replid", history_id),
-    field("master_replid2", |_| NO_ID.to_owned()),
+    field("master_failover_state", |_| "no-failover".into()),
+    field("master_replid", |scene| history_id(scene).into()),
+    field("master_replid2", |_| NO_ID.into()),
     none("master_repl_offset"),
     never("second_repl_offset"),
     none("repl_backlog_active"),
-    field("repl_backlog_size", |scene| setting(scene, "repl-backlog-size")),
+    field("repl_backlog_size", |scene| config::REPL_BACKLOG_SIZE.shown(&scene.engine.settings).into()),
     none("repl_backlog_first_byte_offset"),
     none("repl_backlog_histlen"),
 ];
 
 pub(super) const PROCESSOR: &[Field] = &[
-    field("used_cpu_sys", |scene| seconds(scene.usage.system_us)),
-    field("used_cpu_user", |scene| seconds(scene.usage.user_us)),
-    field("used_cpu_sys_children", |_| seconds(0)),
-    field("used_cpu_user_children", |_| seconds(0)),
-    field("used_cpu_sys_main_thread", |scene| seconds(scene.usage.thread_system_us)),
-    field("used_cpu_user_main_thread", |scene| seconds(scene.usage.thread_user_us)),
+    field("used_cpu_sys", |scene| Value::Seconds(processor_time(scene).process.system_us)),
+    field("used_cpu_user", |scene| Value::Seconds(processor_time(scene).process.user_us)),
+    field("used_cpu_sys_children", |_| Value::Seconds(0)),
+    field("used_cpu_user_children", |_| Value::Seconds(0)),
+    field("used_cpu_sys_main_thread", |scene| Value::Seconds(processor_time(scene).thread.system_us)),
+    field("used_cpu_user_main_thread", |scene| Value::Seconds(processor_time(scene).thread.user_us)),
 ];
 
 /// Shown only when requested by name.
 pub(super) const DEBUG: &[Field] = &[
     none("eventloop_duration_aof_sum"),
-    field("eventloop_duration_cron_sum", |scene| scene.engine.stats.expiring_us.to_string()),
-    field("eventloop_duration_max", |scene| scene.engine.host.loop_cycles().longest_us.to_string()),
-    field("eventloop_cmd_per_cycle_max", |scene| scene.engine.stats.most_commands.to_string()),
-    field("allocator_allocated_lua", |scene| scene.engine.scripts.all_machine_bytes().to_string()),
-    field("allocator_active_lua", |scene| scene.engine.scripts.all_machine_bytes().to_string()),
-    field("allocator_resident_lua", |scene| scene.engine.scripts.all_machine_bytes().to_string()),
+    field("eventloop_duration_cron_sum", |scene| scene.engine.stats.expiring_us.into()),
+    field("eventloop_duration_max", |scene| scene.engine.host.loop_cycles().longest_us.into()),
+    field("eventloop_cmd_per_cycle_max", |scene| scene.engine.stats.most_commands.into()),
+    field("allocator_allocated_lua", |scene| scene.engine.scripts.all_machine_bytes().into()),
+    field("allocator_active_lua", |scene| scene.engine.scripts.all_machine_bytes().into()),
+    field("allocator_resident_lua", |scene| scene.engine.scripts.all_machine_bytes().into()),
     none("allocator_frag_bytes_lua"),
 ];
 
@@ -310,9 +304,13 @@ fn history_id(scene: &Scene<'_>) -> String {
     hexadecimal::text(&Sha1::digest(name))
 }
 
+fn processor_time(scene: &Scene<'_>) -> ProcessorTimes {
+    *scene.processor_time.get_or_init(|| scene.engine.host.processor_time())
+}
+
 /// Bytes of keys and values with their tables.
 fn data_bytes(scene: &Scene<'_>) -> u64 {
-    scene.engine.databases.memory_bytes() as u64
+    *scene.data_bytes.get_or_init(|| scene.engine.databases.memory_bytes() as u64)
 }
 
 /// Bytes that the allocator holds, as Redis reports them where the allocator has no statistics: the process without
@@ -327,7 +325,7 @@ fn uptime_s(scene: &Scene<'_>) -> u64 {
 
 /// The recent rate per second of something.
 fn rates(scene: &Scene<'_>) -> Counts {
-    scene.engine.stats.instant_metrics.rates(scene.now)
+    *scene.rates.get_or_init(|| scene.engine.stats.instant_metrics.rates(scene.now))
 }
 
 /// The counted iterations of the event loops.
@@ -340,50 +338,11 @@ fn short_us(scene: &Scene<'_>) -> u64 {
     scene.engine.databases.pressure.short_us(scene.engine.host.elapsed_us())
 }
 
-fn setting(scene: &Scene<'_>, name: &str) -> String {
-    config::shown(name, &scene.engine.settings).unwrap_or_default()
-}
-
 /// The bytes allocated, or the bytes of the data where allocations are not counted.
 fn used_bytes(scene: &Scene<'_>) -> u64 {
-    memory::used_bytes(scene.engine, &scene.usage)
+    *scene.used_bytes.get_or_init(|| memory::used_bytes(scene.engine, &scene.usage))
 }
 
 fn peak_bytes(scene: &Scene<'_>) -> u64 {
     memory::peak_bytes(scene.engine, &scene.usage)
-}
-
-fn kilobytes(bytes: u64) -> String {
-    format!("{:.2}", bytes as f64 / 1024.0)
-}
-
-fn seconds(microseconds: u64) -> String {
-    format!("{}.{:06}", microseconds / 1_000_000, microseconds % 1_000_000)
-}
-
-/// Bytes in a human-readable form: `710.48K`.
-fn human(bytes: u64) -> String {
-    const UNITS: [(u32, char); 5] = [(50, 'P'), (40, 'T'), (30, 'G'), (20, 'M'), (10, 'K')];
-    match UNITS.into_iter().find(|(bits, _)| bytes >> bits > 0) {
-        Some((bits, unit)) => format!("{:.2}{unit}", bytes as f64 / (1_u64 << bits) as f64),
-        None => format!("{bytes}B"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bytes_are_shown_in_the_largest_unit_that_fits() {
-        let table = [(0, "0B"), (1023, "1023B"), (1024, "1.00K"), (727_536, "710.48K"), (25_276_510_208, "23.54G")];
-        for (bytes, text) in table {
-            assert_eq!(human(bytes), text);
-        }
-    }
-
-    #[test]
-    fn processor_time_is_shown_in_seconds() {
-        assert_eq!(seconds(1_027_637), "1.027637");
-    }
 }

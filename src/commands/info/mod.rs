@@ -8,12 +8,14 @@
 
 mod fields;
 mod lists;
+mod value;
 
 use fields::Field;
+use std::cell::OnceCell;
 
 use crate::engine::exec::operations;
-use crate::engine::state::host::{Facts, Usage};
-use crate::engine::{Args, Arity, Change, Command, Ctx, Engine, Error, Family, Flags, Now};
+use crate::engine::state::host::{Facts, ProcessorTimes, Usage};
+use crate::engine::{Args, Arity, Change, Command, Counts, Ctx, Engine, Error, Family, Flags, Now, says};
 use crate::keyspace::Database;
 
 /// The rows of this family's commands.
@@ -38,6 +40,11 @@ struct Scene<'e> {
     facts: &'e Facts,
     usage: Usage,
     now: Now,
+    /// Figures that several lines need, each computed once.
+    used_bytes: OnceCell<u64>,
+    data_bytes: OnceCell<u64>,
+    rates: OnceCell<Counts>,
+    processor_time: OnceCell<ProcessorTimes>,
 }
 
 /// A section that can be requested by its name.
@@ -51,8 +58,8 @@ struct Section {
     lines: Lines,
     /// Writes the lines after those of the fields.
     more: Option<fn(&Scene<'_>, &mut String)>,
-    /// An alias of the section; empty without one.
-    alias: &'static str,
+    /// An alias of the section.
+    alias: Option<&'static str>,
 }
 
 enum Lines {
@@ -71,7 +78,7 @@ const SECTIONS: &[Section] = &[
     Section::of("stats", "Stats", fields::STATS),
     Section::of("replication", "Replication", fields::REPLICATION),
     Section::of("cpu", "CPU", fields::PROCESSOR),
-    Section { alias: "module_list", ..Section::of("modules", "Modules", &[]) },
+    Section { alias: Some("module_list"), ..Section::of("modules", "Modules", &[]) },
     Section { is_default: |_| false, ..Section::list("commandstats", "Commandstats", lists::commands) },
     Section::list("errorstats", "Errorstats", lists::errors),
     Section { is_default: |_| false, ..Section::list("latencystats", "Latencystats", lists::latencies) },
@@ -89,34 +96,31 @@ fn has_few_keys(engine: &Engine) -> bool {
 impl Section {
     const fn of(name: &'static str, title: &'static str, fields: &'static [Field]) -> Section {
         let lines = Lines::Fields(fields);
-        Section { name, title, is_default: |_| true, is_shown_with_all: true, lines, more: None, alias: "" }
+        Section { name, title, is_default: |_| true, is_shown_with_all: true, lines, more: None, alias: None }
     }
 
     const fn list(name: &'static str, title: &'static str, list: fn(&Scene<'_>, &mut String)) -> Section {
         Section { lines: Lines::List(list), ..Section::of(name, title, &[]) }
     }
 
-    fn is_asked_for(&self, names: &Args<'_>, engine: &Engine) -> bool {
-        let mut names = names.rest();
-        if names.len() == 0 {
-            return (self.is_default)(engine);
-        }
-        names.any(|name| match name.to_ascii_lowercase().as_slice() {
-            b"all" | b"everything" => self.is_shown_with_all,
-            b"default" => (self.is_default)(engine),
-            name => name == self.name.as_bytes() || name == self.alias.as_bytes(),
-        })
+    fn is_called(&self, name: &[u8]) -> bool {
+        says(name, self.name) || self.alias.is_some_and(|alias| says(name, alias))
     }
 
     fn write(&self, scene: &Scene<'_>, text: &mut String) {
         if !text.is_empty() {
             text.push_str("\r\n");
         }
-        text.push_str(&format!("# {}\r\n", self.title));
+        for part in ["# ", self.title, "\r\n"] {
+            text.push_str(part);
+        }
         match self.lines {
             Lines::Fields(fields) => {
                 for field in fields.iter().filter(|field| (field.is_shown)(scene)) {
-                    text.push_str(&format!("{}:{}\r\n", field.name, (field.value)(scene)));
+                    text.push_str(field.name);
+                    text.push(':');
+                    (field.value)(scene).write(text);
+                    text.push_str("\r\n");
                 }
             }
             Lines::List(list) => list(scene, text),
@@ -127,13 +131,47 @@ impl Section {
     }
 }
 
+/// The sections that a request names.
+struct Wanted<'a> {
+    names: Args<'a>,
+    all: bool,
+    default: bool,
+}
+
+impl<'a> Wanted<'a> {
+    fn parse(names: Args<'a>) -> Wanted<'a> {
+        let contains = |word: &str| names.rest().any(|name| says(name, word));
+        let all = contains("all") || contains("everything");
+        Wanted { names, all, default: names.is_empty() || contains("default") }
+    }
+
+    fn contains(&self, section: &Section, engine: &Engine) -> bool {
+        self.all && section.is_shown_with_all
+            || self.default && (section.is_default)(engine)
+            || self.names.rest().any(|name| section.is_called(name))
+    }
+}
+
+/// The bytes that the text of all default sections takes, about.
+const TEXT_BYTES: usize = 8 << 10;
+
 fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     let now = cx.now();
     operations::sample_metrics(cx);
     let (engine, reply) = cx.engine_and_reply();
-    let scene = Scene { engine, facts: engine.host.facts(), usage: engine.host.usage(), now };
-    let mut text = String::new();
-    for section in SECTIONS.iter().filter(|section| section.is_asked_for(&args, engine)) {
+    let scene = Scene {
+        engine,
+        facts: engine.host.facts(),
+        usage: engine.host.usage(),
+        now,
+        used_bytes: OnceCell::new(),
+        data_bytes: OnceCell::new(),
+        rates: OnceCell::new(),
+        processor_time: OnceCell::new(),
+    };
+    let mut text = String::with_capacity(TEXT_BYTES);
+    let wanted = Wanted::parse(args);
+    for section in SECTIONS.iter().filter(|section| wanted.contains(section, engine)) {
         section.write(&scene, &mut text);
     }
     reply.verbatim("txt", text.as_bytes());

@@ -4,6 +4,7 @@ use crate::commands::scanning::{self, Options, Scanned};
 use crate::engine::exec::operations;
 use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, Lookup, says};
 use crate::keyspace::{Database, Slot};
+use crate::value::TYPES;
 use crate::value::glob::Pattern;
 
 pub(super) const KEYS: Command = Command {
@@ -26,7 +27,7 @@ fn keys(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let database = engine.databases.get(index);
     let list = reply.open_array();
     let mut count = 0;
-    for slot in database.slots() {
+    for slot in database.slots_prefetched() {
         let key = database.key(slot);
         if pattern.as_ref().is_none_or(|pattern| pattern.matches(key)) && !is_due(database, slot, due_ms) {
             reply.bulk(key);
@@ -58,18 +59,24 @@ fn scan(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (due_ms, index) = (cx.due_ms(), cx.database_index());
     let (engine, reply) = cx.engine_and_reply();
     let database = engine.databases.get(index);
-    let (mut found, mut due, mut looked_up) = (Vec::new(), Vec::new(), (0, 0));
+    // A word that names no type is not the type of any key.
+    let type_name = |word: &[u8]| TYPES.into_iter().find(|name| says(word, name)).unwrap_or_default();
+    let wanted = options.type_name.map(type_name);
+    let (mut found, mut due, mut live) = (Vec::new(), Vec::new(), 0);
     let next = database.scan(cursor, options.count, |slot| {
-        let key = database.key(slot);
-        if options.admits(key) {
-            if is_due(database, slot, due_ms) { due.push(key.to_vec()) } else { found.push(slot) }
+        if !options.admits_all() && !options.admits(database.key(slot)) {
+            return;
+        }
+        if is_due(database, slot, due_ms) {
+            return due.push(database.key(slot).to_vec());
+        }
+        live += 1;
+        if wanted.is_none_or(|wanted| wanted == database.type_name(slot)) {
+            found.push(slot);
         }
     });
-    if let Some(wanted) = options.type_name {
-        // With a type filter each key is looked up.
-        looked_up = (found.len() as u64, due.len() as u64);
-        found.retain(|slot| says(wanted, database.view(*slot).type_name()));
-    }
+    // With a type filter each key is looked up.
+    let looked_up = if wanted.is_some() { (live, due.len() as u64) } else { (0, 0) };
     reply.array(2);
     scanning::write_cursor(reply, next);
     reply.array(found.len());
@@ -126,6 +133,7 @@ fn delete_expired(cx: &mut Ctx<'_>, keys: &[Vec<u8>]) {
 }
 
 /// True if the key's deadline has passed: it no longer exists for clients, though it may not be removed yet.
+#[inline]
 fn is_due(database: &Database, slot: Slot, due_ms: i64) -> bool {
-    database.deadline(slot).is_some_and(|deadline_ms| deadline_ms <= due_ms)
+    database.volatile_len() > 0 && database.deadline(slot).is_some_and(|deadline_ms| deadline_ms <= due_ms)
 }

@@ -162,7 +162,7 @@ fn write_counters(reply: &mut Reply<'_>, log: &Log) {
     reply.bulk(b"length");
     reply.count(log.len());
     reply.bulk(b"radix-tree-keys");
-    reply.count(log.blocks().count());
+    reply.count(log.block_count());
     reply.bulk(b"radix-tree-nodes");
     reply.count(radix_nodes(log));
     reply.bulk(b"last-generated-id");
@@ -176,11 +176,9 @@ fn write_counters(reply: &mut Reply<'_>, log: &Log) {
 }
 
 fn write_ends(reply: &mut Reply<'_>, stream: &Stream) {
-    let log = stream.log();
     reply.bulk(b"groups");
     reply.count(stream.groups().len());
-    let ends = [("first-entry", log.get(log.first())), ("last-entry", log.last_entry().and_then(|id| log.get(id)))];
-    for (name, entry) in ends {
+    for (name, entry) in [("first-entry", stream.log().first_entry()), ("last-entry", stream.log().last_entry())] {
         reply.bulk(name.as_bytes());
         match entry {
             Some(entry) => write_entry(reply, &entry),
@@ -244,36 +242,74 @@ fn write_consumer(reply: &mut Reply<'_>, group: &Group, number: ConsumerNumber, 
 
 /// The number of nodes in a radix tree of the blocks' ids, where a run of bytes without a branch is one node.
 fn radix_nodes(log: &Log) -> usize {
-    let number = |id: Id| u128::from(id.ms) << 64 | u128::from(id.seq);
-    let keys: Vec<[u8; 16]> = log.blocks().map(|block| number(block.first()).to_be_bytes()).collect();
-    nodes_from(&keys, 0)
+    nodes_of(log.blocks().map(|block| u128::from(block.first().ms) << 64 | u128::from(block.first().seq)))
 }
 
-/// The nodes of the subtree of `keys`, which share their first `depth` bytes.
-fn nodes_from(keys: &[[u8; 16]], depth: usize) -> usize {
-    let (Some(first), Some(last)) = (keys.first(), keys.last()) else { return 1 };
-    let fork = (depth..16).find(|&at| first[at] != last[at]).unwrap_or(16);
-    let run = usize::from(fork > depth);
-    if fork == 16 {
-        return run + 1;
+/// The number of nodes in a radix tree of keys that ascend: an end for each key, a fork where keys begin to differ, and
+/// a run before each of them that is not directly behind a fork. One pass over the keys finds them: a fork is complete
+/// once two keys differ at a byte before it.
+fn nodes_of(mut keys: impl Iterator<Item = u128>) -> usize {
+    /// The position of an end: behind the last byte.
+    const END: u32 = 1 << size_of::<u128>();
+    let Some(mut latest) = keys.next() else { return 1 };
+    // Each bit is the position of a fork above the latest key.
+    let (mut forks, mut nodes) = (0_u32, 0);
+    let mut count = |complete: u32, forks: u32| {
+        let behind_forks = forks << 1 | 1;
+        nodes += complete.count_ones() + (complete & !behind_forks).count_ones();
+    };
+    for key in keys {
+        let fork = 1 << ((latest ^ key).leading_zeros() / u8::BITS);
+        forks |= fork;
+        let complete = forks & !(fork | (fork - 1));
+        count(complete | END, forks);
+        forks ^= complete;
+        latest = key;
     }
-    let parts = keys.chunk_by(|one, next| one[fork] == next[fork]);
-    run + 1 + parts.map(|part| nodes_from(part, fork + 1)).sum::<usize>()
+    count(forks | END, forks);
+    nodes as usize
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
-    fn keys(numbers: &[u128]) -> Vec<[u8; 16]> {
-        numbers.iter().map(|number| number.to_be_bytes()).collect()
+    fn nodes(keys: &[u128]) -> usize {
+        nodes_of(keys.iter().copied())
     }
 
     #[test]
     fn a_radix_tree_branches_where_ids_differ() {
-        assert_eq!(nodes_from(&[], 0), 1, "the root");
-        assert_eq!(nodes_from(&keys(&[7]), 0), 2, "a run and its end");
-        assert_eq!(nodes_from(&keys(&[7, 8]), 0), 4, "a run, a fork and two ends");
-        assert_eq!(nodes_from(&keys(&[7, 8, 0x107]), 0), 7, "a run, a fork, a run, an end, a fork and two ends");
+        assert_eq!(nodes(&[]), 1, "the root");
+        assert_eq!(nodes(&[7]), 2, "a run and its end");
+        assert_eq!(nodes(&[7, 8]), 4, "a run, a fork and two ends");
+        assert_eq!(nodes(&[7, 8, 0x107]), 7, "a run, a fork, a run, an end, a fork and two ends");
+    }
+
+    /// The nodes of the subtree of `keys`, which share their first `depth` bytes.
+    fn nodes_from(keys: &[[u8; 16]], depth: usize) -> usize {
+        let (Some(first), Some(last)) = (keys.first(), keys.last()) else { return 1 };
+        let fork = (depth..16).find(|&at| first[at] != last[at]).unwrap_or(16);
+        let run = usize::from(fork > depth);
+        if fork == 16 {
+            return run + 1;
+        }
+        let parts = keys.chunk_by(|one, next| one[fork] == next[fork]);
+        run + 1 + parts.map(|part| nodes_from(part, fork + 1)).sum::<usize>()
+    }
+
+    proptest! {
+        #[test]
+        fn one_pass_counts_the_nodes_that_a_walk_down_the_tree_counts(
+            words in prop::collection::btree_set((0_u128..4, 0_u32..128, 0_u128..300), 0..40)
+        ) {
+            let mut keys: Vec<u128> = words.into_iter().map(|(high, shift, low)| high << shift | low).collect();
+            keys.sort_unstable();
+            keys.dedup();
+            let bytes: Vec<[u8; 16]> = keys.iter().map(|key| key.to_be_bytes()).collect();
+            prop_assert_eq!(nodes(&keys), nodes_from(&bytes, 0));
+        }
     }
 }

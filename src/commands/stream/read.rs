@@ -268,7 +268,7 @@ impl<'a> Wish<'a> {
 
 /// The id before the last entry.
 fn before_last(log: &Log) -> Option<Id> {
-    log.last_entry()?.previous()
+    log.last_entry()?.id().previous()
 }
 
 /// Writes the header before the entries of a stream: in RESP2 a pair is an array of two.

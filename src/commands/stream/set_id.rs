@@ -2,8 +2,7 @@
 
 use super::id;
 use crate::engine::{
-    Args, Arity, Change, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Lookup, MetadataChange,
-    StreamError,
+    Args, Arity, Change, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, MetadataChange, StreamError,
 };
 use crate::value::Stream;
 use crate::value::stream::Id;
@@ -39,9 +38,8 @@ fn xsetid(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
             return Err(Error::Syntax);
         }
     }
-    let stream = cx.lookup(key, Lookup::NO_TRACE).ok_or(Error::NoSuchKey)?;
-    admit(stream.read::<Stream>()?, last, added)?;
-    cx.update_metadata(key, |stream: &mut Stream, _| {
+    let set = cx.update_metadata(key, |stream: &mut Stream, _| {
+        admit(stream, last, added)?;
         let log = stream.log_mut();
         log.set_last(last);
         if let Some(added) = added {
@@ -52,6 +50,7 @@ fn xsetid(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         }
         Ok(MetadataChange::by(1, Some(Event::stream("xsetid")), ()))
     })?;
+    set.ok_or(Error::NoSuchKey)?;
     cx.reply().ok();
     Ok(())
 }
@@ -62,7 +61,7 @@ fn admit(stream: &Stream, last: Id, added: Option<u64>) -> Result<(), Error> {
     if last < log.max_deleted() {
         return Err(StreamError::LastIdBeforeDeleted.into());
     }
-    if log.last_entry().is_some_and(|entry| last < entry) {
+    if log.has_after(last) {
         return Err(StreamError::LastIdTooSmall.into());
     }
     if added.is_some_and(|added| added < log.len() as u64) {

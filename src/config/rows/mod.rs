@@ -12,6 +12,8 @@ mod persistence;
 mod replication;
 mod tls;
 
+pub use replication::REPL_BACKLOG_SIZE;
+
 use super::parameter::Parameter;
 
 /// All rows.

@@ -7,6 +7,9 @@ use super::{INT, LONG, LONG_BYTES, PORT};
 use crate::config::parameter::{Held, Parameter};
 use crate::config::words;
 
+/// The size of the backlog for replicas, which INFO shows too.
+pub const REPL_BACKLOG_SIZE: Parameter = Parameter::memory("repl-backlog-size", 1, LONG_BYTES, Held::Idle("1048576"));
+
 pub(super) const ROWS: &[Parameter] = &[
     Parameter::switch("cluster-allow-pubsubshard-when-down", Held::Idle("yes")),
     Parameter::switch("cluster-allow-reads-when-down", Held::Idle("no")),
@@ -45,7 +48,7 @@ pub(super) const ROWS: &[Parameter] = &[
         Held::Field(|s| s.min_replicas.into(), |s, count| s.min_replicas = count as u32),
     )
     .alias("min-slaves-to-write"),
-    Parameter::memory("repl-backlog-size", 1, LONG_BYTES, Held::Idle("1048576")),
+    REPL_BACKLOG_SIZE,
     Parameter::number("repl-backlog-ttl", 0, LONG, Held::Idle("3600")),
     Parameter::switch("repl-disable-tcp-nodelay", Held::Idle("no")),
     Parameter::choice("repl-diskless-load", &["disabled", "on-empty-db", "swapdb"], Held::Idle("disabled")),

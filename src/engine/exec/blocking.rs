@@ -49,7 +49,11 @@ pub fn is_held_back(engine: &Engine, session: &Session) -> bool {
 /// The number of blocked sessions (INFO's `blocked_clients`): those that wait in a command, and those that a pause
 /// holds back.
 pub fn blocked_sessions(engine: &Engine) -> usize {
-    let held_back = engine.sessions.iter().filter(|session| is_held_back(engine, session)).count();
+    let held_back = if engine.timing.pause.holds(engine.now()) {
+        engine.sessions.iter().filter(|session| session.held_back.is_some()).count()
+    } else {
+        0
+    };
     let delayed = engine.observers.kit.as_ref().map_or(0, |kit| kit.delayed_sessions());
     held_back + engine.observers.waiting.sessions() - delayed.min(engine.observers.waiting.sessions())
 }

@@ -4,8 +4,6 @@
 //! Figures about buffers are our own. `rbs` and `rbp` are the size of the connection's reply buffer and the most that
 //! replies used of it; Redis's is never below 1 KiB. Unsent replies in it count as `omem`, and `obl` is 0.
 
-use std::fmt::Display;
-
 use crate::engine::Engine;
 use crate::engine::exec::blocking;
 use crate::engine::state::{Session, SessionId, Topic, Transaction, Transport, tracking};
@@ -14,24 +12,27 @@ use crate::resp::{Requests, write_escaped};
 /// The number of bytes of a too long request that the log shows.
 const SHOWN_BYTES: usize = 64;
 
-fn flags(session: &Session, engine: &Engine) -> String {
+fn write_flags(text: &mut Vec<u8>, session: &Session, engine: &Engine) {
     let tracking = session.tracking.as_deref();
     let letters = [
-        (session.monitors, 'O'),
-        (!session.subscribed.is_empty(), 'P'),
-        (session.transaction.is_some(), 'x'),
-        (engine.is_blocked(session.id) || blocking::is_held_back(engine, session), 'b'),
-        (tracking.is_some(), 't'),
-        (tracking.is_some_and(|mode| mode.is_broken), 'R'),
-        (tracking.is_some_and(|mode| mode.broadcasts), 'B'),
-        (engine.observers.watches.is_known_broken(session.id), 'd'),
-        (session.closing, 'c'),
-        (session.origin.transport == Transport::Unix, 'U'),
-        (session.no_evict, 'e'),
-        (session.no_touch, 'T'),
+        (session.monitors, b'O'),
+        (!session.subscribed.is_empty(), b'P'),
+        (session.transaction.is_some(), b'x'),
+        (engine.is_blocked(session.id) || blocking::is_held_back(engine, session), b'b'),
+        (tracking.is_some(), b't'),
+        (tracking.is_some_and(|mode| mode.is_broken), b'R'),
+        (tracking.is_some_and(|mode| mode.broadcasts), b'B'),
+        (engine.observers.watches.is_known_broken(session.id), b'd'),
+        (session.closing, b'c'),
+        (session.origin.transport == Transport::Unix, b'U'),
+        (session.no_evict, b'e'),
+        (session.no_touch, b'T'),
     ];
-    let flags: String = letters.iter().filter(|(set, _)| *set).map(|(_, letter)| letter).collect();
-    if flags.is_empty() { "N".to_owned() } else { flags }
+    let start = text.len();
+    text.extend(letters.into_iter().filter_map(|(is_set, letter)| is_set.then_some(letter)));
+    if text.len() == start {
+        text.push(b'N');
+    }
 }
 
 impl Engine {
@@ -69,19 +70,21 @@ pub fn has_queued_too_much(engine: &Engine, session: SessionId, unread_bytes: us
     transaction.is_some_and(|transaction| queued(transaction) + unread_bytes > engine.settings.query_buffer_bytes)
 }
 
-fn write_line(text: &mut Vec<u8>, session: &Session, request_bytes: usize, engine: &Engine) {
+/// Appends the line of a client to `text`, without a line end.
+pub fn write_line(text: &mut Vec<u8>, session: &Session, request_bytes: usize, engine: &Engine) {
     let (buffers, now) = (session.buffers, engine.now());
     let queue = session.transaction.as_ref().map(|transaction| &transaction.queue);
     let waiting = session.waiting_bytes();
     let command = session.last_command.map_or("NULL", |id| engine.table.entry(id).name.as_str());
-    put(text, "id", session.id.number);
-    put(text, "addr", &session.origin.address);
-    put(text, "laddr", &session.origin.local_address);
+    put_first(text, "id", itoa::Buffer::new().format(session.id.number).as_bytes());
+    put_bytes(text, "addr", session.origin.address.as_bytes());
+    put_bytes(text, "laddr", session.origin.local_address.as_bytes());
     put(text, "fd", session.origin.descriptor);
     put_bytes(text, "name", &session.name);
     put(text, "age", now.since_us(session.connected) / 1_000_000);
     put(text, "idle", now.since_us(session.active) / 1_000_000);
-    put(text, "flags", flags(session, engine));
+    text.extend_from_slice(b" flags=");
+    write_flags(text, session, engine);
     put(text, "db", session.database);
     for (name, topic) in [("sub", Topic::Channel), ("psub", Topic::Pattern), ("ssub", Topic::Shard)] {
         put(text, name, session.subscribed.count(topic));
@@ -98,8 +101,8 @@ fn write_line(text: &mut Vec<u8>, session: &Session, request_bytes: usize, engin
     put(text, "oll", session.push_queue.frames() + usize::from(buffers.output > 0));
     put(text, "omem", waiting);
     put(text, "tot-mem", session.memory_bytes());
-    put(text, "events", if waiting > 0 { "rw" } else { "r" });
-    put(text, "cmd", command);
+    put_bytes(text, "events", if waiting > 0 { b"rw" } else { b"r" });
+    put_bytes(text, "cmd", command.as_bytes());
     put_bytes(text, "user", session.user.name());
     let redirect = |mode: &tracking::Mode| mode.redirect.map_or(0, |receiver| receiver.number as i64);
     put(text, "redir", session.tracking.as_deref().map_or(-1, redirect));
@@ -109,14 +112,17 @@ fn write_line(text: &mut Vec<u8>, session: &Session, request_bytes: usize, engin
     put(text, "io-thread", session.origin.event_loop);
 }
 
-fn put(text: &mut Vec<u8>, name: &str, value: impl Display) {
-    put_bytes(text, name, value.to_string().as_bytes());
+fn put(text: &mut Vec<u8>, name: &str, value: impl itoa::Integer) {
+    put_bytes(text, name, itoa::Buffer::new().format(value).as_bytes());
 }
 
 fn put_bytes(text: &mut Vec<u8>, name: &str, value: &[u8]) {
-    if !text.is_empty() {
-        text.push(b' ');
-    }
+    text.push(b' ');
+    put_first(text, name, value);
+}
+
+/// Writes the first field of a line, which has no space in front.
+fn put_first(text: &mut Vec<u8>, name: &str, value: &[u8]) {
     text.extend_from_slice(name.as_bytes());
     text.push(b'=');
     text.extend_from_slice(value);

@@ -200,9 +200,10 @@ impl Table {
     }
 
     /// The command or subcommand with this name of its own, in upper or lower case, even if it was renamed.
-    /// O(commands).
+    /// O(commands) for a subcommand, and for a command that was renamed.
     pub fn known(&self, name: &[u8]) -> Option<CommandId> {
-        self.ids().find(|id| self.entry(*id).name.as_bytes().eq_ignore_ascii_case(name))
+        let is_named = |id: &CommandId| self.entry(*id).name.as_bytes().eq_ignore_ascii_case(name);
+        self.find(name).filter(is_named).or_else(|| self.ids().find(is_named))
     }
 
     /// The command that requests call by this name, in upper or lower case; not a subcommand.

@@ -46,18 +46,28 @@ impl Facts {
 pub struct Usage {
     /// Bytes that the allocator has handed out, or 0 where they are not counted.
     pub allocated_bytes: u64,
-    /// Resident memory of the process, in bytes.
+    /// Resident memory of the process, in bytes; up to a tenth of a second old.
     pub resident_bytes: u64,
-    /// Processor time in the kernel, in microseconds.
-    pub system_us: u64,
-    /// Processor time in the program, in microseconds.
-    pub user_us: u64,
-    /// Processor time of the calling thread in the kernel, in microseconds.
-    pub thread_system_us: u64,
-    /// Processor time of the calling thread in the program, in microseconds.
-    pub thread_user_us: u64,
     /// The number of connections to other servers that are kept open.
     pub kept_connections: usize,
+}
+
+/// Processor time, in microseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ProcessorTime {
+    /// The time in the kernel.
+    pub system_us: u64,
+    /// The time in the program.
+    pub user_us: u64,
+}
+
+/// The processor time that the server has taken.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ProcessorTimes {
+    /// The time of the whole process.
+    pub process: ProcessorTime,
+    /// The time of the calling thread.
+    pub thread: ProcessorTime,
 }
 
 /// The cycles of the event loops, each from waking up to having nothing to do.
@@ -88,6 +98,8 @@ pub trait Host: Send + std::fmt::Debug {
     fn facts(&self) -> &Facts;
     /// The figures that change, as of now.
     fn usage(&self) -> Usage;
+    /// The processor time taken so far.
+    fn processor_time(&self) -> ProcessorTimes;
     /// The cycles of the event loops since the start.
     fn loop_cycles(&self) -> LoopCycles;
     /// Microseconds since some moment, by a monotonic clock; 0 for a host without a clock.
@@ -154,6 +166,10 @@ impl Host for NoHost {
 
     fn usage(&self) -> Usage {
         Usage::default()
+    }
+
+    fn processor_time(&self) -> ProcessorTimes {
+        ProcessorTimes::default()
     }
 
     fn loop_cycles(&self) -> LoopCycles {

@@ -245,7 +245,13 @@ pub struct Sessions {
     numbers: BTreeMap<u64, u32>,
     opened: u64,
     client_memory: ClientMemory,
+    /// The sizes of the largest buffers, and when they were found.
+    largest_buffers: Buffers,
+    largest_found_us: Option<u64>,
 }
+
+/// The time for which the largest buffers are not searched again, in microseconds.
+const FOUND_FOR_US: u64 = 100_000;
 
 impl Sessions {
     /// Opens a session for a client that just connected, and acts as that user.
@@ -346,6 +352,28 @@ impl Sessions {
         self.client_memory.largest()
     }
 
+    /// Finds the largest buffers, unless they were found less than a tenth of a second before: with many sessions that
+    /// takes longer than the rest of INFO. `elapsed_us` is the time of a monotonic clock; one that stands still does
+    /// not keep old sizes.
+    pub(in crate::engine) fn find_largest_buffers(&mut self, elapsed_us: u64) {
+        let is_recent = |found_us: u64| (1..FOUND_FOR_US).contains(&elapsed_us.wrapping_sub(found_us));
+        if self.largest_found_us.is_some_and(is_recent) {
+            return;
+        }
+        self.largest_found_us = Some(elapsed_us);
+        self.largest_buffers = self.places.iter().flatten().fold(Buffers::default(), |largest, session| Buffers {
+            query: largest.query.max(session.buffers.query),
+            output: largest.output.max(session.buffers.output),
+            ..largest
+        });
+    }
+
+    /// The size of the largest query buffer of any session, and of the largest output buffer, up to a tenth of a second
+    /// old; the other sizes are 0.
+    pub fn largest_buffers(&self) -> Buffers {
+        self.largest_buffers
+    }
+
     /// The live sessions, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &Session> {
         self.numbers.values().filter_map(|&place| self.places[place as usize].as_deref())
@@ -426,5 +454,29 @@ impl Sessions {
         if let Some(client) = self.get_mut(session) {
             client.in_bytes = true;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_buffers_are_searched_again_after_a_tenth_of_a_second() {
+        let mut sessions = Sessions::default();
+        let (one, other) = (sessions.open_one(), sessions.open_one());
+        let mut found_at = |elapsed_us, query, output| {
+            for (session, buffers) in
+                [(one, Buffers { query, ..Buffers::default() }), (other, Buffers { output, ..Buffers::default() })]
+            {
+                sessions.get_mut(session).expect("it is open").buffers = buffers;
+            }
+            sessions.find_largest_buffers(elapsed_us);
+            (sessions.largest_buffers().query, sessions.largest_buffers().output)
+        };
+        assert_eq!(found_at(0, 1, 2), (1, 2));
+        assert_eq!(found_at(0, 9, 8), (9, 8), "a clock that stands still keeps nothing");
+        assert_eq!(found_at(99_999, 3, 4), (9, 8));
+        assert_eq!(found_at(100_000, 5, 6), (5, 6));
     }
 }

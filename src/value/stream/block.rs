@@ -45,6 +45,8 @@ pub struct Block {
     spent: usize,
     /// The offset of the first entry.
     entries_at: u32,
+    /// The offset of the last entry, deleted or not.
+    last_at: u32,
     bytes: Vec<u8>,
 }
 
@@ -63,7 +65,8 @@ impl Block {
         let mut bytes = Vec::new();
         put_number(&mut bytes, fields.len() as u64);
         fields.for_each(|field| put_item(&mut bytes, Item::of(field)));
-        Block { first, last: first, live: 0, deleted: 0, spent, entries_at: bytes.len() as u32, bytes }
+        let entries_at = bytes.len() as u32;
+        Block { first, last: first, live: 0, deleted: 0, spent, entries_at, last_at: entries_at, bytes }
     }
 
     /// The id of the first entry, deleted or not.
@@ -133,6 +136,7 @@ impl Block {
     fn put_entry<'a>(&mut self, id: Id, bits: u8, kept: impl ExactSizeIterator<Item = Item<'a>> + Clone) {
         let has_own_fields = bits & OWN_FIELDS != 0;
         self.spent += size::of_entry(self.first, id, has_own_fields, kept.clone());
+        self.last_at = self.bytes.len() as u32;
         self.bytes.push(0);
         let at = self.bytes.len();
         self.put_head(id, bits);
@@ -212,12 +216,21 @@ impl Block {
         self.walk().filter(|row| !row.is_deleted()).map(|row| row.entry)
     }
 
+    /// The last live entry. Entries before it are read only if the last one is deleted.
+    pub(super) fn last_entry(&self) -> Option<Entry<'_>> {
+        let last = self.walk_at(self.last_at).read(|_, _| self.last);
+        if last.is_deleted() { self.entries().last() } else { Some(last.entry) }
+    }
+
     /// All entries, each with whether it is deleted.
     pub fn walk(&self) -> Walk<'_> {
-        let (head, entries) = self.bytes.split_at(self.entries_at as usize);
-        let mut fields = Reader::of(head);
+        self.walk_at(self.entries_at)
+    }
+
+    fn walk_at(&self, offset: u32) -> Walk<'_> {
+        let mut fields = Reader::of(&self.bytes);
         let count = fields.number() as usize;
-        Walk { block: self, fields, count, entries: Reader::of(entries), before: None }
+        Walk { block: self, fields, count, entries: Reader::of(&self.bytes[offset as usize..]), before: None }
     }
 
     /// Panics unless the invariants hold.
@@ -228,6 +241,8 @@ impl Block {
         assert_eq!(self.walk().filter(|row| row.is_deleted()).count(), self.deleted());
         assert_eq!(ids.len(), self.live() + self.deleted());
         assert!(self.live > 0, "a block has a live entry");
+        let content = |entry: Option<Entry<'_>>| entry.map(|entry| format!("{entry:?}"));
+        assert_eq!(content(self.last_entry()), content(self.entries().last()));
     }
 }
 
@@ -262,14 +277,10 @@ pub struct Walk<'a> {
     before: Option<Id>,
 }
 
-impl<'a> Iterator for Walk<'a> {
-    type Item = Row<'a>;
-
+impl<'a> Walk<'a> {
+    /// Reads the next entry; `id` computes its id from the stored time and number.
     #[inline]
-    fn next(&mut self) -> Option<Row<'a>> {
-        if self.entries.rest().is_empty() {
-            return None;
-        }
+    fn read(&mut self, id: impl FnOnce(u64, u64) -> Id) -> Row<'a> {
         let length = self.entries.number();
         let head_at = self.block.bytes.len() - self.entries.rest().len();
         let mut content = Reader::of(self.entries.bytes(length));
@@ -279,18 +290,32 @@ impl<'a> Iterator for Walk<'a> {
             short => u64::from(short),
         };
         let seq = if head & NUMBERED == 0 { 0 } else { content.number() };
-        let id = match self.before {
-            None => self.block.first,
-            Some(before) if ms == 0 => Id::new(before.ms, before.seq.wrapping_add(seq).wrapping_add(1)),
-            Some(before) => Id::new(before.ms.wrapping_add(ms), seq),
-        };
-        self.before = Some(id);
+        let id = id(ms, seq);
         let entry = if head & OWN_FIELDS == 0 {
             Entry::new(id, self.count, Some(self.fields), content)
         } else {
             let count = content.number() as usize;
             Entry::new(id, count, None, content)
         };
-        Some(Row { id, head, head_at, entry })
+        Row { id, head, head_at, entry }
+    }
+}
+
+impl<'a> Iterator for Walk<'a> {
+    type Item = Row<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Row<'a>> {
+        if self.entries.rest().is_empty() {
+            return None;
+        }
+        let (first, before) = (self.block.first, self.before);
+        let row = self.read(|ms, seq| match before {
+            None => first,
+            Some(before) if ms == 0 => Id::new(before.ms, before.seq.wrapping_add(seq).wrapping_add(1)),
+            Some(before) => Id::new(before.ms.wrapping_add(ms), seq),
+        });
+        self.before = Some(row.id);
+        Some(row)
     }
 }

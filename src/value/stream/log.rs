@@ -218,18 +218,22 @@ impl Log {
     }
 
     fn find_first(&mut self) {
-        let first = self.range(Id::MIN, Id::MAX).next().map(|entry| entry.id());
-        self.first = first.unwrap_or(Id::MIN);
+        self.first = self.first_entry().map_or(Id::MIN, |entry| entry.id());
     }
 
-    /// The id of the last live entry; `None` if there is none.
-    pub fn last_entry(&self) -> Option<Id> {
-        self.range_back(Id::MIN, Id::MAX).next().map(|entry| entry.id())
+    /// The first live entry; `None` if there is none.
+    pub fn first_entry(&self) -> Option<Entry<'_>> {
+        self.blocks.first()?.entries().next()
+    }
+
+    /// The last live entry; `None` if there is none.
+    pub fn last_entry(&self) -> Option<Entry<'_>> {
+        self.blocks.last()?.last_entry()
     }
 
     /// Whether there is an entry behind an id.
     pub fn has_after(&self, id: Id) -> bool {
-        id < self.last && id.next().is_some_and(|next| self.range(next, Id::MAX).next().is_some())
+        id < self.last && self.last_entry().is_some_and(|last| id < last.id())
     }
 
     /// The entry with that id.

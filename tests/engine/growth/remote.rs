@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Mutex;
 
-use dunlin::engine::state::host::{Facts, Host, LoopCycles, NoHost, Usage};
+use dunlin::engine::state::host::{Facts, Host, LoopCycles, NoHost, ProcessorTimes, Usage};
 use dunlin::engine::{Now, Process, RemoteRequest, RemoteResult, Settings};
 use dunlin::resp::{Limits, Parser};
 
@@ -52,6 +52,10 @@ impl Host for LinkedHost {
 
     fn usage(&self) -> Usage {
         self.machine.usage()
+    }
+
+    fn processor_time(&self) -> ProcessorTimes {
+        self.machine.processor_time()
     }
 
     fn loop_cycles(&self) -> LoopCycles {

@@ -1,4 +1,4 @@
-//! CLIENT LIST and CLIENT INFO: a line for each client ([`crate::engine::exec::client_line::describe_client`]), or for
+//! CLIENT LIST and CLIENT INFO: a line for each client ([`crate::engine::exec::client_line::write_line`]), or for
 //! the caller.
 
 use crate::engine::exec::client_line;
@@ -94,6 +94,6 @@ impl ClientType {
 }
 
 fn write_line(text: &mut Vec<u8>, session: &Session, request_bytes: usize, engine: &Engine) {
-    text.extend_from_slice(&client_line::describe_client(engine, session, request_bytes));
+    client_line::write_line(text, session, request_bytes, engine);
     text.push(b'\n');
 }

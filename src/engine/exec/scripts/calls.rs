@@ -162,7 +162,7 @@ impl ScriptBackend for Engine {
     }
 
     fn processor_s(&mut self) -> f64 {
-        let usage = self.host.usage();
-        (usage.user_us + usage.system_us) as f64 / 1e6
+        let time = self.host.processor_time().process;
+        (time.user_us + time.system_us) as f64 / 1e6
     }
 }
