@@ -131,10 +131,13 @@ impl<'a> Listpack<'a> {
         if u32::from_le_bytes(*total) as usize != bytes.len() {
             return None;
         }
-        let (mut left, mut counted) = (elements, 0);
-        while !left.is_empty() {
-            left = next(left)?.1;
-            counted += 1;
+        let (mut left, mut counted) = (elements, 0_usize);
+        while let Some(bytes) = size(left) {
+            left = left.get(bytes..)?;
+            counted = counted.wrapping_add(1);
+        }
+        if !left.is_empty() {
+            return None;
         }
         let count = u16::from_le_bytes(*count);
         (count == UNCOUNTED || usize::from(count) == counted).then_some(Listpack { elements, count: counted })
@@ -158,19 +161,86 @@ pub(super) struct Items<'a> {
 impl<'a> Iterator for Items<'a> {
     type Item = Item<'a>;
 
+    #[inline]
     fn next(&mut self) -> Option<Item<'a>> {
+        let left = self.left;
+        // Short texts and small numbers, of which most listpacks consist, take a byte for each of their lengths.
+        match *left.first()? {
+            code @ 0..0x80 => {
+                self.left = left.get(2..)?;
+                Some(Item::Int(code.into()))
+            }
+            code @ 0x80..0xc0 => {
+                let (element, behind) = left.split_at_checked(usize::from(code & 0x3f) + 1)?;
+                self.left = behind.get(1..)?;
+                Some(item_of(&element[1..]))
+            }
+            _ => self.next_of_any(),
+        }
+    }
+}
+
+impl<'a> Items<'a> {
+    #[inline(never)]
+    fn next_of_any(&mut self) -> Option<Item<'a>> {
         let (item, left) = next(self.left)?;
         self.left = left;
         Some(item)
     }
 }
 
-/// The first element, and the rest behind it.
+/// The item of a text, which is hardly ever a number: those are written as such.
+#[inline]
+fn item_of(text: &[u8]) -> Item<'_> {
+    match text.first() {
+        Some(b'-' | b'0'..=b'9') => Item::of(text),
+        _ => Item::Text(text, &[]),
+    }
+}
+
+/// The bytes that an element takes by its code, without its length behind it; 0 where that follows from more bytes.
+const SIZES: [u8; 256] = {
+    let mut sizes = [0; 256];
+    let mut code = 0;
+    while code < 256 {
+        sizes[code] = match code {
+            0..0x80 => 1,
+            0x80..0xc0 => 1 + (code as u8 & 0x3f),
+            0xc0..0xe0 => 2,
+            0xf1..=0xf3 => 2 + (code as u8 & 0x0f),
+            0xf4 => 9,
+            _ => 0,
+        };
+        code += 1;
+    }
+    sizes
+};
+
+/// The bytes of the first element, with its length behind it; `None` if it is damaged, or there is none.
+#[inline]
+fn size(bytes: &[u8]) -> Option<usize> {
+    match SIZES[usize::from(*bytes.first()?)] {
+        0 => long_size(bytes),
+        size => (bytes.get(usize::from(size)) == Some(&size)).then_some(usize::from(size) + 1),
+    }
+}
+
+/// The bytes of the first element if it is a text of more than 63 bytes or damaged.
+fn long_size(bytes: &[u8]) -> Option<usize> {
+    let size = match *bytes {
+        [code @ 0xe0..0xf0, low, ..] => 2 + (usize::from(code & 0x0f) << 8 | usize::from(low)),
+        [0xf0, a, b, c, d, ..] => 5 + u32::from_le_bytes([a, b, c, d]) as usize,
+        _ => return None,
+    };
+    let (groups, count) = backlen(size);
+    bytes.get(size..)?.starts_with(&groups[groups.len() - count..]).then_some(size + count)
+}
+
+/// The first element, and the rest behind it, where that is undamaged.
 fn next(bytes: &[u8]) -> Option<(Item<'_>, &[u8])> {
     let (item, behind) = element(bytes)?;
-    let (groups, count) = backlen(bytes.len() - behind.len());
-    let behind = behind.strip_prefix(&groups[groups.len() - count..])?;
-    Some((item, behind))
+    let count = listpack::backlen(bytes.len() - behind.len());
+    Some((item, behind.get(count..)?))
 }
 
 /// The first element, and the rest behind its content.
@@ -193,22 +263,29 @@ fn element(bytes: &[u8]) -> Option<(Item<'_>, &[u8])> {
             let (length, rest) = rest.split_first_chunk()?;
             text(rest, u32::from_le_bytes(*length) as usize)
         }
-        0xf1 => integer(rest, 2),
-        0xf2 => integer(rest, 3),
-        0xf3 => integer(rest, 4),
-        0xf4 => integer(rest, 8),
+        0xf1 => {
+            let (number, rest) = rest.split_first_chunk()?;
+            Some((Item::Int(i16::from_le_bytes(*number).into()), rest))
+        }
+        0xf2 => {
+            let (&[low, middle, high], rest) = rest.split_first_chunk()?;
+            Some((Item::Int((i32::from_le_bytes([0, low, middle, high]) >> 8).into()), rest))
+        }
+        0xf3 => {
+            let (number, rest) = rest.split_first_chunk()?;
+            Some((Item::Int(i32::from_le_bytes(*number).into()), rest))
+        }
+        0xf4 => {
+            let (number, rest) = rest.split_first_chunk()?;
+            Some((Item::Int(i64::from_le_bytes(*number)), rest))
+        }
         0xf5.. => None,
     }
 }
 
 fn text(bytes: &[u8], length: usize) -> Option<(Item<'_>, &[u8])> {
     let (text, rest) = bytes.split_at_checked(length)?;
-    Some((Item::of(text), rest))
-}
-
-fn integer(bytes: &[u8], width: usize) -> Option<(Item<'_>, &[u8])> {
-    let (number, rest) = bytes.split_at_checked(width)?;
-    Some((Item::Int(signed(number)), rest))
+    Some((item_of(text), rest))
 }
 
 /// The signed integer in up to eight bytes, low byte first.
@@ -304,5 +381,18 @@ mod tests {
         }
         assert!(Listpack::check(&[bytes.as_slice(), b"\xff"].concat()).is_none());
         assert!(Listpack::check(b"\x07\0\0\0\0\0\xff").is_some_and(|listpack| listpack.len() == 0));
+    }
+
+    #[test]
+    fn texts_of_every_length_are_written_in_one_part_or_two() {
+        let bytes: Vec<u8> = (1..=200).collect();
+        for length in 0..bytes.len() {
+            for cut in [0, length / 3, length] {
+                let (first, second) = bytes[..length].split_at(cut);
+                let written = Builder::of([Item::Text(first, second), Item::Int(-9)]);
+                let items: Vec<_> = Listpack::check(&written).expect("it is whole").iter().collect();
+                assert_eq!(items, [Item::Text(&bytes[..length], &[]), Item::Int(-9)]);
+            }
+        }
     }
 }

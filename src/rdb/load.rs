@@ -18,7 +18,6 @@ use super::legacy::Ziplist;
 use super::listpack::Listpack;
 use super::text::Reader;
 use crate::value::{self, Item, Text, Value};
-use std::borrow::Cow;
 
 /// The limits that decide the form in which a value is stored.
 #[derive(Clone, Copy, Debug, Default)]
@@ -71,6 +70,18 @@ impl<'p> Reader<'p> {
         Some(listpack)
     }
 
+    /// The elements of bytes that are a listpack or, if `is_ziplist`, a ziplist, once they are checked and their room
+    /// is taken.
+    fn items<'b>(&mut self, bytes: &'b [u8], is_ziplist: bool) -> Option<Vec<Item<'b>>> {
+        if is_ziplist {
+            return Some(self.ziplist(bytes)?.collect());
+        }
+        let listpack = self.listpack(bytes)?;
+        let mut items = Vec::with_capacity(listpack.len());
+        items.extend(listpack.iter());
+        Some(items)
+    }
+
     /// Checks bytes as a ziplist, and takes the room for its elements.
     fn ziplist<'b>(&mut self, bytes: &'b [u8]) -> Option<Ziplist<'b>> {
         let ziplist = Ziplist::check(bytes)?;
@@ -79,26 +90,8 @@ impl<'p> Reader<'p> {
     }
 }
 
-/// Whether no two of some elements have the same bytes. Allocates for as many as there are.
-fn differ<'a>(items: impl Iterator<Item = Item<'a>>) -> bool {
-    let mut sorted: Vec<_> = items.map(key).collect();
-    sorted.sort_unstable();
-    sorted.windows(2).all(|pair| pair[0] != pair[1])
-}
-
-/// The identity of an element: a number is the same in whatever form it is encoded.
-fn key(item: Item<'_>) -> (Option<i64>, Cow<'_, [u8]>) {
-    match item {
-        Item::Int(number) => (Some(number), Cow::Borrowed(&[])),
-        Item::Text(..) => (None, item.to_cow()),
-    }
-}
-
 /// Pairs of consecutive elements; `None` if one is left over.
-fn pairs<'a>(mut items: impl Iterator<Item = Item<'a>>) -> Option<Vec<(Item<'a>, Item<'a>)>> {
-    let mut pairs = Vec::new();
-    while let Some(first) = items.next() {
-        pairs.push((first, items.next()?));
-    }
-    Some(pairs)
+fn pairs<'a>(items: &[Item<'a>]) -> Option<impl ExactSizeIterator<Item = (Item<'a>, Item<'a>)> + Clone> {
+    let (pairs, rest) = items.as_chunks();
+    rest.is_empty().then(|| pairs.iter().map(|&[first, second]| (first, second)))
 }

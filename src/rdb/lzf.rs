@@ -37,6 +37,9 @@ const LEAST_GAIN: usize = 4;
 const HASH_BITS: u32 = 16;
 /// The best compression ratio: three bytes stand for [`MOST_COPIED`], so nothing gets smaller than this part of it.
 const LEAST_PART: usize = MOST_COPIED / 3;
+/// A text is decompressed into this many bytes, or this many for each of its own, at first.
+const FIRST_ROOM: usize = 4096;
+const USUAL_PART: usize = 8;
 
 thread_local! {
     static SEEN: RefCell<Seen> = const { RefCell::new(Seen { places: None, base: 0, end: 0 }) };
@@ -211,34 +214,75 @@ pub(super) fn is_plausible(short: usize, length: usize) -> bool {
     length <= short.saturating_mul(LEAST_PART)
 }
 
-/// Decompresses bytes to `length` of them; `None` if they are damaged.
+/// Decompresses bytes to `length` of them; `None` if they are damaged. Allocates for what the bytes stand for, not for
+/// what the length claims.
 pub(super) fn decompress(mut bytes: &[u8], length: usize) -> Option<Vec<u8>> {
-    let mut out = Vec::new();
-    while let Some((&control, rest)) = bytes.split_first() {
-        bytes = rest;
+    let mut out = vec![0; length.min(FIRST_ROOM.max(USUAL_PART * bytes.len()))];
+    let mut at = 0;
+    while let [control, rest @ ..] = bytes {
+        if at + MOST_COPIED > out.len() && out.len() < length {
+            out.resize(length.min(2 * out.len()), 0);
+        }
         let (count, high) = (usize::from(control >> 5), usize::from(control & 31));
         if count == 0 {
-            let (stretch, rest) = bytes.split_at_checked(high + 1)?;
-            bytes = rest;
-            out.extend_from_slice(stretch);
-        } else {
-            let mut next = || -> Option<usize> {
-                let (&byte, rest) = bytes.split_first()?;
-                bytes = rest;
-                Some(usize::from(byte))
-            };
-            let count = if count == 7 { count + next()? } else { count };
-            let start = out.len().checked_sub((high << 8 | next()?) + 1)?;
-            for place in start..start + count + 2 {
-                out.push(out[place]);
-            }
+            let count = high + 1;
+            bytes = put_literal(out.get_mut(at..)?, rest, count)?;
+            at += count;
+            continue;
         }
-        if out.len() > length {
-            return None;
-        }
+        let (count, low, rest) = match *rest {
+            [low, ref rest @ ..] if count < 7 => (count, low, rest),
+            [more, low, ref rest @ ..] if count == 7 => (count + usize::from(more), low, rest),
+            _ => return None,
+        };
+        let offset = (high << 8 | usize::from(low)) + 1;
+        repeat(&mut out, at, offset, count + 2)?;
+        at += count + 2;
+        bytes = rest;
     }
-    (out.len() == length).then_some(out)
+    (at == length).then_some(out)
 }
+
+/// Copies the first `count` bytes of `from`, and returns those behind them; `None` if there are fewer, there or here.
+#[inline]
+fn put_literal<'b>(out: &mut [u8], from: &'b [u8], count: usize) -> Option<&'b [u8]> {
+    // Copying the most that can be is one instruction or two; what is too much is overwritten later.
+    if let (Some(target), Some(source)) = (out.first_chunk_mut::<MOST_LITERAL>(), from.first_chunk()) {
+        *target = *source;
+    } else {
+        out.get_mut(..count)?.copy_from_slice(from.get(..count)?);
+    }
+    from.get(count..)
+}
+
+/// Copies `count` bytes to `at` from `offset` bytes before; `None` if either is out of range. Like the format, a copy
+/// repeats bytes if it overlaps its own result.
+#[inline]
+fn repeat(out: &mut [u8], at: usize, offset: usize, count: usize) -> Option<()> {
+    const WORD: usize = 8;
+    let start = at.checked_sub(offset)?;
+    let end = at.checked_add(count).filter(|&end| end <= out.len())?;
+    if offset >= WORD && end + WORD <= out.len() {
+        // Whole words, the last of which may be too long: what is too much is overwritten later.
+        let mut done = 0;
+        while done < count {
+            let word: [u8; WORD] = *out.get(start + done..)?.first_chunk()?;
+            *out.get_mut(at + done..)?.first_chunk_mut()? = word;
+            done += WORD;
+        }
+        return Some(());
+    }
+    if offset == 1 {
+        let byte = out[start];
+        out[at..end].fill(byte);
+        return Some(());
+    }
+    for place in start..end - offset {
+        out[place + offset] = out[place];
+    }
+    Some(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

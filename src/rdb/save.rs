@@ -123,10 +123,10 @@ impl Writer {
 
     fn zset(&mut self, zset: &Zset) {
         if zset.is_listpack() {
-            let mut builder = Builder::new();
+            let (mut builder, mut score) = (Builder::new(), Vec::new());
             for entry in zset.iter() {
                 builder.push(Item::of(entry.member));
-                let mut score = Vec::new();
+                score.clear();
                 number::write_f64(&mut score, entry.score);
                 builder.push(Item::of(&score));
             }

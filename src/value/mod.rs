@@ -9,6 +9,7 @@ mod arena;
 pub mod bits;
 mod columns;
 pub(crate) mod deadlines;
+mod distinct;
 pub mod geo;
 pub mod glob;
 pub mod hash;
@@ -34,6 +35,7 @@ mod table;
 pub mod text;
 pub mod zset;
 
+pub use distinct::are_distinct;
 pub use hash::{Hash, HashView};
 pub use item::Item;
 pub use list::List;

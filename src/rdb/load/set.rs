@@ -3,8 +3,8 @@
 use crate::rdb::kind;
 use crate::rdb::listpack::signed;
 use crate::rdb::text::Reader;
-use crate::value::Item;
 use crate::value::set::{Limits, Set};
+use crate::value::{Item, are_distinct};
 
 impl Reader<'_> {
     pub(super) fn set(&mut self, kind: u8, limits: &Limits) -> Option<Set> {
@@ -27,11 +27,12 @@ impl Reader<'_> {
             }
             _ => {
                 let bytes = self.text()?;
-                let members = self.listpack(&bytes)?;
+                let members = self.items(&bytes, false)?;
+                let members = members.iter().copied();
                 if members.len() > limits.entries {
-                    return table(members.iter(), limits);
+                    return table(members, limits);
                 }
-                super::differ(members.iter()).then(|| Set::of_items(members.iter(), limits))
+                are_distinct(members.clone()).then(|| Set::of_items(members, limits))
             }
         }
     }

@@ -96,15 +96,16 @@ impl Reader<'_> {
         let fields = texts(&mut items, fields)?;
         (!fields.is_empty() && integer(&mut items)? == 0).then_some(())?;
         let mut block = Block::new(first, fields.iter().map(|field| &**field));
-        let mut before = None;
+        block.reserve(bytes.len());
+        let (mut before, mut words) = (None, Vec::new());
         while let Some(flags) = items.next() {
             let flags = flags.as_int().filter(|flags| (0..=DELETED | SHARES_FIELDS).contains(flags))?;
             let id = id_behind(first, &mut items)?;
             before.map_or(id == first, |before| before < id).then_some(())?;
             before = Some(id);
             let shares_fields = flags & SHARES_FIELDS != 0;
-            let words = words(&mut items, shares_fields, fields.len())?;
-            block.push_again(id, flags & DELETED != 0, shares_fields, words.iter().map(|word| &**word));
+            take_words(&mut items, &mut words, shares_fields, fields.len())?;
+            block.push_again(id, flags & DELETED != 0, shares_fields, words.iter().copied());
         }
         block.seal();
         (live > 0 && (live, deleted) == (block.live(), block.deleted())).then_some(block)
@@ -135,19 +136,17 @@ fn id_behind<'a>(first: Id, items: &mut impl Iterator<Item = Item<'a>>) -> Optio
     Some(Id::new(first.ms.wrapping_add_signed(ms), first.seq.wrapping_add_signed(seq)))
 }
 
-/// The values of an entry that has the `shared` fields of its block, or its fields and values, and the number of its
-/// elements behind them.
-fn words<'a>(
+/// Takes the values of an entry that has the `shared` fields of its block, or its fields and values, and the number of
+/// its elements behind them.
+fn take_words<'a>(
     items: &mut impl Iterator<Item = Item<'a>>,
+    words: &mut Vec<Item<'a>>,
     shares_fields: bool,
     shared: usize,
-) -> Option<Vec<Cow<'a, [u8]>>> {
-    let (words, more) = if shares_fields {
-        (texts(items, shared)?, 3)
-    } else {
-        let own = count(items)?.checked_mul(2)?;
-        (texts(items, own)?, 4)
-    };
-    let is_whole = !words.is_empty() && count(items)? == words.len() + more;
-    is_whole.then_some(words)
+) -> Option<()> {
+    let (expected, more) = if shares_fields { (shared, 3) } else { (count(items)?.checked_mul(2)?, 4) };
+    words.clear();
+    words.extend(items.by_ref().take(expected));
+    let is_whole = !words.is_empty() && words.len() == expected && count(items)? == words.len() + more;
+    is_whole.then_some(())
 }

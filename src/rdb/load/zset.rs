@@ -3,7 +3,7 @@
 use crate::rdb::kind;
 use crate::rdb::text::Reader;
 use crate::value::zset::{Limits, Zset};
-use crate::value::{Item, number};
+use crate::value::{Item, are_distinct, number};
 use std::borrow::Cow;
 
 /// The length bytes of a score that mean: not a number, and the infinities.
@@ -26,11 +26,8 @@ impl Reader<'_> {
             }
             _ => {
                 let bytes = self.text()?;
-                let pairs = match kind {
-                    kind::ZSET_ZIPLIST => super::pairs(self.ziplist(&bytes)?),
-                    _ => super::pairs(self.listpack(&bytes)?.iter()),
-                };
-                let scored = pairs?.into_iter().map(|(member, score)| Some((member.to_cow(), score_of(score)?)));
+                let items = self.items(&bytes, kind == kind::ZSET_ZIPLIST)?;
+                let scored = super::pairs(&items)?.map(|(member, score)| Some((member.to_cow(), score_of(score)?)));
                 // The length of a member does not matter if all come at once.
                 built(scored.collect::<Option<_>>()?, &Limits { bytes: usize::MAX, ..*limits })
             }
@@ -57,8 +54,6 @@ fn score_of(item: Item<'_>) -> Option<f64> {
 
 /// Builds the sorted set of some entries; `None` if two members are equal.
 fn built(entries: Vec<(Cow<'_, [u8]>, f64)>, limits: &Limits) -> Option<Zset> {
-    let mut members: Vec<&[u8]> = entries.iter().map(|(member, _)| &**member).collect();
-    members.sort_unstable();
-    let differ = members.windows(2).all(|pair| pair[0] != pair[1]);
-    differ.then(|| Zset::from_entries(entries, limits))
+    let members = entries.iter().map(|(member, _)| Item::Text(member, &[]));
+    are_distinct(members).then(|| Zset::from_entries(entries, limits))
 }

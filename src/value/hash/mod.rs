@@ -107,10 +107,14 @@ impl Hash {
     /// for them. `is_timed` means that some have a deadline or may get one; the deadlines, 0 for none, must ascend,
     /// entries without one behind the others.
     pub fn of_entries<'a>(
-        entries: impl IntoIterator<Item = (Entry<'a>, i64)>,
+        entries: impl Iterator<Item = (Entry<'a>, i64)> + Clone,
         is_timed: bool,
         limits: &Limits,
     ) -> Hash {
+        let items = entries.clone().flat_map(|(entry, _)| [entry.field, entry.value]);
+        if !is_timed && let Some(packed) = PackedList::build(items) {
+            return Hash::packed(packed);
+        }
         let mut hash = Hash::new();
         if is_timed {
             hash.make_timed();

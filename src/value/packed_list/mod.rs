@@ -32,6 +32,7 @@
 //!
 //! Sources: front coding of sorted lists (Witten, Moffat, Bell 1999), here with one front for all.
 
+mod build;
 mod matches;
 mod view;
 
@@ -163,16 +164,6 @@ impl Probe<'_> {
 }
 
 impl PackedList {
-    /// A packed list of some items, with nothing to spare.
-    pub(super) fn of<'a>(items: impl IntoIterator<Item = Item<'a>>) -> PackedList {
-        let mut packed = PackedList::default();
-        for item in items {
-            packed.push(item);
-        }
-        packed.shrink();
-        packed
-    }
-
     /// Restores the packed list that [`PackedList::pack`] left in `bytes`, in the allocation `room` with space to grow.
     pub(super) fn unpack(bytes: &[u8], mut room: Box<[u8]>) -> PackedList {
         let packed = PackedListView::of(bytes);
@@ -385,7 +376,7 @@ impl PackedList {
 
     /// Resizes the allocation, which must fit the used bytes, and moves the codes to its end.
     fn resize(&mut self, size: usize) {
-        let size = (size + GRAIN / 2).next_multiple_of(GRAIN) - GRAIN / 2;
+        let size = PackedList::rounded(size);
         let head = self.head();
         let codes = self.view().column(&head, 0..head.len);
         if size < self.bytes.len() {
@@ -432,7 +423,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn packed(items: &[&str]) -> PackedList {
-        PackedList::of(items.iter().map(|item| Item::of(item.as_bytes())))
+        PackedList::build(items.iter().map(|item| Item::of(item.as_bytes()))).expect("there is room")
     }
 
     fn contents(packed: &PackedList) -> Vec<Vec<u8>> {

@@ -97,8 +97,13 @@ impl Block {
     }
 
     /// The bytes of the listpack that Redis would have.
-    pub(super) fn listpack_bytes(&self) -> usize {
+    pub fn listpack_bytes(&self) -> usize {
         self.spent + size::of_count(self.live()) + size::of_count(self.deleted())
+    }
+
+    /// Allocates for entries whose listpack has that many bytes: few entries take more here.
+    pub fn reserve(&mut self, listpack_bytes: usize) {
+        self.bytes.reserve_exact(listpack_bytes);
     }
 
     /// Gives unused bytes back: no more entries will come.
@@ -123,10 +128,10 @@ impl Block {
         id: Id,
         is_deleted: bool,
         has_shared_fields: bool,
-        words: impl ExactSizeIterator<Item = &'a [u8]> + Clone,
+        words: impl ExactSizeIterator<Item = Item<'a>> + Clone,
     ) {
         let own = if has_shared_fields { 0 } else { OWN_FIELDS };
-        self.put_entry(id, own | if is_deleted { DELETED } else { 0 }, words.map(Item::of));
+        self.put_entry(id, own | if is_deleted { DELETED } else { 0 }, words);
         *(if is_deleted { &mut self.deleted } else { &mut self.live }) += 1;
     }
 
