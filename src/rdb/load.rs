@@ -70,18 +70,6 @@ impl<'p> Reader<'p> {
         Some(listpack)
     }
 
-    /// The elements of bytes that are a listpack or, if `is_ziplist`, a ziplist, once they are checked and their room
-    /// is taken.
-    fn items<'b>(&mut self, bytes: &'b [u8], is_ziplist: bool) -> Option<Vec<Item<'b>>> {
-        if is_ziplist {
-            return Some(self.ziplist(bytes)?.collect());
-        }
-        let listpack = self.listpack(bytes)?;
-        let mut items = Vec::with_capacity(listpack.len());
-        items.extend(listpack.iter());
-        Some(items)
-    }
-
     /// Checks bytes as a ziplist, and takes the room for its elements.
     fn ziplist<'b>(&mut self, bytes: &'b [u8]) -> Option<Ziplist<'b>> {
         let ziplist = Ziplist::check(bytes)?;
@@ -91,7 +79,27 @@ impl<'p> Reader<'p> {
 }
 
 /// Pairs of consecutive elements; `None` if one is left over.
-fn pairs<'a>(items: &[Item<'a>]) -> Option<impl ExactSizeIterator<Item = (Item<'a>, Item<'a>)> + Clone> {
-    let (pairs, rest) = items.as_chunks();
-    rest.is_empty().then(|| pairs.iter().map(|&[first, second]| (first, second)))
+fn pairs<'a, I: ExactSizeIterator<Item = Item<'a>>>(items: I) -> Option<Pairs<I>> {
+    items.len().is_multiple_of(2).then_some(Pairs { items })
 }
+
+/// Iterates over pairs of consecutive elements.
+#[derive(Clone)]
+struct Pairs<I> {
+    items: I,
+}
+
+impl<'a, I: ExactSizeIterator<Item = Item<'a>>> Iterator for Pairs<I> {
+    type Item = (Item<'a>, Item<'a>);
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Self::Item> {
+        Some((self.items.next()?, self.items.next()?))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.items.len() / 2, Some(self.items.len() / 2))
+    }
+}
+
+impl<'a, I: ExactSizeIterator<Item = Item<'a>>> ExactSizeIterator for Pairs<I> {}

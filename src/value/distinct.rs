@@ -33,6 +33,7 @@ fn have_distinct_hashes<'a>(items: impl ExactSizeIterator<Item = Item<'a>>) -> b
     true
 }
 
+#[inline]
 fn hash(item: Item<'_>) -> u64 {
     match item {
         Item::Int(number) => hashing::quick(&number.to_le_bytes()),

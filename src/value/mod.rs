@@ -8,6 +8,7 @@
 mod arena;
 pub mod bits;
 mod columns;
+mod copy;
 pub(crate) mod deadlines;
 mod distinct;
 pub mod geo;
@@ -35,6 +36,7 @@ mod table;
 pub mod text;
 pub mod zset;
 
+pub(crate) use copy::copy_short;
 pub use distinct::are_distinct;
 pub use hash::{Hash, HashView};
 pub use item::Item;

@@ -25,12 +25,14 @@ impl Reader<'_> {
                 let is_packed = fits(&rows, limits);
                 built(rows.iter().copied(), is_packed, false, limits)
             }
+            kind::HASH_ZIPLIST => {
+                let bytes = self.text()?;
+                let items: Vec<_> = self.ziplist(&bytes)?.collect();
+                alternating(items.iter().copied(), limits)
+            }
             _ => {
                 let bytes = self.text()?;
-                let items = self.items(&bytes, kind == kind::HASH_ZIPLIST)?;
-                let rows = super::pairs(&items)?.map(|(field, value)| (Entry { field, value }, 0));
-                let is_packed = rows.len() <= limits.entries;
-                built(rows, is_packed, false, limits)
+                alternating(self.listpack(&bytes)?.iter(), limits)
             }
         }
     }
@@ -90,6 +92,19 @@ fn ordered(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
     timed.sort_by_key(|(_, deadline_ms)| *deadline_ms);
     timed.extend(others);
     timed
+}
+
+/// Builds the hash of fields and values that alternate; `None` if two fields are equal, or one has no value.
+fn alternating<'a>(items: impl ExactSizeIterator<Item = Item<'a>> + Clone, limits: &Limits) -> Option<Hash> {
+    let pairs = super::pairs(items.clone())?;
+    if pairs.len() <= limits.entries {
+        are_distinct(pairs.clone().map(|(field, _)| field)).then_some(())?;
+        if let Some(hash) = Hash::of_items(items) {
+            return Some(hash);
+        }
+    }
+    let is_packed = pairs.len() <= limits.entries;
+    built(pairs.map(|(field, value)| (Entry { field, value }, 0)), is_packed, false, limits)
 }
 
 /// Builds the hash of some entries; `None` if two fields are equal.

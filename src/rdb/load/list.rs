@@ -34,7 +34,8 @@ impl Reader<'_> {
         let bytes = self.text().filter(|bytes| !bytes.is_empty())?;
         match (kind, container) {
             (_, ALONE) => list.push_large(&bytes),
-            (_, TOGETHER) => list.push_packed(&self.items(&bytes, kind == kind::LIST_QUICKLIST)?),
+            (kind::LIST_QUICKLIST, TOGETHER) => list.push_packed(self.ziplist(&bytes)?),
+            (_, TOGETHER) => list.push_packed(self.listpack(&bytes)?.iter()),
             _ => return None,
         }
         Some(())

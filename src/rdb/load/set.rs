@@ -27,8 +27,7 @@ impl Reader<'_> {
             }
             _ => {
                 let bytes = self.text()?;
-                let members = self.items(&bytes, false)?;
-                let members = members.iter().copied();
+                let members = self.listpack(&bytes)?.iter();
                 if members.len() > limits.entries {
                     return table(members, limits);
                 }

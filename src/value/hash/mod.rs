@@ -103,6 +103,12 @@ impl Hash {
         Hash::packed(PackedList::default())
     }
 
+    /// The packed hash of fields, which differ, and their values, which alternate; `None` if it may have no room for
+    /// them.
+    pub fn of_items<'a>(items: impl Iterator<Item = Item<'a>> + Clone) -> Option<Hash> {
+        PackedList::build(items).map(Hash::packed)
+    }
+
     /// The packed hash of some entries whose fields differ, however long they are, as long as a packed hash has room
     /// for them. `is_timed` means that some have a deadline or may get one; the deadlines, 0 for none, must ascend,
     /// entries without one behind the others.
@@ -112,8 +118,8 @@ impl Hash {
         limits: &Limits,
     ) -> Hash {
         let items = entries.clone().flat_map(|(entry, _)| [entry.field, entry.value]);
-        if !is_timed && let Some(packed) = PackedList::build(items) {
-            return Hash::packed(packed);
+        if !is_timed && let Some(hash) = Hash::of_items(items) {
+            return hash;
         }
         let mut hash = Hash::new();
         if is_timed {

@@ -75,7 +75,7 @@ impl Builder {
     }
 
     /// Appends a node of several elements; if it is larger than the format allows, it becomes several.
-    pub fn push_packed(&mut self, items: &[Item<'_>]) {
+    pub fn push_packed<'a>(&mut self, items: impl Iterator<Item = Item<'a>> + Clone) {
         self.nodes.push_items(items);
     }
 

@@ -113,12 +113,12 @@ impl Nodes {
     }
 
     /// Appends a packed node of some items; if it is larger than the format allows, it becomes several.
-    pub(super) fn push_items(&mut self, items: &[Item<'_>]) {
-        if let Some(packed) = PackedNode::build(items.iter().copied()) {
+    pub(super) fn push_items<'a>(&mut self, items: impl Iterator<Item = Item<'a>> + Clone) {
+        if let Some(packed) = PackedNode::build(items.clone()) {
             return self.push_packed(packed);
         }
         let mut packed = PackedNode::default();
-        for &item in items {
+        for item in items {
             if !packed.has_room(item) {
                 self.push_packed(std::mem::take(&mut packed));
             }

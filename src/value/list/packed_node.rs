@@ -26,8 +26,8 @@ impl Default for PackedNode {
 impl PackedNode {
     /// A node of some items, with nothing to spare; `None` if it may have no room for them.
     pub(super) fn build<'a>(items: impl Iterator<Item = Item<'a>> + Clone) -> Option<PackedNode> {
-        let size = EMPTY + items.clone().map(cost).sum::<usize>();
-        let items = PackedList::build(items)?;
+        let mut size = EMPTY;
+        let items = PackedList::build_and(items, |item| size = size.saturating_add(cost(item)))?;
         Some(PackedNode { len: items.len() as u32, size: size as u32, items })
     }
 

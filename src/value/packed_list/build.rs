@@ -3,9 +3,8 @@
 //!
 //! Invariant: the list has the items in order, in no more memory than if they had been appended one by one.
 
-use super::{
-    Coded, GRAIN, HEAD, Head, LONGEST_PREFIX, MOST_BYTES, PackedList, TEXT, bytes_of, length_of, put, width_of,
-};
+use super::{Coded, GRAIN, HEAD, Head, LONGEST_PREFIX, MOST_BYTES, PackedList, TEXT, bytes_of, put, width_of};
+use crate::value::copy_short;
 use crate::value::item::Item;
 
 /// The most bytes that an item takes in addition to those of a text: its prefix and code, or its digits.
@@ -22,6 +21,7 @@ struct Spread {
 impl Spread {
     const NONE: Spread = Spread { least: usize::MAX, most: 0, sum: 0 };
 
+    #[inline]
     fn add(&mut self, number: usize) {
         self.least = self.least.min(number);
         self.most = self.most.max(number);
@@ -44,15 +44,13 @@ struct Measures {
 
 impl Measures {
     fn of<'a>(items: impl Iterator<Item = Item<'a>>) -> Measures {
-        let none =
+        let mut measures =
             Measures { len: 0, texts: 0, lengths: Spread::NONE, integers: Spread::NONE, front: [0; 255], prefix: 0 };
-        items.fold(none, |mut measures, item| {
-            measures.add(item);
-            measures
-        })
+        items.for_each(|item| measures.add(item));
+        measures
     }
 
-    #[inline]
+    #[inline(always)]
     fn add(&mut self, item: Item<'_>) {
         self.len += 1;
         match item {
@@ -60,7 +58,7 @@ impl Measures {
             Item::Text(first, second) => {
                 if self.texts == 0 {
                     self.set_front(item);
-                } else if !first.starts_with(&self.front[..self.prefix]) {
+                } else if !self.begins(first) {
                     let same = |(a, b): &(&u8, &u8)| a == b;
                     let bytes = first.iter().chain(second);
                     self.prefix = self.front[..self.prefix].iter().zip(bytes).take_while(same).count();
@@ -68,6 +66,19 @@ impl Measures {
                 self.texts += 1;
                 self.lengths.add(first.len() + second.len());
             }
+        }
+    }
+
+    /// Whether a text begins with the prefix. A short one is compared as one word or two, which may overlap.
+    #[inline]
+    fn begins(&self, text: &[u8]) -> bool {
+        let Some(text) = text.get(..self.prefix) else { return false };
+        let prefix = &self.front[..self.prefix];
+        match self.prefix {
+            0 => true,
+            4..8 => ends_of::<4>(text) == ends_of::<4>(prefix),
+            8..=16 => ends_of::<8>(text) == ends_of::<8>(prefix),
+            _ => text == prefix,
         }
     }
 
@@ -96,10 +107,24 @@ impl Measures {
     }
 }
 
+/// The first and the last bytes of a text.
+#[inline]
+fn ends_of<const N: usize>(text: &[u8]) -> (Option<&[u8; N]>, Option<&[u8; N]>) {
+    (text.first_chunk(), text.last_chunk())
+}
+
 impl PackedList {
     /// Builds a packed list of some items, with nothing to spare; `None` if it may have no room for them.
     pub(in crate::value) fn build<'a>(items: impl Iterator<Item = Item<'a>> + Clone) -> Option<PackedList> {
-        let measures = Measures::of(items.clone());
+        PackedList::build_and(items, |_| ())
+    }
+
+    /// Like [`PackedList::build`]; calls `each` with each item.
+    pub(in crate::value) fn build_and<'a>(
+        items: impl Iterator<Item = Item<'a>> + Clone,
+        mut each: impl FnMut(Item<'a>),
+    ) -> Option<PackedList> {
+        let measures = Measures::of(items.clone().inspect(|item| each(*item)));
         if measures.len == 0 {
             return Some(PackedList::default());
         }
@@ -145,12 +170,21 @@ fn write<'a>(
     prefix: usize,
     mut put_code: impl FnMut(usize),
 ) {
-    items.fold(0, |at, item| {
-        let coded = Coded::new(item, prefix);
-        let end = at + length_of(coded.code);
-        coded.write(&mut contents[at..end]);
-        put_code(coded.code);
-        end
+    let mut at = 0;
+    items.for_each(|item| {
+        let start = at;
+        if let Item::Text(text, []) = item
+            && let Some(text) = text.get(prefix..)
+        {
+            at += text.len();
+            copy_short(&mut contents[start..at], text);
+            put_code(TEXT + text.len());
+        } else {
+            let coded = Coded::new(item, prefix);
+            at += coded.len();
+            coded.write(&mut contents[start..at]);
+            put_code(coded.code);
+        }
     });
 }
 

@@ -40,6 +40,7 @@ pub(super) use matches::Matches;
 pub(super) use view::{Iter, PackedListView};
 
 use crate::value::columns::{number, tail};
+use crate::value::copy_short;
 use crate::value::item::Item;
 use std::ops::Range;
 use view::length_of;
@@ -136,11 +137,11 @@ impl<'a> Coded<'a> {
 
     fn write(&self, target: &mut [u8]) {
         if self.code < TEXT {
-            target.copy_from_slice(&self.digits[..self.code]);
+            copy_short(target, &self.digits[..self.code]);
         } else {
             let (first, second) = target.split_at_mut(self.parts[0].len());
-            first.copy_from_slice(self.parts[0]);
-            second.copy_from_slice(self.parts[1]);
+            copy_short(first, self.parts[0]);
+            copy_short(second, self.parts[1]);
         }
     }
 }

@@ -97,7 +97,7 @@ impl Block {
     }
 
     /// The bytes of the listpack that Redis would have.
-    pub fn listpack_bytes(&self) -> usize {
+    pub(super) fn listpack_bytes(&self) -> usize {
         self.spent + size::of_count(self.live()) + size::of_count(self.deleted())
     }
 

@@ -27,6 +27,7 @@
 
 use super::Entry;
 use crate::value::columns::{number, tail};
+use crate::value::copy_short;
 use std::cmp::Ordering;
 use std::ops::Range;
 
@@ -109,7 +110,7 @@ impl Packed {
         for entry in entries {
             put(scores, score_at, head.score_width, code(&head, entry.score));
             put(lengths, length_at, head.length_width, entry.member.len() as u64);
-            members[member_at..member_at + entry.member.len()].copy_from_slice(entry.member);
+            copy_short(&mut members[member_at..member_at + entry.member.len()], entry.member);
             score_at += head.score_width;
             length_at += head.length_width;
             member_at += entry.member.len();
