@@ -118,8 +118,7 @@ fn built<'a>(
         let fields = rows.clone().map(|(entry, _)| entry.field);
         return are_distinct(fields).then(|| Hash::of_entries(rows, is_timed, limits));
     }
-    let mut hash = Hash::new();
-    hash.make_room(usize::MAX, limits);
+    let mut hash = Hash::table_with_room(rows.len(), limits);
     for (entry, deadline_ms) in rows {
         let field = entry.field.to_cow();
         hash.insert(&field, &entry.value.to_cow(), limits).then_some(())?;

@@ -103,6 +103,11 @@ impl Hash {
         Hash::packed(PackedList::default())
     }
 
+    /// A table without fields, with an index that has room for that many.
+    pub fn table_with_room(fields: usize, limits: &Limits) -> Hash {
+        Hash::apart(Apart::Table(Table::with_room(limits.seed, fields)))
+    }
+
     /// The packed hash of fields, which differ, and their values, which alternate; `None` if it may have no room for
     /// them.
     pub fn of_items<'a>(items: impl Iterator<Item = Item<'a>> + Clone) -> Option<Hash> {

@@ -113,6 +113,11 @@ impl Set {
         set
     }
 
+    /// A table without members, with an index that has room for that many.
+    pub fn table_with_room(members: usize, limits: &Limits) -> Set {
+        Set { form: Form::Table(Box::new(Table::with_room(limits.seed, members))) }
+    }
+
     /// Whether a set of that many members is a table, whatever they are.
     pub fn is_table_at(members: usize, limits: &Limits) -> bool {
         members > limits.integers.max(limits.entries)
