@@ -18,7 +18,7 @@
 //!
 //! Source: the format's specification by its author, Salvatore Sanfilippo.
 
-use crate::value::{Item, listpack};
+use crate::value::{Item, copy_short, listpack};
 
 const HEAD: usize = 6;
 const END: u8 = 0xff;
@@ -27,82 +27,126 @@ const CAPACITY: usize = 512;
 /// The number of elements that means: not counted.
 const UNCOUNTED: u16 = u16::MAX;
 
-/// A listpack that is being built.
+/// A listpack that is being built, and the memory for the next one.
+///
+/// Invariant: from `end` on, `bytes` are of no meaning: they are room.
 #[derive(Debug)]
 pub(super) struct Builder {
     bytes: Vec<u8>,
+    end: usize,
     count: usize,
 }
 
 impl Builder {
     pub(super) fn new() -> Builder {
-        let mut bytes = Vec::with_capacity(CAPACITY);
-        bytes.extend_from_slice(&[0; HEAD]);
-        Builder { bytes, count: 0 }
+        Builder { bytes: vec![0; CAPACITY], end: HEAD, count: 0 }
     }
 
     /// Builds a listpack of some elements.
-    pub(super) fn of<'a>(items: impl IntoIterator<Item = Item<'a>>) -> Vec<u8> {
+    pub(super) fn of<'a>(items: impl IntoIterator<Item = Item<'a>>) -> Builder {
         let mut builder = Builder::new();
-        items.into_iter().for_each(|item| builder.push(item));
-        builder.finish()
+        builder.extend(items);
+        builder
+    }
+
+    /// Starts another listpack.
+    pub(super) fn clear(&mut self) {
+        self.end = HEAD;
+        self.count = 0;
+    }
+
+    /// Appends some elements.
+    pub(super) fn extend<'a>(&mut self, items: impl IntoIterator<Item = Item<'a>>) {
+        items.into_iter().for_each(|item| self.push(item));
     }
 
     #[inline]
     pub(super) fn push(&mut self, item: Item<'_>) {
-        let start = self.bytes.len();
         match item {
-            Item::Int(number) => self.integer(number),
-            Item::Text(first, second) => self.text(first, second),
+            Item::Int(number) => self.push_integer(number),
+            Item::Text(first, second) => self.push_text(first, second),
         }
-        self.backlen(self.bytes.len() - start);
-        self.count += 1;
-    }
-
-    fn integer(&mut self, number: i64) {
-        let bytes = number.to_le_bytes();
-        match number {
-            0..=127 => self.bytes.push(number as u8),
-            -4096..=4095 => self.bytes.extend_from_slice(&(0xc000 | number as u16 & 0x1fff).to_be_bytes()),
-            -0x8000..=0x7fff => self.wide(0xf1, &bytes[..2]),
-            -0x80_0000..=0x7f_ffff => self.wide(0xf2, &bytes[..3]),
-            -0x8000_0000..=0x7fff_ffff => self.wide(0xf3, &bytes[..4]),
-            _ => self.wide(0xf4, &bytes),
-        }
-    }
-
-    fn wide(&mut self, code: u8, content: &[u8]) {
-        self.bytes.push(code);
-        self.bytes.extend_from_slice(content);
-    }
-
-    fn text(&mut self, first: &[u8], second: &[u8]) {
-        let length = first.len() + second.len();
-        match length {
-            0..64 => self.bytes.push(0x80 | length as u8),
-            64..4096 => self.bytes.extend_from_slice(&(0xe000 | length as u16).to_be_bytes()),
-            _ => self.wide(0xf0, &(length as u32).to_le_bytes()),
-        }
-        self.bytes.extend_from_slice(first);
-        self.bytes.extend_from_slice(second);
     }
 
     #[inline]
-    fn backlen(&mut self, length: usize) {
-        if length < 128 {
-            return self.bytes.push(length as u8);
+    pub(super) fn push_integer(&mut self, number: i64) {
+        self.count += 1;
+        let [a, b, c, d, e, f, g, h] = number.to_le_bytes();
+        match number {
+            0..=127 => self.put([a, 1]),
+            -4096..=4095 => self.put([0xc0 | b & 0x1f, a, 2]),
+            -0x8000..=0x7fff => self.put([0xf1, a, b, 3]),
+            -0x80_0000..=0x7f_ffff => self.put([0xf2, a, b, c, 4]),
+            -0x8000_0000..=0x7fff_ffff => self.put([0xf3, a, b, c, d, 5]),
+            _ => self.put([0xf4, a, b, c, d, e, f, g, h, 9]),
         }
-        let (groups, count) = backlen(length);
-        self.bytes.extend_from_slice(&groups[groups.len() - count..]);
     }
 
-    pub(super) fn finish(mut self) -> Vec<u8> {
-        self.bytes.push(END);
-        let total = (self.bytes.len() as u32).to_le_bytes();
+    #[inline]
+    pub(super) fn push_text(&mut self, first: &[u8], second: &[u8]) {
+        self.count += 1;
+        let length = first.len() + second.len();
+        if length >= 64 {
+            return self.put_long(first, second);
+        }
+        let [code, content @ .., behind] = self.room(length + 2) else { return };
+        *code = 0x80 | length as u8;
+        *behind = length as u8 + 1;
+        let (start, end) = content.split_at_mut(first.len());
+        copy_short(start, first);
+        copy_short(end, second);
+        self.end += length + 2;
+    }
+
+    #[inline(never)]
+    fn put_long(&mut self, first: &[u8], second: &[u8]) {
+        let (start, length) = (self.end, first.len() + second.len());
+        match length {
+            ..4096 => self.put((0xe000 | length as u16).to_be_bytes()),
+            _ => {
+                let [a, b, c, d] = (length as u32).to_le_bytes();
+                self.put([0xf0, a, b, c, d]);
+            }
+        }
+        for part in [first, second] {
+            self.room(part.len()).copy_from_slice(part);
+            self.end += part.len();
+        }
+        let (groups, count) = backlen(self.end - start);
+        self.room(count).copy_from_slice(&groups[groups.len() - count..]);
+        self.end += count;
+    }
+
+    #[inline]
+    fn put<const N: usize>(&mut self, bytes: [u8; N]) {
+        if let Some(target) = self.room(N).first_chunk_mut() {
+            *target = bytes;
+        }
+        self.end += N;
+    }
+
+    /// The next bytes, which are to be written.
+    #[inline]
+    fn room(&mut self, bytes: usize) -> &mut [u8] {
+        if self.bytes.len() - self.end < bytes {
+            self.grow(bytes);
+        }
+        &mut self.bytes[self.end..][..bytes]
+    }
+
+    #[cold]
+    fn grow(&mut self, more: usize) {
+        self.bytes.resize((self.end + more).max(2 * self.bytes.len()), 0);
+    }
+
+    /// The listpack, to which nothing may be added.
+    pub(super) fn finish(&mut self) -> &[u8] {
+        self.put([END]);
+        let total = (self.end as u32).to_le_bytes();
         let count = u16::try_from(self.count).unwrap_or(UNCOUNTED).to_le_bytes();
         self.bytes[..4].copy_from_slice(&total);
         self.bytes[4..HEAD].copy_from_slice(&count);
-        self.bytes
+        &self.bytes[..self.end]
     }
 }
 
@@ -131,10 +175,13 @@ impl<'a> Listpack<'a> {
         if u32::from_le_bytes(*total) as usize != bytes.len() {
             return None;
         }
-        let (mut left, mut counted) = (elements, 0);
-        while !left.is_empty() {
-            left = next(left)?.1;
-            counted += 1;
+        let (mut left, mut counted) = (elements, 0_usize);
+        while let Some(bytes) = size(left) {
+            left = left.get(bytes..)?;
+            counted = counted.wrapping_add(1);
+        }
+        if !left.is_empty() {
+            return None;
         }
         let count = u16::from_le_bytes(*count);
         (count == UNCOUNTED || usize::from(count) == counted).then_some(Listpack { elements, count: counted })
@@ -145,7 +192,7 @@ impl<'a> Listpack<'a> {
     }
 
     pub(super) fn iter(&self) -> Items<'a> {
-        Items { left: self.elements }
+        Items { left: self.elements, count: self.count }
     }
 }
 
@@ -153,24 +200,133 @@ impl<'a> Listpack<'a> {
 #[derive(Clone, Debug)]
 pub(super) struct Items<'a> {
     left: &'a [u8],
+    /// The number of elements left.
+    count: usize,
 }
 
 impl<'a> Iterator for Items<'a> {
     type Item = Item<'a>;
 
+    #[inline(always)]
     fn next(&mut self) -> Option<Item<'a>> {
+        let left = self.left;
+        let code = *left.first()?;
+        self.count = self.count.wrapping_sub(1);
+        // Short texts and small numbers, of which most listpacks consist, take a byte for each of their lengths.
+        match code {
+            0..0x80 => {
+                self.left = left.get(2..)?;
+                Some(Item::Int(code.into()))
+            }
+            0x80..0xc0 => {
+                let (element, behind) = left.split_at_checked(usize::from(code & 0x3f) + 1)?;
+                self.left = behind.get(1..)?;
+                Some(Item::of(&element[1..]))
+            }
+            _ => self.next_of_any(),
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.count, Some(self.count))
+    }
+
+    /// Folds all elements in one loop: in each of its branches it is known what an element is, so that none has to be
+    /// put together in memory.
+    #[inline]
+    fn fold<B, F: FnMut(B, Item<'a>) -> B>(mut self, init: B, mut f: F) -> B {
+        let mut sum = init;
+        while !self.left.is_empty() {
+            match self.next_short_text() {
+                Some(text) if !Item::may_be_number(text) => sum = f(sum, Item::Text(text, &[])),
+                Some(text) => sum = f(sum, Item::of(text)),
+                None => match self.next() {
+                    Some(item) => sum = f(sum, item),
+                    None => break,
+                },
+            }
+        }
+        sum
+    }
+}
+
+impl ExactSizeIterator for Items<'_> {}
+
+impl<'a> Items<'a> {
+    /// The next element if it is a text of less than 64 bytes; it may be a number's digits.
+    #[inline(always)]
+    pub(super) fn next_short_text(&mut self) -> Option<&'a [u8]> {
+        let code = *self.left.first().filter(|code| (0x80..0xc0).contains(*code))?;
+        let (element, behind) = self.left.split_at_checked(usize::from(code & 0x3f) + 1)?;
+        self.left = behind.get(1..)?;
+        self.count = self.count.wrapping_sub(1);
+        Some(&element[1..])
+    }
+
+    /// The next element as an integer; `None` if it is none.
+    #[inline(always)]
+    pub(super) fn next_integer(&mut self) -> Option<i64> {
+        let (number, rest) = match *self.left {
+            [code @ 0..0x80, _, ref rest @ ..] => (i64::from(code), rest),
+            [code @ 0xc0..0xe0, low, _, ref rest @ ..] => (thirteen_bits(code, low), rest),
+            [0xf1, low, high, _, ref rest @ ..] => (i16::from_le_bytes([low, high]).into(), rest),
+            _ => return self.next()?.as_int(),
+        };
+        self.left = rest;
+        self.count = self.count.wrapping_sub(1);
+        Some(number)
+    }
+
+    #[inline(never)]
+    fn next_of_any(&mut self) -> Option<Item<'a>> {
         let (item, left) = next(self.left)?;
         self.left = left;
         Some(item)
     }
 }
 
-/// The first element, and the rest behind it.
+/// The integer in an element of two bytes. Its sign is the highest of thirteen bits.
+#[inline]
+fn thirteen_bits(code: u8, low: u8) -> i64 {
+    (i16::from_be_bytes([code << 3, 0]) >> 3 | i16::from(low)).into()
+}
+
+/// The bytes of the first element, with its length behind it; `None` if it is damaged, or there is none.
+///
+/// The sizes of numbers are constants behind branches: the processor guesses where the next element begins, and need
+/// not wait for the code of this one.
+#[inline(always)]
+fn size(bytes: &[u8]) -> Option<usize> {
+    let size = match *bytes.first()? {
+        0..0x80 => 1,
+        code @ 0x80..0xc0 => 1 + (code & 0x3f),
+        0xc0..0xe0 => 2,
+        0xf1 => 3,
+        0xf2 => 4,
+        0xf3 => 5,
+        0xf4 => 9,
+        _ => return long_size(bytes),
+    };
+    (bytes.get(usize::from(size)) == Some(&size)).then_some(usize::from(size) + 1)
+}
+
+/// The bytes of the first element if it is a text of more than 63 bytes or damaged.
+#[inline(never)]
+fn long_size(bytes: &[u8]) -> Option<usize> {
+    let size = match *bytes {
+        [code @ 0xe0..0xf0, low, ..] => 2 + (usize::from(code & 0x0f) << 8 | usize::from(low)),
+        [0xf0, a, b, c, d, ..] => 5 + u32::from_le_bytes([a, b, c, d]) as usize,
+        _ => return None,
+    };
+    let (groups, count) = backlen(size);
+    bytes.get(size..)?.starts_with(&groups[groups.len() - count..]).then_some(size + count)
+}
+
+/// The first element, and the rest behind it, where that is undamaged.
 fn next(bytes: &[u8]) -> Option<(Item<'_>, &[u8])> {
     let (item, behind) = element(bytes)?;
-    let (groups, count) = backlen(bytes.len() - behind.len());
-    let behind = behind.strip_prefix(&groups[groups.len() - count..])?;
-    Some((item, behind))
+    let count = listpack::backlen(bytes.len() - behind.len());
+    Some((item, behind.get(count..)?))
 }
 
 /// The first element, and the rest behind its content.
@@ -181,9 +337,7 @@ fn element(bytes: &[u8]) -> Option<(Item<'_>, &[u8])> {
         0x80..0xc0 => text(rest, (code & 0x3f).into()),
         0xc0..0xe0 => {
             let (&low, rest) = rest.split_first()?;
-            // The sign is the highest of thirteen bits.
-            let number = i16::from_be_bytes([code << 3, 0]) >> 3 | i16::from(low);
-            Some((Item::Int(number.into()), rest))
+            Some((Item::Int(thirteen_bits(code, low)), rest))
         }
         0xe0..0xf0 => {
             let (&low, rest) = rest.split_first()?;
@@ -193,10 +347,22 @@ fn element(bytes: &[u8]) -> Option<(Item<'_>, &[u8])> {
             let (length, rest) = rest.split_first_chunk()?;
             text(rest, u32::from_le_bytes(*length) as usize)
         }
-        0xf1 => integer(rest, 2),
-        0xf2 => integer(rest, 3),
-        0xf3 => integer(rest, 4),
-        0xf4 => integer(rest, 8),
+        0xf1 => {
+            let (number, rest) = rest.split_first_chunk()?;
+            Some((Item::Int(i16::from_le_bytes(*number).into()), rest))
+        }
+        0xf2 => {
+            let (&[low, middle, high], rest) = rest.split_first_chunk()?;
+            Some((Item::Int((i32::from_le_bytes([0, low, middle, high]) >> 8).into()), rest))
+        }
+        0xf3 => {
+            let (number, rest) = rest.split_first_chunk()?;
+            Some((Item::Int(i32::from_le_bytes(*number).into()), rest))
+        }
+        0xf4 => {
+            let (number, rest) = rest.split_first_chunk()?;
+            Some((Item::Int(i64::from_le_bytes(*number)), rest))
+        }
         0xf5.. => None,
     }
 }
@@ -204,11 +370,6 @@ fn element(bytes: &[u8]) -> Option<(Item<'_>, &[u8])> {
 fn text(bytes: &[u8], length: usize) -> Option<(Item<'_>, &[u8])> {
     let (text, rest) = bytes.split_at_checked(length)?;
     Some((Item::of(text), rest))
-}
-
-fn integer(bytes: &[u8], width: usize) -> Option<(Item<'_>, &[u8])> {
-    let (number, rest) = bytes.split_at_checked(width)?;
-    Some((Item::Int(signed(number)), rest))
 }
 
 /// The signed integer in up to eight bytes, low byte first.
@@ -246,11 +407,15 @@ mod tests {
         i64::MIN,
     ];
 
+    fn built<'a>(items: impl IntoIterator<Item = Item<'a>>) -> Vec<u8> {
+        Builder::of(items).finish().to_vec()
+    }
+
     fn sample() -> Vec<u8> {
         let texts: Vec<Vec<u8>> =
             [0, 1, 63, 64, 125, 126, 4095, 4096, 16_377, 16_378, 70_000].map(|length| vec![b'x'; length]).to_vec();
         let numbers = NUMBERS.iter().map(|&number| Item::Int(number));
-        Builder::of(texts.iter().map(|text| Item::Text(text, &[])).chain(numbers))
+        built(texts.iter().map(|text| Item::Text(text, &[])).chain(numbers))
     }
 
     #[test]
@@ -265,15 +430,40 @@ mod tests {
     }
 
     #[test]
+    fn elements_are_the_same_in_whatever_way_they_are_read() {
+        let bytes = sample();
+        let texts = [Item::Text(b"17", b""), Item::Text(b"-", b"5"), Item::Text(b"-x", b""), Item::Int(12)];
+        for bytes in [bytes, built(texts)] {
+            let listpack = Listpack::check(&bytes).expect("it was just made");
+            let mut items: Vec<Item<'_>> = Vec::new();
+            listpack.iter().for_each(|item| items.push(item));
+            assert_eq!(items.len(), listpack.len());
+            let mut iter = listpack.iter();
+            for (at, item) in items.iter().enumerate() {
+                assert_eq!(iter.len(), items.len() - at);
+                let (mut text, mut integer) = (iter.clone(), iter.clone());
+                assert_eq!(integer.next_integer(), item.as_int());
+                if let Some(text) = text.next_short_text() {
+                    assert_eq!(Item::of(text), *item);
+                }
+                assert_eq!(iter.next(), Some(*item));
+                assert_eq!((integer.len(), integer.left), (iter.len(), iter.left));
+                assert!(text.left == iter.left || item.len() > 63 || item.as_int().is_some());
+            }
+            assert_eq!((iter.next(), iter.len()), (None, 0));
+        }
+    }
+
+    #[test]
     fn elements_have_the_bytes_of_the_specification() {
-        let bytes = Builder::of([Item::Int(5), Item::Int(-1), Item::Int(4096), Item::Text(b"a", b"b")]);
+        let bytes = built([Item::Int(5), Item::Int(-1), Item::Int(4096), Item::Text(b"a", b"b")]);
         assert_eq!(bytes, b"\x14\0\0\0\x04\0\x05\x01\xdf\xff\x02\xf1\0\x10\x03\x82ab\x03\xff");
     }
 
     #[test]
     fn a_listpack_of_65535_elements_or_more_has_no_count_in_its_header() {
         for (count, head) in [(65_534, [0xfe, 0xff]), (65_535, [0xff, 0xff]), (65_536, [0xff, 0xff])] {
-            let bytes = Builder::of((0..count).map(|_| Item::Int(7)));
+            let bytes = built((0..count).map(|_| Item::Int(7)));
             assert_eq!(bytes[4..6], head);
             assert_eq!(Listpack::check(&bytes).map(|listpack| listpack.len()), Some(count));
         }
@@ -281,8 +471,9 @@ mod tests {
 
     #[test]
     fn every_change_of_a_byte_is_refused_or_changes_an_element() {
-        let bytes = Builder::of([Item::Text(b"abc", b""), Item::Int(300), Item::Text(&[b'y'; 70], b"")]);
-        let before: Vec<Vec<u8>> = Items { left: &bytes[HEAD..bytes.len() - 1] }.map(|item| item.to_vec()).collect();
+        let bytes = built([Item::Text(b"abc", b""), Item::Int(300), Item::Text(&[b'y'; 70], b"")]);
+        let before: Vec<Vec<u8>> =
+            Items { left: &bytes[HEAD..bytes.len() - 1], count: 3 }.map(|item| item.to_vec()).collect();
         for place in 0..bytes.len() {
             for bit in 0..8 {
                 let mut damaged = bytes.clone();
@@ -304,5 +495,27 @@ mod tests {
         }
         assert!(Listpack::check(&[bytes.as_slice(), b"\xff"].concat()).is_none());
         assert!(Listpack::check(b"\x07\0\0\0\0\0\xff").is_some_and(|listpack| listpack.len() == 0));
+    }
+
+    #[test]
+    fn a_builder_that_was_cleared_starts_anew() {
+        let mut builder = Builder::of([Item::Int(70_000), Item::Text(&[b'x'; 5000], b"y")]);
+        builder.finish();
+        builder.clear();
+        builder.extend([Item::Text(b"ab", b"c")]);
+        assert_eq!(builder.finish(), built([Item::Text(b"abc", b"")]));
+    }
+
+    #[test]
+    fn texts_of_every_length_are_written_in_one_part_or_two() {
+        let bytes: Vec<u8> = (1..=200).collect();
+        for length in 0..bytes.len() {
+            for cut in [0, length / 3, length] {
+                let (first, second) = bytes[..length].split_at(cut);
+                let written = built([Item::Text(first, second), Item::Int(-9)]);
+                let items: Vec<_> = Listpack::check(&written).expect("it is whole").iter().collect();
+                assert_eq!(items, [Item::Text(&bytes[..length], &[]), Item::Int(-9)]);
+            }
+        }
     }
 }

@@ -18,7 +18,6 @@ use super::legacy::Ziplist;
 use super::listpack::Listpack;
 use super::text::Reader;
 use crate::value::{self, Item, Text, Value};
-use std::borrow::Cow;
 
 /// The limits that decide the form in which a value is stored.
 #[derive(Clone, Copy, Debug, Default)]
@@ -79,26 +78,28 @@ impl<'p> Reader<'p> {
     }
 }
 
-/// Whether no two of some elements have the same bytes. Allocates for as many as there are.
-fn differ<'a>(items: impl Iterator<Item = Item<'a>>) -> bool {
-    let mut sorted: Vec<_> = items.map(key).collect();
-    sorted.sort_unstable();
-    sorted.windows(2).all(|pair| pair[0] != pair[1])
-}
-
-/// The identity of an element: a number is the same in whatever form it is encoded.
-fn key(item: Item<'_>) -> (Option<i64>, Cow<'_, [u8]>) {
-    match item {
-        Item::Int(number) => (Some(number), Cow::Borrowed(&[])),
-        Item::Text(..) => (None, item.to_cow()),
-    }
-}
-
 /// Pairs of consecutive elements; `None` if one is left over.
-fn pairs<'a>(mut items: impl Iterator<Item = Item<'a>>) -> Option<Vec<(Item<'a>, Item<'a>)>> {
-    let mut pairs = Vec::new();
-    while let Some(first) = items.next() {
-        pairs.push((first, items.next()?));
-    }
-    Some(pairs)
+fn pairs<'a, I: ExactSizeIterator<Item = Item<'a>>>(items: I) -> Option<Pairs<I>> {
+    items.len().is_multiple_of(2).then_some(Pairs { items })
 }
+
+/// Iterates over pairs of consecutive elements.
+#[derive(Clone)]
+struct Pairs<I> {
+    items: I,
+}
+
+impl<'a, I: ExactSizeIterator<Item = Item<'a>>> Iterator for Pairs<I> {
+    type Item = (Item<'a>, Item<'a>);
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Self::Item> {
+        Some((self.items.next()?, self.items.next()?))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.items.len() / 2, Some(self.items.len() / 2))
+    }
+}
+
+impl<'a, I: ExactSizeIterator<Item = Item<'a>>> ExactSizeIterator for Pairs<I> {}

@@ -38,7 +38,7 @@ pub fn kind_of(view: View<'_>) -> u8 {
 /// The bytes of the nodes of a list, before they are compressed.
 pub fn node_bytes(list: &List) -> usize {
     let bytes = list.nodes().map(|node| match node {
-        Node::Packed(items) => Builder::of(items).len(),
+        Node::Packed(items) => Builder::of(items).finish().len(),
         Node::Large(element) => element.len(),
     });
     bytes.sum()
@@ -60,11 +60,14 @@ impl Writer {
     fn list(&mut self, list: &List) {
         let nodes = list.nodes();
         self.length(nodes.len() as u64);
+        let mut builder = Builder::new();
         for node in nodes {
             match node {
                 Node::Packed(items) => {
                     self.length(TOGETHER);
-                    self.text(&Builder::of(items));
+                    builder.clear();
+                    builder.extend(items);
+                    self.text(builder.finish());
                 }
                 Node::Large(element) => {
                     self.length(ALONE);
@@ -84,7 +87,7 @@ impl Writer {
             return self.text(&bytes);
         }
         if set.encoding() == "listpack" {
-            return self.text(&Builder::of(set.iter()));
+            return self.text(Builder::of(set.iter()).finish());
         }
         self.length(set.len() as u64);
         set.iter().for_each(|member| self.item(member));
@@ -93,14 +96,17 @@ impl Writer {
     fn hash(&mut self, hash: HashView<'_>) {
         match (kind_of(View::Hash(hash)), hash.first_deadline()) {
             (kind::HASH_LISTPACK, _) => {
-                self.text(&Builder::of(hash.iter().flat_map(|entry| [entry.field, entry.value])));
+                let mut builder = Builder::new();
+                hash.iter().for_each(|entry| builder.extend([entry.field, entry.value]));
+                self.text(builder.finish());
             }
             (kind::HASH_LISTPACK_EX, first_ms) => {
                 self.moment(first_ms.unwrap_or(0));
-                let triples = hash.iter_timed();
-                self.text(&Builder::of(
-                    triples.flat_map(|(entry, deadline_ms)| [entry.field, entry.value, Item::Int(deadline_ms)]),
-                ));
+                let mut builder = Builder::new();
+                for (entry, deadline_ms) in hash.iter_timed() {
+                    builder.extend([entry.field, entry.value, Item::Int(deadline_ms)]);
+                }
+                self.text(builder.finish());
             }
             (_, Some(first_ms)) => {
                 self.moment(first_ms);
@@ -123,14 +129,18 @@ impl Writer {
 
     fn zset(&mut self, zset: &Zset) {
         if zset.is_listpack() {
-            let mut builder = Builder::new();
+            let (mut builder, mut score) = (Builder::new(), Vec::new());
             for entry in zset.iter() {
                 builder.push(Item::of(entry.member));
-                let mut score = Vec::new();
+                if let Some(number) = number::whole(entry.score) {
+                    builder.push_integer(number);
+                    continue;
+                }
+                score.clear();
                 number::write_f64(&mut score, entry.score);
                 builder.push(Item::of(&score));
             }
-            return self.text(&builder.finish());
+            return self.text(builder.finish());
         }
         self.length(zset.len() as u64);
         // From the highest on, so that a loader can insert each before the others.

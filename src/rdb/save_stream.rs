@@ -12,7 +12,6 @@
 
 use super::listpack::Builder;
 use super::text::Writer;
-use crate::value::Item;
 use crate::value::stream::{Block, Group, Id, Stream};
 
 /// The flags at the start of an entry in a listpack.
@@ -23,11 +22,14 @@ impl Writer {
     pub(super) fn stream(&mut self, stream: &Stream) {
         let log = stream.log();
         self.length(log.blocks().count() as u64);
+        let (mut builder, mut first) = (Builder::new(), Vec::new());
         for block in log.blocks() {
-            let mut first = Vec::new();
+            first.clear();
             put_raw(&mut first, block.first());
             self.text(&first);
-            self.text(&listpack(block));
+            builder.clear();
+            put_block(&mut builder, block);
+            self.text(builder.finish());
         }
         self.length(log.len() as u64);
         for id in [log.last(), log.first(), log.max_deleted()] {
@@ -70,25 +72,24 @@ fn put_raw(out: &mut Vec<u8>, id: Id) {
     out.extend_from_slice(&id.seq.to_be_bytes());
 }
 
-fn listpack(block: &Block) -> Vec<u8> {
-    let mut builder = Builder::new();
-    let number = |builder: &mut Builder, number: usize| builder.push(Item::Int(number as i64));
+/// Writes the listpack of a block.
+fn put_block(builder: &mut Builder, block: &Block) {
     for count in [block.live(), block.deleted(), block.fields().count()] {
-        number(&mut builder, count);
+        builder.push_integer(count as i64);
     }
-    block.fields().for_each(|field| builder.push(field));
-    number(&mut builder, 0);
+    builder.extend(block.fields());
+    builder.push_integer(0);
     let first = block.first();
     for row in block.walk() {
         let shares = row.has_shared_fields();
         let flags = if row.is_deleted() { DELETED } else { 0 } | if shares { SHARES_FIELDS } else { 0 };
         let id = row.entry.id();
-        for part in [flags, id.ms.wrapping_sub(first.ms).cast_signed(), id.seq.wrapping_sub(first.seq).cast_signed()] {
-            builder.push(Item::Int(part));
-        }
+        builder.push_integer(flags);
+        builder.push_integer(id.ms.wrapping_sub(first.ms).cast_signed());
+        builder.push_integer(id.seq.wrapping_sub(first.seq).cast_signed());
         let fields = row.entry.len();
         if !shares {
-            number(&mut builder, fields);
+            builder.push_integer(fields as i64);
         }
         for (field, value) in row.entry.pairs() {
             if !shares {
@@ -96,7 +97,6 @@ fn listpack(block: &Block) -> Vec<u8> {
             }
             builder.push(value);
         }
-        number(&mut builder, if shares { fields + 3 } else { 2 * fields + 4 });
+        builder.push_integer(if shares { fields + 3 } else { 2 * fields + 4 } as i64);
     }
-    builder.finish()
 }

@@ -151,6 +151,11 @@ impl<'p> Reader<'p> {
         self.rest.is_empty()
     }
 
+    /// The number of bytes that have not been read.
+    pub(super) fn left(&self) -> usize {
+        self.rest.len()
+    }
+
     /// Whether the room was not enough.
     pub fn is_full(&self) -> bool {
         self.is_full

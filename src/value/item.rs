@@ -20,11 +20,24 @@ pub enum Item<'a> {
 
 impl<'a> Item<'a> {
     /// The item of these bytes: a number if they are exactly the decimal digits of one.
+    #[inline]
     pub fn of(bytes: &'a [u8]) -> Item<'a> {
-        parse_i64(bytes).map_or(Item::Text(bytes, &[]), Item::Int)
+        if Item::may_be_number(bytes)
+            && let Some(number) = parse_i64(bytes)
+        {
+            return Item::Int(number);
+        }
+        Item::Text(bytes, &[])
+    }
+
+    /// Whether bytes begin like the digits of a number.
+    #[inline]
+    pub fn may_be_number(bytes: &[u8]) -> bool {
+        matches!(bytes.first(), Some(b'-' | b'0'..=b'9'))
     }
 
     /// The length in bytes.
+    #[inline]
     pub fn len(&self) -> usize {
         match *self {
             Item::Int(number) => itoa::Buffer::new().format(number).len(),
@@ -76,6 +89,7 @@ impl<'a> Item<'a> {
     }
 
     /// The bytes in one piece, copied unless they already are in one piece.
+    #[inline]
     pub fn to_cow(&self) -> Cow<'a, [u8]> {
         match *self {
             Item::Text(bytes, []) | Item::Text([], bytes) => Cow::Borrowed(bytes),

@@ -9,6 +9,7 @@ use crate::value::item::Item;
 pub(super) const EMPTY: usize = 7;
 
 /// The bytes that an item takes in a listpack.
+#[inline]
 pub(super) fn cost(item: Item<'_>) -> usize {
     let bytes = match item {
         Item::Int(0..=127) => 1,
@@ -27,6 +28,7 @@ pub(super) fn cost(item: Item<'_>) -> usize {
 }
 
 /// The size of the length field behind an element of `bytes` bytes, by which a listpack is read backwards.
+#[inline]
 pub(crate) fn backlen(bytes: usize) -> usize {
     match bytes {
         0..128 => 1,

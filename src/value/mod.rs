@@ -8,7 +8,9 @@
 mod arena;
 pub mod bits;
 mod columns;
+mod copy;
 pub(crate) mod deadlines;
+mod distinct;
 pub mod geo;
 pub mod glob;
 pub mod hash;
@@ -34,6 +36,8 @@ mod table;
 pub mod text;
 pub mod zset;
 
+pub(crate) use copy::copy_short;
+pub use distinct::are_distinct;
 pub use hash::{Hash, HashView};
 pub use item::Item;
 pub use list::List;

@@ -177,11 +177,16 @@ fn compose(mantissa: u64, exponent: i32) -> f64 {
 /// Appends a double as Redis writes a score and a RESP3 double: whole numbers up to 2^62 in full, others with few
 /// digits that read back as the same double, plain or with an exponent as `1e+20`; `inf`, `-inf`, `nan` and `-0`.
 pub fn write_f64(out: &mut Vec<u8>, value: f64) {
-    if value.abs() <= MAX_WHOLE && value == value.trunc() && !(value == 0.0 && value.is_sign_negative()) {
-        write_i64(out, value as i64);
-    } else {
-        write_f64_by_digits(out, value);
+    match whole(value) {
+        Some(number) => write_i64(out, number),
+        None => write_f64_by_digits(out, value),
     }
+}
+
+/// The integer that [`write_f64`] writes, if it writes one in full.
+pub fn whole(value: f64) -> Option<i64> {
+    let is_whole = value.abs() <= MAX_WHOLE && value == value.trunc() && !(value == 0.0 && value.is_sign_negative());
+    is_whole.then_some(value as i64)
 }
 
 /// Appends a double as [`write_f64`] does, but whole numbers like all others: 10^15 is `1e+15`. Redis prints numbers

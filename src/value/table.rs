@@ -46,14 +46,18 @@ pub(super) struct Table<L> {
 impl<L: Layout> Table<L> {
     /// An empty table; `seed` is the seed of its keyed hash function.
     pub(super) fn new(seed: u64) -> Table<L> {
-        let members = Members::with_room(0, Hashing::Quick { seed });
+        Table::with_room(seed, 0)
+    }
+
+    /// A table without cells, with an index that has room for that many.
+    pub(super) fn with_room(seed: u64, cells: usize) -> Table<L> {
+        let members = Members::with_room(cells, Hashing::Quick { seed });
         Table { arena: Arena::default(), members, deadlines: None, layout: PhantomData }
     }
 
     /// A table of cells whose keys differ, built without growing the index.
     pub(super) fn of_distinct<'a>(seed: u64, cells: impl ExactSizeIterator<Item = Cow<'a, [u8]>>) -> Table<L> {
-        let members = Members::with_room(cells.len(), Hashing::Quick { seed });
-        let mut table = Table { arena: Arena::default(), members, deadlines: None, layout: PhantomData };
+        let mut table = Table::with_room(seed, cells.len());
         for cell in cells {
             table.add(table.members.hash(L::key(&cell)), &cell);
         }

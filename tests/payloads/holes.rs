@@ -1,6 +1,7 @@
 //! Payloads that crash or corrupt servers: each is refused, and nothing else happens.
 
 use crate::restore::{DAMAGED, OK, listpack, restored, text};
+use crate::support::heap;
 use crate::world::World;
 
 fn all_are_refused(payloads: &[Vec<u8>]) {
@@ -125,4 +126,16 @@ fn the_unpacked_size_of_a_payload_is_limited() {
     assert_eq!(restored(&mut world, &run(300_000)), OK);
     assert_eq!(restored(&mut world, &run(3_000_000)), b"-OOM command not allowed when used memory > 'maxmemory'.\r\n");
     assert_eq!(world.ask("STRLEN key"), ":299905\r\n");
+}
+
+/// Memory for a compressed text is allocated as its bytes turn out to stand for that much.
+#[test]
+fn a_length_that_a_damaged_compressed_text_claims_is_not_allocated() {
+    let mut world = World::fresh();
+    let packed = vec![0xff; 1 << 16];
+    let lengths = [1, 88].map(|times| [b"\x80", &(times * packed.len() as u32).to_be_bytes()[..]].concat());
+    let payload = [b"\0\xc3".to_vec(), lengths.concat(), packed].concat();
+    let (reply, bytes) = heap::peak_of(|| restored(&mut world, &payload));
+    assert_eq!(reply, DAMAGED);
+    assert!(bytes < 16 * payload.len(), "{bytes}");
 }

@@ -11,3 +11,7 @@ mod streams;
 mod support;
 
 use support::{process, world};
+
+/// For the test of what a claimed length allocates.
+#[global_allocator]
+static ALLOCATOR: support::heap::Counting = support::heap::Counting;

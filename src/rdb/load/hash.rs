@@ -2,8 +2,8 @@
 
 use crate::rdb::text::Reader;
 use crate::rdb::{kind, legacy};
-use crate::value::Item;
 use crate::value::hash::{Entry, Hash, Limits};
+use crate::value::{Item, are_distinct};
 use std::borrow::Cow;
 
 /// The latest deadline, in unix milliseconds: there are 48 bits for it, and two values have another meaning.
@@ -23,17 +23,16 @@ impl Reader<'_> {
                 self.take_room(2 * pairs.len(), 0)?;
                 let rows: Vec<_> = pairs.into_iter().map(|(field, value)| row(field, value, 0)).collect();
                 let is_packed = fits(&rows, limits);
-                built(rows, is_packed, false, limits)
+                built(rows.iter().copied(), is_packed, false, limits)
+            }
+            kind::HASH_ZIPLIST => {
+                let bytes = self.text()?;
+                let items: Vec<_> = self.ziplist(&bytes)?.collect();
+                alternating(items.iter().copied(), limits)
             }
             _ => {
                 let bytes = self.text()?;
-                let pairs = match kind {
-                    kind::HASH_ZIPLIST => super::pairs(self.ziplist(&bytes)?),
-                    _ => super::pairs(self.listpack(&bytes)?.iter()),
-                };
-                let rows: Vec<_> = pairs?.into_iter().map(|(field, value)| (Entry { field, value }, 0)).collect();
-                let is_packed = rows.len() <= limits.entries;
-                built(rows, is_packed, false, limits)
+                alternating(self.listpack(&bytes)?.iter(), limits)
             }
         }
     }
@@ -51,7 +50,8 @@ impl Reader<'_> {
         }
         let rows: Vec<_> = owned.iter().map(|([field, value], due_ms)| row(field, value, *due_ms)).collect();
         let is_packed = fits(&rows, limits);
-        built(if is_packed && is_timed { ordered(rows) } else { rows }, is_packed, is_timed, limits)
+        let rows = if is_packed && is_timed { ordered(rows) } else { rows };
+        built(rows.iter().copied(), is_packed, is_timed, limits)
     }
 
     fn triples(&mut self, kind: u8, limits: &Limits) -> Option<Hash> {
@@ -67,7 +67,7 @@ impl Reader<'_> {
         }
         let is_packed = rows.len() <= limits.entries;
         let last_first = |(_, deadline_ms): &Row<'_>| if *deadline_ms == 0 { i64::MAX } else { *deadline_ms };
-        rows.is_sorted_by_key(last_first).then(|| built(rows, is_packed, true, limits))?
+        rows.is_sorted_by_key(last_first).then(|| built(rows.iter().copied(), is_packed, true, limits))?
     }
 }
 
@@ -94,14 +94,31 @@ fn ordered(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
     timed
 }
 
-/// Builds the hash of some entries; `None` if two fields are equal.
-fn built(rows: Vec<Row<'_>>, is_packed: bool, is_timed: bool, limits: &Limits) -> Option<Hash> {
-    if is_packed {
-        let differ = super::differ(rows.iter().map(|(entry, _)| entry.field));
-        return differ.then(|| Hash::of_entries(rows, is_timed, limits));
+/// Builds the hash of fields and values that alternate; `None` if two fields are equal, or one has no value.
+fn alternating<'a>(items: impl ExactSizeIterator<Item = Item<'a>> + Clone, limits: &Limits) -> Option<Hash> {
+    let pairs = super::pairs(items.clone())?;
+    if pairs.len() <= limits.entries {
+        are_distinct(pairs.clone().map(|(field, _)| field)).then_some(())?;
+        if let Some(hash) = Hash::of_items(items) {
+            return Some(hash);
+        }
     }
-    let mut hash = Hash::new();
-    hash.make_room(usize::MAX, limits);
+    let is_packed = pairs.len() <= limits.entries;
+    built(pairs.map(|(field, value)| (Entry { field, value }, 0)), is_packed, false, limits)
+}
+
+/// Builds the hash of some entries; `None` if two fields are equal.
+fn built<'a>(
+    rows: impl ExactSizeIterator<Item = Row<'a>> + Clone,
+    is_packed: bool,
+    is_timed: bool,
+    limits: &Limits,
+) -> Option<Hash> {
+    if is_packed {
+        let fields = rows.clone().map(|(entry, _)| entry.field);
+        return are_distinct(fields).then(|| Hash::of_entries(rows, is_timed, limits));
+    }
+    let mut hash = Hash::table_with_room(rows.len(), limits);
     for (entry, deadline_ms) in rows {
         let field = entry.field.to_cow();
         hash.insert(&field, &entry.value.to_cow(), limits).then_some(())?;

@@ -3,16 +3,23 @@
 use crate::rdb::kind;
 use crate::rdb::listpack::signed;
 use crate::rdb::text::Reader;
-use crate::value::Item;
 use crate::value::set::{Limits, Set};
+use crate::value::{Item, are_distinct};
+
+/// The most bytes that the index of a table takes for a member.
+const INDEX_BYTES: usize = 9;
 
 impl Reader<'_> {
     pub(super) fn set(&mut self, kind: u8, limits: &Limits) -> Option<Set> {
         match kind {
             kind::SET => {
-                let count = self.length()?;
-                let mut set = Set::new();
-                set.make_room(usize::try_from(count).ok()?, limits);
+                let count = usize::try_from(self.length()?).ok()?;
+                let mut set = if count > limits.integers {
+                    // The count may be wrong: the index takes no more memory than what is left of the payload.
+                    Set::table_with_room(count.min(self.left() / INDEX_BYTES), limits)
+                } else {
+                    Set::new()
+                };
                 for _ in 0..count {
                     let member = self.text()?;
                     set.insert(&member, limits).then_some(())?;
@@ -27,20 +34,19 @@ impl Reader<'_> {
             }
             _ => {
                 let bytes = self.text()?;
-                let members = self.listpack(&bytes)?;
+                let members = self.listpack(&bytes)?.iter();
                 if members.len() > limits.entries {
-                    return table(members.iter(), limits);
+                    return table(members, limits);
                 }
-                super::differ(members.iter()).then(|| Set::of_items(members.iter(), limits))
+                are_distinct(members.clone()).then(|| Set::of_items(members, limits))
             }
         }
     }
 }
 
 /// Builds the table of some members; `None` if two are equal.
-fn table<'a>(mut members: impl Iterator<Item = Item<'a>>, limits: &Limits) -> Option<Set> {
-    let mut set = Set::new();
-    set.make_room(usize::MAX, limits);
+fn table<'a>(mut members: impl ExactSizeIterator<Item = Item<'a>>, limits: &Limits) -> Option<Set> {
+    let mut set = Set::table_with_room(members.len(), limits);
     members.all(|member| set.insert(&member.to_cow(), limits)).then_some(set)
 }
 

@@ -5,6 +5,7 @@
 
 use super::Reader;
 use crate::rdb::kind;
+use crate::rdb::listpack::Items;
 use crate::rdb::save_stream::{DELETED, SHARES_FIELDS};
 use crate::value::Item;
 use crate::value::stream::{Block, Group, Id, Log, Stream};
@@ -94,17 +95,18 @@ impl Reader<'_> {
         let (live, deleted) = (count(&mut items)?, count(&mut items)?);
         let fields = count(&mut items)?;
         let fields = texts(&mut items, fields)?;
-        (!fields.is_empty() && integer(&mut items)? == 0).then_some(())?;
+        (!fields.is_empty() && items.next_integer()? == 0).then_some(())?;
         let mut block = Block::new(first, fields.iter().map(|field| &**field));
-        let mut before = None;
+        block.reserve(bytes.len());
+        let (mut before, mut words) = (None, Vec::new());
         while let Some(flags) = items.next() {
             let flags = flags.as_int().filter(|flags| (0..=DELETED | SHARES_FIELDS).contains(flags))?;
             let id = id_behind(first, &mut items)?;
             before.map_or(id == first, |before| before < id).then_some(())?;
             before = Some(id);
             let shares_fields = flags & SHARES_FIELDS != 0;
-            let words = words(&mut items, shares_fields, fields.len())?;
-            block.push_again(id, flags & DELETED != 0, shares_fields, words.iter().map(|word| &**word));
+            take_words(&mut items, &mut words, shares_fields, fields.len())?;
+            block.push_again(id, flags & DELETED != 0, shares_fields, words.iter().copied());
         }
         block.seal();
         (live > 0 && (live, deleted) == (block.live(), block.deleted())).then_some(block)
@@ -116,38 +118,32 @@ fn raw_id(bytes: &[u8]) -> Option<Id> {
     Some(Id::new(u64::from_be_bytes(*ms), u64::from_be_bytes(seq.try_into().ok()?)))
 }
 
-fn integer<'a>(items: &mut impl Iterator<Item = Item<'a>>) -> Option<i64> {
-    items.next()?.as_int()
-}
-
-fn count<'a>(items: &mut impl Iterator<Item = Item<'a>>) -> Option<usize> {
-    usize::try_from(integer(items)?).ok()
+#[inline]
+fn count(items: &mut Items<'_>) -> Option<usize> {
+    usize::try_from(items.next_integer()?).ok()
 }
 
 /// The next elements as texts; `None` if there are fewer.
-fn texts<'a>(items: &mut impl Iterator<Item = Item<'a>>, count: usize) -> Option<Vec<Cow<'a, [u8]>>> {
+fn texts<'a>(items: &mut Items<'a>, count: usize) -> Option<Vec<Cow<'a, [u8]>>> {
     (0..count).map(|_| items.next().map(|item| item.to_cow())).collect()
 }
 
 /// An id that is stored as two differences to the first one of its block.
-fn id_behind<'a>(first: Id, items: &mut impl Iterator<Item = Item<'a>>) -> Option<Id> {
-    let (ms, seq) = (integer(items)?, integer(items)?);
+#[inline]
+fn id_behind(first: Id, items: &mut Items<'_>) -> Option<Id> {
+    let (ms, seq) = (items.next_integer()?, items.next_integer()?);
     Some(Id::new(first.ms.wrapping_add_signed(ms), first.seq.wrapping_add_signed(seq)))
 }
 
-/// The values of an entry that has the `shared` fields of its block, or its fields and values, and the number of its
-/// elements behind them.
-fn words<'a>(
-    items: &mut impl Iterator<Item = Item<'a>>,
-    shares_fields: bool,
-    shared: usize,
-) -> Option<Vec<Cow<'a, [u8]>>> {
-    let (words, more) = if shares_fields {
-        (texts(items, shared)?, 3)
-    } else {
-        let own = count(items)?.checked_mul(2)?;
-        (texts(items, own)?, 4)
-    };
+/// Takes the values of an entry that has the `shared` fields of its block, or its fields and values, and the number of
+/// its elements behind them.
+#[inline]
+fn take_words<'a>(items: &mut Items<'a>, words: &mut Vec<Item<'a>>, shares_fields: bool, shared: usize) -> Option<()> {
+    let (expected, more) = if shares_fields { (shared, 3) } else { (count(items)?.checked_mul(2)?, 4) };
+    words.clear();
+    for _ in 0..expected {
+        words.push(items.next()?);
+    }
     let is_whole = !words.is_empty() && count(items)? == words.len() + more;
-    is_whole.then_some(words)
+    is_whole.then_some(())
 }

@@ -1,9 +1,10 @@
 //! Sorted sets: members with scores as digits or as binary doubles, or as a listpack or ziplist.
 
 use crate::rdb::kind;
+use crate::rdb::listpack::Listpack;
 use crate::rdb::text::Reader;
 use crate::value::zset::{Limits, Zset};
-use crate::value::{Item, number};
+use crate::value::{Item, are_distinct, number};
 use std::borrow::Cow;
 
 /// The length bytes of a score that mean: not a number, and the infinities.
@@ -26,13 +27,16 @@ impl Reader<'_> {
             }
             _ => {
                 let bytes = self.text()?;
-                let pairs = match kind {
-                    kind::ZSET_ZIPLIST => super::pairs(self.ziplist(&bytes)?),
-                    _ => super::pairs(self.listpack(&bytes)?.iter()),
+                let entries = match kind {
+                    kind::ZSET_ZIPLIST => {
+                        let items: Vec<_> = self.ziplist(&bytes)?.collect();
+                        let pairs = super::pairs(items.iter().copied())?;
+                        pairs.map(|(member, score)| Some((member.to_cow(), score_of(score)?))).collect::<Option<_>>()?
+                    }
+                    _ => entries_of(self.listpack(&bytes)?)?,
                 };
-                let scored = pairs?.into_iter().map(|(member, score)| Some((member.to_cow(), score_of(score)?)));
                 // The length of a member does not matter if all come at once.
-                built(scored.collect::<Option<_>>()?, &Limits { bytes: usize::MAX, ..*limits })
+                built(entries, &Limits { bytes: usize::MAX, ..*limits })
             }
         }
     }
@@ -48,6 +52,31 @@ impl Reader<'_> {
     }
 }
 
+/// Members with their scores, of which none is not a number.
+type Entries<'a> = Vec<(Cow<'a, [u8]>, f64)>;
+
+/// The members and scores that alternate in a listpack; `None` if a score is not a number, or one is missing.
+fn entries_of(listpack: Listpack<'_>) -> Option<Entries<'_>> {
+    let mut items = listpack.iter();
+    let mut entries = Vec::with_capacity(items.len() / 2);
+    while items.len() > 0 {
+        let member = match items.next_short_text() {
+            Some(text) => Cow::Borrowed(text),
+            None => items.next()?.to_cow(),
+        };
+        let mut ahead = items.clone();
+        let score = match ahead.next_integer() {
+            Some(number) => {
+                items = ahead;
+                number as f64
+            }
+            None => score_of(items.next()?)?,
+        };
+        entries.push((member, score));
+    }
+    Some(entries)
+}
+
 fn score_of(item: Item<'_>) -> Option<f64> {
     match item {
         Item::Int(number) => Some(number as f64),
@@ -56,9 +85,7 @@ fn score_of(item: Item<'_>) -> Option<f64> {
 }
 
 /// Builds the sorted set of some entries; `None` if two members are equal.
-fn built(entries: Vec<(Cow<'_, [u8]>, f64)>, limits: &Limits) -> Option<Zset> {
-    let mut members: Vec<&[u8]> = entries.iter().map(|(member, _)| &**member).collect();
-    members.sort_unstable();
-    let differ = members.windows(2).all(|pair| pair[0] != pair[1]);
-    differ.then(|| Zset::from_entries(entries, limits))
+fn built(entries: Entries<'_>, limits: &Limits) -> Option<Zset> {
+    let members = entries.iter().map(|(member, _)| Item::Text(member, &[]));
+    are_distinct(members).then(|| Zset::from_entries(entries, limits))
 }

@@ -103,14 +103,29 @@ impl Hash {
         Hash::packed(PackedList::default())
     }
 
+    /// A table without fields, with an index that has room for that many.
+    pub fn table_with_room(fields: usize, limits: &Limits) -> Hash {
+        Hash::apart(Apart::Table(Table::with_room(limits.seed, fields)))
+    }
+
+    /// The packed hash of fields, which differ, and their values, which alternate; `None` if it may have no room for
+    /// them.
+    pub fn of_items<'a>(items: impl Iterator<Item = Item<'a>> + Clone) -> Option<Hash> {
+        PackedList::build(items).map(Hash::packed)
+    }
+
     /// The packed hash of some entries whose fields differ, however long they are, as long as a packed hash has room
     /// for them. `is_timed` means that some have a deadline or may get one; the deadlines, 0 for none, must ascend,
     /// entries without one behind the others.
     pub fn of_entries<'a>(
-        entries: impl IntoIterator<Item = (Entry<'a>, i64)>,
+        entries: impl Iterator<Item = (Entry<'a>, i64)> + Clone,
         is_timed: bool,
         limits: &Limits,
     ) -> Hash {
+        let items = entries.clone().flat_map(|(entry, _)| [entry.field, entry.value]);
+        if !is_timed && let Some(hash) = Hash::of_items(items) {
+            return hash;
+        }
         let mut hash = Hash::new();
         if is_timed {
             hash.make_timed();

@@ -57,6 +57,35 @@ pub enum Node<'a, I> {
     Large(&'a [u8]),
 }
 
+/// A list that is built of given nodes, which stay as they are even if they are larger or smaller than nodes here would
+/// be.
+pub struct Builder {
+    nodes: Nodes,
+}
+
+impl Builder {
+    /// No nodes yet.
+    pub fn new(limits: &Limits) -> Builder {
+        Builder { nodes: Nodes::of(PackedNode::default(), *limits) }
+    }
+
+    /// Appends a node of one large element.
+    pub fn push_large(&mut self, element: &[u8]) {
+        self.nodes.push_large(element);
+    }
+
+    /// Appends a node of several elements; if it is larger than the format allows, it becomes several.
+    pub fn push_packed<'a>(&mut self, items: impl Iterator<Item = Item<'a>> + Clone) {
+        self.nodes.push_items(items);
+    }
+
+    /// The list; packed if one node is enough.
+    pub fn finish(self) -> List {
+        let limits = self.nodes.limits();
+        List::compacted(self.nodes, &limits)
+    }
+}
+
 /// A list.
 #[derive(Clone)]
 pub struct List {
@@ -91,17 +120,6 @@ impl List {
     pub fn long_from_elements<'a>(elements: impl IntoIterator<Item = &'a [u8]>, limits: &Limits) -> List {
         let nodes = filled(elements, limits);
         if nodes.len() == 0 { List::new() } else { List { form: Form::Nodes(Box::new(nodes)) } }
-    }
-
-    /// A list of the given nodes, unchanged even if they are larger or smaller than nodes here would be; packed if
-    /// one is enough.
-    pub fn from_nodes<'a, I: Iterator<Item = Item<'a>>>(
-        nodes: impl IntoIterator<Item = Node<'a, I>>,
-        limits: &Limits,
-    ) -> List {
-        let mut all = Nodes::of(PackedNode::default(), *limits);
-        nodes.into_iter().for_each(|node| all.push_node(node));
-        List::compacted(all, limits)
     }
 
     fn compacted(mut nodes: Nodes, limits: &Limits) -> List {

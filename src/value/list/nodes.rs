@@ -84,6 +84,11 @@ impl Nodes {
         }
     }
 
+    /// The limits that its nodes have.
+    pub(super) fn limits(&self) -> Limits {
+        self.limits
+    }
+
     pub(super) fn len(&self) -> usize {
         self.len
     }
@@ -101,24 +106,25 @@ impl Nodes {
         }
     }
 
-    /// Appends a node unchanged; a packed node that is larger than the format allows becomes several.
-    pub(super) fn push_node<'a>(&mut self, node: super::Node<'a, impl Iterator<Item = Item<'a>>>) {
-        match node {
-            super::Node::Large(bytes) => {
-                self.len += 1;
-                self.add(self.nodes.len(), Node::Large(bytes.into()));
-            }
-            super::Node::Packed(items) => {
-                let mut packed = PackedNode::default();
-                for item in items {
-                    if !packed.has_room(item) {
-                        self.push_packed(std::mem::take(&mut packed));
-                    }
-                    packed.insert(packed.len(), item);
-                }
-                self.push_packed(packed);
-            }
+    /// Appends a node of one large element.
+    pub(super) fn push_large(&mut self, element: &[u8]) {
+        self.len += 1;
+        self.add(self.nodes.len(), Node::Large(element.into()));
+    }
+
+    /// Appends a packed node of some items; if it is larger than the format allows, it becomes several.
+    pub(super) fn push_items<'a>(&mut self, items: impl Iterator<Item = Item<'a>> + Clone) {
+        if let Some(packed) = PackedNode::build(items.clone()) {
+            return self.push_packed(packed);
         }
+        let mut packed = PackedNode::default();
+        for item in items {
+            if !packed.has_room(item) {
+                self.push_packed(std::mem::take(&mut packed));
+            }
+            packed.insert(packed.len(), item);
+        }
+        self.push_packed(packed);
     }
 
     fn push_packed(&mut self, packed: PackedNode) {

@@ -24,6 +24,13 @@ impl Default for PackedNode {
 }
 
 impl PackedNode {
+    /// A node of some items, with nothing to spare; `None` if it may have no room for them.
+    pub(super) fn build<'a>(items: impl Iterator<Item = Item<'a>> + Clone) -> Option<PackedNode> {
+        let mut size = EMPTY;
+        let items = PackedList::build_and(items, |item| size = size.saturating_add(cost(item)))?;
+        Some(PackedNode { len: items.len() as u32, size: size as u32, items })
+    }
+
     pub(super) fn len(&self) -> usize {
         self.len as usize
     }

@@ -32,6 +32,7 @@
 //!
 //! Sources: front coding of sorted lists (Witten, Moffat, Bell 1999), here with one front for all.
 
+mod build;
 mod matches;
 mod view;
 
@@ -39,6 +40,7 @@ pub(super) use matches::Matches;
 pub(super) use view::{Iter, PackedListView};
 
 use crate::value::columns::{number, tail};
+use crate::value::copy_short;
 use crate::value::item::Item;
 use std::ops::Range;
 use view::length_of;
@@ -135,11 +137,11 @@ impl<'a> Coded<'a> {
 
     fn write(&self, target: &mut [u8]) {
         if self.code < TEXT {
-            target.copy_from_slice(&self.digits[..self.code]);
+            copy_short(target, &self.digits[..self.code]);
         } else {
             let (first, second) = target.split_at_mut(self.parts[0].len());
-            first.copy_from_slice(self.parts[0]);
-            second.copy_from_slice(self.parts[1]);
+            copy_short(first, self.parts[0]);
+            copy_short(second, self.parts[1]);
         }
     }
 }
@@ -163,16 +165,6 @@ impl Probe<'_> {
 }
 
 impl PackedList {
-    /// A packed list of some items, with nothing to spare.
-    pub(super) fn of<'a>(items: impl IntoIterator<Item = Item<'a>>) -> PackedList {
-        let mut packed = PackedList::default();
-        for item in items {
-            packed.push(item);
-        }
-        packed.shrink();
-        packed
-    }
-
     /// Restores the packed list that [`PackedList::pack`] left in `bytes`, in the allocation `room` with space to grow.
     pub(super) fn unpack(bytes: &[u8], mut room: Box<[u8]>) -> PackedList {
         let packed = PackedListView::of(bytes);
@@ -385,7 +377,7 @@ impl PackedList {
 
     /// Resizes the allocation, which must fit the used bytes, and moves the codes to its end.
     fn resize(&mut self, size: usize) {
-        let size = (size + GRAIN / 2).next_multiple_of(GRAIN) - GRAIN / 2;
+        let size = PackedList::rounded(size);
         let head = self.head();
         let codes = self.view().column(&head, 0..head.len);
         if size < self.bytes.len() {
@@ -432,7 +424,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn packed(items: &[&str]) -> PackedList {
-        PackedList::of(items.iter().map(|item| Item::of(item.as_bytes())))
+        PackedList::build(items.iter().map(|item| Item::of(item.as_bytes()))).expect("there is room")
     }
 
     fn contents(packed: &PackedList) -> Vec<Vec<u8>> {

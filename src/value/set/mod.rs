@@ -99,7 +99,10 @@ impl Set {
     }
 
     /// The packed set of some members that differ, however long they are, as long as a packed set has room for them.
-    pub fn of_items<'a>(members: impl IntoIterator<Item = Item<'a>>, limits: &Limits) -> Set {
+    pub fn of_items<'a>(members: impl Iterator<Item = Item<'a>> + Clone, limits: &Limits) -> Set {
+        if let Some(packed) = PackedList::build(members.clone()) {
+            return Set { form: Form::Packed(packed) };
+        }
         let mut set = Set::packed();
         for member in members {
             match &mut set.form {
@@ -108,6 +111,11 @@ impl Set {
             }
         }
         set
+    }
+
+    /// A table without members, with an index that has room for that many.
+    pub fn table_with_room(members: usize, limits: &Limits) -> Set {
+        Set { form: Form::Table(Box::new(Table::with_room(limits.seed, members))) }
     }
 
     /// Whether a set of that many members is a table, whatever they are.
@@ -274,8 +282,11 @@ impl Set {
             }
             (Form::Integers(integers), text) => {
                 let longest = integers.longest().max(member.len());
-                if integers.len() < limits.entries && longest <= limits.bytes {
-                    self.form = Form::Packed(PackedList::of(integers.iter().map(Item::Int).chain([text])));
+                if integers.len() < limits.entries
+                    && longest <= limits.bytes
+                    && let Some(packed) = PackedList::build(integers.iter().map(Item::Int).chain([text]))
+                {
+                    self.form = Form::Packed(packed);
                     return true;
                 }
                 self.table_mut(limits.seed).insert(member)

@@ -104,6 +104,11 @@ impl Block {
         self.spent + size::of_count(self.live()) + size::of_count(self.deleted())
     }
 
+    /// Allocates for entries whose listpack has that many bytes: few entries take more here.
+    pub fn reserve(&mut self, listpack_bytes: usize) {
+        self.bytes.reserve_exact(listpack_bytes);
+    }
+
     /// Gives unused bytes back: no more entries will come.
     pub fn seal(&mut self) {
         self.bytes.shrink_to_fit();
@@ -126,10 +131,10 @@ impl Block {
         id: Id,
         is_deleted: bool,
         has_shared_fields: bool,
-        words: impl ExactSizeIterator<Item = &'a [u8]> + Clone,
+        words: impl ExactSizeIterator<Item = Item<'a>> + Clone,
     ) {
         let own = if has_shared_fields { 0 } else { OWN_FIELDS };
-        self.put_entry(id, own | if is_deleted { DELETED } else { 0 }, words.map(Item::of));
+        self.put_entry(id, own | if is_deleted { DELETED } else { 0 }, words);
         *(if is_deleted { &mut self.deleted } else { &mut self.live }) += 1;
     }
 

@@ -7,6 +7,7 @@
 //!
 //! A reader only ever gets what the writers here wrote; from other bytes it reads zeros and empty items.
 
+use crate::value::copy_short;
 use crate::value::item::Item;
 
 /// The code of an empty text.
@@ -93,7 +94,7 @@ impl<'a> Reader<'a> {
             None => {
                 let mut digits = [0; 8];
                 let bytes = self.bytes(code);
-                digits[..bytes.len()].copy_from_slice(bytes);
+                copy_short(&mut digits[..bytes.len()], bytes);
                 let folded = u64::from_le_bytes(digits);
                 Item::Int((folded >> 1) as i64 ^ -((folded & 1) as i64))
             }

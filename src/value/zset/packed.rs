@@ -27,6 +27,7 @@
 
 use super::Entry;
 use crate::value::columns::{number, tail};
+use crate::value::copy_short;
 use std::cmp::Ordering;
 use std::ops::Range;
 
@@ -73,24 +74,48 @@ impl Head {
     fn used(&self) -> usize {
         self.members_at() + self.member_bytes
     }
+
+    /// The head of a set of some entries in order, with the narrowest columns; `None` if there is no entry.
+    fn of_sorted<'a>(entries: impl Iterator<Item = Entry<'a>>) -> Option<Head> {
+        let mut entries = entries.peekable();
+        let first = *entries.peek()?;
+        let mut head = Head::default();
+        let (mut last, mut are_whole, mut are_equal, mut longest) = (first, true, true, 0);
+        for entry in entries {
+            head.len += 1;
+            head.member_bytes += entry.member.len();
+            longest = longest.max(entry.member.len());
+            are_equal &= entry.member.len() == first.member.len();
+            are_whole &= integer(entry.score).is_some();
+            last = entry;
+        }
+        (head.base, head.score_width) = match (integer(first.score), integer(last.score)) {
+            (Some(low), Some(high)) if are_whole => (low, width_of(high.abs_diff(low))),
+            _ => (0, RAW),
+        };
+        head.length_width = if are_equal { 0 } else { width_of(longest as u64) };
+        Some(head)
+    }
 }
 
 impl Packed {
-    /// Packs entries that are in order already.
+    /// Packs entries that are in order already, with nothing to spare.
     pub(super) fn from_sorted<'a>(entries: impl Iterator<Item = Entry<'a>> + Clone) -> Packed {
-        let mut packed = Packed::default();
-        let bytes: usize = entries.clone().map(|entry| entry.member.len() + RAW + 1).sum();
-        packed.resize(HEAD + bytes);
-        for (position, entry) in entries.enumerate() {
-            packed.insert(position, entry.member, entry.score);
+        let Some(head) = Head::of_sorted(entries.clone()) else { return Packed::default() };
+        let mut packed = Packed { bytes: vec![0; head.used().next_multiple_of(GRAIN)].into_boxed_slice() };
+        packed.set_head(&head);
+        let (scores, rest) = packed.bytes[HEAD..].split_at_mut(head.lengths_at() - HEAD);
+        let (lengths, members) = rest.split_at_mut(head.len * head.length_width);
+        let (mut score_at, mut length_at, mut member_at) = (0, 0, 0);
+        for entry in entries {
+            put(scores, score_at, head.score_width, code(&head, entry.score));
+            put(lengths, length_at, head.length_width, entry.member.len() as u64);
+            copy_short(&mut members[member_at..member_at + entry.member.len()], entry.member);
+            score_at += head.score_width;
+            length_at += head.length_width;
+            member_at += entry.member.len();
         }
-        match packed.head() {
-            head if head.len == 0 => Packed::default(),
-            head => {
-                packed.resize(head.used());
-                packed
-            }
-        }
+        packed
     }
 
     pub(super) fn len(&self) -> usize {
