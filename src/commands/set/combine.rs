@@ -265,8 +265,15 @@ fn difference<'a>(sets: &[Option<&'a Set>], limits: &Limits) -> Combined<'a> {
     Combined::Built(result)
 }
 
-/// The set of some members, inserted in their order.
+/// The set of some members that differ, as if they were inserted in their order. A set that is packed from its first
+/// member on is built at once.
 fn built(members: &[Item<'_>], limits: &Limits) -> Set {
+    let is_packed = matches!(members.first(), Some(Item::Text(..)))
+        && members.len() <= limits.entries
+        && members.iter().all(|member| member.len() <= limits.bytes);
+    if is_packed {
+        return Set::of_items(members.iter().copied(), limits);
+    }
     let mut result = Set::new();
     insert_all(&mut result, members.iter().copied(), limits);
     result
