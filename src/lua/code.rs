@@ -70,9 +70,9 @@ impl Stack<'_> {
         }
     }
 
-    /// Lets the collector work, after `made` bytes were compiled: many sources that are never run would leave much
-    /// garbage. Outside of a run it rests until the memory in use has doubled since its last round, as it does within
-    /// one; Lua forgets that the collector rests when it is stopped.
+    /// Runs the collector for a while after `made` bytes were compiled: many sources that are never run would leave
+    /// much garbage. Outside of a run it rests until the memory in use has doubled since its last round. That is Lua's
+    /// own rule, which Lua forgets when the collector is stopped.
     fn catch_up(&mut self, made: usize) {
         let (context, used) = (self.context(), self.memory_bytes());
         let is_within_run = context.yielder.get().is_some();

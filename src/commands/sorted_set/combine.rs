@@ -209,7 +209,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Whether both are the value of one key.
+    /// Whether both are the value of one key, which a command may name twice.
     fn is_same(&self, other: &Source<'_>) -> bool {
         match (self, other) {
             (Source::Sorted(own), Source::Sorted(other)) => ptr::eq(*own, *other),

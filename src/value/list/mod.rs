@@ -64,7 +64,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// No nodes yet.
+    /// A builder of a list that has no nodes yet, under these limits.
     pub fn new(limits: &Limits) -> Builder {
         Builder { nodes: Nodes::of(PackedNode::default(), *limits) }
     }
