@@ -47,8 +47,8 @@ fn channels(cx: &mut Ctx<'_>, mut args: Args<'_>, topic: Topic) -> Result<(), Er
         return Err(Error::SubcommandOrArity { container: "PUBSUB", subcommand: shown(subcommand) });
     }
     let (engine, reply) = cx.engine_and_reply();
-    let mut names = engine.observers.subscriptions.names(topic);
-    names.retain(|name| pattern.is_none_or(|pattern| glob::matches(pattern, name, false)));
+    let is_wanted = |name: &[u8]| pattern.is_none_or(|pattern| glob::matches(pattern, name, false));
+    let names = engine.observers.subscriptions.names(topic, is_wanted);
     reply.array(names.len());
     for name in names {
         reply.bulk(name);

@@ -21,6 +21,7 @@ use super::entry::Entry;
 use super::id::Id;
 use super::size::Limits;
 use crate::value::sorted_chunks::{Keyed, SortedChunks};
+use std::iter;
 
 /// The entries of a stream.
 #[derive(Default)]
@@ -249,11 +250,20 @@ impl Log {
     }
 
     /// The entries from one id to another, both included, the last first.
+    ///
+    /// A block is read from its beginning on, but only for the entries before its last: who wants the last entry alone
+    /// does not pay for the others.
     pub fn range_back(&self, from: Id, to: Id) -> impl Iterator<Item = Entry<'_>> {
         let blocks = self.blocks.back_from(to).take_while(move |block| block.last() >= from);
+        let among = move |entry: &Entry<'_>| (from..=to).contains(&entry.id());
         blocks.flat_map(move |block| {
-            let among = |entry: &Entry<'_>| (from..=to).contains(&entry.id());
-            block.entries().filter(among).collect::<Vec<_>>().into_iter().rev()
+            let last = block.last_entry();
+            let last_id = last.as_ref().map(Entry::id);
+            let before = iter::once_with(move || {
+                let before_last = block.entries().filter(move |entry| among(entry) && Some(entry.id()) != last_id);
+                before_last.collect::<Vec<_>>().into_iter().rev()
+            });
+            last.into_iter().filter(among).chain(before.flatten())
         })
     }
 

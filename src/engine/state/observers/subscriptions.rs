@@ -160,12 +160,13 @@ impl Subscriptions {
         }
     }
 
-    /// The channels or shard channels that have subscribers, sorted.
-    pub fn names(&self, topic: Topic) -> Vec<&[u8]> {
+    /// The channels or shard channels that have subscribers and are wanted, sorted.
+    pub fn names(&self, topic: Topic, is_wanted: impl Fn(&[u8]) -> bool) -> Vec<&[u8]> {
+        let is_wanted = |name: &&[u8]| is_wanted(name);
         let mut names: Vec<&[u8]> = match topic {
-            Topic::Channel => self.channels.keys().map(|name| &**name).collect(),
-            Topic::Shard => self.shards.keys().map(|name| &**name).collect(),
-            Topic::Pattern => self.patterns.in_order.values().map(|(pattern, _)| &**pattern).collect(),
+            Topic::Channel => self.channels.keys().map(|name| &**name).filter(is_wanted).collect(),
+            Topic::Shard => self.shards.keys().map(|name| &**name).filter(is_wanted).collect(),
+            Topic::Pattern => self.patterns.in_order.values().map(|(name, _)| &**name).filter(is_wanted).collect(),
         };
         names.sort_unstable();
         names
