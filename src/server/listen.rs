@@ -387,14 +387,35 @@ mod unix {
         if fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket()) {
             fs::remove_file(path)?;
         }
-        let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+        let mut socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+        let mode = settings.unix_socket_mode;
+        if mode != 0 {
+            socket = restrict(socket, mode)?;
+        }
         socket.bind(&SockAddr::unix(path)?)?;
-        if settings.unix_socket_mode != 0 {
-            fs::set_permissions(path, fs::Permissions::from_mode(settings.unix_socket_mode))?;
+        if mode != 0 {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
         }
         socket.listen(i32::try_from(settings.tcp_backlog).unwrap_or(i32::MAX))?;
         socket.set_nonblocking(true)?;
         Ok(socket.into())
+    }
+
+    /// Gives the file that `socket` will be bound to no more than the permissions `mode`, from its first moment.
+    ///
+    /// Permissions set after the bind alone would come too late, even before the socket listens: the kernel checks them
+    /// first and whether it listens last, so a client may be let in by the permissions that the file had at first.
+    #[cfg(target_os = "linux")]
+    fn restrict(socket: Socket, mode: u32) -> io::Result<Socket> {
+        let file = fs::File::from(std::os::fd::OwnedFd::from(socket));
+        file.set_permissions(fs::Permissions::from_mode(mode))?;
+        Ok(Socket::from(std::os::fd::OwnedFd::from(file)))
+    }
+
+    /// Other systems do not let a socket carry permissions before it is bound.
+    #[cfg(not(target_os = "linux"))]
+    fn restrict(socket: Socket, _mode: u32) -> io::Result<Socket> {
+        Ok(socket)
     }
 
     /// Accepts clients over the Unix socket until the server ends.
