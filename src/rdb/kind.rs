@@ -7,6 +7,9 @@ pub(super) const ZSET: u8 = 3;
 pub(super) const HASH: u8 = 4;
 /// A sorted set with its scores as binary doubles.
 pub(super) const ZSET_2: u8 = 5;
+/// A value of a module, in the form before and since 4.0.
+pub(super) const MODULE: u8 = 6;
+pub(super) const MODULE_2: u8 = 7;
 pub(super) const HASH_ZIPMAP: u8 = 9;
 pub(super) const LIST_ZIPLIST: u8 = 10;
 pub(super) const SET_INTSET: u8 = 11;
@@ -31,3 +34,10 @@ pub(super) const HASH_LISTPACK_EX_PRE_GA: u8 = 23;
 pub(super) const HASH_METADATA: u8 = 24;
 /// A hash as a listpack of field, value and deadline triples.
 pub(super) const HASH_LISTPACK_EX: u8 = 25;
+/// In files of Valkey 9: a hash whose fields have deadlines, each as it is.
+pub(super) const HASH_VALKEY: u8 = 22;
+
+/// Whether a value of that type can be read.
+pub(super) fn is_known(kind: u8) -> bool {
+    kind <= HASH_LISTPACK_EX && !matches!(kind, MODULE | MODULE_2 | 8)
+}

@@ -38,13 +38,16 @@ impl Reader<'_> {
         match kind {
             kind::TEXT => self.text().map(|text| Value::Text(Text::of(text.into_owned()))),
             kind::LIST | kind::LIST_ZIPLIST | kind::LIST_QUICKLIST | kind::LIST_QUICKLIST_2 => {
-                self.list(kind, &forms.list).filter(|list| !list.is_empty()).map(Value::List)
+                let list = self.list(kind, &forms.list)?;
+                self.unless_empty(list.is_empty()).map(|()| Value::List(list))
             }
             kind::SET | kind::SET_INTSET | kind::SET_LISTPACK => {
-                self.set(kind, &forms.set).filter(|set| !set.is_empty()).map(Value::Set)
+                let set = self.set(kind, &forms.set)?;
+                self.unless_empty(set.is_empty()).map(|()| Value::Set(set))
             }
             kind::ZSET | kind::ZSET_2 | kind::ZSET_ZIPLIST | kind::ZSET_LISTPACK => {
-                self.zset(kind, &forms.zset).filter(|zset| !zset.is_empty()).map(Value::Zset)
+                let zset = self.zset(kind, &forms.zset)?;
+                self.unless_empty(zset.is_empty()).map(|()| Value::Zset(zset))
             }
             kind::HASH
             | kind::HASH_ZIPMAP
@@ -54,11 +57,24 @@ impl Reader<'_> {
             | kind::HASH_LISTPACK_EX_PRE_GA
             | kind::HASH_METADATA
             | kind::HASH_METADATA_PRE_GA => {
-                self.hash(kind, &forms.hash).filter(|hash| !hash.is_empty()).map(Value::Hash)
+                let hash = self.hash(kind, &forms.hash)?;
+                self.unless_empty(hash.is_empty()).map(|()| Value::Hash(hash))
             }
             kind::STREAM | kind::STREAM_2 | kind::STREAM_3 => self.stream(kind).map(Value::Stream),
             _ => None,
         }
+    }
+
+    /// Reads a hash as Valkey 9 writes one whose fields have deadlines.
+    pub(super) fn valkey_hash(&mut self, limits: &value::hash::Limits) -> Option<Value> {
+        let hash = self.hash_of_valkey(limits)?;
+        self.unless_empty(hash.is_empty()).map(|()| Value::Hash(hash))
+    }
+
+    /// Notes that a collection is empty, which makes it no value.
+    fn unless_empty(&mut self, is_empty: bool) -> Option<()> {
+        self.is_empty_value |= is_empty;
+        (!is_empty).then_some(())
     }
 }
 

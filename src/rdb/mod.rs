@@ -14,6 +14,7 @@
 //! Source: payloads that Redis 8.0 wrote, read byte by byte.
 
 mod checksum;
+pub mod file;
 mod kind;
 mod legacy;
 mod listpack;

@@ -127,6 +127,8 @@ pub struct Reader<'p> {
     rest: &'p [u8],
     room_bytes: usize,
     is_full: bool,
+    is_short: bool,
+    pub(super) is_empty_value: bool,
 }
 
 /// A length, or the special encoding of a text.
@@ -143,7 +145,7 @@ impl<'p> Reader<'p> {
 
     /// A reader from the beginning, with room for that many bytes of results.
     pub fn within(payload: &'p [u8], room_bytes: usize) -> Reader<'p> {
-        Reader { rest: payload, room_bytes, is_full: false }
+        Reader { rest: payload, room_bytes, is_full: false, is_short: false, is_empty_value: false }
     }
 
     /// Whether it is at the end of the payload.
@@ -161,11 +163,19 @@ impl<'p> Reader<'p> {
         self.is_full
     }
 
+    /// Whether it was asked for more bytes than there are.
+    pub(super) fn is_short(&self) -> bool {
+        self.is_short
+    }
+
+    /// Whether a value was refused only because it is a collection without elements.
+    pub(super) fn is_empty_value(&self) -> bool {
+        self.is_empty_value
+    }
+
     /// Reads the next byte.
     pub fn byte(&mut self) -> Option<u8> {
-        let (byte, rest) = self.rest.split_first()?;
-        self.rest = rest;
-        Some(*byte)
+        self.array().map(|[byte]| byte)
     }
 
     /// Reads the next text.
@@ -240,13 +250,17 @@ impl<'p> Reader<'p> {
 
     /// Reads that many bytes.
     pub(super) fn bytes(&mut self, count: u64) -> Option<&'p [u8]> {
-        let (bytes, rest) = self.rest.split_at_checked(usize::try_from(count).ok()?)?;
+        let split = usize::try_from(count).ok().and_then(|count| self.rest.split_at_checked(count));
+        self.is_short |= split.is_none();
+        let (bytes, rest) = split?;
         self.rest = rest;
         Some(bytes)
     }
 
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (bytes, rest) = self.rest.split_first_chunk::<N>()?;
+    pub(super) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let split = self.rest.split_first_chunk::<N>();
+        self.is_short |= split.is_none();
+        let (bytes, rest) = split?;
         self.rest = rest;
         Some(*bytes)
     }

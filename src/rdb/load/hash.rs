@@ -54,6 +54,23 @@ impl Reader<'_> {
         built(rows.iter().copied(), is_packed, is_timed, limits)
     }
 
+    /// A number of fields, each with its value and its deadline, or -1.
+    pub(super) fn hash_of_valkey(&mut self, limits: &Limits) -> Option<Hash> {
+        let mut owned: Vec<([Cow<'_, [u8]>; 2], i64)> = Vec::new();
+        for _ in 0..self.length()? {
+            let texts = [self.text()?, self.text()?];
+            let deadline_ms = match self.moment()? {
+                u64::MAX => 0,
+                unix_ms => deadline(unix_ms)?,
+            };
+            owned.push((texts, deadline_ms));
+        }
+        let rows: Vec<_> = owned.iter().map(|([field, value], due_ms)| row(field, value, *due_ms)).collect();
+        let is_packed = fits(&rows, limits);
+        let rows = if is_packed { ordered(rows) } else { rows };
+        built(rows.iter().copied(), is_packed, true, limits)
+    }
+
     fn triples(&mut self, kind: u8, limits: &Limits) -> Option<Hash> {
         if kind == kind::HASH_LISTPACK_EX {
             self.moment()?;

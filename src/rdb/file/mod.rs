@@ -1,0 +1,59 @@
+//! The RDB file: the whole data of a server, as SAVE writes it and a start loads it.
+//!
+//! ```text
+//! REDIS0012                                    the magic and the version
+//! FA name value                                facts about the server that wrote it
+//! F5 source                                    a library of functions
+//! FE number, FB keys deadlines                 a database, and how large its tables will be
+//! [FC deadline] [F8 idle or F9 frequency] type key value
+//! FF checksum                                  CRC64 of everything before it; 0 if there is none
+//! ```
+//!
+//! [`Saver`] writes one into any `Write`; [`Loader`] reads one from any `Read`, record by record, so the caller decides
+//! what to do with them and may do something else in between. Neither opens a file, and neither holds more of it in
+//! memory than the largest value.
+//!
+//! Written is version 12, as by Redis 7.4 to 8.0. Read is everything since version 1, and `VALKEY080`, which Valkey 9
+//! writes and no Redis reads. Of versions 13 to 15 is read what version 12 knows.
+//!
+//! Sources: files that Redis 8.0.6 and Valkey 9.1.2 wrote, read byte by byte.
+
+mod load;
+mod save;
+
+pub use load::{Checksum, Entry, Fault, FaultReason, Loaded, Loader, Record, is_rdb};
+pub use save::{Options, Saver};
+
+use super::{FUNCTION, FUNCTION_PRE_GA};
+
+/// What eviction knows of a key's use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// Seconds since the last access.
+    Idle(u64),
+    /// The counter of accesses.
+    Frequency(u8),
+}
+
+/// The bytes that introduce what is not a key.
+mod opcode {
+    pub(super) const FUNCTION: u8 = super::FUNCTION;
+    pub(super) const FUNCTION_PRE_GA: u8 = super::FUNCTION_PRE_GA;
+    /// Slots of a cluster, with how large their tables will be.
+    pub(super) const SLOT_INFO: u8 = 0xf4;
+    /// Data of a module that are not a key's.
+    pub(super) const MODULE_AUX: u8 = 0xf7;
+    pub(super) const IDLE: u8 = 0xf8;
+    pub(super) const FREQUENCY: u8 = 0xf9;
+    pub(super) const AUX: u8 = 0xfa;
+    pub(super) const SIZES: u8 = 0xfb;
+    pub(super) const DEADLINE_MS: u8 = 0xfc;
+    pub(super) const DEADLINE_S: u8 = 0xfd;
+    pub(super) const DATABASE: u8 = 0xfe;
+    pub(super) const END: u8 = 0xff;
+    /// The first byte that is an opcode: those below are types of values.
+    pub(super) const FIRST: u8 = 0xf3;
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,213 @@
+//! Files written and read back, cut and flipped.
+
+use std::io::Cursor;
+
+use super::*;
+use crate::rdb::Forms;
+use crate::rdb::checksum::crc64;
+use crate::value::View;
+use crate::value::text::TextView;
+
+/// The forms of Redis's defaults.
+fn forms() -> Forms {
+    let hash = crate::value::hash::Limits { entries: 128, bytes: 64, ..Default::default() };
+    Forms { hash, ..Forms::default() }
+}
+
+/// A record, as text.
+fn shown(record: Record<'_>) -> String {
+    let text = |bytes: &[u8]| bytes.escape_ascii().to_string();
+    match record {
+        Record::Aux(name, value) => format!("aux {} {}", text(&name), text(&value)),
+        Record::Function(source) => format!("function {}", text(&source)),
+        Record::Database(number) => format!("database {number}"),
+        Record::Sizes(keys, deadlines) => format!("sizes {keys} {deadlines}"),
+        Record::End(checksum) => format!("end {checksum:?}"),
+        Record::Entry(entry) => {
+            let value = match entry.value {
+                Loaded::Text(bytes) => text(&bytes),
+                Loaded::Value(value) => format!("{} {}", value.view().type_name(), value.view().encoding()),
+                Loaded::Empty => "empty".to_owned(),
+            };
+            let (deadline, usage) = (entry.deadline_ms, entry.usage);
+            format!("key {} {value} {deadline:?} {usage:?}", text(&entry.key))
+        }
+    }
+}
+
+/// Everything that a file has, read `step` bytes at a time.
+fn read_by(step: usize, bytes: &[u8]) -> Result<Vec<String>, Fault> {
+    let mut loader = Loader::open(Slow { bytes, step }, true)?;
+    let mut records = Vec::new();
+    while loader.next(&forms(), |record| {
+        records.push(shown(record));
+        Ok(())
+    })? {}
+    Ok(records)
+}
+
+fn read(bytes: &[u8]) -> Result<Vec<String>, Fault> {
+    read_by(usize::MAX, bytes)
+}
+
+/// A source that gives few bytes at a time.
+struct Slow<'b> {
+    bytes: &'b [u8],
+    step: usize,
+}
+
+impl std::io::Read for Slow<'_> {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.step.min(out.len()).min(self.bytes.len());
+        let (now, later) = self.bytes.split_at(count);
+        out[..count].copy_from_slice(now);
+        self.bytes = later;
+        Ok(count)
+    }
+}
+
+const OPTIONS: Options = Options { compresses: true, has_checksum: true };
+
+/// A file with one of each record.
+fn sample(options: Options) -> Vec<u8> {
+    let mut saver = Saver::begin(Vec::new(), options);
+    saver.aux("redis-ver", "8.0.6");
+    saver.aux("ctime", "1700000000");
+    saver.function(b"#!lua name=lib").expect("memory takes everything");
+    saver.database(0, 2, 1);
+    let long = vec![b'x'; 1000];
+    let view = View::Text(TextView::Bytes(&long));
+    saver.entry(b"key", view, Some(1_700_000_000_123), Some(Use::Idle(70))).expect("memory takes everything");
+    saver.entry(b"17", View::Text(TextView::Int(-3)), None, Some(Use::Frequency(9))).expect("memory takes everything");
+    saver.select(5);
+    saver.finish().expect("memory takes everything").0
+}
+
+#[test]
+fn a_file_reads_back_as_it_was_written_in_steps_of_any_size() {
+    let bytes = sample(OPTIONS);
+    let expected = [
+        "aux redis-ver 8.0.6".to_owned(),
+        "aux ctime 1700000000".to_owned(),
+        "function #!lua name=lib".to_owned(),
+        "database 0".to_owned(),
+        "sizes 2 1".to_owned(),
+        format!("key key {} Some(1700000000123) Some(Idle(70))", "x".repeat(1000)),
+        "key 17 -3 None Some(Frequency(9))".to_owned(),
+        "database 5".to_owned(),
+        "end Right".to_owned(),
+    ];
+    for step in [1, 2, 7, 100, usize::MAX] {
+        assert_eq!(read_by(step, &bytes).expect("it is whole"), expected, "by {step} bytes");
+    }
+}
+
+#[test]
+fn a_value_larger_than_the_window_is_read() {
+    let mut saver = Saver::begin(Vec::new(), Options { compresses: false, has_checksum: true });
+    let long = vec![b'x'; 3 << 20];
+    saver.entry(b"long", View::Text(TextView::Bytes(&long)), None, None).expect("memory takes everything");
+    let bytes = saver.finish().expect("memory takes everything").0;
+    assert_eq!(read(&bytes).expect("it is whole").len(), 2);
+}
+
+#[test]
+fn a_file_without_a_checksum_says_so() {
+    let bytes = sample(Options { compresses: false, has_checksum: false });
+    assert_eq!(bytes[bytes.len() - 8..], [0; 8]);
+    assert_eq!(read(&bytes).expect("it is whole").last().map(String::as_str), Some("end Disabled"));
+    let loader = Loader::open(Cursor::new(sample(OPTIONS)), false);
+    assert!(loader.is_ok_and(|loader| loader.version() == 12));
+}
+
+#[test]
+fn a_file_that_is_cut_anywhere_is_refused_with_an_offset_within_it() {
+    let bytes = sample(OPTIONS);
+    for end in 0..bytes.len() {
+        let fault = read(&bytes[..end]).expect_err("it is cut");
+        assert!(matches!(fault.reason, FaultReason::Short), "cut at {end}: {fault:?}");
+        assert!(fault.offset <= end as u64, "cut at {end}: {fault:?}");
+    }
+}
+
+#[test]
+fn a_file_with_any_bit_flipped_is_refused() {
+    let bytes = sample(OPTIONS);
+    // Not those of the version: files of versions before 5 have no checksum.
+    let version = 8 * b"REDIS".len()..8 * b"REDIS0012".len();
+    for bit in (0..8 * bytes.len()).filter(|bit| !version.contains(bit)) {
+        let mut flipped = bytes.clone();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        assert!(read(&flipped).is_err(), "bit {bit}");
+    }
+}
+
+#[test]
+fn bytes_behind_the_end_are_not_looked_at() {
+    let mut bytes = sample(OPTIONS);
+    let records = read(&bytes).expect("it is whole");
+    bytes.extend_from_slice(b"garbage");
+    assert_eq!(read(&bytes).expect("it is whole"), records);
+}
+
+/// A file with these bytes between its magic and its end.
+fn file(magic: &[u8], body: &[u8]) -> Vec<u8> {
+    let mut bytes = [magic, body, b"\xff"].concat();
+    bytes.extend_from_slice(&crc64(&bytes).to_le_bytes());
+    bytes
+}
+
+#[test]
+fn the_versions_of_redis_and_that_of_valkey_are_known() {
+    for magic in [b"REDIS0005", b"REDIS0012", b"REDIS0015", b"VALKEY080"] {
+        assert_eq!(read(&file(magic, b"")).expect("it is known"), ["end Right"]);
+    }
+    assert_eq!(read(b"REDIS0004\xff").expect("it is known"), ["end Missing"]);
+    for (magic, version) in [(b"REDIS0000", 0), (b"REDIS0016", 16), (b"REDIS0080", 80), (b"VALKEY012", 12)] {
+        let fault = read(&file(magic, b"")).expect_err("it is unknown");
+        assert_eq!(fault.to_string(), format!("Can't handle RDB format version {version}"));
+    }
+    for magic in [b"RODIS0012", b"REDIS00x2", b"VALKEY+80"] {
+        let fault = read(&file(magic, b"")).expect_err("it is no file");
+        assert_eq!(fault.to_string(), "Wrong signature trying to load DB from file");
+    }
+}
+
+#[test]
+fn type_22_is_a_hash_with_deadlines_in_both_dialects_and_its_bytes_differ() {
+    let valkey = b"\x16\x01h\x02\x01a\x011\xff\xff\xff\xff\xff\xff\xff\xff\x01b\x012\x00\x00\x00\x00\x00\x01\x00\x00";
+    assert_eq!(read(&file(b"VALKEY080", valkey)).expect("it is whole")[0], "key h hash listpackex None None");
+    let redis = b"\x16\x01h\x02\x00\x01a\x011\x81\x00\x00\x01\x8c\x00\x00\x00\x00\x01b\x012";
+    assert_eq!(read(&file(b"REDIS0012", redis)).expect("it is whole")[0], "key h hash listpackex None None");
+    let fault = read(&file(b"VALKEY080", b"\x18\x01h")).expect_err("Valkey has no such type");
+    assert_eq!(fault.explained(), "Unknown RDB encoding type 24 (at offset 9, type 24, key 'h')");
+}
+
+#[test]
+fn a_collection_without_elements_is_no_key_and_no_fault() {
+    // Two tables and a listpack.
+    for body in [&b"\x02\x01s\x00"[..], b"\x04\x01h\x00", b"\x10\x01h\x07\x07\0\0\0\0\0\xff"] {
+        assert!(read(&file(b"REDIS0012", body)).expect("it is whole")[0].ends_with("empty None None"), "{body:?}");
+    }
+}
+
+#[test]
+fn data_of_modules_are_refused_by_the_name_of_the_module() {
+    // The id of the module type "ReJSON-RL", version 3.
+    let id = b"\x81\x45\xe2\x49\x38\xdf\x91\x08\xc3";
+    for (code, what) in [(b"\xf7".as_slice(), "AUX module data"), (b"\x07\x01k", "module data")] {
+        let fault = read(&file(b"REDIS0012", &[code, id].concat())).expect_err("there are no modules");
+        assert!(fault.to_string().starts_with(&format!("The RDB file contains {what} I can't load")), "{fault}");
+    }
+}
+
+#[test]
+fn a_claimed_length_takes_no_memory() {
+    let body = b"\x00\x01k\x81\x40\0\0\0\0\0\0\0x";
+    let fault = read(&file(b"REDIS0012", body)).expect_err("it is too short");
+    assert!(matches!(fault.reason, FaultReason::Short), "{fault:?}");
+    assert_eq!(
+        fault.explained(),
+        "Short read or OOM loading DB. Unrecoverable error, aborting now. (at offset 9, type 0, key 'k')"
+    );
+}
