@@ -19,6 +19,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::reclaimed;
+
 /// The largest cell, in bytes.
 pub(super) const MAX_CELL: usize = 1024;
 /// The smallest cell, in bytes.
@@ -163,10 +165,13 @@ impl Cells {
         }
     }
 
-    /// Converts this into a form whose clones share its contents until they change them.
+    /// Converts this into a form whose clones share its contents until they change them. Copies nothing, unless this
+    /// shares its contents already.
     pub(super) fn into_fork(mut self) -> Cells {
-        (0..self.chunks.len()).for_each(|number| _ = self.own(number));
-        self.base = None;
+        if self.base.is_some() {
+            (0..self.chunks.len()).for_each(|number| _ = self.own(number));
+            self.base = None;
+        }
         let base = Arc::new(self);
         Cells {
             chunks: base.chunks.iter().map(|chunk| Chunk { bytes: Vec::new(), ..*chunk }).collect(),
@@ -175,6 +180,31 @@ impl Cells {
             live_bytes: base.live_bytes,
             base: Some(base),
         }
+    }
+
+    /// Whether it has a base.
+    #[cfg(test)]
+    pub(super) fn has_base(&self) -> bool {
+        self.base.is_some()
+    }
+
+    /// The bytes of the chunks that were copied from the base.
+    pub(super) fn copied_bytes(&self) -> usize {
+        let Some(base) = &self.base else { return 0 };
+        let pairs = self.chunks.iter().zip(&base.chunks);
+        let copied = pairs.filter(|(own, shared)| !own.bytes.is_empty() && !shared.bytes.is_empty());
+        copied.map(|(own, _)| own.bytes.capacity()).sum()
+    }
+
+    /// Takes back what is shared, if nobody else shares it any more; returns what is left of the base, to be freed.
+    pub(super) fn reclaim(&mut self) -> Option<Cells> {
+        let mut base = reclaimed(&mut self.base)?;
+        for (chunk, shared) in self.chunks.iter_mut().zip(&mut base.chunks) {
+            if chunk.bytes.is_empty() && chunk.used > 0 {
+                chunk.bytes = std::mem::take(&mut shared.bytes);
+            }
+        }
+        Some(base)
     }
 
     /// Copies `len` bytes from one cell and offset to another; they may overlap.

@@ -10,8 +10,6 @@
 mod memory;
 mod undo_log;
 
-use std::iter;
-
 use super::hash::Hasher;
 use super::record::Payload;
 use super::records::Records;
@@ -443,22 +441,7 @@ impl<const LINES: usize> Database<LINES> {
     /// The slots of all keys, some ahead of the caller, so that the reads of their records overlap: they are everywhere
     /// in memory.
     pub fn slots_prefetched(&self) -> impl Iterator<Item = Slot> {
-        const AHEAD: usize = 32;
-        let mut handles = self.table.handles();
-        let (mut group, mut length, mut next) = ([0; AHEAD], 0, 0);
-        iter::from_fn(move || {
-            if next == length {
-                length = 0;
-                for (place, handle) in group.iter_mut().zip(handles.by_ref()) {
-                    *place = handle;
-                    length += 1;
-                }
-                group[..length].iter().for_each(|&handle| self.records.prefetch(handle));
-                next = 0;
-            }
-            next += 1;
-            group[..length].get(next - 1).copied().map(Slot)
-        })
+        self.table.handles_prefetched(|handle| self.records.prefetch(handle)).map(Slot)
     }
 
     /// The mean time to live of the keys with a deadline, in milliseconds; 0 if there are none.
@@ -487,6 +470,30 @@ impl<const LINES: usize> Database<LINES> {
             scratch: Vec::new(),
             undo_log: None,
         }
+    }
+
+    /// Moves the table and the records to where they can be shared, and returns a copy that shares them.
+    pub(super) fn share_parts(&mut self) -> (Table<LINES>, Records) {
+        self.table = std::mem::replace(&mut self.table, Table::new()).into_fork();
+        self.records = std::mem::take(&mut self.records).into_fork();
+        (self.table.clone(), self.records.clone())
+    }
+
+    /// The bytes that were copied because they changed while a frozen copy shared them.
+    pub fn copied_bytes(&self) -> usize {
+        self.table.copied_bytes() + self.records.copied_bytes()
+    }
+
+    /// Takes back what a frozen copy shared, once that has been dropped; returns what only the copy had, to be freed.
+    pub fn thaw(&mut self) -> LazyFree {
+        let rest = (self.table.reclaim(), self.records.reclaim());
+        LazyFree::of(rest, self.records.memory())
+    }
+
+    /// Whether a part may be shared with a copy.
+    #[cfg(test)]
+    pub(super) fn is_shared(&self) -> bool {
+        self.table.has_base() || self.records.is_shared()
     }
 
     /// Empties the database at once and returns its contents.

@@ -29,6 +29,7 @@
 
 mod cells;
 mod database;
+mod frozen;
 mod hash;
 mod record;
 mod records;
@@ -38,8 +39,22 @@ mod table;
 
 pub use crate::value::ValueMut;
 pub use database::Database;
+pub use frozen::FrozenDatabase;
+
+use std::sync::Arc;
 
 use crate::value::{TextView, Value};
+
+/// The base of a structure that shares its contents, if nothing else shares it any more.
+fn reclaimed<T>(base: &mut Option<Arc<T>>) -> Option<T> {
+    match Arc::try_unwrap(base.take()?) {
+        Ok(alone) => Some(alone),
+        Err(shared) => {
+            *base = Some(shared);
+            None
+        }
+    }
+}
 
 /// Identifies one key of one database; valid until that database next changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -98,6 +98,9 @@ impl Records {
     pub(super) fn edit<R>(&mut self, handle: u32, act: impl FnOnce(Option<&mut Value>) -> R) -> (u32, R) {
         match self.record(handle).payload() {
             Payload::Apart(number) => {
+                if self.values.is_shared(number) {
+                    self.count_copy(number);
+                }
                 let value = self.values.get_mut(number);
                 let before = value.memory();
                 let result = act(Some(value));
@@ -157,7 +160,17 @@ impl Records {
         self.values.insert(value)
     }
 
+    /// Counts what the copy of a shared value takes, instead of the value: it has no spare capacity.
+    #[cold]
+    fn count_copy(&mut self, number: u32) {
+        let shared = self.values.get(number).memory();
+        self.apart_bytes = self.apart_bytes - shared + self.values.get_mut(number).memory();
+    }
+
     fn take_apart(&mut self, number: u32) -> Value {
+        if self.values.is_shared(number) {
+            self.count_copy(number);
+        }
         let value = self.values.remove(number);
         self.apart_bytes -= value.memory();
         value
@@ -240,6 +253,22 @@ impl Records {
         let apart_bytes =
             keys.iter().map(|key| key.len()).sum::<usize>() + values.iter().map(Value::memory).sum::<usize>();
         Records { cells: self.cells.into_fork(), keys, values, apart_bytes, room: Box::default() }
+    }
+
+    /// The bytes that were copied because they changed while they were shared.
+    pub(super) fn copied_bytes(&self) -> usize {
+        self.cells.copied_bytes() + self.values.copied().map(Value::memory).sum::<usize>()
+    }
+
+    /// Takes back what is shared, if nobody else shares it any more; returns what is left of it, to be freed.
+    pub(super) fn reclaim(&mut self) -> impl std::fmt::Debug + Send + use<> {
+        (self.cells.reclaim(), self.keys.reclaim(), self.values.reclaim())
+    }
+
+    /// Whether a part has a base.
+    #[cfg(test)]
+    pub(super) fn is_shared(&self) -> bool {
+        self.cells.has_base() || self.keys.has_base() || self.values.has_base()
     }
 
     /// The bytes of the records and of the keys and values stored apart for them.

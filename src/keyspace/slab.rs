@@ -10,6 +10,8 @@
 
 use std::sync::Arc;
 
+use super::reclaimed;
+
 const PAGE: usize = 256;
 const NONE: u32 = u32::MAX;
 
@@ -131,15 +133,62 @@ impl<T: Clone> Slab<T> {
             .get_or_insert_with(|| base.as_ref().expect("a page without contents is in the base").page(number).fork())
     }
 
-    /// Converts this into a form whose clones share its contents until they change them.
+    /// Converts this into a form whose clones share its contents until they change them. Copies nothing, unless this
+    /// shares its contents already.
     pub(super) fn into_fork(mut self) -> Slab<T> {
-        (0..self.pages.len()).for_each(|number| _ = self.own(number));
-        let numbers: Vec<u32> = self.numbered().map(|(number, _)| number).collect();
-        numbers.into_iter().for_each(|number| _ = self.get_mut(number));
-        self.base = None;
+        if self.base.is_some() {
+            (0..self.pages.len()).for_each(|number| _ = self.own(number));
+            let numbers: Vec<u32> = self.numbered().map(|(number, _)| number).collect();
+            numbers.into_iter().for_each(|number| _ = self.get_mut(number));
+            self.base = None;
+        }
         let base = Arc::new(self);
         let pages = base.pages.iter().map(|_| None).collect();
         Slab { pages, open: base.open.clone(), capacity: base.capacity, len: base.len, base: Some(base) }
+    }
+
+    /// Whether it has a base.
+    #[cfg(test)]
+    pub(super) fn has_base(&self) -> bool {
+        self.base.is_some()
+    }
+
+    /// The values that were copied from the base.
+    pub(super) fn copied(&self) -> impl Iterator<Item = &T> {
+        let pairs = self.pages.iter().zip(self.base.iter().flat_map(|base| &base.pages));
+        let pages = pairs.filter_map(|(own, shared)| Some((own.as_ref()?, shared.as_ref()?)));
+        let entries = pages.flat_map(|(own, shared)| own.entries.iter().zip(&shared.entries));
+        entries.filter_map(|(own, shared)| match (own, shared) {
+            (Entry::Full(value), Entry::Full(_)) => Some(value),
+            _ => None,
+        })
+    }
+
+    /// Takes back what is shared, if nobody else shares it any more; returns what is left of the base, to be freed.
+    pub(super) fn reclaim(&mut self) -> Option<Slab<T>> {
+        let mut base = reclaimed(&mut self.base)?;
+        for (page, shared) in self.pages.iter_mut().zip(&mut base.pages) {
+            let Some(own) = page else {
+                *page = shared.take();
+                continue;
+            };
+            for (entry, shared) in own.entries.iter_mut().zip(shared.iter_mut().flat_map(|page| &mut page.entries)) {
+                if let Entry::InBase = entry {
+                    *entry = std::mem::replace(shared, Entry::InBase);
+                }
+            }
+        }
+        Some(base)
+    }
+
+    /// Whether the value with that number is shared with others.
+    #[inline]
+    pub(super) fn is_shared(&self, number: u32) -> bool {
+        self.base.is_some()
+            && match &self.pages[number as usize / PAGE] {
+                Some(page) => matches!(page.entries[number as usize % PAGE], Entry::InBase),
+                None => true,
+            }
     }
 
     /// Every value.

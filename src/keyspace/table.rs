@@ -27,9 +27,11 @@
 //!
 //! Sources: Fagin et al., Extendible hashing (1979); the overflow count is F14's.
 
+use super::reclaimed;
 use super::segment::{Line, SLOTS, Segment, skew, tag};
 use crate::value::hashing::Flood;
 use std::hint;
+use std::iter;
 use std::sync::Arc;
 
 /// The number of levels by which a segment may be deeper than the number of segments explains.
@@ -148,10 +150,13 @@ impl<const LINES: usize> Table<LINES> {
         (0..self.segments.len()).map(|number| self.segment(number))
     }
 
-    /// Converts this into a form whose clones share its contents until they change them.
+    /// Converts this into a form whose clones share its contents until they change them. Copies nothing, unless this
+    /// shares its contents already.
     pub(super) fn into_fork(mut self) -> Table<LINES> {
-        (0..self.segments.len()).for_each(|number| _ = self.own(number));
-        self.base = None;
+        if self.base.is_some() {
+            (0..self.segments.len()).for_each(|number| _ = self.own(number));
+            self.base = None;
+        }
         let base = Arc::new(self);
         Table {
             directory: base.directory.clone(),
@@ -161,6 +166,24 @@ impl<const LINES: usize> Table<LINES> {
             len: base.len,
             base: Some(base),
         }
+    }
+
+    /// The bytes of the segments that were copied from the base.
+    pub(super) fn copied_bytes(&self) -> usize {
+        let Some(base) = &self.base else { return 0 };
+        let pairs = self.segments.iter().zip(&base.segments);
+        pairs.filter(|(own, shared)| own.is_some() && shared.is_some()).count() * LINES * size_of::<Line>()
+    }
+
+    /// Takes back what is shared, if nobody else shares it any more; returns what is left of the base, to be freed.
+    pub(super) fn reclaim(&mut self) -> Option<Table<LINES>> {
+        let mut base = reclaimed(&mut self.base)?;
+        for (segment, shared) in self.segments.iter_mut().zip(&mut base.segments) {
+            if segment.is_none() {
+                *segment = shared.take();
+            }
+        }
+        Some(base)
     }
 
     #[inline]
@@ -213,6 +236,33 @@ impl<const LINES: usize> Table<LINES> {
         let place = segment.find(segment.home(position), tag(hash), |handle| handle == old);
         let (line, slot) = place.expect("the old handle is in the table");
         segment.lines[line].handles[slot] = new;
+    }
+
+    /// Every handle, some ahead of the caller: those are given to `prefetch` together, so that the reads of what they
+    /// stand for overlap.
+    pub(super) fn handles_prefetched(&self, prefetch: impl Fn(u32)) -> impl Iterator<Item = u32> {
+        const AHEAD: usize = 32;
+        let mut handles = self.handles();
+        let (mut group, mut length, mut next) = ([0; AHEAD], 0, 0);
+        iter::from_fn(move || {
+            if next == length {
+                length = 0;
+                for (place, handle) in group.iter_mut().zip(handles.by_ref()) {
+                    *place = handle;
+                    length += 1;
+                }
+                group[..length].iter().for_each(|&handle| prefetch(handle));
+                next = 0;
+            }
+            next += 1;
+            group[..length].get(next - 1).copied()
+        })
+    }
+
+    /// Whether it has a base.
+    #[cfg(test)]
+    pub(super) fn has_base(&self) -> bool {
+        self.base.is_some()
     }
 
     /// Every handle.
