@@ -125,6 +125,7 @@ fn set(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     }
     unsupported.map_or(Ok(()), Err)?;
     let engine = cx.engine();
+    enter_directory(engine, &mut settings)?;
     make_room(engine, &settings)?;
     set_oom_score(engine, &settings, &assignments)?;
     if let Err(refusal) = listen(engine, &settings, &assignments) {
@@ -137,6 +138,15 @@ fn set(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         cx.effects().push(Effect::Setting(parameter.name));
     }
     cx.reply().ok();
+    Ok(())
+}
+
+/// Finds another working directory (`dir`), or refuses the change.
+fn enter_directory(engine: &Engine, settings: &mut Settings) -> Result<(), Error> {
+    if settings.directory != engine.settings.directory {
+        let found = engine.host.find_directory(&settings.directory);
+        settings.directory = found.map_err(|reason| refused("dir", &reason))?;
+    }
     Ok(())
 }
 
@@ -192,10 +202,8 @@ fn assignments<'a>(args: &mut Args<'a>, may_protected: bool) -> Result<Vec<Assig
         let (parameter, name) = find(given).ok_or_else(|| Error::ConfigUnknown(shown(given)))?;
         let refused = |reason| refused(&shown(given), reason);
         match parameter.mutability {
-            Mutability::Protected | Mutability::ProtectedAtStart if !may_protected => {
-                return Err(refused("can't set protected config"));
-            }
-            Mutability::AtStart | Mutability::ProtectedAtStart => return Err(refused("can't set immutable config")),
+            Mutability::Protected if !may_protected => return Err(refused("can't set protected config")),
+            Mutability::AtStart => return Err(refused("can't set immutable config")),
             Mutability::Protected | Mutability::Anytime => {}
         }
         if assignments.iter().any(|(_, known, _)| *known == name) {

@@ -23,6 +23,7 @@ pub mod list;
 pub mod memory;
 pub mod module;
 pub mod monitor;
+pub mod persistence;
 pub mod pubsub;
 mod random;
 pub mod replication;
@@ -58,6 +59,7 @@ pub const FAMILIES: &[&[Command]] = &[
     memory::COMMANDS,
     module::COMMANDS,
     monitor::COMMANDS,
+    persistence::COMMANDS,
     pubsub::COMMANDS,
     replication::COMMANDS,
     scripting::COMMANDS,

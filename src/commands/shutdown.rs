@@ -1,5 +1,6 @@
 //! SHUTDOWN: ends the process, or an embedded server or world.
 
+use crate::engine::exec::operations::{self, ShutdownOptions};
 use crate::engine::{Args, Arity, Change, Command, Ctx, Effect, Error, Family, Flags, LogLevel};
 
 /// The commands of this family.
@@ -27,7 +28,8 @@ const SHUTDOWN: Command = Command {
 struct Options {
     save: bool,
     no_save: bool,
-    now_or_force: bool,
+    now: bool,
+    force: bool,
     abort: bool,
 }
 
@@ -37,21 +39,22 @@ fn shutdown(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         match () {
             () if args.take("NOSAVE") => options.no_save = true,
             () if args.take("SAVE") => options.save = true,
-            () if args.take("NOW") || args.take("FORCE") => options.now_or_force = true,
+            () if args.take("NOW") => options.now = true,
+            () if args.take("FORCE") => options.force = true,
             () if args.take("ABORT") => options.abort = true,
             () => return Err(Error::Syntax),
         }
     }
-    if (options.save && options.no_save) || (options.abort && (options.save || options.no_save || options.now_or_force))
+    if (options.save && options.no_save)
+        || (options.abort && (options.save || options.no_save || options.now || options.force))
     {
         return Err(Error::Syntax);
     }
     if options.abort {
         return abort(cx);
     }
-    if options.save {
-        return Err(Error::ShutdownFailed);
-    }
+    let how = ShutdownOptions { saves: options.save, skips_save: options.no_save, is_forced: options.force };
+    operations::prepare_shutdown(cx, how)?;
     cx.session_mut().closing = true;
     cx.effects().push(Effect::Shutdown);
     Ok(())

@@ -13,7 +13,7 @@ use std::fmt;
 
 use super::parameter::{Assigned, Otherwise, Parameter, unsupported};
 use super::users;
-use crate::engine::{REDIS_VERSION, Settings, Table};
+use crate::engine::{REDIS_VERSION, SavePoint, Settings, Table};
 use crate::resp::split_words;
 
 /// Access to the file system for a configuration file.
@@ -141,7 +141,9 @@ impl Loader<'_> {
     }
 
     fn assign(&mut self, parameter: &Parameter, values: &[&str]) -> Result<(), Fault> {
+        let save_points = self.loaded.settings.files.save_points.clone();
         let assigned = parameter.assign_words(&mut self.loaded.settings, values)?;
+        self.keep_save_points(save_points, parameter.name, values);
         if parameter.name == "dir" {
             self.loaded.settings.directory = self.files.enter(&self.loaded.settings.directory)?;
         }
@@ -156,6 +158,15 @@ impl Loader<'_> {
                 }
                 Ok(())
             }
+        }
+    }
+
+    /// Keeps the save points of the lines before: each `save` adds some, and only an empty one removes them.
+    fn keep_save_points(&mut self, mut before: Vec<SavePoint>, name: &str, values: &[&str]) {
+        if name == "save" && values != [""] {
+            let points = &mut self.loaded.settings.files_mut().save_points;
+            before.append(points);
+            *points = before;
         }
     }
 
@@ -341,10 +352,7 @@ mod tests {
         let warnings = loaded("save 900 1\nsave 300 10\nappendonly yes\nio-threads-do-reads yes\nhz 10")
             .expect("nothing is refused")
             .warnings;
-        let text = [
-            "the value given for 'save' has no effect, this server goes by ''",
-            "the value given for 'appendonly' has no effect, this server goes by 'no'",
-        ];
+        let text = ["the value given for 'appendonly' has no effect, this server goes by 'no'"];
         assert_eq!(warnings, text);
     }
 

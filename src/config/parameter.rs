@@ -51,8 +51,6 @@ pub enum Mutability {
     AtStart,
     /// By CONFIG SET only if `enable-protected-configs` allows it.
     Protected,
-    /// Only at startup, but CONFIG SET first refuses it as protected, as in Redis.
-    ProtectedAtStart,
 }
 
 /// The reaction to a configuration file with a value that is not supported.
@@ -164,10 +162,6 @@ impl Parameter {
 
     pub(super) const fn protected(self) -> Parameter {
         Parameter { mutability: Mutability::Protected, ..self }
-    }
-
-    pub(super) const fn protected_at_start(self) -> Parameter {
-        Parameter { mutability: Mutability::ProtectedAtStart, ..self }
     }
 
     pub(super) const fn hidden(self) -> Parameter {

@@ -4,7 +4,7 @@
 //! of Redis 8.0.6 to the values in the tests below.
 
 use super::parameter::{WRONG_NUMBER, parse_memory};
-use crate::engine::{ClientsLimit, Notifications, OutputLimit, OutputLimits, Settings};
+use crate::engine::{ClientsLimit, Notifications, OutputLimit, OutputLimits, SavePoint, Settings};
 use crate::value::number;
 
 const MOST_ADDRESSES: usize = 16;
@@ -50,6 +50,22 @@ pub(super) fn save_points(words: &[&str]) -> Result<String, String> {
         _ => false,
     };
     if words.chunks(2).all(is_point) { Ok(words.join(" ")) } else { Err("Invalid save parameters".to_owned()) }
+}
+
+/// Assigns checked save points to the settings.
+pub(super) fn assign_save_points(settings: &mut Settings, words: String) {
+    let numbers: Vec<i64> = words.split(' ').filter_map(|word| number::parse_i64(word.as_bytes())).collect();
+    let point = |pair: &[i64]| SavePoint { seconds: pair[0], changes: pair[1].cast_unsigned() };
+    let files = settings.files_mut();
+    files.save_points = numbers.chunks_exact(2).map(point).collect();
+    files.are_wanted |= !files.save_points.is_empty();
+}
+
+/// The save points as CONFIG GET shows them.
+pub(super) fn shown_save_points(settings: &Settings) -> String {
+    let points: Vec<String> =
+        settings.files.save_points.iter().map(|point| format!("{} {}", point.seconds, point.changes)).collect();
+    points.join(" ")
 }
 
 /// `client-output-buffer-limit`: for some classes of clients a hard limit, a soft one and its seconds; the other
@@ -137,7 +153,7 @@ fn oom_score(word: &str) -> Option<i16> {
 
 /// Assigns checked scores to the settings.
 pub(super) fn assign_oom_scores(settings: &mut Settings, words: String) {
-    for (place, score) in settings.process.oom_scores.iter_mut().zip(words.split(' ').filter_map(oom_score)) {
+    for (place, score) in settings.process_mut().oom_scores.iter_mut().zip(words.split(' ').filter_map(oom_score)) {
         *place = score;
     }
 }

@@ -23,17 +23,18 @@ pub use exec::{Changed, Ctx, Deadline, DueState, Flow, Lookup, MetadataChange, M
 pub use spec::{
     Args, Arity, Begin, BitmapError, CATEGORIES, Change, Channels, Class, Command, CommandId, Description, Entry,
     Error, Event, Family, Find, Flags, GeoError, Handler, HyperLogLogError, KeyFlags, KeyRange, KeySpec, KitError,
-    Notifications, Now, REDACTED, RestoreError, RightsError, Secrets, ServerError, StreamError, Table, TrackingError,
-    says, shown,
+    Notifications, Now, REDACTED, REDIS_VERSION, RestoreError, RightsError, Secrets, ServerError, StreamError, Table,
+    TrackingError, says, shown,
 };
 pub use state::{
-    Acl, Block, Buffers, Capacity, ClientsLimit, ClockOrder, CommandStats, Counts, Databases, Effect, Effects,
-    ErrorCounts, FIRST_WORLD, Host, HostCall, HostReply, InstantMetrics, LatencyHistogram, LatencyMonitor, LogLevel,
-    MOST_SAMPLES, Observers, OomScore, Origin, OutputLimit, OutputLimits, Pause, PauseScope, PendingHostCall,
-    Permission, Policy, Presence, Pressure, Process, PushQueue, RemoteFault, RemoteRequest, RemoteResult, ReplyMode,
-    ReplyRoom, Sample, Scripts, Series, Session, SessionId, SessionTransfer, Sessions, Settings, SlowCommand, SlowLog,
-    Stats, Subscribed, Subscriptions, Supervisor, Switches, Template, Timing, Topic, Transaction, Transfers, Transport,
-    Wait, Waiting, Watches, WorldFigures, WorldName,
+    Acl, Block, Buffers, Capacity, Checkpoint, ClientsLimit, ClockOrder, CommandStats, Counts, Databases, Effect,
+    Effects, ErrorCounts, FIRST_WORLD, FileSettings, Host, HostCall, HostReply, InstantMetrics, LatencyHistogram,
+    LatencyMonitor, LoadCounts, Loading, LogLevel, MOST_SAMPLES, Observers, OomScore, Origin, OutputLimit,
+    OutputLimits, Pause, PauseScope, PendingHostCall, Permission, Persistence, Policy, Presence, Pressure, Process,
+    PushQueue, RemoteFault, RemoteRequest, RemoteResult, ReplyMode, ReplyRoom, Sample, SavePoint, Saving, Scripts,
+    Series, Session, SessionId, SessionTransfer, Sessions, Settings, SlowCommand, SlowLog, Stats, Subscribed,
+    Subscriptions, Supervisor, Switches, Template, Timing, Topic, Transaction, Transfers, Transport, Wait, Waiting,
+    Watches, WorldFigures, WorldName,
 };
 
 use std::sync::Arc;
@@ -41,9 +42,6 @@ use std::sync::Arc;
 use self::exec::{blocking, kit, rights};
 use crate::keyspace::LazyFree;
 use crate::value::hashing::Key;
-
-/// The version of Redis that this server answers as.
-pub const REDIS_VERSION: &str = "8.0.6";
 
 /// The build id that INFO shows, in the place of Redis's.
 pub fn build_id() -> String {
@@ -75,6 +73,8 @@ pub struct Engine {
     pub scripts: Scripts,
     /// The sessions that other sessions' commands concern.
     pub observers: Observers,
+    /// What it knows of saving and loading the data.
+    pub persistence: Persistence,
     /// Switches that DEBUG and tests set.
     pub switches: Switches,
     /// The current moment, the running command, and whether time stands still.
@@ -105,6 +105,7 @@ impl Engine {
             host,
             scripts: Scripts::default(),
             observers: Observers::default(),
+            persistence: Persistence::starting_at(now),
             switches: Switches::default(),
             timing: Timing::starting_at(now),
         };

@@ -1,13 +1,13 @@
 //! Reading and replacing the configuration file for CONFIG REWRITE; the file of users is replaced in the same way.
 //!
-//! A file is replaced as a whole or not at all: the text is written to a temporary file beside it, which is renamed to
-//! the file's name only when all of it is on the disk. A reader, even after a crash, finds the old text or the new one.
-//! The file keeps its permissions.
+//! A file is replaced as a whole or not at all ([`super::files`]), and keeps its permissions.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process;
+
+use super::files;
 
 /// The text of the file; empty if the file does not exist.
 ///
@@ -26,13 +26,7 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// When the text cannot be written; the file is then unchanged.
 pub(crate) fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
     let beside = beside(path);
-    let written = write(&beside, path, text).and_then(|()| fs::rename(&beside, path));
-    if written.is_err() {
-        // There may be nothing to remove.
-        let _ = fs::remove_file(&beside);
-    }
-    written?;
-    sync_folder(path)
+    files::replace(path, &beside, || Ok((write(&beside, path, text)?, ())))
 }
 
 fn beside(path: &Path) -> PathBuf {
@@ -41,26 +35,13 @@ fn beside(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-fn write(beside: &Path, path: &Path, text: &[u8]) -> io::Result<()> {
+fn write(beside: &Path, path: &Path, text: &[u8]) -> io::Result<File> {
     let mut file = OpenOptions::new().write(true).create_new(true).open(beside)?;
     if let Ok(old) = fs::metadata(path) {
         file.set_permissions(old.permissions())?;
     }
     file.write_all(text)?;
-    file.sync_all()
-}
-
-/// Makes the rename durable: the folder's entry for the new file is written to the disk.
-#[cfg(unix)]
-fn sync_folder(path: &Path) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    fs::File::open(folder)?.sync_all()
-}
-
-/// Does nothing: on other systems a folder cannot be opened as a file.
-#[cfg(not(unix))]
-fn sync_folder(_: &Path) -> io::Result<()> {
-    Ok(())
+    Ok(file)
 }
 
 #[cfg(test)]

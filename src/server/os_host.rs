@@ -16,6 +16,7 @@ use tracing::warn;
 
 use super::clock::{Clock, monotonic_us};
 use super::config_file;
+use super::dump_file;
 use super::listeners::Listeners;
 use super::loops::Loops;
 use super::migrate_client::MigrateClient;
@@ -53,12 +54,17 @@ pub(crate) fn completed(facts: Facts) -> Facts {
     static OF_PROCESS: OnceLock<Facts> = OnceLock::new();
     let known = OF_PROCESS.get_or_init(|| {
         let executable = env::current_exe().map_or_else(|_| String::new(), |path| path.display().to_string());
-        Facts { executable, system: system(), total_memory: total_memory(), ..Facts::default() }
+        Facts {
+            executable: executable.into(),
+            system: system().into(),
+            total_memory: total_memory(),
+            ..Facts::default()
+        }
     });
     Facts {
         process_id: process::id(),
-        executable: known.executable.clone(),
-        system: known.system.clone(),
+        executable: Arc::clone(&known.executable),
+        system: Arc::clone(&known.system),
         total_memory: known.total_memory,
         ..facts
     }
@@ -124,6 +130,22 @@ impl Host for OsHost {
 
     fn write_users(&self, path: &str, text: &[u8]) -> Result<(), String> {
         config_file::replace(Path::new(path), text).map_err(|error| reason(&error))
+    }
+
+    fn find_directory(&self, path: &str) -> Result<String, String> {
+        let found = fs::canonicalize(path).and_then(|path| fs::read_dir(&path).map(|_| path));
+        found.map(|path| path.display().to_string()).map_err(|error| reason(&error))
+    }
+
+    fn write_dump(&self, path: &Path, write: host::WriteDump<'_>) -> Result<u64, String> {
+        if self.listeners.is_none() {
+            return Err("only the first world has a file".to_owned());
+        }
+        dump_file::write(path, 0, write)
+    }
+
+    fn open_dump(&self, path: &Path) -> Result<Box<dyn io::Read>, String> {
+        dump_file::open(path)
     }
 
     fn send_remote(&self, remote: RemoteRequest) -> RemoteResult {

@@ -4,6 +4,7 @@
 //! command line and the parser of configuration files (`config`).
 
 mod background;
+mod check;
 mod log;
 mod log_queue;
 mod signals;
@@ -17,15 +18,17 @@ use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{self, ExitCode};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use background::IdFile;
 use tracing::{info, warn};
 
 use super::clock::Clock;
+use super::loading;
 use super::os_host::{self, reason};
 use super::run::{ALLOCATOR, Plan, Server};
 use crate::commands;
@@ -38,7 +41,12 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Runs the program with the arguments of this process; returns its exit code.
 pub fn program() -> ExitCode {
-    let words: Vec<Vec<u8>> = env::args_os().skip(1).map(OsString::into_encoded_bytes).collect();
+    let mut words = env::args_os().map(OsString::into_encoded_bytes);
+    let called = words.next().unwrap_or_default();
+    let words: Vec<Vec<u8>> = words.collect();
+    if let Some((tool, words)) = check::tool(&called, &words) {
+        return check::run(&tool, &words);
+    }
     match config::invocation(&words) {
         Invocation::Version => print(&version()),
         Invocation::Help => print(HELP),
@@ -82,6 +90,10 @@ fn run(sources: &Sources) -> Result<ExitCode, Box<dyn std::error::Error>> {
     if settings.directory.is_empty() {
         settings.directory = current_directory();
     }
+    if let (false, Ok(directory)) = (settings.files.load_file.is_empty(), &directory) {
+        let path = directory.join(&settings.files.load_file).display().to_string();
+        settings.files_mut().load_file = path;
+    }
     log::begin(&settings)?;
     for warning in warnings {
         warn!("{warning}");
@@ -102,7 +114,7 @@ fn run(sources: &Sources) -> Result<ExitCode, Box<dyn std::error::Error>> {
 /// Applies the settings that concern the process, and stores in the settings what depends on the process and machine.
 /// Returns the supervisor of this process.
 fn set_up_process(settings: &mut Settings, in_background: bool) -> Supervisor {
-    let process = &mut settings.process;
+    let process = settings.process_mut();
     if in_background {
         background::leave_terminal();
         if process.id_file.is_empty() {
@@ -152,12 +164,22 @@ fn serve(settings: Settings, config_file: String, supervisor: Supervisor) -> io:
     // Programs that start a Redis and wait for it look for these words in its log, after the line with the PID.
     info!("Server initialized");
     let transports = [("tcp", tcp), ("unix", !unix_socket.is_empty())];
-    for (transport, _) in transports.iter().filter(|(_, is_open)| *is_open) {
-        info!("Ready to accept connections {transport}");
-    }
-    supervision::ready(supervisor);
+    let ready = move || {
+        for (transport, _) in transports.iter().filter(|(_, is_open)| *is_open) {
+            info!("Ready to accept connections {transport}");
+        }
+        supervision::ready(supervisor);
+    };
+    let has_failed = Arc::new(AtomicBool::new(false));
+    let failed = Arc::clone(&has_failed);
+    let fail = move |file: &Path| {
+        log::flush();
+        check::report(file);
+        failed.store(true, Ordering::Release);
+    };
+    loading::load_at_start(server.shared(), ready, fail)?;
     server.serve();
-    Ok(())
+    if has_failed.load(Ordering::Acquire) { Err(io::Error::other(loading::FATAL)) } else { Ok(()) }
 }
 
 fn load(sources: &Sources, stdin: &[u8]) -> Result<(Loaded, String), Box<dyn std::error::Error>> {

@@ -159,6 +159,7 @@ impl Server {
             self.listeners.close();
             self.shared.close_connections();
         });
+        self.shared.worlds().saver().close();
         self.shared.worlds().close();
         // The connections of this loop end with its runtime.
         drop(self.runtime);

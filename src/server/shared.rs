@@ -9,21 +9,25 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
-use tracing::info;
 
 use super::clock::{Clock, later};
 use super::deliveries::{AT_ONCE, Deliveries};
+use super::dump_file::KeyDelay;
 use super::log;
 use super::timer::{NextTick, Timer};
 use super::wake_flags::{WakeFlag, WakeFlags};
 use super::wakeup::Wakeup;
 use super::worlds::{World, Worlds};
-use crate::engine::exec::{delivery, tracking};
-use crate::engine::{ClockOrder, DueState, Effect, Engine, Flow, LogLevel, Now, Origin, SessionId, Transport};
+use crate::engine::exec::persistence::ShutdownOptions;
+use crate::engine::exec::{delivery, persistence, tracking};
+use crate::engine::{
+    Checkpoint, ClockOrder, DueState, Effect, Engine, Flow, LogLevel, Now, Origin, SessionId, Settings, Transport,
+};
 use crate::resp::{ReplyBuffer, Request};
 
 /// The most time that a stall continues once the server is asked to end.
@@ -39,6 +43,8 @@ pub(crate) struct Shared {
     deliveries: Deliveries,
     phase: watch::Sender<Phase>,
     worlds: Arc<Worlds>,
+    /// Whether the data may have to be saved before the server ends, as the settings say.
+    saves_at_end: AtomicBool,
     /// The world that this is; `None` for the first.
     world: Option<World>,
     #[cfg(test)]
@@ -88,6 +94,7 @@ impl Shared {
     ) -> Shared {
         let mut engine = engine;
         engine.timing.hold_time(clock.is_frozen());
+        let saves_at_end = AtomicBool::new(saves_at_end(&engine.settings));
         Shared {
             engine: Mutex::new(engine),
             clock,
@@ -96,6 +103,7 @@ impl Shared {
             deliveries: Deliveries::default(),
             phase,
             worlds,
+            saves_at_end,
             world,
             #[cfg(test)]
             faults: super::contain::Faults::default(),
@@ -294,6 +302,8 @@ impl Shared {
                 Effect::Shutdown => {
                     self.shut_down(engine);
                 }
+                Effect::Save(checkpoint) => self.save(engine, checkpoint),
+                Effect::StopSave => self.worlds.saver().stop(),
                 Effect::Setting(name) => self.apply(engine, name),
                 Effect::Free(lazy_free) => self.worlds.lazy_free_thread().free(lazy_free),
                 Effect::Template(template) => self.worlds.set_template(template.map(|template| *template)),
@@ -337,13 +347,42 @@ impl Shared {
         if self.world.is_some() {
             return self.end_world(engine);
         }
-        info!("User requested shutdown...");
         self.stop();
+    }
+
+    /// Saves the data, if they are to be, and ends the server; true unless they cannot be saved (signals).
+    pub(crate) fn save_and_stop(&self, options: ShutdownOptions) -> bool {
+        let is_prepared = self.act(|engine| persistence::prepare_shutdown(engine, options)).is_ok();
+        if is_prepared {
+            self.stop();
+        }
+        is_prepared
+    }
+
+    /// Whether a signal that ends the server may have to wait for the engine, to save its data.
+    pub(crate) fn saves_at_end(&self) -> bool {
+        self.saves_at_end.load(Ordering::Relaxed)
+    }
+
+    /// Starts to write a checkpoint in the background.
+    fn save(&self, engine: &mut Engine, checkpoint: Box<Checkpoint>) {
+        let (id, path) = (checkpoint.id(), engine.settings.dump_path());
+        let delay = KeyDelay::of_us(engine.settings.files.save_delay_us);
+        let started = match self.worlds.first() {
+            Some(shared) => self.worlds.saver().start(shared, checkpoint, path, delay),
+            None => Err("the server is ending".to_owned()),
+        };
+        if let Err(reason) = started {
+            engine.end_save(id, Err(reason));
+        }
     }
 
     fn apply(&self, engine: &Engine, name: &str) {
         match name {
             "timeout" => self.wakeup.no_later_than(engine.now()),
+            "save" | "shutdown-on-sigint" | "shutdown-on-sigterm" => {
+                self.saves_at_end.store(saves_at_end(&engine.settings), Ordering::Relaxed);
+            }
             "loglevel" if self.world.is_none() => log::set_level(engine.settings.log_level),
             _ => {}
         }
@@ -455,6 +494,13 @@ impl Shared {
         // The sender lives in `self`, so it cannot be gone.
         let _ = self.phase.subscribe().wait_for(|&reached| reached >= phase).await;
     }
+}
+
+/// Whether the settings may have the data saved when a signal ends the server.
+fn saves_at_end(settings: &Settings) -> bool {
+    let [interrupt, terminate] = &settings.process.on_signals;
+    let asks = |words: &str| words.split(' ').any(|word| word == "save");
+    !settings.files.save_points.is_empty() || asks(interrupt) || asks(terminate)
 }
 
 /// Takes what the engine holds for a client without a socket.

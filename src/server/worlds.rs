@@ -25,6 +25,7 @@ use tokio::task::AbortHandle;
 
 use super::clock::Clock;
 use super::deliveries;
+use super::dump_file::BackgroundSaver;
 use super::lazy_free::LazyFreeThread;
 use super::loops::Loops;
 use super::migrate_client::MigrateClient;
@@ -68,6 +69,7 @@ pub(crate) struct WorldConfig {
 pub(crate) struct Worlds {
     config: WorldConfig,
     lazy_free_thread: Arc<LazyFreeThread>,
+    saver: BackgroundSaver,
     first: OnceLock<Weak<Shared>>,
     /// Whether new worlds keep a journal from the start.
     keeps_journals: AtomicBool,
@@ -157,8 +159,9 @@ impl Worlds {
     /// The worlds of a new server: only the first, which [`Worlds::begin_with`] sets.
     pub(crate) fn new(config: WorldConfig) -> Arc<Worlds> {
         let lazy_free_thread = Arc::new(LazyFreeThread::on(&config.settings.process.background_processors));
+        let saver = BackgroundSaver::on(&config.settings.process.save_processors);
         let (first, keeps_journals, list) = (OnceLock::new(), AtomicBool::new(false), Mutex::default());
-        Arc::new(Worlds { config, lazy_free_thread, first, keeps_journals, list })
+        Arc::new(Worlds { config, lazy_free_thread, saver, first, keeps_journals, list })
     }
 
     /// Sets the first world. The server calls it before it serves any client.
@@ -171,13 +174,23 @@ impl Worlds {
         &self.lazy_free_thread
     }
 
+    /// The threads that save in the background.
+    pub(crate) fn saver(&self) -> &BackgroundSaver {
+        &self.saver
+    }
+
+    /// The first world; `None` when it has ended.
+    pub(crate) fn first(&self) -> Option<Arc<Shared>> {
+        self.first.get().and_then(Weak::upgrade)
+    }
+
     /// The world of that name, made now if it does not exist.
     ///
     /// # Errors
     /// When there are too many worlds, or the server is ending.
     pub(crate) fn find_or_make(self: &Arc<Worlds>, name: &WorldName) -> Result<Arc<Shared>, KitError> {
         if name.is_first() {
-            return self.first.get().and_then(Weak::upgrade).ok_or(KitError::TooManyWorlds);
+            return self.first().ok_or(KitError::TooManyWorlds);
         }
         let mut list = self.list.lock();
         if let Some(world) = list.worlds.get(name) {

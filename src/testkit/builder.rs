@@ -3,6 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use thiserror::Error;
@@ -12,6 +13,7 @@ use crate::config::{self, Assigned};
 use crate::engine::state::host::Facts;
 use crate::engine::{Permission, Settings};
 use crate::server::clock::{Clock, from_system, system_time};
+use crate::server::loading::{self, Source};
 use crate::server::run::Plan;
 
 /// Sets the options of a [`Server`] before it starts.
@@ -29,6 +31,7 @@ pub struct Builder {
     settings: Settings,
     frozen_at: Option<SystemTime>,
     seed: Option<u64>,
+    data: Option<Source>,
     fault: Option<StartError>,
 }
 
@@ -49,6 +52,14 @@ pub enum StartError {
         /// The reason.
         reason: String,
     },
+    /// The data to start with cannot be loaded.
+    #[error("{file}: {reason}")]
+    Data {
+        /// The path of the file; empty for bytes.
+        file: String,
+        /// The reason, with the offset and the key.
+        reason: String,
+    },
     /// The system refused to listen at this address, or to start a thread.
     #[error(transparent)]
     System(#[from] io::Error),
@@ -58,7 +69,7 @@ impl Default for Builder {
     fn default() -> Builder {
         let bind = vec!["127.0.0.1".to_owned()];
         let settings = Settings { port: 0, bind, test_kit: true, ..Settings::default() };
-        Builder { settings, frozen_at: None, seed: None, fault: None }
+        Builder { settings, frozen_at: None, seed: None, data: None, fault: None }
     }
 }
 
@@ -110,6 +121,30 @@ impl Builder {
         (Builder { seed: Some(seed), ..self }, seed)
     }
 
+    /// Starts with the data of a file: a `dump.rdb` of Redis or Valkey, or the text of [`World::dump`]. The file is
+    /// only read. With `.set("dir", ..)`, a dump that the server has saved there itself comes first.
+    ///
+    /// ```
+    /// # let path = std::env::temp_dir().join(format!("dunlin-doc-{}.txt", std::process::id()));
+    /// std::fs::write(&path, "SET greeting hello\n")?;
+    /// let server = dunlin::Server::builder().load(&path).start()?;
+    /// assert_eq!(server.client()?.call(["GET", "greeting"])?, "hello");
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// [`World::dump`]: super::World::dump
+    pub fn load(mut self, path: impl AsRef<Path>) -> Builder {
+        self.data = Some(Source::File(path.as_ref().to_owned()));
+        self
+    }
+
+    /// Starts with the data of a file whose contents these bytes are, as [`Builder::load`] does.
+    pub fn load_bytes(mut self, bytes: impl Into<Arc<[u8]>>) -> Builder {
+        self.data = Some(Source::Bytes(bytes.into()));
+        self
+    }
+
     /// Allows the DEBUG command.
     pub fn allow_debug(mut self) -> Builder {
         self.settings.debug_command = Permission::Yes;
@@ -136,7 +171,16 @@ impl Builder {
         let clock = self.frozen_at.map_or_else(Clock::system, |time| Clock::frozen(from_system(time)));
         let seed = self.seed.unwrap_or_else(|| RandomState::new().hash_one(0));
         let repeats = self.seed.is_some();
-        Server::run(Plan { settings: self.settings, tcp: true, clock, seed, repeats, facts: Facts::default() })
+        let settings = self.settings;
+        let data = loading::own_file(&settings).map(Source::File).or(self.data);
+        let data = data.or_else(|| loading::file_to_load(&settings).map(Source::File));
+        let server = Server::run(Plan { settings, tcp: true, clock, seed, repeats, facts: Facts::default() })?;
+        if let Some(data) = data {
+            let loaded = server.shared().act(|engine| loading::load_whole(engine, &data));
+            let file = if let Source::File(path) = &data { path.display().to_string() } else { String::new() };
+            loaded.map_err(|reason| StartError::Data { file, reason })?;
+        }
+        Ok(server)
     }
 }
 

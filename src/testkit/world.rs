@@ -305,12 +305,14 @@ impl World {
         self.shared.act(|engine| dunlin::dump(engine))
     }
 
-    /// Replaces all data and functions by those that the commands of a text create.
+    /// Replaces all data and functions by those that the commands of a text create ([`World::dump`]), or by those of an
+    /// RDB file of Redis or Valkey, given as its bytes.
     ///
     /// # Errors
-    /// [`CallError::Refused`]: a line is not a command that creates data. Nothing has changed then.
-    pub fn load(&self, text: &str) -> Result<(), CallError> {
-        self.shared.act(|engine| dunlin::load(engine, text.as_bytes())).map_err(refused)
+    /// [`CallError::Refused`]: a line is not a command that creates data, or the file is damaged. Nothing has changed
+    /// then.
+    pub fn load(&self, data: impl AsRef<[u8]>) -> Result<(), CallError> {
+        self.shared.act(|engine| dunlin::load(engine, data.as_ref())).map_err(refused)
     }
 
     /// Returns the lines in which a text and the data differ: `-` for lines that only the text has, `+` for lines that

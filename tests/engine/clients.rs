@@ -49,7 +49,7 @@ fn shutdown_is_an_effect_and_has_no_reply() {
     let (reply, flow) = world.ask_as(world.client, "SHUTDOWN NOSAVE");
     assert_eq!((reply.as_str(), flow), ("", Flow::Close));
     let wishes = world.engine.effects.take();
-    assert!(matches!(wishes[..], [Effect::Shutdown]), "{wishes:?}");
+    assert!(matches!(wishes[..], [Effect::Log(..), Effect::Shutdown]), "{wishes:?}");
 }
 
 #[test]

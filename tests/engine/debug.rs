@@ -7,12 +7,13 @@ use crate::world::World;
 const NOT_LOADED: &str = "-ERR Error trying to load the RDB dump, check server logs.\r\n";
 
 #[test]
-fn a_reload_without_saving_is_refused() {
+fn a_reload_without_a_file_is_refused_and_has_removed_the_data_before_unless_it_may_not() {
     let mut world = World::fresh();
     world.ask("SET k v");
-    assert_eq!(world.ask("DEBUG RELOAD NOSAVE"), NOT_LOADED);
     assert_eq!(world.ask("DEBUG RELOAD NOSAVE NOFLUSH MERGE"), NOT_LOADED);
     assert_eq!(world.ask("GET k"), "$1\r\nv\r\n");
+    assert_eq!(world.ask("DEBUG RELOAD NOSAVE"), NOT_LOADED);
+    assert_eq!(world.ask("GET k"), "$-1\r\n");
 }
 
 #[test]

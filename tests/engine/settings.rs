@@ -49,10 +49,12 @@ fn a_setting_that_nothing_depends_on_stores_any_value() {
 }
 
 #[test]
-fn the_working_directory_of_a_running_server_cannot_be_changed() {
-    for (permission, reason) in [(Permission::No, "protected"), (Permission::Yes, "immutable")] {
+fn the_working_directory_is_protected_and_must_exist() {
+    for (permission, reason) in
+        [(Permission::No, "can't set protected config"), (Permission::Yes, "No such file or directory")]
+    {
         let mut world = World::with(|settings| settings.protected_configs = permission);
-        let refusal = format!("(possibly related to argument 'dir') - can't set {reason} config");
+        let refusal = format!("(possibly related to argument 'dir') - {reason}");
         assert_eq!(world.ask("CONFIG SET dir /"), format!("-ERR CONFIG SET failed {refusal}\r\n"));
     }
 }

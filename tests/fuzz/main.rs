@@ -21,7 +21,7 @@ use fastrand::Rng;
 use support::{limits, world};
 use targets::choices::{self, Choices};
 use targets::play::{self, Play};
-use targets::{grammar, numbers, patterns, payloads, replies, requests, scripts};
+use targets::{grammar, numbers, patterns, payloads, rdb_files, replies, requests, scripts};
 
 fn from_environment(name: &str, default: u64) -> u64 {
     env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
@@ -84,6 +84,11 @@ fn any_bytes_run_as_requests_without_a_fault() {
 #[test]
 fn a_payload_is_refused_or_becomes_a_key_like_any_other() {
     try_out("payloads", payloads::run, 20_000);
+}
+
+#[test]
+fn an_rdb_file_is_refused_or_loads_and_is_the_same_when_it_was_saved_again() {
+    try_out("rdb_files", rdb_files::run, 10_000);
 }
 
 #[test]

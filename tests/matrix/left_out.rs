@@ -8,11 +8,13 @@ use crate::shape::Sameness;
 
 /// Commands that are never tested against a real server. A name with a `|` is a subcommand.
 const COMMANDS: &[(&str, &str)] = &[
+    ("bgsave", "its reply depends on whether a save is in progress"),
     ("debug", "it is made to harm: it sleeps, crashes, fills the memory"),
     ("migrate", "it needs another server"),
     ("module|list", "Redis has a module built in, vector sets, and there is none here"),
     ("psync", "it makes a replica of the client"),
     ("replconf", "it makes a replica of the client"),
+    ("save", "it writes a file, and the engine alone has none"),
     ("script|debug", "there is a debugger in Redis and none here"),
     ("shutdown", "it ends the server"),
     ("sync", "it makes a replica of the client"),

@@ -9,6 +9,7 @@ mod holes;
 mod limits;
 mod listeners;
 mod migrate;
+mod persistence;
 #[cfg(target_os = "linux")]
 mod process;
 mod program;

@@ -68,7 +68,7 @@ impl Running {
     }
 
     /// Reads up to the next log line that contains these words, and returns it.
-    fn line_with(&mut self, words: &str) -> Option<String> {
+    pub(crate) fn line_with(&mut self, words: &str) -> Option<String> {
         self.lines.by_ref().map_while(Result::ok).find(|line| line.contains(words))
     }
 
@@ -111,6 +111,7 @@ fn the_log_has_the_lines_of_redis_that_programs_wait_for() {
         "* Server initialized",
         "* Ready to accept connections unix",
         "* Received SIGTERM scheduling shutdown...",
+        "* User requested shutdown...",
         "# Redis is now ready to exit, bye bye...",
     ];
     let lines: Vec<String> = first_lines.into_iter().chain(rest).collect();
@@ -308,7 +309,7 @@ fn settings_come_from_a_file_the_standard_input_and_the_command_line() {
 fn the_log_has_the_configured_target_and_level() {
     let file = path("log");
     let arguments =
-        ["--port", "0", "--logfile", &file.display().to_string(), "--loglevel", "warning", "--save", "900 1"];
+        ["--port", "0", "--logfile", &file.display().to_string(), "--loglevel", "warning", "--appendonly", "yes"];
     let mut process = dunlin(&arguments).spawn().expect("the program starts");
     let mut text = String::new();
     wait_until("a line of the log", || {
@@ -319,7 +320,7 @@ fn the_log_has_the_configured_target_and_level() {
     process.wait().expect("it ends");
     fs::remove_file(&file).expect("it is there");
     let line = text.lines().next().unwrap_or_default();
-    assert!(line.contains(" # ") && line.contains("save"), "{line}");
+    assert!(line.contains(" # ") && line.contains("appendonly"), "{line}");
 }
 
 /// Redis 8.0.6 answered so.

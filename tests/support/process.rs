@@ -138,6 +138,11 @@ impl Process {
         Ok(process)
     }
 
+    /// The folder in which it has its files.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// The socket file of a process that was started on one.
     pub(crate) fn socket(&self) -> PathBuf {
         self.folder.join("socket")

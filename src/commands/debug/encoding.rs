@@ -17,7 +17,7 @@ pub(super) fn object(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> 
     let (now, settings) = (cx.now(), cx.settings().clone());
     let key = cx.lookup(args.key()?, Lookup::NO_TRACE.and(Lookup::WITH_EXPIRED)).ok_or(Error::NoSuchKey)?;
     let view = key.view();
-    let mut saved = Writer::new(settings.rdb_compression);
+    let mut saved = Writer::new(settings.files.compresses);
     saved.value(view);
     let mut line = format!(
         "Value at:0x0 refcount:1 encoding:{} serializedlength:{} lru:{} lru_seconds_idle:{}",

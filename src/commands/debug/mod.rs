@@ -9,7 +9,7 @@ mod protocol;
 
 use crate::commands::config;
 use crate::config::parse_memory;
-use crate::engine::exec::operations;
+use crate::engine::exec::operations::{self, ReloadOptions, ShutdownOptions};
 use crate::engine::{
     Args, Arity, Command, Ctx, Deadline, Effect, Error, Event, Family, Flags, LogLevel, Lookup, ReplyRoom, says, shown,
 };
@@ -160,10 +160,10 @@ const TOOLS: &[Tool] = &[
     },
     Tool {
         name: "RELOAD",
-        syntax: "[MERGE] [NOFLUSH]",
+        syntax: "[MERGE] [NOFLUSH] [NOSAVE]",
         least_words: 0,
         most_words: usize::MAX,
-        about: "Converts all values to the encodings that they would have after saving and loading.",
+        about: "Saves the data to the RDB file and loads them from it; in memory if no file was asked for.",
         run: reload,
     },
     Tool {
@@ -277,24 +277,18 @@ fn set_packed_threshold(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Erro
     Ok(())
 }
 
-/// DEBUG RELOAD. Nothing is saved: the values are loaded from memory. So there is no file to load from, as `NOSAVE`
-/// requires. And as Redis cannot load keys that already exist without `MERGE`, `NOFLUSH` needs it.
+/// DEBUG RELOAD. As in Redis, MERGE has an effect on what is there only with NOFLUSH.
 fn reload(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let (mut merge, mut flush, mut save) = (false, true, true);
+    let mut options = ReloadOptions { saves: true, flushes: true, replaces: false };
     while !args.is_empty() {
         match args.word()? {
-            word if says(word, "MERGE") => merge = true,
-            word if says(word, "NOFLUSH") => flush = false,
-            word if says(word, "NOSAVE") => save = false,
+            word if says(word, "MERGE") => options.replaces = true,
+            word if says(word, "NOFLUSH") => options.flushes = false,
+            word if says(word, "NOSAVE") => options.saves = false,
             _ => return Err(Error::ReloadOption),
         }
     }
-    let is_empty = cx.databases().is_empty() && cx.engine().scripts.functions.registry.library_count() == 0;
-    if !save || (!flush && !merge && !is_empty) {
-        return Err(Error::NotLoaded);
-    }
-    operations::reload_databases(cx);
-    cx.effects().push(Effect::Log(LogLevel::Warning, "DB reloaded by DEBUG RELOAD".to_owned()));
+    operations::reload(cx, options)?;
     cx.reply().ok();
     Ok(())
 }
@@ -328,7 +322,8 @@ fn change_history(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
 fn pause_cron(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let switches = cx.switches_mut();
     switches.cron_paused = is_on(args.word()?);
-    if !switches.cron_paused && std::mem::take(&mut switches.shutdown_pending) {
+    let ends = !switches.cron_paused && std::mem::take(&mut switches.shutdown_pending);
+    if ends && operations::prepare_shutdown(cx, ShutdownOptions::default()).is_ok() {
         cx.effects().push(Effect::Shutdown);
     }
     // Everything that fell due in the meantime runs when the pause ends.

@@ -13,12 +13,14 @@ mod pieces;
 
 use super::{ROW, explained};
 use crate::commands::FAMILIES;
+use crate::engine::exec::loading::Load;
 use crate::engine::exec::{operations, snapshots};
 use crate::engine::state::host::NoHost;
 use crate::engine::{
     Args, Arity, Command, Ctx, Engine, Error, Flags, Flow, HostCall, HostReply, KitError, Notifications, Origin,
     Settings, Table, WorldName,
 };
+use crate::rdb::file::is_rdb;
 use crate::resp::{Request, split_words};
 
 pub(super) const DUMP: Command = Command {
@@ -36,10 +38,11 @@ pub(super) const DUMP: Command = Command {
 
 pub(super) const LOAD: Command = Command {
     name: "LOAD",
-    syntax: "text",
+    syntax: "data:<text|rdb>",
     arity: Arity::Exactly(3),
-    cost: "That of the commands of the text",
-    about: "Replaces all data and functions by those that the commands of a text create, or changes nothing.",
+    cost: "That of the commands of the text, or of its keys",
+    about: "Replaces all data and functions by those that the commands of a text create, or by those of an RDB file, \
+            given as its bytes; or changes nothing.",
     run: |cx, mut args| {
         let other = read(cx.engine(), args.word()?)?;
         operations::take_over(cx, other);
@@ -80,10 +83,11 @@ pub fn dump(engine: &Engine) -> String {
     pieces::text(&pieces::of(engine))
 }
 
-/// Replaces all data and functions by those that the commands of a text create.
+/// Replaces all data and functions by those that the commands of a text create, or by those of an RDB file.
 ///
 /// # Errors
-/// [`KitError::Line`]: a line is not a command that creates data; nothing has changed.
+/// [`KitError::Line`]: a line is not a command that creates data. [`KitError::File`]: the file is damaged. Nothing has
+/// changed then.
 pub fn load(engine: &mut Engine, text: &[u8]) -> Result<(), Error> {
     let other = read(engine, text)?;
     snapshots::take_over(engine, other);
@@ -106,6 +110,10 @@ const LOOK_US: u64 = 1000;
 /// An engine with the data that a text creates, and databases like those of `engine`.
 fn read(engine: &Engine, text: &[u8]) -> Result<Engine, Error> {
     let mut other = like(engine);
+    if is_rdb(text) {
+        let loaded = Load::begin(text, true).and_then(|load| load.finish(&mut other));
+        return loaded.map(|_| other).map_err(|fault| KitError::File(fault.explained()).into());
+    }
     let fault = |number: usize, reason: String| Error::from(KitError::Line { number: number + 1, reason });
     let Some(session) = other.connect(engine.now(), Origin::default()) else { return Ok(other) };
     for (number, line) in text.split(|&byte| byte == b'\n').enumerate() {

@@ -10,7 +10,7 @@ use crate::config;
 use crate::engine::exec::blocking;
 use crate::engine::state::host::{LoopCycles, ProcessorTimes};
 use crate::engine::state::lru;
-use crate::engine::{Counts, REDIS_VERSION, Topic, build_id};
+use crate::engine::{Counts, REDIS_VERSION, Saving, Topic, build_id};
 use crate::value::hexadecimal;
 
 /// One line of INFO.
@@ -50,7 +50,7 @@ pub(super) const SERVER: &[Field] = &[
     field("redis_git_dirty", |_| "0".into()),
     field("redis_build_id", |_| build_id().into()),
     field("redis_mode", |_| "standalone".into()),
-    field("os", |scene| scene.facts.system.as_str().into()),
+    field("os", |scene| (&*scene.facts.system).into()),
     field("arch_bits", |_| usize::BITS.into()),
     field("monotonic_clock", |_| "POSIX clock_gettime".into()),
     field("multiplexing_api", |_| if cfg!(target_os = "linux") { "epoll" } else { "kqueue" }.into()),
@@ -66,7 +66,7 @@ pub(super) const SERVER: &[Field] = &[
     field("hz", |scene| scene.engine.settings.hz.into()),
     field("configured_hz", |scene| scene.engine.settings.hz.into()),
     field("lru_clock", |scene| lru::clock(scene.now).into()),
-    field("executable", |scene| scene.facts.executable.as_str().into()),
+    field("executable", |scene| (&*scene.facts.executable).into()),
     field("config_file", |scene| scene.facts.config_file.as_str().into()),
     field("io_threads_active", |scene| u8::from(scene.engine.settings.event_loops() > 1).into()),
 ];
@@ -150,24 +150,26 @@ pub(super) const MEMORY: &[Field] = &[
 ];
 
 pub(super) const PERSISTENCE: &[Field] = &[
-    none("loading"),
+    field("loading", |scene| u8::from(scene.engine.persistence.loading.is_some()).into()),
     none("async_loading"),
-    none("current_cow_peak"),
-    none("current_cow_size"),
+    field("current_cow_peak", |scene| copied_bytes(scene).into()),
+    field("current_cow_size", |scene| copied_bytes(scene).into()),
     none("current_cow_size_age"),
-    field("current_fork_perc", |_| "0.00".into()),
-    none("current_save_keys_processed"),
-    none("current_save_keys_total"),
-    field("rdb_changes_since_last_save", |scene| scene.engine.stats.changes.into()),
-    none("rdb_bgsave_in_progress"),
-    field("rdb_last_save_time", |scene| scene.engine.timing.started().unix_s().into()),
-    well("rdb_last_bgsave_status"),
-    never("rdb_last_bgsave_time_sec"),
-    never("rdb_current_bgsave_time_sec"),
-    none("rdb_saves"),
-    none("rdb_last_cow_size"),
-    none("rdb_last_load_keys_expired"),
-    none("rdb_last_load_keys_loaded"),
+    field("current_fork_perc", |scene| Value::Hundredths(scene.saving().map_or(0.0, Saving::percent))),
+    field("current_save_keys_processed", |scene| scene.saving().map_or(0, Saving::saved_keys).into()),
+    field("current_save_keys_total", |scene| scene.saving().map_or(0, |saving| saving.keys).into()),
+    field("rdb_changes_since_last_save", |scene| scene.engine.persistence.unsaved(scene.engine.stats.changes).into()),
+    field("rdb_bgsave_in_progress", |scene| u8::from(scene.saving().is_some()).into()),
+    field("rdb_last_save_time", |scene| scene.engine.persistence.last_save.unix_s().into()),
+    field("rdb_last_bgsave_status", |scene| if scene.engine.persistence.is_last_ok { "ok" } else { "err" }.into()),
+    field("rdb_last_bgsave_time_sec", |scene| scene.engine.persistence.last_save_s.unwrap_or(-1).into()),
+    field("rdb_current_bgsave_time_sec", |scene| {
+        scene.saving().map_or(-1, |saving| scene.engine.now().unix_s() - saving.began.unix_s()).into()
+    }),
+    field("rdb_saves", |scene| scene.engine.persistence.saves.into()),
+    field("rdb_last_cow_size", |scene| scene.engine.persistence.last_copied_bytes.into()),
+    field("rdb_last_load_keys_expired", |scene| scene.engine.persistence.loaded.expired.into()),
+    field("rdb_last_load_keys_loaded", |scene| scene.engine.persistence.loaded.keys.into()),
     none("aof_enabled"),
     none("aof_rewrite_in_progress"),
     none("aof_rewrite_scheduled"),
@@ -180,7 +182,23 @@ pub(super) const PERSISTENCE: &[Field] = &[
     none("aof_last_cow_size"),
     none("module_fork_in_progress"),
     none("module_fork_last_cow_size"),
+    loading("loading_start_time", |scene| scene.loading().began.unix_s().into()),
+    loading("loading_total_bytes", |scene| scene.loading().total_bytes.into()),
+    loading("loading_rdb_used_mem", |scene| scene.loading().used_bytes.into()),
+    loading("loading_loaded_bytes", |scene| scene.loading().loaded_bytes.into()),
+    loading("loading_loaded_perc", |scene| Value::Percent(scene.loading().percent())),
+    loading("loading_eta_seconds", |scene| scene.loading().eta_s(scene.engine.now()).into()),
 ];
+
+/// The bytes that were copied since the save in progress began, because they changed.
+fn copied_bytes(scene: &Scene<'_>) -> usize {
+    if scene.saving().is_some() { scene.engine.databases.copied_bytes() } else { 0 }
+}
+
+/// A field that is shown only while a file is being loaded.
+const fn loading(name: &'static str, value: for<'s> fn(&'s Scene<'s>) -> Value<'s>) -> Field {
+    Field { name, value, is_shown: |scene| scene.engine.persistence.loading.is_some() }
+}
 
 pub(super) const STATS: &[Field] = &[
     field("total_connections_received", |scene| scene.engine.stats.connections.into()),

@@ -15,7 +15,9 @@ use std::cell::OnceCell;
 
 use crate::engine::exec::operations;
 use crate::engine::state::host::{Facts, ProcessorTimes, Usage};
-use crate::engine::{Args, Arity, Change, Command, Counts, Ctx, Engine, Error, Family, Flags, Now, says};
+use crate::engine::{
+    Args, Arity, Change, Command, Counts, Ctx, Engine, Error, Family, Flags, Loading, Now, Saving, says,
+};
 use crate::keyspace::Database;
 
 /// The rows of this family's commands.
@@ -45,6 +47,18 @@ struct Scene<'e> {
     data_bytes: OnceCell<u64>,
     rates: OnceCell<Counts>,
     processor_time: OnceCell<ProcessorTimes>,
+}
+
+impl Scene<'_> {
+    /// The save in the background.
+    fn saving(&self) -> Option<&Saving> {
+        self.engine.persistence.saving.as_deref()
+    }
+
+    /// The file that is being loaded.
+    fn loading(&self) -> Loading {
+        self.engine.persistence.loading.as_deref().copied().unwrap_or_default()
+    }
 }
 
 /// A section that can be requested by its name.

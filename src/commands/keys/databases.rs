@@ -56,6 +56,7 @@ fn flushall(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     let all = 0..cx.databases().count();
     count_flushed(cx, all.clone(), is_waited_for);
     all.for_each(|index| operations::flush_database(cx, index));
+    operations::save_flushed(cx);
     push_invalidations_first(cx, is_waited_for);
     cx.reply().ok();
     Ok(())

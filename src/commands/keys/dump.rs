@@ -25,7 +25,7 @@ pub(super) const DUMP: Command = Command {
 
 fn dump(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let key = args.key()?;
-    let compresses = cx.settings().rdb_compression;
+    let compresses = cx.settings().files.compresses;
     let (view, reply) = cx.view(key);
     match view {
         Some(view) => reply.bulk(&rdb::dump(view, compresses)),

@@ -155,7 +155,7 @@ fn write_request<'w>(out: &mut Vec<u8>, count: usize, words: impl Iterator<Item 
 
 /// Adds the request that restores a key on the other server; false if the key does not exist here.
 fn write_restore(cx: &mut Ctx<'_>, key: &[u8], replaces: bool, out: &mut Vec<u8>) -> bool {
-    let (now_ms, compresses) = (cx.now_ms(), cx.settings().rdb_compression);
+    let (now_ms, compresses) = (cx.now_ms(), cx.settings().files.compresses);
     let Some(found) = cx.lookup(key, Lookup::NO_TRACE) else { return false };
     // An existing key lives for at least another millisecond: 0 would mean for ever.
     let ttl_ms = found.deadline_ms().map_or(0, |deadline_ms| deadline_ms.saturating_sub(now_ms).max(1)).to_string();

@@ -1,4 +1,4 @@
-//! LASTSAVE, LOLWUT and TIME: small commands about the server.
+//! LOLWUT and TIME: small commands about the server.
 
 mod lolwut;
 
@@ -6,23 +6,7 @@ use crate::engine::exec::scripts;
 use crate::engine::{Args, Command, Ctx, Error, Family, Flags};
 
 /// The rows of this family's commands.
-pub const COMMANDS: &[Command] = &[LASTSAVE, lolwut::LOLWUT, TIME];
-
-const LASTSAVE: Command = Command {
-    name: "LASTSAVE",
-    family: Family::Server,
-    flags: Flags::LOADING.and(Flags::STALE).and(Flags::FAST).and(Flags::FOR_ADMINS),
-    about: "Returns when the data was last saved, in unix seconds; as nothing is saved, when the server started.",
-    tips: &["nondeterministic_output"],
-    run: lastsave,
-    ..Command::ROW
-};
-
-fn lastsave(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    let started_s = cx.engine().timing.started().unix_s();
-    cx.reply().integer(started_s);
-    Ok(())
-}
+pub const COMMANDS: &[Command] = &[lolwut::LOLWUT, TIME];
 
 const TIME: Command = Command {
     name: "TIME",

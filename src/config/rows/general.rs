@@ -3,7 +3,7 @@
 use super::{INT, LONG};
 use crate::config::parameter::{Held, Parameter};
 use crate::config::words;
-use crate::engine::{LogLevel, OomScore, Permission, Supervisor};
+use crate::engine::{LogLevel, OomScore, Permission, Settings, Supervisor};
 
 /// The largest `hz` that Redis accepts unchanged.
 const MOST_HZ: i64 = 500;
@@ -11,10 +11,18 @@ const MOST_HZ: i64 = 500;
 pub(super) const ROWS: &[Parameter] = &[
     Parameter::switch("always-show-logo", Held::Always("no")).at_start(),
     Parameter::text("aof-rewrite-cpulist", Held::Idle("")).alias("aof_rewrite_cpulist").at_start(),
-    Parameter::text("bgsave-cpulist", Held::Idle("")).alias("bgsave_cpulist").at_start(),
+    Parameter::text(
+        "bgsave-cpulist",
+        Held::Field(|s| s.process.save_processors.clone(), |s, list| s.process_mut().save_processors = list),
+    )
+    .alias("bgsave_cpulist")
+    .at_start(),
     Parameter::text(
         "bio-cpulist",
-        Held::Field(|s| s.process.background_processors.clone(), |s, list| s.process.background_processors = list),
+        Held::Field(
+            |s| s.process.background_processors.clone(),
+            |s, list| s.process_mut().background_processors = list,
+        ),
     )
     .alias("bio_cpulist")
     .at_start(),
@@ -30,8 +38,11 @@ pub(super) const ROWS: &[Parameter] = &[
     .alias("lua-time-limit"),
     Parameter::switch("crash-log-enabled", Held::Idle("yes")),
     Parameter::switch("crash-memcheck-enabled", Held::Idle("yes")),
-    Parameter::switch("daemonize", Held::Field(|s| s.process.in_background, |s, on| s.process.in_background = on))
-        .at_start(),
+    Parameter::switch(
+        "daemonize",
+        Held::Field(|s| s.process.in_background, |s, on| s.process_mut().in_background = on),
+    )
+    .at_start(),
     Parameter::number(
         "databases",
         1,
@@ -39,10 +50,10 @@ pub(super) const ROWS: &[Parameter] = &[
         Held::Field(|s| s.databases as i64, |s, count| s.databases = count as usize),
     )
     .at_start(),
-    Parameter::text("dir", Held::Field(|s| s.directory.clone(), |s, path| s.directory = path)).protected_at_start(),
+    Parameter::text("dir", Held::Field(|s| s.directory.clone(), set_directory)).protected(),
     Parameter::switch(
         "disable-thp",
-        Held::Field(|s| s.process.refuses_huge_pages, |s, on| s.process.refuses_huge_pages = on),
+        Held::Field(|s| s.process.refuses_huge_pages, |s, on| s.process_mut().refuses_huge_pages = on),
     )
     .at_start(),
     Parameter::switch("dynamic-hz", Held::Idle("yes")),
@@ -90,26 +101,34 @@ pub(super) const ROWS: &[Parameter] = &[
     Parameter::choice(
         "oom-score-adj",
         &["no", "yes", "relative", "absolute"],
-        Held::Field(|s| s.process.oom_score.name(), |s, name| s.process.oom_score = OomScore::named(name)),
+        Held::Field(|s| s.process.oom_score.name(), |s, name| s.process_mut().oom_score = OomScore::named(name)),
     ),
     Parameter::words(
         "oom-score-adj-values",
         words::oom_scores,
         Held::Field(words::shown_oom_scores, words::assign_oom_scores),
     ),
-    Parameter::text("pidfile", Held::Field(|s| s.process.id_file.clone(), |s, path| s.process.id_file = path))
+    Parameter::text("pidfile", Held::Field(|s| s.process.id_file.clone(), |s, path| s.process_mut().id_file = path))
         .at_start(),
     Parameter::word("proc-title-template", words::title_template, Held::Idle("{title} {listen-addr} {server-mode}")),
     Parameter::choice("propagation-error-behavior", &["ignore", "panic", "panic-on-replicas"], Held::Idle("ignore")),
     Parameter::text(
         "server-cpulist",
-        Held::Field(|s| s.process.server_processors.clone(), |s, list| s.process.server_processors = list),
+        Held::Field(|s| s.process.server_processors.clone(), |s, list| s.process_mut().server_processors = list),
     )
     .alias("server_cpulist")
     .at_start(),
     Parameter::switch("set-proc-title", Held::Always("yes")).at_start(),
-    Parameter::words("shutdown-on-sigint", words::shutdown_options, Held::Idle("default")),
-    Parameter::words("shutdown-on-sigterm", words::shutdown_options, Held::Idle("default")),
+    Parameter::words(
+        "shutdown-on-sigint",
+        words::shutdown_options,
+        Held::Field(|s| s.process.on_signals[0].clone(), |s, words| s.process_mut().on_signals[0] = words),
+    ),
+    Parameter::words(
+        "shutdown-on-sigterm",
+        words::shutdown_options,
+        Held::Field(|s| s.process.on_signals[1].clone(), |s, words| s.process_mut().on_signals[1] = words),
+    ),
     Parameter::number("shutdown-timeout", 0, INT, Held::Idle("10")),
     Parameter::number(
         "slowlog-log-slower-than",
@@ -129,20 +148,28 @@ pub(super) const ROWS: &[Parameter] = &[
     Parameter::choice(
         "supervised",
         &["upstart", "systemd", "auto", "no"],
-        Held::Field(|s| s.process.supervisor.name(), |s, name| s.process.supervisor = Supervisor::named(name)),
+        Held::Field(|s| s.process.supervisor.name(), |s, name| s.process_mut().supervisor = Supervisor::named(name)),
     )
     .at_start(),
     Parameter::switch(
         "syslog-enabled",
-        Held::Field(|s| s.process.logs_to_system, |s, on| s.process.logs_to_system = on),
+        Held::Field(|s| s.process.logs_to_system, |s, on| s.process_mut().logs_to_system = on),
     )
     .at_start(),
     Parameter::choice(
         "syslog-facility",
         &["user", "local0", "local1", "local2", "local3", "local4", "local5", "local6", "local7"],
-        Held::Field(|s| s.process.log_facility, |s, name| s.process.log_facility = name),
+        Held::Field(|s| s.process.log_facility, |s, name| s.process_mut().log_facility = name),
     )
     .at_start(),
-    Parameter::text("syslog-ident", Held::Field(|s| s.process.log_name.clone(), |s, name| s.process.log_name = name))
-        .at_start(),
+    Parameter::text(
+        "syslog-ident",
+        Held::Field(|s| s.process.log_name.clone(), |s, name| s.process_mut().log_name = name),
+    )
+    .at_start(),
 ];
+
+fn set_directory(settings: &mut Settings, path: String) {
+    settings.directory = path;
+    settings.files_mut().are_wanted = true;
+}

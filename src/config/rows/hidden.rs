@@ -1,5 +1,5 @@
-//! Parameters that CONFIG GET shows only by name: switches of Redis's own tests that slow down operations which are
-//! never slow here, and the switch of our test kit.
+//! Parameters that CONFIG GET shows only by name: switches of Redis's own tests, most of which slow something down, and
+//! those of our own.
 
 use super::INT;
 use crate::config::parameter::{Held, Parameter};
@@ -7,10 +7,26 @@ use crate::config::parameter::{Held, Parameter};
 pub(super) const ROWS: &[Parameter] = &[
     Parameter::switch("aof-disable-auto-gc", Held::Always("no")).hidden(),
     Parameter::number("cluster-ping-interval", 0, INT, Held::Always("0")).hidden(),
-    Parameter::number("key-load-delay", -INT - 1, INT, Held::Idle("0")).hidden(),
+    Parameter::number(
+        "key-load-delay",
+        -INT - 1,
+        INT,
+        Held::Field(|s| s.files.load_delay_us, |s, us| s.files_mut().load_delay_us = us),
+    )
+    .hidden(),
+    Parameter::text("load", Held::Field(|s| s.files.load_file.clone(), |s, path| s.files_mut().load_file = path))
+        .alias("seed")
+        .at_start()
+        .hidden(),
     Parameter::number("loading-process-events-interval-bytes", 1024, INT, Held::Idle("524288")).hidden(),
     Parameter::switch("lua-enable-deprecated-api", Held::Always("no")).at_start().hidden(),
-    Parameter::number("rdb-key-save-delay", -INT - 1, INT, Held::Idle("0")).hidden(),
+    Parameter::number(
+        "rdb-key-save-delay",
+        -INT - 1,
+        INT,
+        Held::Field(|s| s.files.save_delay_us, |s, us| s.files_mut().save_delay_us = us),
+    )
+    .hidden(),
     Parameter::switch("repl-rdb-channel", Held::Idle("yes")).hidden(),
     Parameter::switch("test-kit", Held::Field(|s| s.test_kit, |s, on| s.test_kit = on)).at_start().hidden(),
     Parameter::switch("use-exit-on-panic", Held::Always("no")).hidden(),

@@ -95,7 +95,7 @@ pub(super) const ROWS: &[Parameter] = &[
         "socket-mark-id",
         0,
         UINT,
-        Held::Field(|s| s.process.socket_mark.into(), |s, mark| s.process.socket_mark = mark as u32),
+        Held::Field(|s| s.process.socket_mark.into(), |s, mark| s.process_mut().socket_mark = mark as u32),
     )
     .at_start(),
     Parameter::number(

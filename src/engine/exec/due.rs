@@ -9,7 +9,7 @@
 //! Not here: closing idle clients (`timeout`), which depends on sockets and is the server's.
 
 use crate::engine::Engine;
-use crate::engine::exec::{blocking, changes, delivery, fields, measure, tracking};
+use crate::engine::exec::{blocking, changes, delivery, fields, measure, persistence, tracking};
 use crate::engine::spec::{Event, Now};
 use crate::keyspace::Slot;
 
@@ -33,7 +33,7 @@ const KEYS: Source = |engine, asker| {
 };
 
 /// Everything that falls due besides keys.
-const OTHERS: [Source; 4] = [
+const OTHERS: [Source; 5] = [
     // Timeouts of blocked clients, and commands that the test kit delays.
     |engine, _| engine.observers.waiting.next_deadline().and_then(Now::from_ms),
     // Invalidations of keys that no longer fit the tracking table.
@@ -43,6 +43,8 @@ const OTHERS: [Source; 4] = [
         Asker::Timer => engine.timing.pause.until(),
         Asker::Clock => engine.timing.pause.current(engine.timing.now).map(|(end, _)| end),
     },
+    // A save that a save point asks for, or that was scheduled.
+    |engine, _| persistence::next_save(engine),
     // Clients that have been over the soft limit of their output for too long.
     |engine, _| engine.observers.overfull.next(),
 ];
@@ -71,7 +73,7 @@ impl Engine {
     pub fn due_state(&self) -> DueState {
         DueState {
             changes: self.stats.changes,
-            may_expire: self.switches.active_expiry && !self.switches.cron_paused,
+            may_expire: self.switches.active_expiry && !self.switches.cron_paused && self.persistence.loading.is_none(),
             others: OTHERS.map(|source| source(self, Asker::Timer)),
         }
     }
@@ -86,6 +88,7 @@ impl Engine {
             return 0;
         }
         self.unblock_ready();
+        persistence::save_if_due(self);
         let mut expired = blocking::time_out(self, limit);
         if !may_expire(self) {
             return expired;
@@ -140,5 +143,8 @@ pub(super) fn expire_slot(engine: &mut Engine, database: usize, slot: Slot) {
 }
 
 pub(super) fn may_expire(engine: &Engine) -> bool {
-    engine.switches.active_expiry && !engine.switches.cron_paused && !engine.timing.pause.holds(engine.timing.now)
+    engine.switches.active_expiry
+        && !engine.switches.cron_paused
+        && engine.persistence.loading.is_none()
+        && !engine.timing.pause.holds(engine.timing.now)
 }

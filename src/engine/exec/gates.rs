@@ -51,7 +51,7 @@ pub(super) struct Gate {
 }
 
 /// All gates, in the order in which they are asked.
-const GATES: [Gate; 11] = [
+const GATES: [Gate; 13] = [
     Gate {
         name: "enable-debug-command and enable-module-command",
         only_for: &[Flags::PROTECTED, Flags::EXTENDS],
@@ -99,6 +99,16 @@ const GATES: [Gate; 11] = [
         },
     },
     Gate {
+        name: "stop-writes-on-bgsave-error",
+        only_for: &[],
+        is_active: |engine, _| engine.persistence.refuses_writes(&engine.settings),
+        pass: |engine, asked| {
+            let is_concerned = asked.flags.has(Flags::WRITE) || engine.table.entry(asked.id).command.name == "PING";
+            let is_refused = is_concerned && engine.persistence.refuses_writes(&engine.settings);
+            if is_refused { Err(ServerError::NotSaved.into()) } else { Ok(None) }
+        },
+    },
+    Gate {
         name: "min-replicas-to-write",
         only_for: &[],
         is_active: |engine, _| engine.settings.counts_replicas(),
@@ -115,6 +125,15 @@ const GATES: [Gate; 11] = [
             let only_listens = engine.sessions.get(asked.session).is_some_and(Session::only_listens);
             let is_refused = only_listens && !asked.flags.has(Flags::WHILE_LISTENING);
             if is_refused { Err(Error::OnlyListens(engine.table.entry(asked.id).name.clone())) } else { Ok(None) }
+        },
+    },
+    Gate {
+        name: "loading",
+        only_for: &[],
+        is_active: |engine, _| engine.persistence.loading.is_some(),
+        pass: |engine, asked| {
+            let is_refused = engine.persistence.loading.is_some() && !asked.flags.has(Flags::LOADING);
+            if is_refused { Err(ServerError::Loading.into()) } else { Ok(None) }
         },
     },
     Gate {

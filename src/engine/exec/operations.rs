@@ -6,8 +6,8 @@
 //! whole databases, of hash fields and of WATCH stand beside [`Ctx`] itself.
 
 pub use crate::engine::exec::ctx::{
-    expire_fields, flush_database, may_read_all_keys, push_reply, record_expired_fields, reload_databases,
-    swap_databases, unblock_client, unwatch_all, watch_key,
+    expire_fields, flush_database, may_read_all_keys, push_reply, record_expired_fields, swap_databases,
+    unblock_client, unwatch_all, watch_key,
 };
 
 use std::num::NonZeroUsize;
@@ -16,13 +16,17 @@ use std::sync::Arc;
 use crate::engine::Engine;
 use crate::engine::exec::prefetch::{KEYS_TOGETHER, prefetch_keys};
 use crate::engine::exec::scripts::{Policy, load, run};
-use crate::engine::exec::{Ctx, eviction, measure, monitor, publish, rights, scripts, snapshots, tracking};
+use crate::engine::exec::{
+    Ctx, eviction, measure, monitor, persistence, publish, rights, scripts, snapshots, tracking,
+};
 use crate::engine::spec::{Error, Now};
 use crate::engine::state::scripts::{Digest, Kind};
 use crate::engine::state::tracking::Mode;
 use crate::engine::state::{PauseScope, RemoteRequest, RemoteResult, SessionId, Settings, Topic};
 use crate::keyspace::Slot;
 use crate::script::Function;
+
+pub use crate::engine::exec::persistence::{ReloadOptions, ShutdownOptions};
 
 // The process: its settings, time and counters.
 
@@ -36,6 +40,48 @@ pub fn replace_settings(cx: &mut Ctx<'_>, settings: Settings) {
         rights::set_default_password(cx.engine, &password);
     }
     eviction::begin_evicting(cx.engine);
+}
+
+/// Saves all databases to the RDB file now (SAVE).
+///
+/// # Errors
+/// The file could not be written; the log has the reason.
+pub fn save(cx: &mut Ctx<'_>) -> Result<(), Error> {
+    persistence::save(cx.engine)
+}
+
+/// Begins to save all databases to the RDB file in the background (BGSAVE).
+///
+/// # Errors
+/// This is not the first world, which alone has a file.
+pub fn begin_save(cx: &mut Ctx<'_>) -> Result<(), Error> {
+    persistence::begin_save(cx.engine)
+}
+
+/// Has a save in the background begin as soon as the transaction has ended (BGSAVE within MULTI).
+pub fn schedule_save(cx: &mut Ctx<'_>) {
+    cx.engine.persistence.is_scheduled = true;
+}
+
+/// What follows for the RDB file when all databases were emptied (FLUSHALL).
+pub fn save_flushed(cx: &mut Ctx<'_>) {
+    persistence::save_flushed(cx.engine);
+}
+
+/// Saves the data before the server ends, if they are to be saved (SHUTDOWN).
+///
+/// # Errors
+/// They cannot be saved, so the server goes on.
+pub fn prepare_shutdown(cx: &mut Ctx<'_>, options: ShutdownOptions) -> Result<(), Error> {
+    persistence::prepare_shutdown(cx.engine, options)
+}
+
+/// Replaces all data by those of the RDB file (DEBUG RELOAD).
+///
+/// # Errors
+/// The file could not be written or loaded; the log has the reason.
+pub fn reload(cx: &mut Ctx<'_>, options: ReloadOptions) -> Result<(), Error> {
+    persistence::reload(cx.engine, options)
 }
 
 /// Sets all counters behind INFO to zero (CONFIG RESETSTAT).

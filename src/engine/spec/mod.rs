@@ -30,3 +30,6 @@ pub use key_spec::{Begin, Find, KeyFlags, KeySpec};
 pub use moment::Now;
 pub use secrets::{REDACTED, Secrets};
 pub use table::{CommandId, Entry, Table};
+
+/// The version of Redis that this server answers as.
+pub const REDIS_VERSION: &str = "8.0.6";

@@ -8,7 +8,7 @@
 use crate::engine::spec::Error;
 use crate::engine::state::Pressure;
 use crate::engine::state::snapshots::Snapshots;
-use crate::keyspace::{Database, LazyFree};
+use crate::keyspace::{Database, FrozenDatabase, LazyFree};
 
 /// All databases of an engine, by number.
 #[derive(Debug)]
@@ -57,6 +57,21 @@ impl Databases {
     /// Copies all databases, copy-on-write.
     pub(in crate::engine) fn fork(&self) -> Vec<Database> {
         self.all.iter().map(Database::fork).collect()
+    }
+
+    /// All databases as they are now, for reading while they change.
+    pub(in crate::engine) fn freeze(&mut self) -> Vec<FrozenDatabase> {
+        self.all.iter_mut().map(Database::freeze).collect()
+    }
+
+    /// The bytes that were copied because they changed while frozen databases shared them.
+    pub fn copied_bytes(&self) -> usize {
+        self.all.iter().map(Database::copied_bytes).sum()
+    }
+
+    /// Takes back what frozen databases shared, once they have been dropped; returns what only those had, to be freed.
+    pub(in crate::engine) fn thaw(&mut self) -> Vec<LazyFree> {
+        self.all.iter_mut().map(Database::thaw).collect()
     }
 
     /// Creates copy-on-write copies of these databases, without snapshots.

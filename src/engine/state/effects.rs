@@ -5,7 +5,7 @@
 //! carried out changes nothing in the engine, so the engine stays deterministic.
 
 use crate::engine::spec::Now;
-use crate::engine::state::{LogLevel, SessionId, Template};
+use crate::engine::state::{Checkpoint, LogLevel, SessionId, Template};
 use crate::keyspace::LazyFree;
 
 /// A list of effects, in the order in which they were requested.
@@ -32,6 +32,10 @@ pub enum Effect {
     Clock(ClockOrder),
     /// End the process (SHUTDOWN).
     Shutdown,
+    /// Write this checkpoint to the RDB file, on a thread, then call [`crate::engine::Engine::end_save`] (BGSAVE).
+    Save(Box<Checkpoint>),
+    /// Stop writing the checkpoint: nobody needs the file any more.
+    StopSave,
     /// Apply a changed parameter of that name (CONFIG SET).
     Setting(&'static str),
     /// Free this large value on another thread.

@@ -4,6 +4,9 @@
 //! process may have: facts from outside, which the engine cannot look up without losing its determinism. The server
 //! implements this interface; an engine on its own gets the fixed results of [`NoHost`].
 
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::engine::spec::Now;
@@ -17,11 +20,11 @@ pub struct Facts {
     /// The id of this run: 40 hexadecimal digits.
     pub run_id: String,
     /// The program's path.
-    pub executable: String,
+    pub executable: Arc<str>,
     /// The configuration file's path, empty without one.
     pub config_file: String,
     /// The operating system, as `uname` names it.
-    pub system: String,
+    pub system: Arc<str>,
     /// The Unix socket's path, empty without one.
     pub unix_socket: String,
     /// The supervisor of the process.
@@ -92,6 +95,9 @@ impl LoopCycles {
     }
 }
 
+/// Writes the contents of a file, and returns how many bytes these are.
+pub type WriteDump<'a> = &'a mut dyn FnMut(&mut dyn io::Write) -> io::Result<u64>;
+
 /// The world outside the engine, as far as commands depend on it.
 pub trait Host: Send + std::fmt::Debug {
     /// The facts that do not change.
@@ -136,6 +142,27 @@ pub trait Host: Send + std::fmt::Debug {
     /// # Errors
     /// The system's message why it cannot be written.
     fn write_users(&self, path: &str, text: &[u8]) -> Result<(), String>;
+    /// The full path of a directory (CONFIG SET `dir`).
+    ///
+    /// # Errors
+    /// The system's message why it cannot be entered.
+    fn find_directory(&self, _path: &str) -> Result<String, String> {
+        Err(NO_FILES.to_owned())
+    }
+    /// Replaces an RDB file, atomically and durably, by what `write` writes; returns its length.
+    ///
+    /// # Errors
+    /// The message why it cannot be written; the file is unchanged then.
+    fn write_dump(&self, _path: &Path, _write: WriteDump<'_>) -> Result<u64, String> {
+        Err(READ_ONLY.to_owned())
+    }
+    /// Opens an RDB file.
+    ///
+    /// # Errors
+    /// The system's message why it cannot be read.
+    fn open_dump(&self, _path: &Path) -> Result<Box<dyn io::Read>, String> {
+        Err(NO_FILES.to_owned())
+    }
     /// Sends requests to another server, and waits for the result.
     fn send_remote(&self, remote: RemoteRequest) -> RemoteResult;
     /// Bytes that cannot be guessed; `None` for a host without entropy.
@@ -143,6 +170,7 @@ pub trait Host: Send + std::fmt::Debug {
 }
 
 const NO_FILES: &str = "No such file or directory";
+const READ_ONLY: &str = "Read-only file system";
 
 /// A host without a machine: every result is fixed, except its clock if it advances with each reading.
 #[derive(Debug, Default)]
@@ -193,7 +221,7 @@ impl Host for NoHost {
     }
 
     fn write_config(&self, _: &[u8]) -> Result<(), String> {
-        Err("Read-only file system".to_owned())
+        Err(READ_ONLY.to_owned())
     }
 
     fn make_room_for(&self, clients: usize) -> usize {

@@ -94,6 +94,10 @@ pub struct Process {
     pub server_processors: String,
     /// `bio-cpulist`: the processors for the threads that free memory and speak to other servers.
     pub background_processors: String,
+    /// `bgsave-cpulist`: the processors for the threads that save.
+    pub save_processors: String,
+    /// `shutdown-on-sigint` and `shutdown-on-sigterm`: the options of SHUTDOWN for these signals, or `default`.
+    pub on_signals: [String; 2],
     /// `socket-mark-id`: the mark of the listening sockets, for the rules of the system's firewall; 0 for none.
     pub socket_mark: u32,
 }
@@ -112,6 +116,8 @@ impl Default for Process {
             refuses_huge_pages: true,
             server_processors: String::new(),
             background_processors: String::new(),
+            save_processors: String::new(),
+            on_signals: ["default".to_owned(), "default".to_owned()],
             socket_mark: 0,
         }
     }

@@ -3,10 +3,12 @@
 //! The spelling, parsing, limits and display of parameters are defined in `config/`: one row there for each field here.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::engine::spec::{Error, Flags, Notifications, ServerError};
 use crate::engine::state::timing::LONG_US;
-use crate::engine::state::{ClientsLimit, OutputLimits, Policy, Process, Session};
+use crate::engine::state::{ClientsLimit, FileSettings, OutputLimits, Policy, Process, Session};
 use crate::rdb::Forms;
 use crate::value::{hash, list, set, stream, zset};
 
@@ -168,8 +170,8 @@ pub struct Settings {
     pub min_replicas_max_lag_s: u32,
     /// Parameters without effect, by name, where they do not have their default value.
     pub idle: BTreeMap<&'static str, String>,
-    /// `rdbcompression`: whether long strings are compressed in saved values.
-    pub rdb_compression: bool,
+    /// The settings of the files of data.
+    pub files: Arc<FileSettings>,
     /// `port`: where TCP clients connect; 0 for no TCP.
     pub port: u16,
     /// `bind`: the addresses to listen on; one with a leading `-` may be missing.
@@ -199,7 +201,7 @@ pub struct Settings {
     /// `dir`: the working directory, empty until the server has determined it.
     pub directory: String,
     /// The settings of the process.
-    pub process: Process,
+    pub process: Arc<Process>,
 }
 
 impl Settings {
@@ -216,6 +218,21 @@ impl Settings {
     /// The limits that decide the encodings of loaded values.
     pub fn forms(&self) -> Forms {
         Forms { list: self.list_nodes, set: self.packed_set, hash: self.packed_hash, zset: self.packed_zset }
+    }
+
+    /// The settings of the files of data, to be changed.
+    pub fn files_mut(&mut self) -> &mut FileSettings {
+        Arc::make_mut(&mut self.files)
+    }
+
+    /// The settings of the process, to be changed.
+    pub fn process_mut(&mut self) -> &mut Process {
+        Arc::make_mut(&mut self.process)
+    }
+
+    /// The path of the RDB file.
+    pub fn dump_path(&self) -> PathBuf {
+        Path::new(&self.directory).join(&self.files.dump_file)
     }
 
     /// Sets the seed of member hashing, for collections that are flooded with colliding members.
@@ -269,7 +286,7 @@ impl Default for Settings {
             min_replicas: 0,
             min_replicas_max_lag_s: 10,
             idle: BTreeMap::new(),
-            rdb_compression: true,
+            files: Arc::default(),
             port: 6379,
             bind: vec!["127.0.0.1".to_owned(), "-::1".to_owned()],
             tcp_backlog: 511,
@@ -284,7 +301,7 @@ impl Default for Settings {
             log_level: LogLevel::Notice,
             log_file: String::new(),
             directory: String::new(),
-            process: Process::default(),
+            process: Arc::default(),
         }
     }
 }

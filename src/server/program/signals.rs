@@ -20,6 +20,8 @@ use tokio::runtime::{Builder, Runtime};
 use tracing::{info, warn};
 
 use super::log;
+use crate::engine::Settings;
+use crate::engine::exec::persistence::ShutdownOptions;
 use crate::server::contain::contain;
 use crate::server::race::first_of;
 use crate::server::shared::Shared;
@@ -28,18 +30,20 @@ use crate::server::shared::Shared;
 const INSISTED: i32 = 1;
 /// The time that callers which must not hang (signals) wait for the engine's lock.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(100);
+/// The time between two attempts to get it.
+const RETRY: Duration = Duration::from_millis(20);
 
 /// Starts the thread that ends the server on signals.
 ///
 /// # Errors
 /// When the system has no thread or no descriptor for it.
 pub(super) fn end_when_signalled(shared: Arc<Shared>) -> io::Result<()> {
-    let runtime = Builder::new_current_thread().enable_io().build()?;
+    let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
     let signals = {
         let _entered = runtime.enter();
         Signals::new()
     };
-    let mut receiver = Receiver { shared, was_asked: false };
+    let mut receiver = Receiver { shared, asked: None, is_waiting: false };
     thread::Builder::new().name("dunlin-signals".to_owned()).spawn(move || receiver.receive(&runtime, signals))?;
     Ok(())
 }
@@ -47,38 +51,96 @@ pub(super) fn end_when_signalled(shared: Arc<Shared>) -> io::Result<()> {
 /// The state of the signal thread.
 struct Receiver {
     shared: Arc<Shared>,
-    /// Whether a signal has asked the server to end.
-    was_asked: bool,
+    /// The signal that has asked the server to end.
+    asked: Option<Signal>,
+    /// The engine was in use all the time, so the server still has to be asked to end.
+    is_waiting: bool,
+}
+
+/// A signal that ends the process.
+#[derive(Clone, Copy, Debug)]
+enum Signal {
+    Interrupt,
+    #[cfg(unix)]
+    Terminate,
+}
+
+impl Signal {
+    fn name(self) -> &'static str {
+        match self {
+            Signal::Interrupt => "SIGINT",
+            #[cfg(unix)]
+            Signal::Terminate => "SIGTERM",
+        }
+    }
+
+    /// The options of SHUTDOWN that the settings have for it (`shutdown-on-sigint`, `shutdown-on-sigterm`).
+    fn options(self, settings: &Settings) -> ShutdownOptions {
+        let words = match self {
+            Signal::Interrupt => &settings.process.on_signals[0],
+            #[cfg(unix)]
+            Signal::Terminate => &settings.process.on_signals[1],
+        };
+        let has = |option| words.split(' ').any(|word| word == option);
+        ShutdownOptions { saves: has("save"), skips_save: has("nosave"), is_forced: has("force") }
+    }
 }
 
 impl Receiver {
     fn receive(&mut self, runtime: &Runtime, mut signals: Signals) {
         loop {
             contain("the signal thread", || {
-                let name = runtime.block_on(signals.next());
-                self.obey(name);
+                let next = async { Some(signals.next().await) };
+                let retry = async {
+                    if self.is_waiting {
+                        tokio::time::sleep(RETRY).await
+                    } else {
+                        future::pending().await
+                    }
+                    None
+                };
+                match runtime.block_on(async { first_of(pin!(next), pin!(retry)).await }) {
+                    Some(signal) => self.obey(signal),
+                    None => self.try_to_stop(),
+                }
             });
         }
     }
 
-    fn obey(&mut self, name: &str) {
-        if self.was_asked && !is_shutdown_called_off(&self.shared) {
+    fn obey(&mut self, signal: Signal) {
+        if self.asked.is_some() && (self.is_waiting || !is_shutdown_called_off(&self.shared)) {
             warn!("You insist... exiting now.");
             log::flush();
             process::exit(INSISTED);
         }
-        self.was_asked = true;
-        info!("Received {name} scheduling shutdown...");
-        stop_or_postpone(&self.shared);
+        self.asked = Some(signal);
+        info!("Received {} scheduling shutdown...", signal.name());
+        self.try_to_stop();
     }
-}
 
-/// Ends the server because of a signal. While DEBUG PAUSE-CRON is in force, the shutdown is only recorded, and done
-/// when that is over. Waits for the engine's lock no longer than [`LOCK_TIMEOUT`].
-fn stop_or_postpone(shared: &Shared) {
-    match shared.engine.try_lock_for(LOCK_TIMEOUT) {
-        Some(mut engine) if engine.switches.cron_paused => engine.switches.shutdown_pending = true,
-        _ => shared.stop(),
+    /// Ends the server because of a signal, after the data were saved if they are to be. While DEBUG PAUSE-CRON is in
+    /// force, the shutdown is only recorded, and done when that is over. Waits for the engine's lock no longer than
+    /// [`LOCK_TIMEOUT`]: after that, a server that has nothing to save ends all the same, and another tries again.
+    fn try_to_stop(&mut self) {
+        let Some(signal) = self.asked else { return };
+        let engine = self.shared.engine.try_lock_for(LOCK_TIMEOUT);
+        self.is_waiting = engine.is_none() && self.shared.saves_at_end();
+        let Some(mut engine) = engine else {
+            if !self.is_waiting {
+                self.shared.stop();
+            }
+            return;
+        };
+        if engine.switches.cron_paused {
+            engine.switches.shutdown_pending = true;
+            return;
+        }
+        let options = signal.options(&engine.settings);
+        drop(engine);
+        if !self.shared.save_and_stop(options) {
+            warn!("Errors trying to shut down the server. Check the logs for more information.");
+            self.asked = None;
+        }
     }
 }
 
@@ -105,15 +167,16 @@ impl Signals {
         Signals { signals: signal(SignalKind::interrupt()).and_then(|interrupt| Ok([interrupt, terminate()?])) }
     }
 
-    /// Waits for the next signal, and returns its name.
-    async fn next(&mut self) -> &'static str {
+    /// Waits for the next signal.
+    async fn next(&mut self) -> Signal {
         match &mut self.signals {
             Ok([interrupt, terminate]) => {
-                let named = async |signal: &mut tokio::signal::unix::Signal, name| {
-                    signal.recv().await;
-                    name
+                let received = async |stream: &mut tokio::signal::unix::Signal, signal| {
+                    stream.recv().await;
+                    signal
                 };
-                first_of(pin!(named(interrupt, "SIGINT")), pin!(named(terminate, "SIGTERM"))).await
+                first_of(pin!(received(interrupt, Signal::Interrupt)), pin!(received(terminate, Signal::Terminate)))
+                    .await
             }
             Err(error) => {
                 warn!("cannot receive signals: {error}");
@@ -133,12 +196,12 @@ impl Signals {
         Signals
     }
 
-    /// Waits for the next signal, and returns its name.
-    async fn next(&mut self) -> &'static str {
+    /// Waits for the next signal.
+    async fn next(&mut self) -> Signal {
         if let Err(error) = tokio::signal::ctrl_c().await {
             warn!("cannot receive signals: {error}");
             future::pending().await
         }
-        "SIGINT"
+        Signal::Interrupt
     }
 }

@@ -8,6 +8,7 @@ pub mod numbers;
 pub mod patterns;
 pub mod payloads;
 pub mod play;
+pub mod rdb_files;
 pub mod replies;
 pub mod requests;
 pub mod scripts;

@@ -3,13 +3,15 @@
 use super::Ctx;
 use crate::engine::Engine;
 use crate::engine::exec::access;
-use crate::engine::state::{Databases, Presence, Settings};
-use crate::keyspace::{Database, LazyFree, New};
-use crate::rdb::{self, Writer};
+use crate::engine::state::{Databases, Presence};
 
 /// Empties a database at once (FLUSHDB); the keys are freed elsewhere.
 pub fn flush_database(cx: &mut Ctx<'_>, database: usize) {
-    let engine = &mut *cx.engine;
+    flush(cx.engine, database);
+}
+
+/// Empties a database at once; the keys are freed elsewhere.
+pub(in crate::engine) fn flush(engine: &mut Engine, database: usize) {
     let due_ms = engine.timing.due_ms();
     let emptied = engine.databases.get(database);
     engine.observers.watches.replace(database, |key| Presence::of(emptied, key, due_ms), |_| Presence::Missing);
@@ -17,21 +19,6 @@ pub fn flush_database(cx: &mut Ctx<'_>, database: usize) {
     let lazy_free = engine.databases.empty(database);
     engine.free(lazy_free);
     engine.observers.waiting.signal_all(database);
-}
-
-/// Makes all data as if it had been saved and loaded again (DEBUG RELOAD): values get the encodings of loaded ones,
-/// expired keys are removed, and access times restart. For WATCH, all keys were missing for a moment.
-pub fn reload_databases(cx: &mut Ctx<'_>) {
-    for number in 0..cx.engine.databases.count() {
-        let engine = &mut *cx.engine;
-        let (due_ms, database) = (engine.timing.due_ms(), engine.databases.get(number));
-        engine.observers.watches.replace(number, |key| Presence::of(database, key, due_ms), |_| Presence::Missing);
-        let keys: Vec<Vec<u8>> = database.slots().map(|slot| database.key(slot).to_vec()).collect();
-        for key in keys {
-            let lazy_free = reload_key(engine.databases.get_mut(number), &key, &engine.settings, due_ms);
-            engine.free(lazy_free);
-        }
-    }
 }
 
 /// Swaps two databases (SWAPDB).
@@ -78,21 +65,5 @@ pub(in crate::engine) fn exchange_databases(
     act(&mut engine.databases);
     for database in [one, other] {
         engine.observers.waiting.signal_all(database);
-    }
-}
-
-/// Does to one key what saving and loading it does; returns the value that is no longer needed.
-fn reload_key(database: &mut Database, key: &[u8], settings: &Settings, due_ms: i64) -> LazyFree {
-    let Some(slot) = database.find(key) else { return LazyFree::default() };
-    if Presence::of(database, key, due_ms) == Presence::Overdue {
-        return database.delete(slot);
-    }
-    database.set_access(slot, 0);
-    let view = database.view(slot);
-    let mut saved = Writer::new(false);
-    saved.value(view);
-    match saved.reader().value(rdb::kind_of(view), &settings.forms()) {
-        Some(loaded) => database.replace(slot, New::Value(loaded)).1,
-        None => LazyFree::default(),
     }
 }

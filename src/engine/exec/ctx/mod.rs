@@ -47,7 +47,7 @@ mod text;
 mod transfer;
 
 pub use blocking::{may_read_all_keys, push_reply, unblock_client};
-pub use databases::{flush_database, reload_databases, swap_databases, unwatch_all, watch_key};
+pub use databases::{flush_database, swap_databases, unwatch_all, watch_key};
 pub use fields::{expire_fields, record_expired_fields};
 pub use lookup::Lookup;
 pub use metadata::MetadataChange;

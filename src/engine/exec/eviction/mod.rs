@@ -60,7 +60,7 @@ pub fn used_bytes(engine: &Engine) -> u64 {
 
 /// Evicts keys if memory is short; returns whether it still is. `flags` are those of the command about to run.
 pub(super) fn evict_for(engine: &mut Engine, flags: Flags) -> bool {
-    if engine.settings.max_memory_bytes == 0 || engine.scripts.is_busy() {
+    if engine.settings.max_memory_bytes == 0 || engine.scripts.is_busy() || engine.persistence.loading.is_some() {
         engine.databases.pressure.is_short = false;
         return false;
     }

@@ -78,6 +78,8 @@ fn admit_from_script(engine: &mut Engine, request: Request<'_>) -> Result<(crate
         Some(Error::WriteInReadOnlyScript)
     } else if is_short && flags.has(Flags::DENYOOM) && !running.has_written && !running.allows_oom {
         Some(Error::OutOfMemory)
+    } else if writes && engine.persistence.refuses_writes(&engine.settings) {
+        Some(ServerError::NotSaved.into())
     } else {
         None
     };

@@ -58,7 +58,7 @@ pub fn delete_library(engine: &mut Engine, name: &[u8]) -> Result<(), Error> {
 
 /// The payload of all libraries, for FUNCTION RESTORE (FUNCTION DUMP).
 pub fn dump_libraries(engine: &Engine) -> Vec<u8> {
-    let mut payload = rdb::Writer::new(engine.settings.rdb_compression);
+    let mut payload = rdb::Writer::new(engine.settings.files.compresses);
     for (_, library) in engine.scripts.functions.registry.libraries() {
         payload.byte(rdb::FUNCTION);
         payload.text(&library.source);

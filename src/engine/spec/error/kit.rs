@@ -46,4 +46,7 @@ pub enum KitError {
         /// The reason why the line is invalid.
         reason: String,
     },
+    /// An RDB file is damaged; what, where, and in which key.
+    #[error("ERR {0}")]
+    File(String),
 }

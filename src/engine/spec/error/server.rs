@@ -33,6 +33,25 @@ pub enum ServerError {
     #[error("ERR Error unloading module: no such module with that name")]
     NoModule,
 
+    // Saving and loading.
+    /// SAVE and others fail for a reason that only the log has.
+    #[error("ERR")]
+    Unspecified,
+    /// SAVE or BGSAVE is called while a BGSAVE is in progress.
+    #[error("ERR Background save already in progress")]
+    SaveInProgress,
+    /// A command comes while the server is loading its data.
+    #[error("LOADING Redis is loading the dataset in memory")]
+    Loading,
+    /// A command writes while the data cannot be saved (`stop-writes-on-bgsave-error`).
+    #[error(
+        "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. Commands \
+         that may modify the data set are disabled, because this instance is configured to report errors during writes \
+         if RDB snapshotting fails (stop-writes-on-bgsave-error option). Please check the Redis logs for details about \
+         the RDB error."
+    )]
+    NotSaved,
+
     // DEBUG.
     /// DEBUG LISTPACK names a value that is not a listpack in Redis either.
     #[error("ERR Not a listpack encoded object.")]

@@ -68,9 +68,14 @@ impl Policy {
         matches!(self, Policy::VolatileLfu | Policy::AllkeysLfu)
     }
 
+    /// True for LRU policies.
+    pub fn is_lru(self) -> bool {
+        matches!(self, Policy::VolatileLru | Policy::AllkeysLru)
+    }
+
     /// True for LRU and LFU policies, which depend on the use of keys.
     pub fn goes_by_use(self) -> bool {
-        self.counts_uses() || matches!(self, Policy::VolatileLru | Policy::AllkeysLru)
+        self.counts_uses() || self.is_lru()
     }
 
     /// True when only keys with a deadline may be evicted.

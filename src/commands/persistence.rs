@@ -1,0 +1,76 @@
+//! SAVE, BGSAVE and LASTSAVE: the data as an RDB file.
+
+use crate::engine::exec::operations;
+use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, ServerError};
+
+/// The rows of this family's commands.
+pub const COMMANDS: &[Command] = &[SAVE, BGSAVE, LASTSAVE];
+
+const SAVING: Flags = Flags::ADMIN.and(Flags::NOSCRIPT).and(Flags::NO_ASYNC_LOADING);
+
+const SAVE: Command = Command {
+    name: "SAVE",
+    family: Family::Server,
+    flags: SAVING.and(Flags::NO_MULTI),
+    cost: "O(N), N being the number of keys in all databases",
+    about: "Saves all databases to the RDB file, while everybody waits.",
+    run: save,
+    ..Command::ROW
+};
+
+fn save(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    if cx.engine().persistence.saving.is_some() {
+        return Err(ServerError::SaveInProgress.into());
+    }
+    operations::save(cx)?;
+    cx.reply().ok();
+    Ok(())
+}
+
+const BGSAVE: Command = Command {
+    name: "BGSAVE",
+    syntax: "[SCHEDULE]",
+    family: Family::Server,
+    arity: Arity::AtLeast(1),
+    flags: SAVING,
+    history: &[Change::brings("3.2.2", &["SCHEDULE"])],
+    about: "Saves all databases to the RDB file in the background.",
+    run: bgsave,
+    ..Command::ROW
+};
+
+/// With SCHEDULE, Redis waits for the end of another background task; here there is none. Within a transaction the save
+/// begins behind it.
+fn bgsave(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    if !args.is_empty() && !args.take("SCHEDULE") {
+        return Err(Error::Syntax);
+    }
+    args.end()?;
+    if cx.engine().persistence.saving.is_some() {
+        return Err(ServerError::SaveInProgress.into());
+    }
+    if cx.is_nested() {
+        operations::schedule_save(cx);
+        cx.reply().simple("Background saving scheduled");
+    } else {
+        operations::begin_save(cx)?;
+        cx.reply().simple("Background saving started");
+    }
+    Ok(())
+}
+
+const LASTSAVE: Command = Command {
+    name: "LASTSAVE",
+    family: Family::Server,
+    flags: Flags::LOADING.and(Flags::STALE).and(Flags::FAST).and(Flags::FOR_ADMINS),
+    about: "Returns when the data was last saved, in unix seconds; when the server started if it never was.",
+    tips: &["nondeterministic_output"],
+    run: lastsave,
+    ..Command::ROW
+};
+
+fn lastsave(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    let saved_s = cx.engine().persistence.last_save.unix_s();
+    cx.reply().integer(saved_s);
+    Ok(())
+}

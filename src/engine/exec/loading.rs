@@ -1,0 +1,194 @@
+//! Loading an RDB file into an engine: at its start, for DEBUG RELOAD and for the test kit.
+//!
+//! Keys go straight into the databases, past the commands: nothing is counted as a change, notified or propagated. The
+//! caller decides how much is loaded at a time, so clients can be told meanwhile that the server is loading.
+
+use std::io::Read;
+
+use crate::engine::Engine;
+use crate::engine::exec::scripts::load;
+use crate::engine::state::lru::{self, LruHint};
+use crate::engine::state::{Effect, LoadCounts};
+use crate::keyspace::New;
+use crate::rdb::file::{Checksum, Entry, Fault, Loaded, Loader, Record, Use};
+use crate::value::text::TextView;
+
+/// The most collections without elements that the log names.
+const NAMED_EMPTY: u64 = 10;
+
+/// A file that is being loaded.
+#[derive(Debug)]
+pub struct Load<R> {
+    loader: Loader<R>,
+    progress: Progress,
+}
+
+/// How far a load is, and what it has found.
+#[derive(Debug, Default)]
+struct Progress {
+    /// Whether keys and libraries replace present ones of the same name.
+    replaces: bool,
+    /// The database of the next keys.
+    database: usize,
+    counts: LoadCounts,
+    used_bytes: u64,
+    lines: Vec<String>,
+}
+
+impl<R: Read> Load<R> {
+    /// Begins to load a file; `verifies` says whether its checksum is looked at.
+    ///
+    /// # Errors
+    /// It is no RDB file.
+    pub fn begin(source: R, verifies: bool) -> Result<Load<R>, Fault> {
+        Ok(Load { loader: Loader::open(source, verifies)?, progress: Progress::default() })
+    }
+
+    /// Has keys and libraries replace present ones of the same name, which otherwise make the load fail.
+    #[must_use]
+    pub fn replacing(mut self, replaces: bool) -> Load<R> {
+        self.progress.replaces = replaces;
+        self
+    }
+
+    /// Loads the next part of the file into the databases of an engine; false at the end.
+    ///
+    /// # Errors
+    /// Why the file cannot be loaded, and where. What was loaded before stays.
+    pub fn step(&mut self, engine: &mut Engine) -> Result<bool, Fault> {
+        let (forms, progress) = (engine.settings.forms(), &mut self.progress);
+        self.loader.next(&forms, |record| progress.take(engine, record))
+    }
+
+    /// Loads the whole file into the databases of an engine, and returns what was counted.
+    ///
+    /// # Errors
+    /// Why the file cannot be loaded, and where. What was loaded before stays.
+    pub fn finish(mut self, engine: &mut Engine) -> Result<LoadCounts, Fault> {
+        while self.step(engine)? {}
+        Ok(self.progress.counts)
+    }
+
+    /// What was counted so far.
+    pub fn counts(&self) -> LoadCounts {
+        self.progress.counts
+    }
+
+    /// The bytes of the file that were loaded.
+    pub fn offset(&self) -> u64 {
+        self.loader.offset()
+    }
+
+    /// The memory that the data took when the file was written, or 0 if it does not say.
+    pub fn used_bytes(&self) -> u64 {
+        self.progress.used_bytes
+    }
+
+    /// Takes the lines for the log.
+    pub fn take_lines(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.progress.lines)
+    }
+}
+
+impl Engine {
+    /// Ends the loading of a file: commands that need the data are served from now on, and keys expire.
+    pub fn end_load(&mut self, counts: LoadCounts) {
+        self.persistence.loading = None;
+        self.persistence.loaded = counts;
+        // Counting the changes moves the deadlines that the timer knows; they are not changes that need to be saved.
+        self.stats.changes += counts.keys;
+        self.persistence.forget_changes(self.stats.changes);
+    }
+}
+
+impl Progress {
+    fn take(&mut self, engine: &mut Engine, record: Record<'_>) -> Result<(), String> {
+        match record {
+            Record::Aux(name, value) => self.note(engine, &name, &value),
+            Record::Function(source) => {
+                let loaded = load::load_library(engine, &source, self.replaces);
+                loaded.map_err(|error| format!("Failed creating the library: {error}"))?;
+            }
+            Record::Database(number) => {
+                let count = engine.databases.count();
+                let found = usize::try_from(number).ok().filter(|&number| number < count);
+                self.database = found.ok_or_else(|| {
+                    format!(
+                        "FATAL: Data file was created with a Redis server configured to handle more than {count} \
+                         databases. Exiting"
+                    )
+                })?;
+            }
+            Record::Entry(entry) => self.store(engine, entry)?,
+            Record::End(Checksum::Disabled) => {
+                self.lines.push("RDB file was saved with checksum disabled: no check performed.".to_owned());
+            }
+            Record::Sizes(..) | Record::End(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Notes a fact about the server that wrote the file.
+    fn note(&mut self, engine: &Engine, name: &[u8], value: &[u8]) {
+        let shown = String::from_utf8_lossy(value);
+        let number = shown.parse::<i64>().unwrap_or(0);
+        self.lines.push(match name {
+            b"redis-ver" => format!("Loading RDB produced by version {shown}"),
+            b"valkey-ver" => format!("Loading RDB produced by Valkey version {shown}"),
+            b"ctime" => format!("RDB age {} seconds", (engine.now().unix_s() - number).max(0)),
+            b"used-mem" => {
+                self.used_bytes = number.max(0).cast_unsigned();
+                format!("RDB memory usage when created {:.2} Mb", self.used_bytes as f64 / f64::from(1 << 20))
+            }
+            name if name.starts_with(b"%") => format!("RDB '{}': {shown}", String::from_utf8_lossy(name)),
+            _ => return,
+        });
+    }
+
+    fn store(&mut self, engine: &mut Engine, entry: Entry<'_>) -> Result<(), String> {
+        let value = match entry.value {
+            Loaded::Text(ref text) => New::Text(TextView::of(text)),
+            Loaded::Value(value) => New::Value(value),
+            Loaded::Empty => {
+                self.skip_empty(&entry.key);
+                return Ok(());
+            }
+        };
+        let now = engine.now();
+        if entry.deadline_ms.is_some_and(|deadline_ms| deadline_ms < now.unix_ms()) {
+            self.counts.expired += 1;
+            return Ok(());
+        }
+        let hint = entry.usage.map(|usage| match usage {
+            Use::Idle(seconds) => LruHint::Idle(i64::try_from(seconds).unwrap_or(i64::MAX)),
+            Use::Frequency(count) => LruHint::Frequency(count),
+        });
+        let access = lru::initial(hint, &engine.settings, now);
+        let data = engine.databases.get_mut(self.database);
+        match data.find(&entry.key) {
+            Some(slot) if self.replaces => {
+                let lazy_free = data.delete(slot);
+                if lazy_free.takes_long() {
+                    engine.effects.push(Effect::Free(lazy_free));
+                }
+            }
+            Some(_) => {
+                let (key, database) = (String::from_utf8_lossy(&entry.key), self.database);
+                return Err(format!("RDB has duplicated key '{key}' in DB {database}"));
+            }
+            None => {}
+        }
+        let slot = data.insert(&entry.key, value);
+        let slot = data.set_deadline(slot, entry.deadline_ms);
+        data.set_access(slot, access);
+        self.counts.keys += 1;
+        Ok(())
+    }
+
+    fn skip_empty(&mut self, key: &[u8]) {
+        self.counts.empty += 1;
+        if self.counts.empty <= NAMED_EMPTY {
+            self.lines.push(format!("rdbLoadObject skipping empty key: {}", String::from_utf8_lossy(key)));
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Saving the data: SAVE, BGSAVE, the save points, the save before the end, and DEBUG RELOAD.
+//!
+//! A save takes a checkpoint, which shares the data with the databases. SAVE has the host write it at once; BGSAVE
+//! hands it to the server as an effect, which writes it on a thread and then calls [`Engine::end_save`]. So nothing
+//! here waits for a disk, except SAVE, which is meant to.
+
+use std::io::{Cursor, Read};
+
+use crate::engine::Engine;
+use crate::engine::exec::ctx::databases;
+use crate::engine::exec::loading::Load;
+use crate::engine::exec::scripts::load;
+use crate::engine::spec::{Error, Now, ServerError};
+use crate::engine::state::{Checkpoint, Effect, FIRST_WORLD, LoadCounts, LogLevel};
+
+/// Takes a checkpoint of the present data. The databases share it until [`reclaim`] is called.
+fn checkpoint(engine: &mut Engine) -> Checkpoint {
+    let databases = engine.databases.freeze();
+    let libraries = engine.scripts.functions.registry.sources();
+    let used_bytes = engine.databases.memory_bytes();
+    Checkpoint::new(
+        engine.persistence.next_checkpoint(),
+        databases,
+        libraries,
+        &engine.settings,
+        engine.now(),
+        used_bytes,
+    )
+}
+
+/// Gives the databases back what a checkpoint that was dropped had shared.
+fn reclaim(engine: &mut Engine) {
+    for lazy_free in engine.databases.thaw() {
+        engine.free(lazy_free);
+    }
+}
+
+/// Saves the data now, while everybody waits (SAVE, SHUTDOWN SAVE).
+///
+/// # Errors
+/// The file could not be written; the log has the reason.
+pub fn save(engine: &mut Engine) -> Result<(), Error> {
+    let checkpoint = checkpoint(engine);
+    let path = engine.settings.dump_path();
+    let written = engine.host.write_dump(&path, &mut |out| checkpoint.write(out, || Ok(())));
+    drop(checkpoint);
+    reclaim(engine);
+    match written {
+        Ok(_) => {
+            engine.persistence.saved(engine.stats.changes, engine.timing.now);
+            log(engine, LogLevel::Notice, "DB saved on disk".to_owned());
+            Ok(())
+        }
+        Err(reason) => {
+            log(engine, LogLevel::Warning, format!("Error saving DB on disk: {reason}"));
+            Err(ServerError::Unspecified.into())
+        }
+    }
+}
+
+/// Begins to save the data in the background (BGSAVE, save points). None may be in progress.
+///
+/// # Errors
+/// This is not the first world, which alone has a file.
+pub fn begin_save(engine: &mut Engine) -> Result<(), Error> {
+    engine.persistence.is_scheduled = false;
+    if !has_file(engine) {
+        log(engine, LogLevel::Warning, "Background saving error: only the first world has a file".to_owned());
+        return Err(ServerError::Unspecified.into());
+    }
+    let checkpoint = checkpoint(engine);
+    engine.persistence.begin_saving(engine.stats.changes, &checkpoint, engine.timing.now);
+    log(engine, LogLevel::Notice, "Background saving started".to_owned());
+    engine.effects.push(Effect::Save(Box::new(checkpoint)));
+    Ok(())
+}
+
+/// Whether the data of this world are ever saved: only those of the first are.
+fn has_file(engine: &Engine) -> bool {
+    engine.host.facts().name_of_world() == FIRST_WORLD
+}
+
+/// What follows when all databases were emptied: a save in progress would save what is gone, and with save points the
+/// file is emptied, too.
+pub fn save_flushed(engine: &mut Engine) {
+    stop_save(engine);
+    if !engine.settings.files.save_points.is_empty() {
+        // The log has the reason why it fails, and FLUSHALL succeeds all the same, as in Redis.
+        let _ = save(engine);
+    }
+}
+
+/// Stops the save in the background.
+fn stop_save(engine: &mut Engine) {
+    if engine.persistence.saving.is_some() {
+        engine.persistence.stop_saving();
+        engine.effects.push(Effect::StopSave);
+    }
+}
+
+/// The options of DEBUG RELOAD.
+#[derive(Clone, Copy, Debug)]
+pub struct ReloadOptions {
+    /// The data are saved first.
+    pub saves: bool,
+    /// The present data are removed before the others are loaded.
+    pub flushes: bool,
+    /// Keys of the file replace present ones of the same name.
+    pub replaces: bool,
+}
+
+/// Saves all data, and loads them again (DEBUG RELOAD). A server without files does so in memory.
+///
+/// # Errors
+/// The file could not be written or loaded; the log has the reason.
+pub fn reload(engine: &mut Engine, options: ReloadOptions) -> Result<(), Error> {
+    let source: Result<Box<dyn Read>, String> = if engine.settings.files.are_wanted {
+        if options.saves {
+            save(engine)?;
+        }
+        engine.host.open_dump(&engine.settings.dump_path())
+    } else if options.saves {
+        Ok(Box::new(Cursor::new(dump(engine))))
+    } else {
+        Err("No such file or directory".to_owned())
+    };
+    if options.flushes {
+        (0..engine.databases.count()).for_each(|number| databases::flush(engine, number));
+        load::restore_functions(engine, Vec::new());
+    }
+    let loaded = source.and_then(|source| load_from(engine, source, options.replaces));
+    match loaded {
+        Ok(counts) => {
+            engine.end_load(counts);
+            log(engine, LogLevel::Warning, "DB reloaded by DEBUG RELOAD".to_owned());
+            Ok(())
+        }
+        Err(reason) => {
+            log(engine, LogLevel::Warning, reason);
+            Err(Error::NotLoaded)
+        }
+    }
+}
+
+/// All data as an RDB file, in memory.
+fn dump(engine: &mut Engine) -> Vec<u8> {
+    let (checkpoint, mut bytes) = (checkpoint(engine), Vec::new());
+    // Writing into memory cannot fail.
+    let _ = checkpoint.write(&mut bytes, || Ok(()));
+    drop(checkpoint);
+    reclaim(engine);
+    bytes
+}
+
+fn load_from(engine: &mut Engine, source: impl Read, replaces: bool) -> Result<LoadCounts, String> {
+    let load = Load::begin(source, engine.settings.files.has_checksum).map_err(|fault| fault.to_string())?;
+    load.replacing(replaces).finish(engine).map_err(|fault| fault.to_string())
+}
+
+/// How the server is to end (SHUTDOWN, signals).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ShutdownOptions {
+    /// The data are saved although there are no save points (SAVE).
+    pub saves: bool,
+    /// The data are not saved (NOSAVE).
+    pub skips_save: bool,
+    /// It ends even if the data cannot be saved (FORCE).
+    pub is_forced: bool,
+}
+
+/// Prepares the end of the server: saves the data if it is to be. Only the first world has a file.
+///
+/// # Errors
+/// The data cannot be saved, so the server goes on.
+pub fn prepare_shutdown(engine: &mut Engine, options: ShutdownOptions) -> Result<(), Error> {
+    if !has_file(engine) {
+        return if options.saves { Err(Error::ShutdownFailed) } else { Ok(()) };
+    }
+    log(engine, LogLevel::Notice, "User requested shutdown...".to_owned());
+    stop_save(engine);
+    let saves = options.saves || !engine.settings.files.save_points.is_empty();
+    // While a file is being loaded, a save would replace it by a part of its data.
+    if !saves || options.skips_save || engine.persistence.loading.is_some() {
+        return Ok(());
+    }
+    log(engine, LogLevel::Notice, "Saving the final RDB snapshot before exiting.".to_owned());
+    if save(engine).is_ok() {
+        return Ok(());
+    }
+    if options.is_forced {
+        log(engine, LogLevel::Warning, "Error trying to save the DB. Exit anyway.".to_owned());
+        return Ok(());
+    }
+    log(engine, LogLevel::Warning, "Error trying to save the DB, can't exit.".to_owned());
+    Err(Error::ShutdownFailed)
+}
+
+/// The moment at which the next save in the background is to begin by itself.
+pub(super) fn next_save(engine: &Engine) -> Option<Now> {
+    let next = engine.persistence.next_save(&engine.settings, engine.stats.changes)?;
+    (!engine.switches.cron_paused && has_file(engine)).then_some(next)
+}
+
+/// Begins the save that is due, if one is.
+pub(super) fn save_if_due(engine: &mut Engine) {
+    if next_save(engine).is_none_or(|moment| moment > engine.now()) {
+        return;
+    }
+    if !engine.persistence.is_scheduled {
+        let unsaved = engine.persistence.unsaved(engine.stats.changes);
+        let elapsed_s = engine.now().unix_s() - engine.persistence.last_save.unix_s();
+        let mut points = engine.settings.files.save_points.iter();
+        let reached = points.find(|point| unsaved >= point.changes && elapsed_s > point.seconds);
+        if let Some(point) = reached {
+            let line = format!("{} changes in {} seconds. Saving...", point.changes, point.seconds);
+            log(engine, LogLevel::Notice, line);
+        }
+    }
+    // The log has the reason if it does not begin.
+    let _ = begin_save(engine);
+}
+
+impl Engine {
+    /// Ends the save in the background of that number, whose checkpoint was dropped; `result` says why it failed if it
+    /// did.
+    pub fn end_save(&mut self, id: u64, result: Result<(), String>) {
+        let copied_bytes = self.databases.copied_bytes();
+        reclaim(self);
+        let now = self.now();
+        if !self.persistence.end_saving(id, result.is_ok(), now) {
+            return;
+        }
+        self.persistence.last_copied_bytes = copied_bytes;
+        match result {
+            Ok(()) => log(self, LogLevel::Notice, "Background saving terminated with success".to_owned()),
+            Err(reason) => {
+                log(self, LogLevel::Warning, format!("Background saving error: {reason}"));
+            }
+        }
+    }
+}
+
+fn log(engine: &mut Engine, level: LogLevel, line: String) {
+    engine.effects.push(Effect::Log(level, line));
+}

@@ -1,0 +1,107 @@
+//! A checkpoint: the data of a server at a moment, to be saved as an RDB file while the server goes on.
+//!
+//! It shares the data with the databases ([`crate::keyspace::FrozenDatabase`]), so taking it costs microseconds, and it
+//! may be written on another thread. It knows nothing of files: whoever writes it has one.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::engine::spec::{Now, REDIS_VERSION};
+use crate::engine::state::{Settings, lru};
+use crate::keyspace::FrozenDatabase;
+use crate::rdb::file::{Options, Saver, Use};
+
+/// The data of a server at a moment.
+#[derive(Debug)]
+pub struct Checkpoint {
+    id: u64,
+    databases: Vec<FrozenDatabase>,
+    libraries: Vec<Arc<[u8]>>,
+    options: Options,
+    usage: Usage,
+    now: Now,
+    used_bytes: usize,
+    /// The number of keys that were written, for INFO.
+    pub(in crate::engine) saved_keys: Arc<AtomicUsize>,
+}
+
+/// What is saved of the use of keys: what the eviction policy in force goes by.
+#[derive(Clone, Copy, Debug)]
+enum Usage {
+    Nothing,
+    Idle,
+    Frequency { decay_minutes: u32 },
+}
+
+impl Checkpoint {
+    /// A checkpoint of these databases, and of the sources of libraries.
+    pub(in crate::engine) fn new(
+        id: u64,
+        databases: Vec<FrozenDatabase>,
+        libraries: Vec<Arc<[u8]>>,
+        settings: &Settings,
+        now: Now,
+        used_bytes: usize,
+    ) -> Checkpoint {
+        let usage = match () {
+            () if settings.policy.counts_uses() => Usage::Frequency { decay_minutes: settings.lfu_decay_minutes },
+            () if settings.policy.is_lru() => Usage::Idle,
+            () => Usage::Nothing,
+        };
+        let options = Options { compresses: settings.files.compresses, has_checksum: settings.files.has_checksum };
+        Checkpoint { id, databases, libraries, options, usage, now, used_bytes, saved_keys: Arc::default() }
+    }
+
+    /// The number of the save, counted from 1; it tells apart those that are stopped from those that replace them.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The number of keys.
+    pub fn len(&self) -> usize {
+        self.databases.iter().map(FrozenDatabase::len).sum()
+    }
+
+    /// Whether there is no key.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Writes it as an RDB file, and returns the file's length in bytes. `on_key` is called for each key, and may end
+    /// it with an error.
+    ///
+    /// # Errors
+    /// That of the output, or of `on_key`.
+    pub fn write(&self, out: impl io::Write, mut on_key: impl FnMut() -> io::Result<()>) -> io::Result<u64> {
+        let mut saver = Saver::begin(out, self.options);
+        saver.aux("redis-ver", REDIS_VERSION);
+        saver.aux("redis-bits", &usize::BITS.to_string());
+        saver.aux("ctime", &self.now.unix_s().to_string());
+        saver.aux("used-mem", &self.used_bytes.to_string());
+        saver.aux("aof-base", "0");
+        for library in &self.libraries {
+            saver.function(library)?;
+        }
+        for (number, database) in self.databases.iter().enumerate().filter(|(_, database)| !database.is_empty()) {
+            saver.database(number, database.len(), database.volatile_len());
+            for entry in database.keys() {
+                saver.entry(entry.key, entry.view, entry.deadline_ms, self.usage.of(entry.access, self.now))?;
+                self.saved_keys.fetch_add(1, Ordering::Relaxed);
+                on_key()?;
+            }
+        }
+        Ok(saver.finish()?.1)
+    }
+}
+
+impl Usage {
+    /// What is saved of the access bits of a key.
+    fn of(self, access: u32, now: Now) -> Option<Use> {
+        match self {
+            Usage::Nothing => None,
+            Usage::Idle => Some(Use::Idle(lru::idle_s(access, now).cast_unsigned())),
+            Usage::Frequency { decay_minutes } => Some(Use::Frequency(lru::frequency(access, now, decay_minutes))),
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! What the server knows of saving and loading its data: what INFO, LASTSAVE, the save points and the gates ask.
+//!
+//! Not here: the settings (`save`, `dbfilename` and so on are [`Settings`]), the count of changes
+//! (`Stats::changes`), and the file itself, which the host has.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::engine::spec::Now;
+use crate::engine::state::{Checkpoint, Settings};
+
+/// The seconds after a save that failed before a save point tries again.
+const RETRY_S: i64 = 5;
+
+/// What is known of saving and loading.
+#[derive(Debug)]
+pub struct Persistence {
+    /// The moment of the last save that succeeded, or of the start.
+    pub last_save: Now,
+    /// The moment at which the last BGSAVE began.
+    last_try: Option<Now>,
+    /// Whether the last BGSAVE succeeded.
+    pub is_last_ok: bool,
+    /// The seconds that the last BGSAVE took.
+    pub last_save_s: Option<i64>,
+    /// The bytes that were copied during the last BGSAVE, as they changed.
+    pub last_copied_bytes: usize,
+    /// The number of saves that succeeded.
+    pub saves: u64,
+    /// The count of changes at the last save.
+    saved_changes: u64,
+    /// The number of checkpoints so far.
+    checkpoints: u64,
+    /// The BGSAVE in progress.
+    pub saving: Option<Box<Saving>>,
+    /// A BGSAVE is to begin as soon as possible.
+    pub is_scheduled: bool,
+    /// The file that is being loaded.
+    pub loading: Option<Box<Loading>>,
+    /// What the last load has counted.
+    pub loaded: LoadCounts,
+}
+
+/// A BGSAVE in progress.
+#[derive(Clone, Debug)]
+pub struct Saving {
+    /// The number of its checkpoint.
+    id: u64,
+    /// The moment at which it began.
+    pub began: Now,
+    /// The count of changes at that moment.
+    changes: u64,
+    /// The number of keys to be saved.
+    pub keys: usize,
+    /// The number of keys that were saved, which the thread that saves them counts.
+    saved_keys: Arc<AtomicUsize>,
+}
+
+impl Saving {
+    /// The number of keys that were saved.
+    pub fn saved_keys(&self) -> usize {
+        self.saved_keys.load(Ordering::Relaxed)
+    }
+
+    /// The part of the keys that was saved, from 0 to 100.
+    pub fn percent(&self) -> f64 {
+        100.0 * self.saved_keys() as f64 / self.keys.max(1) as f64
+    }
+}
+
+/// A file that is being loaded.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Loading {
+    /// The moment at which that began.
+    pub began: Now,
+    /// The bytes of the file.
+    pub total_bytes: u64,
+    /// The bytes that were loaded.
+    pub loaded_bytes: u64,
+    /// The memory that the data took when the file was written, or 0.
+    pub used_bytes: u64,
+}
+
+impl Loading {
+    /// The part of the file that was loaded, from 0 to 100.
+    pub fn percent(&self) -> f64 {
+        100.0 * self.loaded_bytes as f64 / self.total_bytes.max(1) as f64
+    }
+
+    /// The seconds until the whole file is loaded, as far as the time so far tells.
+    pub fn eta_s(&self, now: Now) -> i64 {
+        let elapsed_s = now.unix_s() - self.began.unix_s();
+        let rest = self.total_bytes.saturating_sub(self.loaded_bytes) as f64;
+        if elapsed_s == 0 || self.loaded_bytes == 0 {
+            1
+        } else {
+            (elapsed_s as f64 * rest / self.loaded_bytes as f64) as i64
+        }
+    }
+}
+
+/// What loading a file counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LoadCounts {
+    /// The keys that were loaded.
+    pub keys: u64,
+    /// The keys that had expired.
+    pub expired: u64,
+    /// The collections without elements, which were skipped.
+    pub empty: u64,
+}
+
+impl Persistence {
+    /// That of a server that starts at `now`.
+    pub(in crate::engine) fn starting_at(now: Now) -> Persistence {
+        Persistence {
+            last_save: now,
+            last_try: None,
+            is_last_ok: true,
+            last_save_s: None,
+            last_copied_bytes: 0,
+            saves: 0,
+            saved_changes: 0,
+            checkpoints: 0,
+            saving: None,
+            is_scheduled: false,
+            loading: None,
+            loaded: LoadCounts::default(),
+        }
+    }
+
+    /// The changes since the last save, of all `changes`.
+    pub fn unsaved(&self, changes: u64) -> u64 {
+        changes.saturating_sub(self.saved_changes)
+    }
+
+    /// Forgets the changes so far: they came from a file, or are the data of one.
+    pub(in crate::engine) fn forget_changes(&mut self, changes: u64) {
+        self.saved_changes = changes;
+    }
+
+    /// Notes a save in the foreground that succeeded.
+    pub(in crate::engine) fn saved(&mut self, changes: u64, now: Now) {
+        self.saved_changes = changes;
+        self.last_save = now;
+        self.is_last_ok = true;
+        self.saves += 1;
+    }
+
+    /// Notes that a BGSAVE begins.
+    pub(in crate::engine) fn begin_saving(&mut self, changes: u64, checkpoint: &Checkpoint, now: Now) {
+        self.is_scheduled = false;
+        self.last_try = Some(now);
+        let saved_keys = Arc::clone(&checkpoint.saved_keys);
+        let keys = checkpoint.len();
+        self.saving = Some(Box::new(Saving { id: checkpoint.id(), began: now, changes, keys, saved_keys }));
+    }
+
+    /// The number of a new checkpoint.
+    pub(in crate::engine) fn next_checkpoint(&mut self) -> u64 {
+        self.checkpoints += 1;
+        self.checkpoints
+    }
+
+    /// Notes that a BGSAVE has ended; false if it is not the one in progress, because that was stopped.
+    pub(in crate::engine) fn end_saving(&mut self, id: u64, is_ok: bool, now: Now) -> bool {
+        let Some(saving) = self.saving.take_if(|saving| saving.id == id) else { return false };
+        self.is_last_ok = is_ok;
+        self.last_save_s = Some(now.unix_s() - saving.began.unix_s());
+        if is_ok {
+            self.saved_changes = self.saved_changes.max(saving.changes);
+            self.last_save = now;
+            self.saves += 1;
+        }
+        true
+    }
+
+    /// Notes that the BGSAVE in progress was stopped, as nobody needs it any more.
+    pub(in crate::engine) fn stop_saving(&mut self) {
+        self.saving = None;
+    }
+
+    /// The moment at which the next BGSAVE is to begin: at once if one is scheduled, or when the first save point is
+    /// reached. As in Redis, more than its seconds must have passed, whole seconds of the clock.
+    pub fn next_save(&self, settings: &Settings, changes: u64) -> Option<Now> {
+        if self.saving.is_some() || self.loading.is_some() {
+            return None;
+        }
+        if self.is_scheduled {
+            return Some(Now::from_us(i64::MIN));
+        }
+        let unsaved = self.unsaved(changes);
+        let reached = settings.files.save_points.iter().filter(|point| unsaved > 0 && unsaved >= point.changes);
+        let first_s = reached.map(|point| self.last_save.unix_s().saturating_add(point.seconds)).min()?;
+        let retry_s = self.last_try.filter(|_| !self.is_last_ok).map_or(i64::MIN, |last| last.unix_s() + RETRY_S);
+        Now::from_ms(first_s.max(retry_s).saturating_add(1).saturating_mul(1000))
+    }
+
+    /// Whether writes are refused because the data cannot be saved.
+    pub fn refuses_writes(&self, settings: &Settings) -> bool {
+        !self.is_last_ok && settings.files.stops_writes && !settings.files.save_points.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::state::{FileSettings, SavePoint};
+
+    fn at(second: i64) -> Now {
+        Now::from_us(second * 1_000_000)
+    }
+
+    fn settings(points: &[(i64, u64)]) -> Settings {
+        let save_points = points.iter().map(|&(seconds, changes)| SavePoint { seconds, changes }).collect();
+        Settings { files: Arc::new(FileSettings { save_points, ..FileSettings::default() }), ..Settings::default() }
+    }
+
+    fn checkpoint() -> Checkpoint {
+        Checkpoint::new(1, Vec::new(), Vec::new(), &Settings::default(), at(0), 0)
+    }
+
+    #[test]
+    fn the_first_save_point_that_is_reached_counts_and_its_seconds_must_have_passed() {
+        let (persistence, settings) = (Persistence::starting_at(at(100)), settings(&[(60, 10), (300, 1)]));
+        assert_eq!(persistence.next_save(&settings, 0), None);
+        assert_eq!(persistence.next_save(&settings, 1), Some(at(401)));
+        assert_eq!(persistence.next_save(&settings, 10), Some(at(161)));
+        assert_eq!(persistence.next_save(&Settings::default(), 10), None);
+    }
+
+    #[test]
+    fn changes_during_a_save_count_for_the_next_one() {
+        let mut persistence = Persistence::starting_at(at(0));
+        persistence.begin_saving(7, &checkpoint(), at(10));
+        assert_eq!(persistence.next_save(&settings(&[(1, 1)]), 9), None);
+        persistence.end_saving(1, true, at(12));
+        assert_eq!((persistence.unsaved(9), persistence.last_save_s), (2, Some(2)));
+    }
+
+    #[test]
+    fn a_failed_save_is_tried_again_after_five_seconds_and_refuses_writes_until_one_succeeds() {
+        let (mut persistence, settings) = (Persistence::starting_at(at(0)), settings(&[(1, 1)]));
+        persistence.begin_saving(1, &checkpoint(), at(2));
+        persistence.end_saving(1, false, at(2));
+        assert_eq!(persistence.next_save(&settings, 1), Some(at(8)));
+        assert!(persistence.refuses_writes(&settings));
+        let mut lenient = settings.clone();
+        lenient.files_mut().stops_writes = false;
+        assert!(!persistence.refuses_writes(&lenient));
+        assert!(!persistence.refuses_writes(&Settings::default()));
+        persistence.saved(1, at(3));
+        assert!(!persistence.refuses_writes(&settings));
+    }
+}

@@ -1,0 +1,271 @@
+//! `dunlin check`, and `redis-check-rdb` when the program is called by that name: whether an RDB file can be loaded.
+//!
+//! It prints what redis-check-rdb prints, and ends with the same exit code: 0 for a file that can be loaded, 1 for any
+//! other. Where a record is damaged, the offset is that of its first byte. `--salvage` writes the keys before the
+//! damage to a new file.
+//!
+//! Source: what redis-check-rdb of Redis 8.0.6 prints about files, whole and damaged.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use crate::engine::Now;
+use crate::rdb::Forms;
+use crate::rdb::file::{Checksum, Entry, Fault, FaultReason, Loaded, Loader, Options, Record, Saver};
+use crate::server::clock::{from_system, system_time};
+use crate::server::files;
+use crate::value::View;
+use crate::value::text::TextView;
+
+/// What the words of the command line ask for.
+#[derive(Debug)]
+struct Task<'a> {
+    file: &'a str,
+    salvaged: Option<&'a str>,
+}
+
+/// The name of the tool that the program was called as, and the words for it; `None` for the server.
+pub(super) fn tool(called: &[u8], words: &[Vec<u8>]) -> Option<(String, Vec<String>)> {
+    let text = |words: &[Vec<u8>]| words.iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+    let called = String::from_utf8_lossy(called).into_owned();
+    let name = Path::new(&called).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    match (name.as_str(), words) {
+        ("redis-check-rdb", words) => Some((called, text(words))),
+        (_, [check, words @ ..]) if check == b"check" => Some((format!("{called} check"), text(words))),
+        _ => None,
+    }
+}
+
+/// Runs the tool with the words behind its name; returns the exit code.
+pub(super) fn run(tool: &str, words: &[String]) -> ExitCode {
+    let Some(task) = task(words) else {
+        eprintln!("Usage: {tool} <rdb-file-name> [--salvage <new-file-name>]");
+        return ExitCode::FAILURE;
+    };
+    let mut out = io::stdout().lock();
+    match check(&task, &mut out) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("{}: {error}", task.salvaged.unwrap_or(task.file));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn task(words: &[String]) -> Option<Task<'_>> {
+    match words {
+        [file] => Some(Task { file, salvaged: None }),
+        [option, salvaged, file] | [file, option, salvaged] if option == "--salvage" => {
+            Some(Task { file, salvaged: Some(salvaged) })
+        }
+        _ => None,
+    }
+}
+
+/// Prints the report about a file that could not be loaded.
+pub(super) fn report(file: &Path) {
+    let file = file.display().to_string();
+    // When nobody reads the output, there is nobody to tell.
+    let _ = check(&Task { file: &file, salvaged: None }, &mut io::stdout().lock());
+}
+
+/// What was found in a file.
+#[derive(Debug, Default)]
+struct Found {
+    keys: u64,
+    expires: u64,
+    already_expired: u64,
+    subexpires: u64,
+    functions: u64,
+}
+
+/// Checks a file, and says so; false if it cannot be loaded.
+fn check(task: &Task<'_>, out: &mut impl Write) -> io::Result<bool> {
+    writeln!(out, "[offset 0] Checking RDB file {}", task.file)?;
+    let file = File::open(task.file)?;
+    let mut found = Found::default();
+    let result = match task.salvaged {
+        None => read(file, &mut found, out, &mut |_| Ok(())),
+        Some(salvaged) => salvage(file, Path::new(salvaged), &mut found, out)?,
+    };
+    let offset = match &result {
+        Ok(offset) => *offset,
+        Err(fault) => fault.offset,
+    };
+    match &result {
+        Ok(_) => writeln!(out, "[offset {offset}] \\o/ RDB looks OK! \\o/")?,
+        Err(fault) => show_fault(fault, out)?,
+    }
+    let Found { keys, expires, already_expired, subexpires, functions } = found;
+    for (number, what) in
+        [(keys, "keys read"), (expires, "expires"), (already_expired, "already expired"), (subexpires, "subexpires")]
+    {
+        writeln!(out, "[info] {number} {what}")?;
+    }
+    if functions > 0 {
+        writeln!(out, "[info] {functions} functions")?;
+    }
+    Ok(result.is_ok())
+}
+
+/// Writes what can be loaded of a file to a new one.
+fn salvage(source: File, path: &Path, found: &mut Found, out: &mut impl Write) -> io::Result<Result<u64, Fault>> {
+    let beside = path.with_added_extension("tmp");
+    files::replace(path, &beside, || {
+        let options = Options { compresses: true, has_checksum: true };
+        let mut saver = Saver::begin(File::create(&beside)?, options);
+        let result = read(source, found, out, &mut |record| copy(record, &mut saver));
+        let (file, _) = saver.finish()?;
+        Ok((file, result))
+    })
+}
+
+/// Writes a record to another file.
+fn copy(record: &Record<'_>, saver: &mut Saver<File>) -> io::Result<()> {
+    match record {
+        Record::Aux(name, value) => {
+            saver.aux(&String::from_utf8_lossy(name), &String::from_utf8_lossy(value));
+            Ok(())
+        }
+        Record::Function(source) => saver.function(source),
+        Record::Database(number) => {
+            saver.select(*number);
+            Ok(())
+        }
+        Record::Entry(entry) => match view(entry) {
+            Some(view) => saver.entry(&entry.key, view, entry.deadline_ms, entry.usage),
+            None => Ok(()),
+        },
+        Record::Sizes(..) | Record::End(_) => Ok(()),
+    }
+}
+
+fn view<'e>(entry: &'e Entry<'_>) -> Option<View<'e>> {
+    match &entry.value {
+        Loaded::Text(text) => Some(View::Text(TextView::of(text))),
+        Loaded::Value(value) => Some(value.view()),
+        Loaded::Empty => None,
+    }
+}
+
+/// Reads a file to its end, and returns its length.
+fn read(
+    source: File,
+    found: &mut Found,
+    out: &mut impl Write,
+    take: &mut dyn FnMut(&Record<'_>) -> io::Result<()>,
+) -> Result<u64, Fault> {
+    let now_ms = Now::unix_ms(from_system(system_time()));
+    let mut loader = Loader::open(source, true)?;
+    let mut line = None;
+    loop {
+        let goes_on = loader.next(&Forms::default(), |record| {
+            line = found.count(&record, now_ms);
+            take(&record).map_err(|error| error.to_string())
+        })?;
+        if let Some(line) = line.take() {
+            writeln!(out, "[offset {}] {line}", loader.offset()).map_err(|error| failed(error, loader.offset()))?;
+        }
+        if !goes_on {
+            return Ok(loader.offset());
+        }
+    }
+}
+
+fn failed(error: io::Error, offset: u64) -> Fault {
+    Fault { offset, key: None, kind: None, reason: FaultReason::Io(error) }
+}
+
+impl Found {
+    /// Counts a record; returns the line about it, if it has one.
+    fn count(&mut self, record: &Record<'_>, now_ms: i64) -> Option<String> {
+        match record {
+            Record::Aux(name, value) => {
+                let (name, value) = (String::from_utf8_lossy(name), String::from_utf8_lossy(value));
+                Some(format!("AUX FIELD {name} = '{value}'"))
+            }
+            Record::Database(number) => Some(format!("Selecting DB ID {number}")),
+            Record::End(Checksum::Right) => Some("Checksum OK".to_owned()),
+            Record::End(Checksum::Disabled) => {
+                Some("RDB file was saved with checksum disabled: no check performed.".to_owned())
+            }
+            Record::Function(_) => {
+                self.functions += 1;
+                None
+            }
+            Record::Entry(entry) => {
+                self.keys += 1;
+                self.expires += u64::from(entry.deadline_ms.is_some());
+                self.already_expired += u64::from(entry.deadline_ms.is_some_and(|deadline_ms| deadline_ms < now_ms));
+                let has_deadlines = matches!(view(entry), Some(View::Hash(hash)) if hash.first_deadline().is_some());
+                self.subexpires += u64::from(has_deadlines);
+                None
+            }
+            Record::Sizes(..) | Record::End(_) => None,
+        }
+    }
+}
+
+fn show_fault(fault: &Fault, out: &mut impl Write) -> io::Result<()> {
+    let (what, doing) = match &fault.reason {
+        FaultReason::Short => ("Unexpected EOF reading RDB file".to_owned(), doing(fault)),
+        FaultReason::Checksum { .. } => ("RDB CRC error".to_owned(), "check-sum"),
+        FaultReason::UnknownType(kind) => (format!("Invalid object type: {kind}"), "read-type"),
+        FaultReason::Signature | FaultReason::Version(_) => (fault.to_string(), "start"),
+        _ => (fault.to_string(), doing(fault)),
+    };
+    writeln!(out, "--- RDB ERROR DETECTED ---\n[offset {}] {what}", fault.offset)?;
+    writeln!(out, "[additional info] While doing: {doing}")?;
+    if let Some(key) = &fault.key {
+        writeln!(out, "[additional info] Reading key '{}'", String::from_utf8_lossy(key))?;
+    }
+    if let (Some(kind), false) = (fault.kind, matches!(fault.reason, FaultReason::UnknownType(_))) {
+        if let Some(name) = TYPE_NAMES.get(usize::from(kind)) {
+            writeln!(out, "[additional info] Reading type {kind} ({name})")?;
+        }
+    }
+    Ok(())
+}
+
+/// What was being done when a record turned out to be damaged.
+fn doing(fault: &Fault) -> &'static str {
+    match (&fault.key, fault.kind) {
+        (Some(_), _) => "read-object-value",
+        (None, Some(kind)) if usize::from(kind) < TYPE_NAMES.len() => "read-key",
+        (None, Some(_)) => "read-type",
+        (None, None) => "start",
+    }
+}
+
+/// Redis's names of the types, by number.
+const TYPE_NAMES: [&str; 26] = [
+    "string",
+    "list-linked",
+    "set-hashtable",
+    "zset-v1",
+    "hash-hashtable",
+    "zset-v2",
+    "module-pre-release",
+    "module-value",
+    "",
+    "hash-zipmap",
+    "list-ziplist",
+    "set-intset",
+    "zset-ziplist",
+    "hash-ziplist",
+    "quicklist",
+    "stream",
+    "hash-listpack",
+    "zset-listpack",
+    "quicklist-v2",
+    "stream-v2",
+    "set-listpack",
+    "stream-v3",
+    "hash-hashtable-md-pre-release",
+    "hash-listpack-md-pre-release",
+    "hash-hashtable-md",
+    "hash-listpack-md",
+];

@@ -1,0 +1,469 @@
+//! The RDB file: saved, loaded, refused.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use dunlin::{Reply, Server, StartError};
+
+use crate::oracle::{Process, Program};
+use crate::program::{Running, dunlin, start};
+use crate::timeout::wait_until;
+use crate::wire::connect;
+
+/// A folder that is removed at the end of its test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("dunlin-{}-rdb-{name}", std::process::id()));
+        fs::create_dir_all(&path).expect("a folder can be made");
+        Folder(path)
+    }
+
+    fn text(&self) -> &str {
+        self.0.to_str().expect("its name is text")
+    }
+
+    fn dump(&self) -> PathBuf {
+        self.0.join("dump.rdb")
+    }
+
+    /// The names of the files in it.
+    fn files(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.0).expect("it is there");
+        entries.map(|entry| entry.expect("it can be read").file_name().to_string_lossy().into_owned()).collect()
+    }
+
+    /// A server whose files are here.
+    fn server(&self) -> Server {
+        Server::builder().set("dir", self.text()).allow_debug().start().expect("it starts")
+    }
+
+    /// A program whose files are here.
+    fn program(&self, more: &[&str]) -> Running {
+        start(&[&["--port", "0", "--dir", self.text()], more].concat())
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Runs commands, one in each line, which must succeed.
+fn run(server: &Server, commands: &str) {
+    let mut client = server.client().expect("it connects");
+    for line in commands.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let reply = client.call(line.split(' ')).expect("it is answered");
+        assert!(!matches!(reply, Reply::Error(_)), "{line}: {reply:?}");
+    }
+}
+
+fn ask(server: &Server, command: &str) -> Reply {
+    server.client().expect("it connects").call(command.split(' ')).expect("it is answered")
+}
+
+/// Sends one command to a server, and returns the reply as it came: nothing if the server ends.
+fn told_by(address: SocketAddr, command: &str) -> String {
+    let mut client = connect(address);
+    client.send(format!("{command}\r\nQUIT\r\n"));
+    let reply = String::from_utf8(client.rest()).expect("it is text");
+    reply.strip_suffix("+OK\r\n").unwrap_or(&reply).trim_end().to_owned()
+}
+
+/// Sends one command to a program, and returns the reply as it came: nothing if the program ends.
+fn told(program: &Running, command: &str) -> String {
+    told_by(program.address(), command)
+}
+
+/// The text of a reply that may be an error.
+fn error(server: &Server, command: &str) -> String {
+    match server.client().expect("it connects").call(command.split(' ')) {
+        Ok(reply) => format!("{reply:?}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+fn info(server: &Server, field: &str) -> String {
+    let reply = ask(server, "INFO persistence");
+    let text = reply.text().expect("INFO is text").into_owned();
+    let line = text.lines().find_map(|line| line.strip_prefix(&format!("{field}:")).map(str::to_owned));
+    line.unwrap_or_else(|| panic!("INFO has no {field}"))
+}
+
+/// Data of every type, with deadlines of keys and fields, in two databases.
+const DATA: &str = "SET text hello
+    SET number 12345
+    SET volatile x PX 100000000
+    RPUSH list 1 2 three
+    SADD integers 1 2 3
+    SADD set a b 3
+    ZADD zset 1 a 2.5 b
+    HSET hash a 1 b two
+    HSET fields a 1 b 2
+    HPEXPIRE fields 100000000 FIELDS 1 a
+    XADD stream 1-1 field value
+    XADD stream 2-1 field value other x
+    XGROUP CREATE stream group 0
+    XREADGROUP GROUP group consumer COUNT 1 STREAMS stream >
+    PFADD sketch a b c
+    SELECT 3
+    SET elsewhere y";
+
+#[test]
+fn saved_data_are_there_after_a_restart() {
+    let folder = Folder::new("restart");
+    let before = {
+        let server = folder.server();
+        run(&server, DATA);
+        assert_eq!(ask(&server, "SAVE"), "OK");
+        server.dump()
+    };
+    assert_eq!(folder.files(), ["dump.rdb"]);
+    let server = folder.server();
+    assert_eq!(server.dump(), before);
+    assert_eq!(info(&server, "rdb_last_load_keys_loaded"), "12");
+    assert_eq!(info(&server, "rdb_changes_since_last_save"), "0");
+}
+
+#[test]
+fn a_server_that_is_asked_for_no_files_leaves_none_and_reads_none() {
+    let folder = Folder::new("none");
+    fs::write(folder.dump(), "not an RDB file").expect("it can be written");
+    let mut command = dunlin(&["--port", "0"]);
+    let mut program = crate::program::begin(command.current_dir(&folder.0), "");
+    assert_eq!(told(&program, "SET a 1"), "+OK");
+    assert_eq!(told(&program, "SHUTDOWN"), "");
+    assert!(program.end().0.success());
+    assert_eq!(folder.files(), ["dump.rdb"]);
+    assert_eq!(fs::read(folder.dump()).expect("it is there"), b"not an RDB file");
+}
+
+#[test]
+fn a_background_save_has_the_data_of_its_moment() {
+    let folder = Folder::new("moment");
+    let server = folder.server();
+    run(&server, DATA);
+    let before = server.dump();
+    run(&server, "CONFIG SET rdb-key-save-delay 20000\nBGSAVE");
+    assert_eq!(error(&server, "BGSAVE"), "ERR Background save already in progress");
+    assert_eq!(error(&server, "SAVE"), "ERR Background save already in progress");
+    assert_eq!(info(&server, "rdb_bgsave_in_progress"), "1");
+    run(&server, "SET text other\nRPUSH list more\nDEL set\nHSET hash c 3\nZADD zset 7 z\nSET late z\nXDEL stream 1-1");
+    wait_until("the save has ended", || info(&server, "rdb_bgsave_in_progress") == "0");
+    assert_eq!(info(&server, "rdb_last_bgsave_status"), "ok");
+    assert_eq!(info(&server, "rdb_changes_since_last_save"), "7");
+    let after = server.dump();
+    assert_ne!(after, before);
+    assert_eq!(folder.server().dump(), before);
+    assert_eq!(folder.files(), ["dump.rdb"]);
+}
+
+#[test]
+fn everything_goes_on_as_before_when_a_background_save_has_ended() {
+    let folder = Folder::new("on");
+    let server = folder.server();
+    run(&server, DATA);
+    for round in 0..3 {
+        run(&server, &format!("BGSAVE\nSET round {round}\nSADD set m{round}"));
+        wait_until("the save has ended", || info(&server, "rdb_bgsave_in_progress") == "0");
+        run(&server, &format!("RPUSH list {round}"));
+    }
+    run(&server, "SAVE");
+    assert_eq!(folder.server().dump(), server.dump());
+    assert_eq!(info(&server, "rdb_saves"), "4");
+}
+
+#[test]
+fn a_save_within_a_transaction_begins_behind_it() {
+    let folder = Folder::new("transaction");
+    let server = folder.server();
+    let mut client = server.client().expect("it connects");
+    for line in ["MULTI", "BGSAVE", "SET a 1"] {
+        client.call(line.split(' ')).expect("it is answered");
+    }
+    let replies = client.call(["EXEC"]).expect("it is answered");
+    let expected = ["Background saving scheduled", "OK"].map(|text| Reply::Status(text.to_owned()));
+    assert_eq!(replies.items(), Some(&expected[..]));
+    wait_until("it is saved", || info(&server, "rdb_saves") == "1");
+    assert_eq!(folder.server().dump(), server.dump());
+}
+
+#[test]
+fn a_save_point_saves_when_its_seconds_have_passed() {
+    let folder = Folder::new("point");
+    let builder = Server::builder().set("dir", folder.text()).set("save", "60 2 3600 1");
+    let server = builder.frozen_at(SystemTime::UNIX_EPOCH + Duration::from_secs(1000)).start().expect("it starts");
+    run(&server, "SET a 1");
+    server.advance(Duration::from_secs(120));
+    assert!(folder.files().is_empty());
+    run(&server, "SET b 1");
+    wait_until("it is saved", || info(&server, "rdb_saves") == "1");
+    run(&server, "SET c 1\nSET d 1");
+    server.advance(Duration::from_secs(60));
+    assert_eq!(info(&server, "rdb_bgsave_in_progress"), "0");
+    server.advance(Duration::from_millis(1000));
+    wait_until("it is saved again", || info(&server, "rdb_saves") == "2");
+    assert_eq!(info(&server, "rdb_changes_since_last_save"), "0");
+}
+
+#[test]
+fn writes_are_refused_while_the_save_points_cannot_be_kept() {
+    let folder = Folder::new("misconf");
+    let server = folder.server();
+    let mut client = server.client().expect("it connects");
+    client.call(["CONFIG", "SET", "save", "3600 1"]).expect("it is answered");
+    run(&server, "SET a 1");
+    fs::remove_dir_all(&folder.0).expect("it is ours");
+    run(&server, "BGSAVE");
+    wait_until("it has failed", || info(&server, "rdb_last_bgsave_status") == "err");
+    let refused = "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. \
+                   Commands that may modify the data set are disabled, because this instance is configured to report \
+                   errors during writes if RDB snapshotting fails (stop-writes-on-bgsave-error option). Please check \
+                   the Redis logs for details about the RDB error.";
+    assert_eq!(error(&server, "SET a 2"), refused);
+    assert_eq!(error(&server, "PING"), refused);
+    assert_eq!(ask(&server, "GET a"), "1");
+    assert_eq!(error(&server, "SAVE"), "ERR");
+    fs::create_dir_all(&folder.0).expect("it can be made again");
+    run(&server, "SAVE\nSET a 2");
+}
+
+#[test]
+fn a_flush_of_everything_stops_a_save_and_empties_the_file_of_save_points() {
+    let folder = Folder::new("flush");
+    let server = Server::builder().set("dir", folder.text()).set("save", "3600 1").start().expect("it starts");
+    run(&server, DATA);
+    run(&server, "CONFIG SET rdb-key-save-delay 20000\nBGSAVE\nFLUSHALL");
+    assert_eq!(info(&server, "rdb_bgsave_in_progress"), "0");
+    assert_eq!(info(&server, "rdb_saves"), "1");
+    wait_until("the thread has ended", || folder.files() == ["dump.rdb"]);
+    assert_eq!(folder.server().dump(), "");
+}
+
+#[test]
+fn a_program_with_save_points_saves_before_it_ends() {
+    let folder = Folder::new("end");
+    let mut program = folder.program(&["--save", "3600 1"]);
+    assert_eq!(told(&program, "SET a 1"), "+OK");
+    assert_eq!(told(&program, "SHUTDOWN"), "");
+    let (status, lines) = program.end();
+    assert!(status.success());
+    let wanted = ["User requested shutdown...", "Saving the final RDB snapshot before exiting.", "DB saved on disk"];
+    let said: Vec<&String> = lines.iter().filter(|line| wanted.iter().any(|words| line.ends_with(words))).collect();
+    assert_eq!(said.len(), wanted.len(), "{lines:?}");
+    let mut program = folder.program(&[]);
+    wait_until("it is loaded", || told(&program, "GET a") == "$1\r\n1");
+    assert_eq!(told(&program, "SET a 2"), "+OK");
+    assert_eq!(told(&program, "SHUTDOWN SAVE"), "");
+    assert!(program.end().0.success());
+    let mut program = folder.program(&["--save", "1 1"]);
+    wait_until("it is loaded", || told(&program, "GET a") == "$1\r\n2");
+    assert_eq!(told(&program, "SET a 3"), "+OK");
+    assert_eq!(told(&program, "SHUTDOWN NOSAVE"), "");
+    assert!(program.end().0.success());
+    assert_eq!(ask(&folder.server(), "GET a"), "2");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_signal_saves_as_its_setting_says_and_a_server_that_cannot_save_goes_on() {
+    let folder = Folder::new("signal");
+    let mut program = folder.program(&["--shutdown-on-sigterm", "save", "--shutdown-on-sigint", "nosave", "force"]);
+    assert_eq!(told(&program, "SET a 1"), "+OK");
+    program.signal("TERM");
+    assert!(program.end().0.success());
+    assert_eq!(ask(&folder.server(), "GET a"), "1");
+
+    let mut program = folder.program(&["--save", "3600 1", "--shutdown-on-sigint", "nosave"]);
+    wait_until("it is loaded", || told(&program, "PING") == "+PONG");
+    assert_eq!(told(&program, "SET a 2"), "+OK");
+    fs::remove_dir_all(&folder.0).expect("it is ours");
+    program.signal("TERM");
+    assert!(program.line_with("Error trying to save the DB, can't exit.").is_some());
+    assert_eq!(told(&program, "GET a"), "$1\r\n2");
+    assert_eq!(told(&program, "SHUTDOWN"), "-ERR Errors trying to SHUTDOWN. Check logs.");
+    program.signal("INT");
+    assert!(program.end().0.success());
+}
+
+#[test]
+fn commands_that_need_the_data_are_refused_while_they_are_loaded() {
+    let folder = Folder::new("loading");
+    {
+        let server = folder.server();
+        run(&server, "DEBUG POPULATE 200\nSAVE");
+    }
+    let program = folder.program(&["--key-load-delay", "20000"]);
+    assert_eq!(told(&program, "GET key:1"), "-LOADING Redis is loading the dataset in memory");
+    let info = told(&program, "INFO persistence");
+    for field in ["loading:1\r\n", "loading_total_bytes:", "loading_loaded_perc:", "async_loading:0\r\n"] {
+        assert!(info.contains(field), "{info}");
+    }
+    let bytes = fs::read(folder.dump()).expect("it is there");
+    let mut other = folder.program(&["--key-load-delay", "20000", "--save", "1 1"]);
+    assert_eq!(told(&other, "GET key:1"), "-LOADING Redis is loading the dataset in memory");
+    assert_eq!(told(&other, "SHUTDOWN SAVE"), "");
+    assert!(other.end().0.success());
+    assert_eq!(fs::read(folder.dump()).expect("it is there"), bytes, "what was loaded so far has replaced the file");
+    assert_eq!(told(&program, "CONFIG SET key-load-delay 0"), "+OK");
+    wait_until("it is loaded", || told(&program, "DBSIZE") == ":200");
+    assert!(!told(&program, "INFO persistence").contains("loading_total_bytes"));
+}
+
+#[test]
+fn a_file_that_cannot_be_loaded_ends_the_program_with_the_offset_and_the_key() {
+    let folder = Folder::new("damaged");
+    {
+        let server = folder.server();
+        run(&server, DATA);
+        run(&server, "SAVE");
+    }
+    let whole = fs::read(folder.dump()).expect("it is there");
+    fs::write(folder.dump(), &whole[..whole.len() / 2]).expect("it can be written");
+    let mut program = folder.program(&[]);
+    let (status, lines) = program.end();
+    assert_eq!(status.code(), Some(1));
+    let fatal = "Fatal error loading the DB, check server logs. Exiting.";
+    assert!(
+        lines.iter().any(|line| line.contains("Short read or OOM loading DB") && line.contains("offset")),
+        "{lines:?}"
+    );
+    assert!(lines.iter().any(|line| line.ends_with(fatal)), "{lines:?}");
+
+    let refused = Server::builder().load(folder.dump()).start().expect_err("it is damaged");
+    assert!(matches!(refused, StartError::Data { .. }), "{refused}");
+    assert!(refused.to_string().contains("offset"), "{refused}");
+}
+
+#[test]
+fn a_file_to_load_is_only_read_and_a_saved_one_comes_first() {
+    let (folder, other) = (Folder::new("load"), Folder::new("load-own"));
+    {
+        let server = folder.server();
+        run(&server, "SET a seeded\nSAVE");
+    }
+    let bytes = fs::read(folder.dump()).expect("it is there");
+    let path = folder.dump().display().to_string();
+    for option in ["--load", "--seed"] {
+        let mut program = start(&["--port", "0", option, &path]);
+        wait_until("it is loaded", || told(&program, "GET a") == "$6\r\nseeded");
+        assert_eq!(told(&program, "SET a 1"), "+OK");
+        assert_eq!(told(&program, "SHUTDOWN"), "");
+        assert!(program.end().0.success());
+    }
+    let mut program = start(&["--port", "0", "--dir", other.text(), "--load", &path]);
+    wait_until("it is loaded", || told(&program, "GET a") == "$6\r\nseeded");
+    assert_eq!(told(&program, "SET a own"), "+OK");
+    assert_eq!(told(&program, "SHUTDOWN SAVE"), "");
+    assert!(program.end().0.success());
+    let program = start(&["--port", "0", "--dir", other.text(), "--load", &path]);
+    wait_until("it is loaded", || told(&program, "GET a") == "$3\r\nown");
+    assert_eq!(fs::read(folder.dump()).expect("it is there"), bytes);
+    assert_eq!(folder.files(), ["dump.rdb"]);
+
+    let server = Server::builder().load_bytes(bytes.clone()).start().expect("it starts");
+    assert_eq!(ask(&server, "GET a"), "seeded");
+    let world = server.world("other").expect("it is made");
+    world.load(&bytes).expect("it is whole");
+    assert_eq!(world.client().expect("it connects").call(["GET", "a"]).expect("it is answered"), "seeded");
+    let refused = world.load(&bytes[..bytes.len() - 9]).expect_err("it is cut");
+    assert!(refused.to_string().contains("Short read"), "{refused}");
+    assert_eq!(world.client().expect("it connects").call(["GET", "a"]).expect("it is answered"), "seeded");
+}
+
+#[test]
+fn only_the_first_world_has_a_file() {
+    let folder = Folder::new("worlds");
+    let server = folder.server();
+    let mut client = server.world("other").expect("it is made").client().expect("it connects");
+    for command in ["SAVE", "BGSAVE"] {
+        assert_eq!(client.call([command]).expect_err("it is refused").to_string(), "ERR");
+    }
+    assert!(folder.files().is_empty());
+}
+
+#[test]
+fn debug_reload_goes_through_the_file_where_there_is_one() {
+    let folder = Folder::new("reload");
+    let server = folder.server();
+    run(&server, DATA);
+    let before = server.dump();
+    run(&server, "DEBUG RELOAD");
+    assert_eq!((server.dump(), folder.files()), (before.clone(), vec!["dump.rdb".to_owned()]));
+    run(&server, "SET text other\nSET more 1\nDEBUG RELOAD NOSAVE");
+    assert_eq!(server.dump(), before);
+    run(&server, "SET text other\nSET more 1\nDEBUG RELOAD NOSAVE NOFLUSH MERGE");
+    assert_eq!(ask(&server, "GET text"), "hello");
+    assert_eq!(ask(&server, "GET more"), "1");
+    let refused = "ERR Error trying to load the RDB dump, check server logs.";
+    assert_eq!(error(&server, "DEBUG RELOAD NOSAVE NOFLUSH"), refused);
+}
+
+#[test]
+fn the_check_tells_whether_a_file_can_be_loaded_and_salvages_what_can() {
+    let folder = Folder::new("check");
+    {
+        let server = folder.server();
+        run(&server, "SET a 1\nSET b 2 PX 100000000\nSAVE");
+    }
+    let path = folder.dump().display().to_string();
+    let output = dunlin(&["check", &path]).output().expect("it runs");
+    let text = String::from_utf8(output.stdout).expect("it is text");
+    assert!(output.status.success(), "{text}");
+    for line in ["AUX FIELD redis-ver = '8.0.6'", "Selecting DB ID 0", "Checksum OK", "\\o/ RDB looks OK! \\o/"] {
+        assert!(text.contains(line), "{text}");
+    }
+    assert!(text.ends_with("[info] 2 keys read\n[info] 1 expires\n[info] 0 already expired\n[info] 0 subexpires\n"));
+
+    let whole = fs::read(folder.dump()).expect("it is there");
+    fs::write(folder.dump(), &whole[..whole.len() - 12]).expect("it can be written");
+    let salvaged = folder.0.join("salvaged.rdb").display().to_string();
+    let output = dunlin(&["check", "--salvage", &salvaged, &path]).output().expect("it runs");
+    let text = String::from_utf8(output.stdout).expect("it is text");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text.contains("--- RDB ERROR DETECTED ---\n"), "{text}");
+    assert!(text.contains("[info] 1 keys read\n"), "{text}");
+    let server = Server::builder().load(&salvaged).start().expect("what was salvaged is whole");
+    assert_eq!(ask(&server, "DBSIZE"), Reply::Integer(1));
+    assert!(dunlin(&["check", &salvaged]).output().expect("it runs").status.success());
+    assert_eq!(dunlin(&["check"]).output().expect("it runs").status.code(), Some(1));
+}
+
+/// A script that fills collections of every type, small and large, with numbers and texts, some with deadlines.
+const FILL: &str = "for i = 1, 600 do \
+    local text = string.rep('x', i % 70) .. i; \
+    redis.call('SET', 'text' .. i, text); redis.call('SET', 'number' .. i, i * 7919); \
+    redis.call('RPUSH', 'list', text, i); redis.call('RPUSH', 'list' .. i % 9, i, text); \
+    redis.call('SADD', 'set', text); redis.call('SADD', 'set' .. i % 9, i); redis.call('SADD', 'some' .. i % 40, text); \
+    redis.call('ZADD', 'zset', i / 7, text); redis.call('ZADD', 'zset' .. i % 40, i, text); \
+    redis.call('HSET', 'hash', text, i); redis.call('HSET', 'hash' .. i % 40, i, text); \
+    redis.call('XADD', 'stream', i .. '-1', text, i, 'field', text); redis.call('PFADD', 'sketch', text); \
+    if i % 3 == 0 then redis.call('PEXPIRE', 'text' .. i, 100000000 + i) end; \
+    if i % 5 == 0 then redis.call('HPEXPIRE', 'hash' .. i % 40, 100000000 + i, 'FIELDS', 1, i) end end; \
+    redis.call('HPEXPIRE', 'hash', 100000000, 'FIELDS', 1, 'x1'); \
+    redis.call('XGROUP', 'CREATE', 'stream', 'group', '0'); redis.call('XDEL', 'stream', '5-1', '17-1'); \
+    redis.call('XREADGROUP', 'GROUP', 'group', 'ann', 'COUNT', 50, 'STREAMS', 'stream', '>')";
+
+#[test]
+fn a_real_server_loads_what_is_saved_here_and_what_it_saves_is_loaded_here() {
+    let Some(program) = Program::from_environment("RDB files of a real server") else { return };
+    let fill = format!("EVAL \"{FILL}\" 0");
+    for policy in ["noeviction", "allkeys-lru", "allkeys-lfu"] {
+        let real = Process::start_with(&program, &["--maxmemory-policy", policy]).expect("the real server starts");
+        assert_eq!(told_by(real.address, &fill), "$-1");
+        assert_eq!(told_by(real.address, "SAVE"), "+OK");
+        let digest = told_by(real.address, "DEBUG DIGEST");
+        let ours = Server::builder().set("maxmemory-policy", policy).set("dir", real.folder().to_str().expect("text"));
+        let ours = ours.allow_debug().start().expect("its file is loaded");
+        let digest_of = |server: &Server| format!("+{}", ask(server, "DEBUG DIGEST").text().expect("it is text"));
+        assert_eq!(digest_of(&ours), digest, "theirs, {policy}");
+
+        run(&ours, "RPUSH list1 more\nSET new 1\nSELECT 7\nSET other 2\nSAVE");
+        assert_eq!(told_by(real.address, "DEBUG RELOAD NOSAVE"), "+OK");
+        assert_eq!(told_by(real.address, "DEBUG DIGEST"), digest_of(&ours), "ours, {policy}");
+    }
+}
