@@ -111,6 +111,9 @@ type Assignment<'a> = (&'static Parameter, &'static str, &'a [u8]);
 fn set(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let may_protected = cx.settings().protected_configs.admits(cx.session());
     let assignments = assignments(&mut args, may_protected)?;
+    if cx.engine().persistence.loading.is_some() && assignments.iter().any(|(_, name, _)| *name == "dir") {
+        return Err(ServerError::Loading.into());
+    }
     let mut settings = cx.settings().clone();
     // Malformed values are reported first, as in Redis, wherever they are in the request.
     let mut unsupported = None;

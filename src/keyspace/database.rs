@@ -191,7 +191,8 @@ impl<const LINES: usize> Database<LINES> {
         let noted = self.before_end(slot);
         let key_len = self.key(slot).len();
         let part_deadlines = (self.part_deadline(slot), value.first_deadline());
-        let set = |records: &mut Records, payload: Payload<'_>| records.set_payload(slot.0, payload);
+        let is_wanted = noted.is_some();
+        let set = |records: &mut Records, payload: Payload<'_>| records.set_payload(slot.0, payload, is_wanted);
         let (handle, replaced) = self.with_payload(key_len, value, set);
         self.move_part_deadline(slot.0, part_deadlines.0, part_deadlines.1);
         let replaced = self.record_value(noted, replaced);
@@ -309,25 +310,25 @@ impl<const LINES: usize> Database<LINES> {
             Payload::Apart(_) => None,
             _ => Some(self.view(slot).to_value()),
         };
-        let apart = self.unlink(slot);
+        let apart = self.unlink(slot, true);
         kept.or(apart).expect("a value is in its record or stored apart")
     }
 
     /// Removes the key at `slot` without returning its value: cheaper than [`Database::remove`].
     pub fn delete(&mut self, slot: Slot) -> LazyFree {
         let noted = self.before_end(slot);
-        let value = self.unlink(slot);
+        let value = self.unlink(slot, noted.is_some());
         self.record_value(noted, value).into()
     }
 
-    fn unlink(&mut self, slot: Slot) -> Option<Value> {
+    fn unlink(&mut self, slot: Slot, is_wanted: bool) -> Option<Value> {
         if let Some(deadline_ms) = self.deadline(slot) {
             self.deadlines.remove(deadline_ms, slot.0);
         }
         self.move_part_deadline(slot.0, self.part_deadline(slot), None);
         let keys = Keys { records: &self.records, hasher: &self.hasher };
         self.table.remove(keys.hash_of(slot.0), slot.0, &keys);
-        self.records.destroy(slot.0)
+        self.records.destroy(slot.0, is_wanted)
     }
 
     /// The deadline of the key at `slot`.

@@ -47,8 +47,9 @@ impl Records {
         handle
     }
 
-    /// Destroys a record; a value that was stored apart is returned.
-    pub(super) fn destroy(&mut self, handle: u32) -> Option<Value> {
+    /// Destroys a record; a value that was stored apart is returned, but not a shared one unless it is wanted: for that
+    /// it has to be copied.
+    pub(super) fn destroy(&mut self, handle: u32, is_wanted: bool) -> Option<Value> {
         let record = self.record(handle);
         let (key, payload) = (record.key(), record.payload());
         let value = if let Payload::Apart(number) = payload { Some(number) } else { None };
@@ -56,7 +57,7 @@ impl Records {
             self.apart_bytes -= self.keys.remove(number).len();
         }
         self.cells.free(handle);
-        value.map(|number| self.take_apart(number))
+        self.take_apart(value?, is_wanted)
     }
 
     /// The record with that handle.
@@ -110,7 +111,7 @@ impl Records {
             Payload::Hash(_) => {
                 let mut value = Value::Hash(self.unpack(handle));
                 let result = act(Some(&mut value));
-                let set = |records: &mut Records, payload: Payload<'_>| records.set_payload(handle, payload).0;
+                let set = |records: &mut Records, payload: Payload<'_>| records.set_payload(handle, payload, false).0;
                 (self.with_payload(self.key(handle).len(), value, set), result)
             }
             Payload::Int(_) | Payload::Text(_) | Payload::Raw(_) => (handle, act(None)),
@@ -167,17 +168,14 @@ impl Records {
         self.apart_bytes = self.apart_bytes - shared + self.values.get_mut(number).memory();
     }
 
-    fn take_apart(&mut self, number: u32) -> Value {
-        if self.values.is_shared(number) {
-            self.count_copy(number);
-        }
-        let value = self.values.remove(number);
-        self.apart_bytes -= value.memory();
-        value
+    fn take_apart(&mut self, number: u32, is_wanted: bool) -> Option<Value> {
+        self.apart_bytes -= self.values.get(number).memory();
+        if is_wanted { Some(self.values.remove(number)) } else { self.values.discard(number) }
     }
 
-    /// Replaces a record's payload; a value that was stored apart is returned. The record may move.
-    pub(super) fn set_payload(&mut self, handle: u32, payload: Payload<'_>) -> (u32, Option<Value>) {
+    /// Replaces a record's payload; a value that was stored apart is returned as by [`Records::destroy`]. The record
+    /// may move.
+    pub(super) fn set_payload(&mut self, handle: u32, payload: Payload<'_>, is_wanted: bool) -> (u32, Option<Value>) {
         let record = self.record(handle);
         let start = record.payload_start();
         let replaced = if let Payload::Apart(number) = record.payload() { Some(number) } else { None };
@@ -187,7 +185,7 @@ impl Records {
             }
         });
         record::write_payload(self.cells.get_mut(moved), start, payload);
-        (moved, replaced.map(|number| self.take_apart(number)))
+        (moved, replaced.and_then(|number| self.take_apart(number, is_wanted)))
     }
 
     /// Sets a record's deadline. The record may move.

@@ -72,6 +72,11 @@ impl<T: Clone> Slab<T> {
 
     /// Removes and returns the value with that number.
     pub(super) fn remove(&mut self, number: u32) -> T {
+        self.discard(number).unwrap_or_else(|| self.base().get(number).clone())
+    }
+
+    /// Removes the value with that number; `None` if it is shared, and so stays in the base.
+    pub(super) fn discard(&mut self, number: u32) -> Option<T> {
         let page_number = number / PAGE as u32;
         let page = self.own(page_number as usize);
         let (was_full, before) = (!page.has_room(), page.entries.capacity());
@@ -81,7 +86,7 @@ impl<T: Clone> Slab<T> {
         if was_full {
             self.open.push(page_number);
         }
-        value.unwrap_or_else(|| self.base().get(number).clone())
+        value
     }
 
     /// The value with that number.

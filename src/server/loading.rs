@@ -130,6 +130,7 @@ impl StartLoad {
         if let Some(loading) = &mut engine.persistence.loading {
             (loading.loaded_bytes, loading.used_bytes) = (self.load.offset(), self.load.used_bytes());
         }
+        engine.persistence.loaded = self.load.counts();
         Ok(goes_on)
     }
 }

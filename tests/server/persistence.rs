@@ -297,15 +297,18 @@ fn commands_that_need_the_data_are_refused_while_they_are_loaded() {
         let server = folder.server();
         run(&server, "DEBUG POPULATE 200\nSAVE");
     }
-    let program = folder.program(&["--key-load-delay", "20000"]);
-    assert_eq!(told(&program, "GET key:1"), "-LOADING Redis is loading the dataset in memory");
+    let program = folder.program(&["--key-load-delay", "20000", "--enable-protected-configs", "yes"]);
+    let refused = "-LOADING Redis is loading the dataset in memory";
+    assert_eq!(told(&program, "GET key:1"), refused);
+    assert_eq!(told(&program, "PING"), refused);
     let info = told(&program, "INFO persistence");
     for field in ["loading:1\r\n", "loading_total_bytes:", "loading_loaded_perc:", "async_loading:0\r\n"] {
         assert!(info.contains(field), "{info}");
     }
+    assert_eq!(told(&program, "CONFIG SET maxmemory 0 dir /"), refused);
     let bytes = fs::read(folder.dump()).expect("it is there");
     let mut other = folder.program(&["--key-load-delay", "20000", "--save", "1 1"]);
-    assert_eq!(told(&other, "GET key:1"), "-LOADING Redis is loading the dataset in memory");
+    assert_eq!(told(&other, "GET key:1"), refused);
     assert_eq!(told(&other, "SHUTDOWN SAVE"), "");
     assert!(other.end().0.success());
     assert_eq!(fs::read(folder.dump()).expect("it is there"), bytes, "what was loaded so far has replaced the file");

@@ -222,10 +222,11 @@ fn show_fault(fault: &Fault, out: &mut impl Write) -> io::Result<()> {
     if let Some(key) = &fault.key {
         writeln!(out, "[additional info] Reading key '{}'", String::from_utf8_lossy(key))?;
     }
-    if let (Some(kind), false) = (fault.kind, matches!(fault.reason, FaultReason::UnknownType(_))) {
-        if let Some(name) = TYPE_NAMES.get(usize::from(kind)) {
-            writeln!(out, "[additional info] Reading type {kind} ({name})")?;
-        }
+    let is_unknown = matches!(fault.reason, FaultReason::UnknownType(_));
+    if let Some(kind) = fault.kind.filter(|_| !is_unknown)
+        && let Some(name) = TYPE_NAMES.get(usize::from(kind))
+    {
+        writeln!(out, "[additional info] Reading type {kind} ({name})")?;
     }
     Ok(())
 }
