@@ -63,12 +63,8 @@ pub(super) fn listeners(scene: &Scene<'_>, text: &mut String) {
 pub(super) fn threads(scene: &Scene<'_>, text: &mut String) {
     let engine = scene.engine;
     let mut clients = vec![0_usize; engine.settings.event_loops()];
-    match &mut clients[..] {
-        [all] => *all = engine.sessions.len(),
-        of_loops => {
-            let numbers = engine.sessions.iter().map(|session| session.origin.event_loop);
-            numbers.for_each(|number| of_loops.get_mut(number).into_iter().for_each(|clients| *clients += 1));
-        }
+    for session in engine.sessions.iter() {
+        clients.get_mut(session.origin.event_loop).into_iter().for_each(|clients| *clients += 1);
     }
     for (number, clients) in clients.into_iter().enumerate() {
         let transfers = engine.stats.transfers.get(number).copied().unwrap_or_default();

@@ -39,6 +39,7 @@ impl Engine {
         self.stats.commands_before = self.stats.commands;
         self.observers.fast_path = FastPath::Unknown;
         self.timing.put_off = PutOff::default();
+        self.timing.sampling.is_on = false;
     }
 
     /// Begins a batch of one request, which a client in this process runs.

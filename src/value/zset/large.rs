@@ -67,18 +67,19 @@ impl<const N: usize> Large<N> {
         self.find(self.members.hash(member), member).map(|cell| self.arena.number(cell))
     }
 
-    /// Visits the entries whose members are in `other` too, each with its score there, until `visit` breaks off.
+    /// Whether [`Large::common`] finds what this set and the other have in common in fewer steps than a look-up of
+    /// each member.
+    pub(super) fn may_be_merged_with(&self, other: &Large<N>) -> bool {
+        self.members.may_be_merged_with(&other.members)
+    }
+
+    /// Visits the entries whose members are in `other` too, each with its score there, until `visit` breaks off. The
+    /// two sets can be merged.
     pub(super) fn common<'a>(
         &'a self,
         other: &Large<N>,
         mut visit: impl FnMut(Entry<'a>, f64) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        if !self.members.may_be_merged_with(&other.members) {
-            return self.members.cells().try_for_each(|cell| {
-                let entry = Entry::of(&self.arena, cell);
-                other.score(entry.member).map_or(ControlFlow::Continue(()), |score| visit(entry, score))
-            });
-        }
         let is_same = |cell, other_cell| self.arena.bytes(cell) == other.arena.bytes(other_cell);
         self.members.common(&other.members, is_same, |cell, other_cell| {
             visit(Entry::of(&self.arena, cell), other.arena.number(other_cell))

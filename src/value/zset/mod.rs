@@ -172,7 +172,7 @@ impl<const N: usize> Zset<N> {
     pub fn common<'a>(&'a self, other: &Zset<N>, mut visit: impl FnMut(Entry<'a>, f64) -> ControlFlow<()>) {
         // Nothing comes after the break, so its value is not needed.
         let _ = match (&self.form, &other.form) {
-            (Form::Large(large), Form::Large(other)) => large.common(other, visit),
+            (Form::Large(large), Form::Large(other)) if large.may_be_merged_with(other) => large.common(other, visit),
             _ => self.iter().try_for_each(|entry| {
                 other.score(entry.member).map_or(ControlFlow::Continue(()), |score| visit(entry, score))
             }),
