@@ -6,8 +6,8 @@
 //! beside a portable form that a test holds equal. Other architectures have the portable forms, for which their
 //! baseline is wide enough (NEON on AArch64).
 //!
-//! Invariant: the unsafe code here, the only one outside `lua`, calls a function that was compiled for AVX2 after
-//! [`has_avx2`] has found it, and turns a vector into bytes.
+//! Invariant: the unsafe code here, the only one outside `lua`, calls a function that was compiled for a feature of
+//! the processor after that has been found ([`has_avx2`]), and turns a vector into bytes.
 //!
 //! Costs: a load and a branch for each call, so it pays from some hundred bytes on.
 
@@ -45,6 +45,120 @@ pub(crate) use vectorized;
 #[inline]
 pub(crate) fn has_avx2() -> bool {
     is_x86_feature_detected!("avx2")
+}
+
+/// The bytes that [`fold`] leaves of many.
+pub(crate) const FOLDED: usize = 16;
+
+/// The multipliers with which 16 bytes are moved by 16 bytes and by 64 in a text that is a polynomial.
+#[derive(Debug)]
+#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "nothing is folded there"))]
+pub(crate) struct Folding {
+    near: [u64; 2],
+    far: [u64; 2],
+}
+
+impl Folding {
+    /// The multipliers for remainders by a polynomial of degree 64, reflected and without its highest term.
+    pub(crate) const fn by(polynomial: u64) -> Folding {
+        let bits = 8 * FOLDED as u32;
+        Folding { near: multipliers(bits, polynomial), far: multipliers(4 * bits, polynomial) }
+    }
+}
+
+/// The multipliers of the first and the second eight bytes of 16 that move by that many bits. The product of two
+/// reflected numbers is one bit too far to the right, hence the 1.
+const fn multipliers(bits: u32, polynomial: u64) -> [u64; 2] {
+    [remainder_of_power(bits + 64 - 1, polynomial), remainder_of_power(bits - 1, polynomial)]
+}
+
+/// The remainder of a power of x by the polynomial; both reflected.
+const fn remainder_of_power(power: u32, polynomial: u64) -> u64 {
+    let (mut remainder, mut done) = (1 << 63, 0);
+    while done < power {
+        remainder = remainder >> 1 ^ if remainder & 1 == 1 { polynomial } else { 0 };
+        done += 1;
+    }
+    remainder
+}
+
+/// Folds a text into 16 bytes and its last ones, fewer than 16, which have the same remainder as a reflected
+/// polynomial, with the remainder `before` of what comes before the text; `None` if the text is short, or the processor
+/// cannot multiply without carries.
+#[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables, reason = "nothing is folded there"))]
+pub(crate) fn fold<'b>(before: u64, bytes: &'b [u8], by: &Folding) -> Option<([u8; FOLDED], &'b [u8])> {
+    #[cfg(target_arch = "x86_64")]
+    if bytes.len() >= carryless::FOLDED_TOGETHER && is_x86_feature_detected!("pclmulqdq") {
+        #[expect(unsafe_code, reason = "a function that needs features is unsafe until they are found")]
+        // SAFETY: the processor has PCLMULQDQ.
+        return unsafe { carryless::fold(before, bytes, by) };
+    }
+    None
+}
+
+#[cfg(target_arch = "x86_64")]
+mod carryless {
+    use std::arch::x86_64::{
+        __m128i, _mm_clmulepi64_si128, _mm_cvtsi128_si64, _mm_set_epi64x, _mm_unpackhi_epi64, _mm_xor_si128,
+    };
+
+    use std::iter;
+
+    use super::{FOLDED, Folding};
+
+    /// The bytes that are folded at a time.
+    pub(super) const FOLDED_TOGETHER: usize = 4 * FOLDED;
+
+    /// Folds four lanes of 16 bytes by themselves, then the lanes, then what is left.
+    #[target_feature(enable = "pclmulqdq")]
+    pub(super) fn fold<'b>(before: u64, bytes: &'b [u8], by: &Folding) -> Option<([u8; FOLDED], &'b [u8])> {
+        let (near, far) = (vector(by.near), vector(by.far));
+        let (blocks, rest) = bytes.as_chunks::<FOLDED_TOGETHER>();
+        let (head, blocks) = blocks.split_first()?;
+        let mut head = *head;
+        head.iter_mut().zip(before.to_le_bytes()).for_each(|(byte, before)| *byte ^= before);
+        // Nothing is in front of the first bytes: moving zeros leaves zeros.
+        let [mut first, mut second, mut third, mut fourth] = [vector([0, 0]); 4];
+        for block in iter::once(&head).chain(blocks) {
+            let [one, two, three, four] = block.as_chunks().0 else { continue };
+            first = moved_to(first, far, vector_of(one));
+            second = moved_to(second, far, vector_of(two));
+            third = moved_to(third, far, vector_of(three));
+            fourth = moved_to(fourth, far, vector_of(four));
+        }
+        let mut folded = moved_to(moved_to(moved_to(first, near, second), near, third), near, fourth);
+        let (blocks, rest) = rest.as_chunks();
+        for bytes in blocks {
+            folded = moved_to(folded, near, vector_of(bytes));
+        }
+        let (low, high) = (_mm_cvtsi128_si64(folded), _mm_cvtsi128_si64(_mm_unpackhi_epi64(folded, folded)));
+        let mut result = [0; FOLDED];
+        result[..8].copy_from_slice(&low.to_le_bytes());
+        result[8..].copy_from_slice(&high.to_le_bytes());
+        Some((result, rest))
+    }
+
+    /// The lane, moved to the place of `next` and added to it.
+    #[target_feature(enable = "pclmulqdq")]
+    #[inline]
+    fn moved_to(lane: __m128i, multipliers: __m128i, next: __m128i) -> __m128i {
+        let first = _mm_clmulepi64_si128::<0x00>(lane, multipliers);
+        let second = _mm_clmulepi64_si128::<0x11>(lane, multipliers);
+        _mm_xor_si128(_mm_xor_si128(first, second), next)
+    }
+
+    #[inline]
+    #[target_feature(enable = "sse2")]
+    fn vector([low, high]: [u64; 2]) -> __m128i {
+        _mm_set_epi64x(high.cast_signed(), low.cast_signed())
+    }
+
+    #[inline]
+    #[target_feature(enable = "sse2")]
+    fn vector_of(bytes: &[u8; FOLDED]) -> __m128i {
+        let word = u128::from_le_bytes(*bytes);
+        vector([word as u64, (word >> 64) as u64])
+    }
 }
 
 /// The number of bits that are set.

@@ -13,7 +13,7 @@ use std::io::{self, Read};
 use thiserror::Error;
 
 use super::{Use, opcode};
-use crate::rdb::checksum::RunningChecksum;
+use crate::rdb::checksum::continued;
 use crate::rdb::load::Forms;
 use crate::rdb::text::Reader;
 use crate::rdb::{VERSION, kind};
@@ -180,7 +180,7 @@ pub struct Loader<R> {
     /// The bytes of the file before the window.
     before_window: u64,
     /// The checksum of those bytes; `None` if none is to be checked.
-    checksum: Option<RunningChecksum>,
+    checksum: Option<u64>,
     is_at_end: bool,
     dialect: Dialect,
     version: u16,
@@ -197,7 +197,7 @@ impl<R: io::Read> Loader<R> {
             window: Vec::new(),
             start: 0,
             before_window: 0,
-            checksum: verifies.then(RunningChecksum::new),
+            checksum: verifies.then_some(0),
             is_at_end: false,
             dialect: Dialect::Redis,
             version: 0,
@@ -346,13 +346,11 @@ impl<R: io::Read> Loader<R> {
         }
         let covered = self.window.len() - reader.left();
         let got = reader.array().map(u64::from_le_bytes).ok_or(FaultReason::Short)?;
-        let Some(checksum) = &self.checksum else { return Ok(Checksum::Unchecked) };
+        let Some(before) = self.checksum else { return Ok(Checksum::Unchecked) };
         if got == 0 {
             return Ok(Checksum::Disabled);
         }
-        let mut checksum = checksum.clone();
-        checksum.update(&self.window[..covered]);
-        let expected = checksum.value();
+        let expected = continued(before, &self.window[..covered]);
         if got == expected { Ok(Checksum::Right) } else { Err(FaultReason::Checksum { expected, got }) }
     }
 
@@ -362,7 +360,7 @@ impl<R: io::Read> Loader<R> {
             return Ok(false);
         }
         if let Some(checksum) = &mut self.checksum {
-            checksum.update(&self.window[..self.start]);
+            *checksum = continued(*checksum, &self.window[..self.start]);
         }
         self.window.drain(..self.start);
         self.before_window += self.start as u64;

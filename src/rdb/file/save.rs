@@ -3,7 +3,7 @@
 use std::io;
 
 use super::{Use, opcode};
-use crate::rdb::checksum::RunningChecksum;
+use crate::rdb::checksum::continued;
 use crate::rdb::{VERSION, Writer, kind_of};
 use crate::value::View;
 
@@ -23,7 +23,7 @@ pub struct Options {
 #[derive(Debug)]
 pub struct Saver<W> {
     writer: Writer,
-    checksum: Option<RunningChecksum>,
+    checksum: Option<u64>,
     out: W,
     written_bytes: u64,
 }
@@ -33,7 +33,7 @@ impl<W: io::Write> Saver<W> {
     pub fn begin(out: W, options: Options) -> Saver<W> {
         let mut writer = Writer::new(options.compresses);
         writer.out.extend_from_slice(format!("REDIS{VERSION:04}").as_bytes());
-        let checksum = options.has_checksum.then(RunningChecksum::new);
+        let checksum = options.has_checksum.then_some(0);
         Saver { writer, checksum, out, written_bytes: 0 }
     }
 
@@ -108,7 +108,7 @@ impl<W: io::Write> Saver<W> {
     pub fn finish(mut self) -> io::Result<(W, u64)> {
         self.writer.byte(opcode::END);
         self.flush()?;
-        let checksum = self.checksum.as_ref().map_or(0, RunningChecksum::value);
+        let checksum = self.checksum.unwrap_or(0);
         self.out.write_all(&checksum.to_le_bytes())?;
         self.out.flush()?;
         Ok((self.out, self.written_bytes + size_of_val(&checksum) as u64))
@@ -121,7 +121,7 @@ impl<W: io::Write> Saver<W> {
     fn flush(&mut self) -> io::Result<()> {
         let gathered = &mut self.writer.out;
         if let Some(checksum) = &mut self.checksum {
-            checksum.update(gathered);
+            *checksum = continued(*checksum, gathered);
         }
         self.out.write_all(gathered)?;
         self.written_bytes += gathered.len() as u64;
