@@ -81,9 +81,7 @@ impl Writer {
         if let Some(width) = set.integer_bytes() {
             let mut bytes = (width as u32).to_le_bytes().to_vec();
             bytes.extend_from_slice(&(set.len() as u32).to_le_bytes());
-            for number in set.iter().filter_map(|member| member.as_int()) {
-                bytes.extend_from_slice(&number.to_le_bytes()[..width]);
-            }
+            set.append_integers_to(&mut bytes);
             return self.text(&bytes);
         }
         if set.encoding() == "listpack" {

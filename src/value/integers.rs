@@ -34,16 +34,26 @@ impl Default for Integers {
 }
 
 impl Integers {
-    /// The set of numbers, which must ascend, each in at least `width` bytes.
-    pub(super) fn of(width: usize, numbers: &[i64]) -> Integers {
-        debug_assert!(numbers.is_sorted_by(|a, b| a < b), "numbers must ascend");
-        let fits = |most: i64| numbers.iter().all(|&number| (-most - 1..=most).contains(&number));
-        if width <= 2 && fits(i16::MAX.into()) {
-            Integers::Narrow(numbers.iter().map(|&number| number as i16).collect())
-        } else if width <= 4 && fits(i32::MAX.into()) {
-            Integers::Middle(numbers.iter().map(|&number| number as i32).collect())
-        } else {
-            Integers::Wide(numbers.into())
+    /// The set of numbers of `width` bytes each, low byte first; `None` if they do not ascend, or there is no such
+    /// width.
+    pub(super) fn from_bytes(width: usize, bytes: &[u8]) -> Option<Integers> {
+        match width {
+            2 => ascending(bytes.as_chunks(), i16::from_le_bytes).map(Integers::Narrow),
+            4 => ascending(bytes.as_chunks(), i32::from_le_bytes).map(Integers::Middle),
+            8 => ascending(bytes.as_chunks(), i64::from_le_bytes).map(Integers::Wide),
+            _ => None,
+        }
+    }
+
+    /// Appends the numbers as [`Integers::from_bytes`] reads them.
+    pub(super) fn append_to(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.resize(start + self.memory(), 0);
+        let target = &mut out[start..];
+        match self {
+            Integers::Narrow(numbers) => fill(target.as_chunks_mut(), numbers, i16::to_le_bytes),
+            Integers::Middle(numbers) => fill(target.as_chunks_mut(), numbers, i32::to_le_bytes),
+            Integers::Wide(numbers) => fill(target.as_chunks_mut(), numbers, i64::to_le_bytes),
         }
     }
 
@@ -121,6 +131,26 @@ impl Integers {
     }
 }
 
+/// The numbers in some chunks; `None` if they do not ascend, or bytes are left over.
+fn ascending<T: Copy + Ord, const N: usize>(
+    (chunks, rest): (&[[u8; N]], &[u8]),
+    read: impl Fn([u8; N]) -> T,
+) -> Option<Box<[T]>> {
+    let numbers: Box<[T]> = chunks.iter().map(|chunk| read(*chunk)).collect();
+    // All pairs are compared, not only those before a wrong one, so that many are at a time.
+    let next = numbers.get(1..).unwrap_or_default();
+    let ascend = numbers.iter().zip(next).fold(true, |ascend, (number, next)| ascend & (number < next));
+    (ascend && rest.is_empty()).then_some(numbers)
+}
+
+fn fill<T: Copy, const N: usize>(
+    (chunks, _): (&mut [[u8; N]], &mut [u8]),
+    numbers: &[T],
+    write: impl Fn(T) -> [u8; N],
+) {
+    chunks.iter_mut().zip(numbers).for_each(|(chunk, number)| *chunk = write(*number));
+}
+
 fn at<T: Copy + Into<i64>>(numbers: &[T], position: usize) -> i64 {
     numbers[position].into()
 }
@@ -165,6 +195,21 @@ mod tests {
         assert_eq!(integers.longest(), 11);
     }
 
+    #[test]
+    fn numbers_that_do_not_ascend_or_have_a_strange_width_are_refused() {
+        let bytes = |numbers: &[i32]| numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<_>>();
+        assert!(Integers::from_bytes(4, &bytes(&[-70_000, 0, 5])).is_some());
+        for (width, bytes) in [
+            (4, bytes(&[0, 5, 5])),
+            (4, bytes(&[6, 5])),
+            (4, bytes(&[5])[..3].to_vec()),
+            (3, bytes(&[5])),
+            (0, Vec::new()),
+        ] {
+            assert!(Integers::from_bytes(width, &bytes).is_none(), "{width}: {bytes:?}");
+        }
+    }
+
     proptest! {
         #[test]
         fn a_set_of_integers_holds_the_numbers_of_a_model(
@@ -180,6 +225,11 @@ mod tests {
                 }
                 integers.check();
                 prop_assert!(integers.iter().eq(model.iter().copied()));
+                let mut bytes = vec![7];
+                integers.append_to(&mut bytes);
+                let read = Integers::from_bytes(integers.width(), &bytes[1..]).expect("they ascend");
+                prop_assert_eq!(read.width(), integers.width());
+                prop_assert!(read.iter().eq(integers.iter()));
                 prop_assert!(!model.iter().any(|&number| !integers.contains(number)));
             }
         }

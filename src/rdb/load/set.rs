@@ -1,7 +1,6 @@
 //! Sets: one member after the other, as sorted integers, or as a listpack.
 
 use crate::rdb::kind;
-use crate::rdb::listpack::signed;
 use crate::rdb::text::Reader;
 use crate::value::set::{Limits, Set};
 use crate::value::{Item, are_distinct};
@@ -29,8 +28,9 @@ impl Reader<'_> {
             kind::SET_INTSET => {
                 let bytes = self.text()?;
                 let (width, numbers) = integers(&bytes)?;
-                self.take_room(numbers.len(), 0)?;
-                Some(Set::of_integers(width, &numbers, limits))
+                let set = Set::of_integers(width, numbers, limits)?;
+                self.take_room(set.len(), 0)?;
+                Some(set)
             }
             _ => {
                 let bytes = self.text()?;
@@ -50,14 +50,11 @@ fn table<'a>(mut members: impl ExactSizeIterator<Item = Item<'a>>, limits: &Limi
     members.all(|member| set.insert(&member.to_cow(), limits)).then_some(set)
 }
 
-/// Reads the form of sets of integers: `bytes a number, 4 | numbers, 4 | number | ...`, low bytes first. They ascend.
-fn integers(bytes: &[u8]) -> Option<(usize, Vec<i64>)> {
+/// Reads the head of the form of sets of integers, `bytes a number, 4 | numbers, 4 | number | ...`, low bytes first;
+/// returns the bytes a number and the numbers.
+fn integers(bytes: &[u8]) -> Option<(usize, &[u8])> {
     let (width, rest) = bytes.split_first_chunk()?;
     let (count, rest) = rest.split_first_chunk()?;
     let (width, count) = (u32::from_le_bytes(*width) as usize, u32::from_le_bytes(*count) as usize);
-    if !matches!(width, 2 | 4 | 8) || count == 0 || count.checked_mul(width) != Some(rest.len()) {
-        return None;
-    }
-    let numbers: Vec<i64> = rest.chunks_exact(width).map(signed).collect();
-    numbers.is_sorted_by(|a, b| a < b).then_some((width, numbers))
+    (count > 0 && count.checked_mul(width) == Some(rest.len())).then_some((width, rest))
 }

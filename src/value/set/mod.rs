@@ -91,11 +91,14 @@ impl Set {
         Set { form: Form::Packed(PackedList::default()) }
     }
 
-    /// The set of some integers that ascend, of which each takes at least `width` bytes; a table if they are too many.
-    pub fn of_integers(width: usize, numbers: &[i64], limits: &Limits) -> Set {
-        let mut set = Set { form: Form::Integers(Integers::of(width, numbers)) };
-        set.make_room(numbers.len(), limits);
-        set
+    /// The set of integers of `width` bytes each, low byte first; a table if they are too many. `None` if they do not
+    /// ascend, or there is no such width.
+    pub fn of_integers(width: usize, numbers: &[u8], limits: &Limits) -> Option<Set> {
+        let integers = Integers::from_bytes(width, numbers)?;
+        let members = integers.len();
+        let mut set = Set { form: Form::Integers(integers) };
+        set.make_room(members, limits);
+        Some(set)
     }
 
     /// The packed set of some members that differ, however long they are, as long as a packed set has room for them.
@@ -134,6 +137,13 @@ impl Set {
         match &self.form {
             Form::Integers(integers) => Some(integers.width()),
             Form::Packed(_) | Form::Table(_) => None,
+        }
+    }
+
+    /// Appends the members of a set in the form of integers as [`Set::of_integers`] reads them.
+    pub fn append_integers_to(&self, out: &mut Vec<u8>) {
+        if let Form::Integers(integers) = &self.form {
+            integers.append_to(out);
         }
     }
 
