@@ -18,6 +18,7 @@
 //!
 //! Source: the format's specification by its author, Salvatore Sanfilippo.
 
+use crate::value::item::{Sequence, Visitor};
 use crate::value::{Item, copy_short, listpack};
 
 const HEAD: usize = 6;
@@ -196,6 +197,32 @@ impl<'a> Listpack<'a> {
     }
 }
 
+impl<'a> IntoIterator for Listpack<'a> {
+    type Item = Item<'a>;
+    type IntoIter = Items<'a>;
+
+    fn into_iter(self) -> Items<'a> {
+        self.iter()
+    }
+}
+
+impl<'a> Sequence<'a> for Listpack<'a> {
+    #[inline]
+    fn visit(self, visitor: &mut impl Visitor<'a>) {
+        let mut items = self.iter();
+        while !items.left.is_empty() {
+            match items.next_short_text() {
+                Some(text) if !Item::may_be_number(text) => visitor.text(text),
+                Some(text) => visitor.item(Item::of(text)),
+                None => match items.next() {
+                    Some(item) => visitor.item(item),
+                    None => break,
+                },
+            }
+        }
+    }
+}
+
 /// Iterates over the elements of a listpack.
 #[derive(Clone, Debug)]
 pub(super) struct Items<'a> {
@@ -229,24 +256,6 @@ impl<'a> Iterator for Items<'a> {
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         (self.count, Some(self.count))
-    }
-
-    /// Folds all elements in one loop: in each of its branches it is known what an element is, so that none has to be
-    /// put together in memory.
-    #[inline]
-    fn fold<B, F: FnMut(B, Item<'a>) -> B>(mut self, init: B, mut f: F) -> B {
-        let mut sum = init;
-        while !self.left.is_empty() {
-            match self.next_short_text() {
-                Some(text) if !Item::may_be_number(text) => sum = f(sum, Item::Text(text, &[])),
-                Some(text) => sum = f(sum, Item::of(text)),
-                None => match self.next() {
-                    Some(item) => sum = f(sum, item),
-                    None => break,
-                },
-            }
-        }
-        sum
     }
 }
 
@@ -429,6 +438,19 @@ mod tests {
         assert_eq!(numbers, NUMBERS.iter().map(|&number| Some(number)).collect::<Vec<_>>());
     }
 
+    struct Seen<'s, 'a>(&'s mut Vec<Item<'a>>);
+
+    impl<'a> Visitor<'a> for Seen<'_, 'a> {
+        fn item(&mut self, item: Item<'a>) {
+            self.0.push(item);
+        }
+
+        fn text(&mut self, text: &'a [u8]) {
+            assert_eq!(Item::of(text).as_int(), None);
+            self.0.push(Item::Text(text, &[]));
+        }
+    }
+
     #[test]
     fn elements_are_the_same_in_whatever_way_they_are_read() {
         let bytes = sample();
@@ -436,7 +458,7 @@ mod tests {
         for bytes in [bytes, built(texts)] {
             let listpack = Listpack::check(&bytes).expect("it was just made");
             let mut items: Vec<Item<'_>> = Vec::new();
-            listpack.iter().for_each(|item| items.push(item));
+            listpack.visit(&mut Seen(&mut items));
             assert_eq!(items.len(), listpack.len());
             let mut iter = listpack.iter();
             for (at, item) in items.iter().enumerate() {

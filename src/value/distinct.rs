@@ -1,10 +1,11 @@
 //! Whether some elements differ from each other.
 //!
-//! Costs: O(n): a table of the elements' hashes. Where two hashes are equal or too many are alike, which elements may
-//! be chosen for, the elements are sorted instead.
+//! Costs: O(n): a comparison for each if they ascend already, as members do that a counter is a part of, else a table of
+//! the elements' hashes. Where two hashes are equal or too many are alike, which elements may be chosen for, the
+//! elements are sorted instead.
 
-use crate::value::hashing;
 use crate::value::item::Item;
+use crate::value::{copy_short, hashing};
 use std::borrow::Cow;
 
 /// The most neighbours that are compared in the table before the elements are sorted.
@@ -12,7 +13,49 @@ const MOST_PROBES: usize = 32;
 
 /// Whether no two of some elements have the same bytes. Allocates for as many as there are.
 pub fn are_distinct<'a>(items: impl ExactSizeIterator<Item = Item<'a>> + Clone) -> bool {
-    have_distinct_hashes(items.clone()) || are_distinct_in_order(items)
+    ascend(items.clone()) || have_distinct_hashes(items.clone()) || are_distinct_in_order(items)
+}
+
+/// Whether all are numbers, or all texts in one piece of at most 16 bytes, and ascend: texts by length, then by bytes.
+fn ascend<'a>(mut items: impl Iterator<Item = Item<'a>>) -> bool {
+    match items.next() {
+        None => true,
+        Some(Item::Int(first)) => {
+            let mut before = first;
+            items.all(|item| match item {
+                Item::Int(number) => std::mem::replace(&mut before, number) < number,
+                Item::Text(..) => false,
+            })
+        }
+        Some(Item::Text(first, [])) => {
+            let mut before = rank(first);
+            before.is_some()
+                && items.all(|item| match item {
+                    Item::Text(text, []) => {
+                        let rank = rank(text);
+                        std::mem::replace(&mut before, rank) < rank
+                    }
+                    _ => false,
+                })
+        }
+        Some(Item::Text(..)) => false,
+    }
+}
+
+/// The place of a text of at most 16 bytes among all of these, ordered by length, then by bytes; `None` if it is
+/// longer.
+#[inline]
+fn rank(text: &[u8]) -> Option<(usize, u64, u64)> {
+    let word = |chunk: Option<&[u8; 8]>| chunk.map(|chunk| u64::from_be_bytes(*chunk));
+    match text.len() {
+        length @ 8..=16 => Some((length, word(text.first_chunk())?, word(text.last_chunk())?)),
+        length @ ..8 => {
+            let mut last = [0; 8];
+            copy_short(&mut last[..length], text);
+            Some((length, 0, u64::from_be_bytes(last)))
+        }
+        _ => None,
+    }
 }
 
 /// Whether all hashes differ and are spread well. If not, the elements may differ all the same.
@@ -66,6 +109,28 @@ mod tests {
         fn elements_are_distinct_if_they_are_in_order(texts in prop::collection::vec("[0-9a-c]{0,3}", 0..30)) {
             let items: Vec<_> = texts.iter().map(|text| Item::of(text.as_bytes())).collect();
             prop_assert_eq!(are_distinct(items.iter().copied()), are_distinct_in_order(items.iter().copied()));
+        }
+
+        #[test]
+        fn elements_that_ascend_are_those_that_are_in_order_of_length_and_bytes(
+            mut texts in prop::collection::vec(prop_oneof!["[a-c]{0,3}", "key:[a-c]{3,5}", "member of a set[a-c]{0,4}"], 0..9),
+            is_sorted: bool,
+        ) {
+            if is_sorted {
+                texts.sort_by_key(|text| (text.len(), text.clone()));
+            }
+            let ascends = texts.is_sorted_by(|one, next| (one.len(), one) < (next.len(), next));
+            let is_short = texts.iter().all(|text| text.len() <= 16);
+            prop_assert_eq!(ascend(texts.iter().map(|text| Item::of(text.as_bytes()))), ascends && is_short);
+        }
+
+        #[test]
+        fn numbers_ascend_in_their_order(mut numbers in prop::collection::vec(any::<i64>(), 0..9), is_sorted: bool) {
+            if is_sorted {
+                numbers.sort_unstable();
+            }
+            let ascends = numbers.is_sorted_by(|one, next| one < next);
+            prop_assert_eq!(ascend(numbers.into_iter().map(Item::Int)), ascends);
         }
     }
 

@@ -105,6 +105,28 @@ impl<'a> Item<'a> {
     }
 }
 
+/// Items in a row that can be read more than once: any iterator over items, or a form that visits all of them in fewer
+/// steps.
+pub trait Sequence<'a>: IntoIterator<Item = Item<'a>> + Clone {
+    /// Has the visitor visit all items, one after the other.
+    fn visit(self, visitor: &mut impl Visitor<'a>);
+}
+
+/// What is done with each item of a [`Sequence`].
+pub trait Visitor<'a> {
+    /// Visits an item.
+    fn item(&mut self, item: Item<'a>);
+
+    /// Visits a text in one piece that is not the digits of a number.
+    fn text(&mut self, text: &'a [u8]);
+}
+
+impl<'a, I: Iterator<Item = Item<'a>> + Clone> Sequence<'a> for I {
+    fn visit(self, visitor: &mut impl Visitor<'a>) {
+        self.for_each(|item| visitor.item(item));
+    }
+}
+
 impl PartialEq for Item<'_> {
     fn eq(&self, other: &Item<'_>) -> bool {
         match (*self, *other) {

@@ -3,6 +3,7 @@
 use crate::rdb::text::Reader;
 use crate::rdb::{kind, legacy};
 use crate::value::hash::{Entry, Hash, Limits};
+use crate::value::item::Sequence;
 use crate::value::{Item, are_distinct};
 use std::borrow::Cow;
 
@@ -32,7 +33,7 @@ impl Reader<'_> {
             }
             _ => {
                 let bytes = self.text()?;
-                alternating(self.listpack(&bytes)?.iter(), limits)
+                alternating(self.listpack(&bytes)?, limits)
             }
         }
     }
@@ -112,8 +113,8 @@ fn ordered(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
 }
 
 /// Builds the hash of fields and values that alternate; `None` if two fields are equal, or one has no value.
-fn alternating<'a>(items: impl ExactSizeIterator<Item = Item<'a>> + Clone, limits: &Limits) -> Option<Hash> {
-    let pairs = super::pairs(items.clone())?;
+fn alternating<'a>(items: impl Sequence<'a, IntoIter: ExactSizeIterator + Clone>, limits: &Limits) -> Option<Hash> {
+    let pairs = super::pairs(items.clone().into_iter())?;
     if pairs.len() <= limits.entries {
         are_distinct(pairs.clone().map(|(field, _)| field)).then_some(())?;
         if let Some(hash) = Hash::of_items(items) {

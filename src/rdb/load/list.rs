@@ -35,7 +35,7 @@ impl Reader<'_> {
         match (kind, container) {
             (_, ALONE) => list.push_large(&bytes),
             (kind::LIST_QUICKLIST, TOGETHER) => list.push_packed(self.ziplist(&bytes)?),
-            (_, TOGETHER) => list.push_packed(self.listpack(&bytes)?.iter()),
+            (_, TOGETHER) => list.push_packed(self.listpack(&bytes)?),
             _ => return None,
         }
         Some(())

@@ -34,11 +34,11 @@ impl Reader<'_> {
             }
             _ => {
                 let bytes = self.text()?;
-                let members = self.listpack(&bytes)?.iter();
+                let members = self.listpack(&bytes)?;
                 if members.len() > limits.entries {
-                    return table(members, limits);
+                    return table(members.iter(), limits);
                 }
-                are_distinct(members.clone()).then(|| Set::of_items(members, limits))
+                are_distinct(members.iter()).then(|| Set::of_items(members, limits))
             }
         }
     }

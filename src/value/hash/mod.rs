@@ -29,7 +29,7 @@ mod view;
 pub use fields::Fields;
 pub use view::HashView;
 
-use crate::value::item::Item;
+use crate::value::item::{Item, Sequence};
 use crate::value::packed_list::PackedList;
 use crate::value::table::{Layout, Table};
 use fastrand::Rng;
@@ -110,7 +110,7 @@ impl Hash {
 
     /// The packed hash of fields, which differ, and their values, which alternate; `None` if it may have no room for
     /// them.
-    pub fn of_items<'a>(items: impl Iterator<Item = Item<'a>> + Clone) -> Option<Hash> {
+    pub fn of_items<'a>(items: impl Sequence<'a>) -> Option<Hash> {
         PackedList::build(items).map(Hash::packed)
     }
 

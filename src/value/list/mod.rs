@@ -24,7 +24,7 @@ mod size;
 
 pub use size::Limits;
 
-use crate::value::item::Item;
+use crate::value::item::{Item, Sequence};
 use either::Either;
 use nodes::Nodes;
 use packed_node::PackedNode;
@@ -75,7 +75,7 @@ impl Builder {
     }
 
     /// Appends a node of several elements; if it is larger than the format allows, it becomes several.
-    pub fn push_packed<'a>(&mut self, items: impl Iterator<Item = Item<'a>> + Clone) {
+    pub fn push_packed<'a>(&mut self, items: impl Sequence<'a>) {
         self.nodes.push_items(items);
     }
 

@@ -19,7 +19,7 @@
 use super::packed_node::PackedNode;
 use super::size::Limits;
 use super::{End, Side};
-use crate::value::item::Item;
+use crate::value::item::{Item, Sequence};
 use crate::value::packed_list;
 use either::Either;
 use std::collections::VecDeque;
@@ -113,7 +113,7 @@ impl Nodes {
     }
 
     /// Appends a packed node of some items; if it is larger than the format allows, it becomes several.
-    pub(super) fn push_items<'a>(&mut self, items: impl Iterator<Item = Item<'a>> + Clone) {
+    pub(super) fn push_items<'a>(&mut self, items: impl Sequence<'a>) {
         if let Some(packed) = PackedNode::build(items.clone()) {
             return self.push_packed(packed);
         }

@@ -5,7 +5,7 @@
 //! Both are kept outside the packed list's allocation, so that a walk over nodes need not read it.
 
 use super::End;
-use crate::value::item::Item;
+use crate::value::item::{Item, Sequence};
 use crate::value::listpack::{EMPTY, cost};
 use crate::value::packed_list::{self, PackedList};
 use std::ops::Range;
@@ -25,9 +25,8 @@ impl Default for PackedNode {
 
 impl PackedNode {
     /// A node of some items, with nothing to spare; `None` if it may have no room for them.
-    pub(super) fn build<'a>(items: impl Iterator<Item = Item<'a>> + Clone) -> Option<PackedNode> {
-        let mut size = EMPTY;
-        let items = PackedList::build_and(items, |item| size = size.saturating_add(cost(item)))?;
+    pub(super) fn build<'a>(items: impl Sequence<'a>) -> Option<PackedNode> {
+        let (items, size) = PackedList::build_measured(items)?;
         Some(PackedNode { len: items.len() as u32, size: size as u32, items })
     }
 

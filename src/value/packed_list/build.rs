@@ -5,7 +5,8 @@
 
 use super::{Coded, GRAIN, HEAD, Head, LONGEST_PREFIX, MOST_BYTES, PackedList, TEXT, bytes_of, put, width_of};
 use crate::value::copy_short;
-use crate::value::item::Item;
+use crate::value::item::{Item, Sequence, Visitor};
+use crate::value::listpack::{EMPTY, cost};
 
 /// The most bytes that an item takes in addition to those of a text: its prefix and code, or its digits.
 const MOST_OVERHEAD: usize = LONGEST_PREFIX + 4 + 20;
@@ -29,6 +30,9 @@ impl Spread {
     }
 }
 
+/// The length from which a text takes more than a byte for each of its lengths in a listpack.
+const LONG: usize = 64;
+
 /// The measures of some items, from which their layout follows.
 struct Measures {
     len: usize,
@@ -37,35 +41,38 @@ struct Measures {
     lengths: Spread,
     /// The codes of the integers.
     integers: Spread,
+    /// The bytes that Redis's listpack of the items has.
+    listpack: usize,
     /// The first bytes of the first text; of these, `prefix` are common to all texts.
     front: [u8; LONGEST_PREFIX],
     prefix: usize,
+    /// The prefix as a word and which of its bits count, if there is a text and the prefix is no longer than a word.
+    word: Option<(u64, u64)>,
 }
 
 impl Measures {
-    fn of<'a>(items: impl Iterator<Item = Item<'a>>) -> Measures {
-        let mut measures =
-            Measures { len: 0, texts: 0, lengths: Spread::NONE, integers: Spread::NONE, front: [0; 255], prefix: 0 };
-        items.for_each(|item| measures.add(item));
+    fn of<'a>(items: impl Sequence<'a>) -> Measures {
+        let mut measures = Measures {
+            len: 0,
+            texts: 0,
+            lengths: Spread::NONE,
+            integers: Spread::NONE,
+            listpack: EMPTY,
+            front: [0; LONGEST_PREFIX],
+            prefix: 0,
+            word: None,
+        };
+        items.visit(&mut measures);
         measures
     }
 
+    /// Whether a text begins with the prefix, as far as one look at a word tells.
     #[inline(always)]
-    fn add(&mut self, item: Item<'_>) {
-        self.len += 1;
-        match item {
-            Item::Int(_) => self.integers.add(Coded::new(item, 0).code),
-            Item::Text(first, second) => {
-                if self.texts == 0 {
-                    self.set_front(item);
-                } else if !self.begins(first) {
-                    let same = |(a, b): &(&u8, &u8)| a == b;
-                    let bytes = first.iter().chain(second);
-                    self.prefix = self.front[..self.prefix].iter().zip(bytes).take_while(same).count();
-                }
-                self.texts += 1;
-                self.lengths.add(first.len() + second.len());
-            }
+    fn surely_begins(&self, text: &[u8]) -> bool {
+        let Some((word, mask)) = self.word else { return false };
+        match text.first_chunk() {
+            Some(front) => (u64::from_le_bytes(*front) ^ word) & mask == 0,
+            None => mask == 0,
         }
     }
 
@@ -82,10 +89,19 @@ impl Measures {
         }
     }
 
+    /// Takes the prefix of the first text, or shortens that of all before to what it has in common with one more.
     #[cold]
-    fn set_front(&mut self, item: Item<'_>) {
-        self.prefix = item.len().min(LONGEST_PREFIX);
-        self.front.iter_mut().zip(bytes_of(item)).for_each(|(target, byte)| *target = byte);
+    fn adapt_prefix(&mut self, item: Item<'_>) {
+        if self.texts == 0 {
+            self.prefix = item.len().min(LONGEST_PREFIX);
+            self.front.iter_mut().zip(bytes_of(item)).for_each(|(target, byte)| *target = byte);
+        } else {
+            let same = |(a, b): &(&u8, u8)| **a == *b;
+            self.prefix = self.front[..self.prefix].iter().zip(bytes_of(item)).take_while(same).count();
+        }
+        let mask = u64::MAX.unbounded_shr(64_u32.saturating_sub(8 * self.prefix as u32));
+        let word = self.front.first_chunk().map(|front| (u64::from_le_bytes(*front), mask));
+        self.word = word.filter(|_| self.prefix <= 8);
     }
 
     /// Whether a packed list has room for all, whatever their order.
@@ -107,6 +123,35 @@ impl Measures {
     }
 }
 
+impl<'a> Visitor<'a> for Measures {
+    #[inline(never)]
+    fn item(&mut self, item: Item<'a>) {
+        self.len += 1;
+        self.listpack = self.listpack.saturating_add(cost(item));
+        match item {
+            Item::Int(_) => self.integers.add(Coded::new(item, 0).code),
+            Item::Text(first, second) => {
+                if self.texts == 0 || !self.begins(first) {
+                    self.adapt_prefix(item);
+                }
+                self.texts += 1;
+                self.lengths.add(first.len() + second.len());
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn text(&mut self, text: &'a [u8]) {
+        if text.len() >= LONG || !self.surely_begins(text) {
+            return self.item(Item::Text(text, &[]));
+        }
+        self.len += 1;
+        self.texts += 1;
+        self.listpack = self.listpack.saturating_add(text.len() + 2);
+        self.lengths.add(text.len());
+    }
+}
+
 /// The first and the last bytes of a text.
 #[inline]
 fn ends_of<const N: usize>(text: &[u8]) -> (Option<&[u8; N]>, Option<&[u8; N]>) {
@@ -115,18 +160,15 @@ fn ends_of<const N: usize>(text: &[u8]) -> (Option<&[u8; N]>, Option<&[u8; N]>) 
 
 impl PackedList {
     /// Builds a packed list of some items, with nothing to spare; `None` if it may have no room for them.
-    pub(in crate::value) fn build<'a>(items: impl Iterator<Item = Item<'a>> + Clone) -> Option<PackedList> {
-        PackedList::build_and(items, |_| ())
+    pub(in crate::value) fn build<'a>(items: impl Sequence<'a>) -> Option<PackedList> {
+        PackedList::build_measured(items).map(|(packed, _)| packed)
     }
 
-    /// Like [`PackedList::build`]; calls `each` with each item.
-    pub(in crate::value) fn build_and<'a>(
-        items: impl Iterator<Item = Item<'a>> + Clone,
-        mut each: impl FnMut(Item<'a>),
-    ) -> Option<PackedList> {
-        let measures = Measures::of(items.clone().inspect(|item| each(*item)));
+    /// Like [`PackedList::build`]; returns also the bytes that Redis's listpack of the items would have.
+    pub(in crate::value) fn build_measured<'a>(items: impl Sequence<'a>) -> Option<(PackedList, usize)> {
+        let measures = Measures::of(items.clone());
         if measures.len == 0 {
-            return Some(PackedList::default());
+            return Some((PackedList::default(), measures.listpack));
         }
         if !measures.fit() {
             return None;
@@ -139,21 +181,19 @@ impl PackedList {
         let (contents, codes) = packed.bytes.split_at_mut(size - head.len * head.width);
         let contents = &mut contents[head.content_at()..];
         match head.width {
-            0 => write(contents, items, head.prefix, |_| ()),
+            0 => items.visit(&mut Filling { contents, at: 0, prefix: head.prefix, put_code: |_| () }),
             1 => {
                 let mut codes = codes.iter_mut().rev();
-                write(contents, items, head.prefix, |code| {
-                    codes.next().into_iter().for_each(|target| *target = code as u8);
-                });
+                let put_code = |code| codes.next().into_iter().for_each(|target| *target = code as u8);
+                items.visit(&mut Filling { contents, at: 0, prefix: head.prefix, put_code });
             }
             width => {
                 let mut codes = codes.rchunks_exact_mut(width);
-                write(contents, items, head.prefix, |code| {
-                    codes.next().into_iter().for_each(|target| put(target, 0, width, code));
-                });
+                let put_code = |code| codes.next().into_iter().for_each(|target| put(target, 0, width, code));
+                items.visit(&mut Filling { contents, at: 0, prefix: head.prefix, put_code });
             }
         }
-        Some(packed)
+        Some((packed, measures.listpack))
     }
 
     /// The bytes of an allocation that has room for that many.
@@ -163,29 +203,39 @@ impl PackedList {
 }
 
 /// Writes the contents of items one after the other, and calls `put_code` with the code of each.
-#[inline]
-fn write<'a>(
-    contents: &mut [u8],
-    items: impl Iterator<Item = Item<'a>>,
+struct Filling<'t, P> {
+    contents: &'t mut [u8],
+    at: usize,
     prefix: usize,
-    mut put_code: impl FnMut(usize),
-) {
-    let mut at = 0;
-    items.for_each(|item| {
-        let start = at;
-        if let Item::Text(text, []) = item
-            && let Some(text) = text.get(prefix..)
+    put_code: P,
+}
+
+impl<'a, P: FnMut(usize)> Visitor<'a> for Filling<'_, P> {
+    #[inline(never)]
+    fn item(&mut self, item: Item<'a>) {
+        let coded = Coded::new(item, self.prefix);
+        let end = self.at + coded.len();
+        coded.write(&mut self.contents[self.at..end]);
+        self.at = end;
+        (self.put_code)(coded.code);
+    }
+
+    #[inline(always)]
+    fn text(&mut self, text: &'a [u8]) {
+        let length = text.len() - self.prefix;
+        let end = self.at + length;
+        // The last word has all of a short rest; what is written behind it is overwritten by the next one.
+        let target = self.contents[self.at..].first_chunk_mut();
+        if length <= 8
+            && let (Some(last), Some(target)) = (text.last_chunk(), target)
         {
-            at += text.len();
-            copy_short(&mut contents[start..at], text);
-            put_code(TEXT + text.len());
+            *target = u64::from_le_bytes(*last).unbounded_shr(64 - 8 * length as u32).to_le_bytes();
         } else {
-            let coded = Coded::new(item, prefix);
-            at += coded.len();
-            coded.write(&mut contents[start..at]);
-            put_code(coded.code);
+            copy_short(&mut self.contents[self.at..end], &text[self.prefix..]);
         }
-    });
+        self.at = end;
+        (self.put_code)(TEXT + length);
+    }
 }
 
 #[cfg(test)]
@@ -202,17 +252,42 @@ mod tests {
 
     /// Checks that items that are packed at once are as if they had been appended, and take no more memory.
     fn check_built(items: &[Item<'_>]) {
-        let (built, pushed) = (PackedList::build(items.iter().copied()).expect("there is room"), pushed(items));
+        let (built, size) = PackedList::build_measured(items.iter().copied()).expect("there is room");
         built.check();
         assert_eq!(built.iter().collect::<Vec<_>>(), items);
-        assert!(built.memory() <= pushed.memory());
+        assert!(built.memory() <= pushed(items).memory());
+        assert_eq!(size, EMPTY + items.iter().map(|item| cost(*item)).sum::<usize>());
+        let (of_texts, size_of_texts) = PackedList::build_measured(Plain(items)).expect("there is room");
+        assert_eq!((&of_texts.bytes, size_of_texts), (&built.bytes, size));
+    }
+
+    /// Items of which the texts are visited as such.
+    #[derive(Clone, Copy)]
+    struct Plain<'i>(&'i [Item<'i>]);
+
+    impl<'i> IntoIterator for Plain<'i> {
+        type Item = Item<'i>;
+        type IntoIter = std::iter::Copied<std::slice::Iter<'i, Item<'i>>>;
+
+        fn into_iter(self) -> Self::IntoIter {
+            self.0.iter().copied()
+        }
+    }
+
+    impl<'i> Sequence<'i> for Plain<'i> {
+        fn visit(self, visitor: &mut impl Visitor<'i>) {
+            self.into_iter().for_each(|item| match item {
+                Item::Text(text, []) => visitor.text(text),
+                _ => visitor.item(item),
+            });
+        }
     }
 
     proptest! {
         #[test]
         fn items_that_are_packed_at_once_are_those_that_are_appended_in_no_more_memory(
             texts in prop::collection::vec(
-                prop_oneof!["[0-9]{0,3}", "-?[1-9][0-9]{0,17}", "product-[0-9]{0,8}", "[a-c]{0,300}", "x{3}"],
+                prop_oneof!["[0-9]{0,3}", "-?[1-9][0-9]{0,17}", "product-[0-9]{0,8}", "key:[0-9]{0,9}", "[a-c]{0,300}", "x{3}"],
                 0..40,
             ),
             cut: prop::sample::Index,

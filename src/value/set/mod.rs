@@ -21,7 +21,7 @@
 
 use crate::value::arena::LARGEST_HEAD;
 use crate::value::integers::Integers;
-use crate::value::item::Item;
+use crate::value::item::{Item, Sequence};
 use crate::value::packed_list::PackedList;
 use crate::value::prefetch::Prefetch;
 use crate::value::table::{Layout, Table};
@@ -102,7 +102,7 @@ impl Set {
     }
 
     /// The packed set of some members that differ, however long they are, as long as a packed set has room for them.
-    pub fn of_items<'a>(members: impl Iterator<Item = Item<'a>> + Clone, limits: &Limits) -> Set {
+    pub fn of_items<'a>(members: impl Sequence<'a>, limits: &Limits) -> Set {
         if let Some(packed) = PackedList::build(members.clone()) {
             return Set { form: Form::Packed(packed) };
         }
