@@ -278,7 +278,9 @@ impl<'a> Items<'a> {
         let (number, rest) = match *self.left {
             [code @ 0..0x80, _, ref rest @ ..] => (i64::from(code), rest),
             [code @ 0xc0..0xe0, low, _, ref rest @ ..] => (thirteen_bits(code, low), rest),
-            [0xf1, low, high, _, ref rest @ ..] => (i16::from_le_bytes([low, high]).into(), rest),
+            [0xf1, a, b, _, ref rest @ ..] => (i16::from_le_bytes([a, b]).into(), rest),
+            [0xf2, a, b, c, _, ref rest @ ..] => ((i32::from_le_bytes([0, a, b, c]) >> 8).into(), rest),
+            [0xf3, a, b, c, d, _, ref rest @ ..] => (i32::from_le_bytes([a, b, c, d]).into(), rest),
             _ => return self.next()?.as_int(),
         };
         self.left = rest;

@@ -3,7 +3,7 @@
 use crate::rdb::kind;
 use crate::rdb::listpack::Listpack;
 use crate::rdb::text::Reader;
-use crate::value::zset::{Limits, Zset};
+use crate::value::zset::{Entry, Limits, Zset};
 use crate::value::{Item, are_distinct, number};
 use std::borrow::Cow;
 
@@ -27,16 +27,17 @@ impl Reader<'_> {
             }
             _ => {
                 let bytes = self.text()?;
-                let entries = match kind {
-                    kind::ZSET_ZIPLIST => {
-                        let items: Vec<_> = self.ziplist(&bytes)?.collect();
-                        let pairs = super::pairs(items.iter().copied())?;
-                        pairs.map(|(member, score)| Some((member.to_cow(), score_of(score)?))).collect::<Option<_>>()?
-                    }
-                    _ => entries_of(self.listpack(&bytes)?)?,
-                };
                 // The length of a member does not matter if all come at once.
-                built(entries, &Limits { bytes: usize::MAX, ..*limits })
+                let limits = &Limits { bytes: usize::MAX, ..*limits };
+                if kind == kind::ZSET_ZIPLIST {
+                    let items: Vec<_> = self.ziplist(&bytes)?.collect();
+                    return built(entries_of(items.iter().copied())?, limits);
+                }
+                let listpack = self.listpack(&bytes)?;
+                match texts_with_scores(listpack) {
+                    Some(entries) => built_of_texts(entries, limits),
+                    None => built(entries_of(listpack.iter())?, limits),
+                }
             }
         }
     }
@@ -55,24 +56,22 @@ impl Reader<'_> {
 /// Members with their scores, of which none is not a number.
 type Entries<'a> = Vec<(Cow<'a, [u8]>, f64)>;
 
-/// The members and scores that alternate in a listpack; `None` if a score is not a number, or one is missing.
-fn entries_of(listpack: Listpack<'_>) -> Option<Entries<'_>> {
+/// The members and scores that alternate; `None` if a score is not a number, or one is missing.
+fn entries_of<'a>(items: impl ExactSizeIterator<Item = Item<'a>>) -> Option<Entries<'a>> {
+    super::pairs(items)?.map(|(member, score)| Some((member.to_cow(), score_of(score)?))).collect()
+}
+
+/// The entries of a listpack if all members are short texts, as most are; they are not copied.
+fn texts_with_scores(listpack: Listpack<'_>) -> Option<Vec<Entry<'_>>> {
     let mut items = listpack.iter();
     let mut entries = Vec::with_capacity(items.len() / 2);
     while items.len() > 0 {
-        let member = match items.next_short_text() {
-            Some(text) => Cow::Borrowed(text),
-            None => items.next()?.to_cow(),
+        let member = items.next_short_text()?;
+        let score = match items.next_short_text() {
+            Some(text) => score_of(Item::Text(text, &[]))?,
+            None => items.next_integer()? as f64,
         };
-        let mut ahead = items.clone();
-        let score = match ahead.next_integer() {
-            Some(number) => {
-                items = ahead;
-                number as f64
-            }
-            None => score_of(items.next()?)?,
-        };
-        entries.push((member, score));
+        entries.push(Entry { member, score });
     }
     Some(entries)
 }
@@ -88,4 +87,9 @@ fn score_of(item: Item<'_>) -> Option<f64> {
 fn built(entries: Entries<'_>, limits: &Limits) -> Option<Zset> {
     let members = entries.iter().map(|(member, _)| Item::Text(member, &[]));
     are_distinct(members).then(|| Zset::from_entries(entries, limits))
+}
+
+fn built_of_texts(entries: Vec<Entry<'_>>, limits: &Limits) -> Option<Zset> {
+    let members = entries.iter().map(|entry| Item::Text(entry.member, &[]));
+    are_distinct(members).then(|| Zset::of_entries(entries, limits))
 }

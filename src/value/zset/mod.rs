@@ -137,6 +137,11 @@ impl Zset {
     pub fn from_entries<M: AsRef<[u8]>>(entries: impl IntoIterator<Item = (M, f64)>, limits: &Limits) -> Zset {
         Zset::with_nodes_from(entries, limits)
     }
+
+    /// Like [`Zset::from_entries`], without a copy of the members before they are in the set.
+    pub fn of_entries(entries: Vec<Entry<'_>>, limits: &Limits) -> Zset {
+        Zset::with_nodes_of(entries, limits)
+    }
 }
 
 impl<const N: usize> Default for Zset<N> {
@@ -154,15 +159,18 @@ impl<const N: usize> Zset<N> {
     /// Like [`Zset::from_entries`], with nodes of `N` entries once it is large.
     pub fn with_nodes_from<M: AsRef<[u8]>>(entries: impl IntoIterator<Item = (M, f64)>, limits: &Limits) -> Zset<N> {
         let owned: Vec<(M, f64)> = entries.into_iter().collect();
-        let mut sorted: Vec<Entry<'_>> =
-            owned.iter().map(|(member, score)| Entry { member: member.as_ref(), score: *score }).collect();
-        sorted.sort_unstable_by(Entry::order);
-        let longest = sorted.iter().map(|entry| entry.member.len()).max().unwrap_or(0);
-        let total = sorted.iter().map(|entry| entry.member.len()).sum::<usize>();
-        let form = if admits(limits, sorted.len(), longest, total) {
-            Form::Packed(Packed::from_sorted(sorted.iter().copied()))
+        let borrowed = owned.iter().map(|(member, score)| Entry { member: member.as_ref(), score: *score });
+        Zset::with_nodes_of(borrowed.collect(), limits)
+    }
+
+    fn with_nodes_of(mut entries: Vec<Entry<'_>>, limits: &Limits) -> Zset<N> {
+        entries.sort_unstable_by(Entry::order);
+        let longest = entries.iter().map(|entry| entry.member.len()).max().unwrap_or(0);
+        let total = entries.iter().map(|entry| entry.member.len()).sum::<usize>();
+        let form = if admits(limits, entries.len(), longest, total) {
+            Form::Packed(Packed::from_sorted(entries.iter().copied()))
         } else {
-            Form::Large(Box::new(Large::from_sorted(sorted.into_iter(), hashing(limits))))
+            Form::Large(Box::new(Large::from_sorted(entries.into_iter(), hashing(limits))))
         };
         Zset { form }
     }

@@ -104,16 +104,20 @@ impl Packed {
         let Some(head) = Head::of_sorted(entries.clone()) else { return Packed::default() };
         let mut packed = Packed { bytes: vec![0; head.used().next_multiple_of(GRAIN)].into_boxed_slice() };
         packed.set_head(&head);
-        let (scores, rest) = packed.bytes[HEAD..].split_at_mut(head.lengths_at() - HEAD);
-        let (lengths, members) = rest.split_at_mut(head.len * head.length_width);
-        let (mut score_at, mut length_at, mut member_at) = (0, 0, 0);
+        // Each column is written over what the one before it wrote behind its end.
+        if head.score_width > 0 {
+            let codes = entries.clone().map(|entry| code(&head, entry.score));
+            put_column(&mut packed.bytes[HEAD..], head.score_width, codes);
+        }
+        if head.length_width > 0 {
+            let lengths = entries.clone().map(|entry| entry.member.len() as u64);
+            put_column(&mut packed.bytes[head.lengths_at()..], head.length_width, lengths);
+        }
+        let mut at = head.members_at();
         for entry in entries {
-            put(scores, score_at, head.score_width, code(&head, entry.score));
-            put(lengths, length_at, head.length_width, entry.member.len() as u64);
-            copy_short(&mut members[member_at..member_at + entry.member.len()], entry.member);
-            score_at += head.score_width;
-            length_at += head.length_width;
-            member_at += entry.member.len();
+            let end = at + entry.member.len();
+            copy_short(&mut packed.bytes[at..end], entry.member);
+            at = end;
         }
         packed
     }
@@ -498,6 +502,19 @@ fn partition(len: usize, before: impl Fn(usize) -> bool) -> usize {
 /// The bytes of a column of `width` for `positions`.
 fn column(at: usize, width: usize, positions: &Range<usize>) -> Range<usize> {
     at + positions.start * width..at + positions.end * width
+}
+
+/// Writes numbers of `width` bytes one after the other, and up to seven bytes of no meaning behind them: where there is
+/// room, each is written as a whole word.
+fn put_column(bytes: &mut [u8], width: usize, numbers: impl Iterator<Item = u64>) {
+    let mut at = 0;
+    for number in numbers {
+        match bytes[at..].first_chunk_mut() {
+            Some(word) => *word = number.to_le_bytes(),
+            None => put(bytes, at, width, number),
+        }
+        at += width;
+    }
 }
 
 fn put(bytes: &mut [u8], at: usize, width: usize, value: u64) {
