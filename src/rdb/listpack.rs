@@ -69,12 +69,21 @@ impl Builder {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn push_integer(&mut self, number: i64) {
+        match number {
+            0..=127 => {
+                self.count = self.count.wrapping_add(1);
+                self.put([number as u8, 1]);
+            }
+            _ => self.push_large_integer(number),
+        }
+    }
+
+    fn push_large_integer(&mut self, number: i64) {
         self.count += 1;
         let [a, b, c, d, e, f, g, h] = number.to_le_bytes();
         match number {
-            0..=127 => self.put([a, 1]),
             -4096..=4095 => self.put([0xc0 | b & 0x1f, a, 2]),
             -0x8000..=0x7fff => self.put([0xf1, a, b, 3]),
             -0x80_0000..=0x7f_ffff => self.put([0xf2, a, b, c, 4]),
@@ -123,7 +132,7 @@ impl Builder {
         if let Some(target) = self.room(N).first_chunk_mut() {
             *target = bytes;
         }
-        self.end += N;
+        self.end = self.end.wrapping_add(N);
     }
 
     /// The next bytes, which are to be written.

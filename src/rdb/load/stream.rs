@@ -96,19 +96,28 @@ impl Reader<'_> {
         let fields = count(&mut items)?;
         let fields = texts(&mut items, fields)?;
         (!fields.is_empty() && items.next_integer()? == 0).then_some(())?;
-        let mut block = Block::new(first, fields.iter().map(|field| &**field));
-        block.reserve(bytes.len());
-        let (mut before, mut words) = (None, Vec::new());
-        while let Some(flags) = items.next() {
-            let flags = flags.as_int().filter(|flags| (0..=DELETED | SHARES_FIELDS).contains(flags))?;
+        let mut block = Block::again(first, fields.iter().map(|field| &**field), bytes.len());
+        let mut before = None;
+        while items.len() > 0 {
+            let flags = items.next_integer().filter(|flags| (0..=DELETED | SHARES_FIELDS).contains(flags))?;
             let id = id_behind(first, &mut items)?;
             before.map_or(id == first, |before| before < id).then_some(())?;
             before = Some(id);
-            let shares_fields = flags & SHARES_FIELDS != 0;
-            take_words(&mut items, &mut words, shares_fields, fields.len())?;
-            block.push_again(id, flags & DELETED != 0, shares_fields, words.iter().copied());
+            let own_fields = if flags & SHARES_FIELDS != 0 { None } else { Some(count(&mut items)?) };
+            let words =
+                own_fields.map_or(Some(fields.len()), |fields| fields.checked_mul(2)).filter(|&words| words > 0)?;
+            let mut entry = block.begin_again(id, flags & DELETED != 0, own_fields);
+            for _ in 0..words {
+                match items.next_short_text() {
+                    Some(text) => entry.word(Item::of(text)),
+                    None => entry.word(items.next()?),
+                }
+            }
+            entry.end();
+            let elements = words + 3 + usize::from(own_fields.is_some());
+            (count(&mut items)? == elements).then_some(())?;
         }
-        block.seal();
+        block.seal_again(bytes.len());
         (live > 0 && (live, deleted) == (block.live(), block.deleted())).then_some(block)
     }
 }
@@ -133,17 +142,4 @@ fn texts<'a>(items: &mut Items<'a>, count: usize) -> Option<Vec<Cow<'a, [u8]>>> 
 fn id_behind(first: Id, items: &mut Items<'_>) -> Option<Id> {
     let (ms, seq) = (items.next_integer()?, items.next_integer()?);
     Some(Id::new(first.ms.wrapping_add_signed(ms), first.seq.wrapping_add_signed(seq)))
-}
-
-/// Takes the values of an entry that has the `shared` fields of its block, or its fields and values, and the number of
-/// its elements behind them.
-#[inline]
-fn take_words<'a>(items: &mut Items<'a>, words: &mut Vec<Item<'a>>, shares_fields: bool, shared: usize) -> Option<()> {
-    let (expected, more) = if shares_fields { (shared, 3) } else { (count(items)?.checked_mul(2)?, 4) };
-    words.clear();
-    for _ in 0..expected {
-        words.push(items.next()?);
-    }
-    let is_whole = !words.is_empty() && count(items)? == words.len() + more;
-    is_whole.then_some(())
 }

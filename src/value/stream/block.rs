@@ -104,53 +104,67 @@ impl Block {
         self.spent + size::of_count(self.live()) + size::of_count(self.deleted())
     }
 
-    /// Allocates for entries whose listpack has that many bytes: few entries take more here.
-    pub fn reserve(&mut self, listpack_bytes: usize) {
-        self.bytes.reserve_exact(listpack_bytes);
+    /// A block for the entries of a listpack that Redis wrote, which are to be added one by one
+    /// ([`Block::begin_again`]) before [`Block::seal_again`].
+    pub fn again<'a>(first: Id, fields: impl ExactSizeIterator<Item = &'a [u8]> + Clone, listpack: usize) -> Block {
+        let mut block = Block::new(first, fields);
+        // Few entries take more here than in a listpack.
+        block.bytes.reserve_exact(listpack);
+        block
     }
 
     /// Gives unused bytes back: no more entries will come.
-    pub fn seal(&mut self) {
+    pub(super) fn seal(&mut self) {
         self.bytes.shrink_to_fit();
+    }
+
+    /// Like [`Block::seal`], for a block of a listpack of that many bytes, all of whose entries have been added.
+    pub fn seal_again(&mut self, listpack: usize) {
+        self.seal();
+        let counts = size::of_count(self.live()) + size::of_count(self.deleted());
+        self.spent = listpack.saturating_sub(counts);
     }
 
     /// Appends an entry: fields and values alternate, and the id is greater than the last one.
     pub fn push<'a>(&mut self, id: Id, words: impl ExactSizeIterator<Item = &'a [u8]> + Clone) {
         if self.has_fields(words.clone().step_by(2)) {
-            self.put_entry(id, 0, words.skip(1).step_by(2).map(Item::of));
+            self.put_entry(id, false, words.skip(1).step_by(2).map(Item::of));
         } else {
-            self.put_entry(id, OWN_FIELDS, words.map(Item::of));
+            self.put_entry(id, true, words.map(Item::of));
         }
         self.live += 1;
     }
 
-    /// Appends an entry that was one of another block, deleted or not. If it has the shared fields, `words` are its
-    /// values; otherwise, each field is before its value.
-    pub fn push_again<'a>(
-        &mut self,
-        id: Id,
-        is_deleted: bool,
-        has_shared_fields: bool,
-        words: impl ExactSizeIterator<Item = Item<'a>> + Clone,
-    ) {
-        let own = if has_shared_fields { 0 } else { OWN_FIELDS };
-        self.put_entry(id, own | if is_deleted { DELETED } else { 0 }, words);
+    /// Begins to append an entry of a listpack, deleted or not. If it has fields of its own, as many as `own_fields`,
+    /// each comes before its value; otherwise there are only the values.
+    #[inline]
+    pub fn begin_again(&mut self, id: Id, is_deleted: bool, own_fields: Option<usize>) -> Adding<'_> {
         *(if is_deleted { &mut self.deleted } else { &mut self.live }) += 1;
+        self.begin_entry(id, if is_deleted { DELETED } else { 0 }, own_fields)
     }
 
-    fn put_entry<'a>(&mut self, id: Id, bits: u8, kept: impl ExactSizeIterator<Item = Item<'a>> + Clone) {
-        let has_own_fields = bits & OWN_FIELDS != 0;
+    fn put_entry<'a>(&mut self, id: Id, has_own_fields: bool, kept: impl ExactSizeIterator<Item = Item<'a>> + Clone) {
         self.spent += size::of_entry(self.first, id, has_own_fields, kept.clone());
+        let mut adding = self.begin_entry(id, 0, has_own_fields.then_some(kept.len() / 2));
+        kept.for_each(|item| adding.word(item));
+        adding.end();
+    }
+
+    /// Writes the head of an entry; `bits` are those of the head, without [`OWN_FIELDS`].
+    #[inline]
+    fn begin_entry(&mut self, id: Id, bits: u8, own_fields: Option<usize>) -> Adding<'_> {
         self.last_at = self.bytes.len() as u32;
         self.bytes.push(0);
         let at = self.bytes.len();
-        self.put_head(id, bits);
-        if has_own_fields {
-            put_number(&mut self.bytes, kept.len() as u64 / 2);
+        match own_fields {
+            None => self.put_head(id, bits),
+            Some(fields) => {
+                self.put_head(id, bits | OWN_FIELDS);
+                put_number(&mut self.bytes, fields as u64);
+            }
         }
-        kept.for_each(|item| put_item(&mut self.bytes, item));
-        self.put_length(at);
         self.last = id;
+        Adding { bytes: &mut self.bytes, at }
     }
 
     fn has_fields<'a>(&self, mut fields: impl ExactSizeIterator<Item = &'a [u8]>) -> bool {
@@ -159,7 +173,7 @@ impl Block {
     }
 
     fn put_head(&mut self, id: Id, bits: u8) {
-        let (ms, seq) = if self.live + self.deleted == 0 {
+        let (ms, seq) = if self.last_at == self.entries_at {
             (0, 0)
         } else {
             let ms = id.ms.wrapping_sub(self.last.ms);
@@ -172,20 +186,6 @@ impl Block {
         }
         if seq != 0 {
             put_number(&mut self.bytes, seq);
-        }
-    }
-
-    /// Writes the length of the entry whose content begins at `at` into the byte before it, and into more bytes if it
-    /// needs them.
-    fn put_length(&mut self, at: usize) {
-        let length = self.bytes.len() - at;
-        match u8::try_from(length) {
-            Ok(short @ ..=0x7f) => self.bytes[at - 1] = short,
-            _ => {
-                let mut long = Vec::new();
-                put_number(&mut long, length as u64);
-                self.bytes.splice(at - 1..at, long);
-            }
         }
     }
 
@@ -248,6 +248,37 @@ impl Block {
         assert!(self.live > 0, "a block has a live entry");
         let content = |entry: Option<Entry<'_>>| entry.map(|entry| format!("{entry:?}"));
         assert_eq!(content(self.last_entry()), content(self.entries().last()));
+    }
+}
+
+/// An entry whose words are being added to its block.
+#[derive(Debug)]
+#[must_use = "an entry must be ended"]
+pub struct Adding<'b> {
+    bytes: &'b mut Vec<u8>,
+    /// The offset of the content.
+    at: usize,
+}
+
+impl Adding<'_> {
+    /// Appends a field or value.
+    #[inline]
+    pub fn word(&mut self, item: Item<'_>) {
+        put_item(self.bytes, item);
+    }
+
+    /// Writes the length of the entry into the byte before its content, and into more bytes if it needs them.
+    #[inline]
+    pub fn end(self) {
+        let length = self.bytes.len() - self.at;
+        match u8::try_from(length) {
+            Ok(short @ ..=0x7f) => self.bytes[self.at - 1] = short,
+            _ => {
+                let mut long = Vec::new();
+                put_number(&mut long, length as u64);
+                self.bytes.splice(self.at - 1..self.at, long);
+            }
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use crate::value::item::Item;
 /// The code of an empty text.
 const TEXT: u64 = 9;
 
+#[inline]
 pub(super) fn put_number(out: &mut Vec<u8>, mut number: u64) {
     while number > 0x7f {
         out.push(number as u8 | 0x80);
@@ -21,6 +22,7 @@ pub(super) fn put_number(out: &mut Vec<u8>, mut number: u64) {
     out.push(number as u8);
 }
 
+#[inline]
 pub(super) fn put_item(out: &mut Vec<u8>, item: Item<'_>) {
     match item {
         Item::Int(number) => {
