@@ -177,14 +177,18 @@ pub(super) struct Listpack<'a> {
 }
 
 impl<'a> Listpack<'a> {
+    /// Checks the head of a listpack, for a caller that reads it only once: [`Items`] end before a damaged element, and
+    /// [`Items::are_at_end`] tells whether there was any.
+    pub(super) fn open(bytes: &'a [u8]) -> Option<Items<'a>> {
+        match parts(bytes)? {
+            (UNCOUNTED, _) => Listpack::check(bytes).map(|listpack| listpack.iter()),
+            (count, left) => Some(Items { left, count: count.into() }),
+        }
+    }
+
     /// Checks bytes, from the first to the last, as a listpack; `None` if anything in them is wrong.
     pub(super) fn check(bytes: &'a [u8]) -> Option<Listpack<'a>> {
-        let (total, rest) = bytes.split_first_chunk()?;
-        let (count, rest) = rest.split_first_chunk()?;
-        let (&END, elements) = rest.split_last()? else { return None };
-        if u32::from_le_bytes(*total) as usize != bytes.len() {
-            return None;
-        }
+        let (count, elements) = parts(bytes)?;
         let (mut left, mut counted) = (elements, 0_usize);
         while let Some(bytes) = size(left) {
             left = left.get(bytes..)?;
@@ -193,7 +197,6 @@ impl<'a> Listpack<'a> {
         if !left.is_empty() {
             return None;
         }
-        let count = u16::from_le_bytes(*count);
         (count == UNCOUNTED || usize::from(count) == counted).then_some(Listpack { elements, count: counted })
     }
 
@@ -204,6 +207,14 @@ impl<'a> Listpack<'a> {
     pub(super) fn iter(&self) -> Items<'a> {
         Items { left: self.elements, count: self.count }
     }
+}
+
+/// The number of elements that a listpack claims, and the bytes between its head and its end.
+fn parts(bytes: &[u8]) -> Option<(u16, &[u8])> {
+    let (total, rest) = bytes.split_first_chunk()?;
+    let (count, rest) = rest.split_first_chunk()?;
+    let (&END, elements) = rest.split_last()? else { return None };
+    (u32::from_le_bytes(*total) as usize == bytes.len()).then_some((u16::from_le_bytes(*count), elements))
 }
 
 impl<'a> IntoIterator for Listpack<'a> {
@@ -232,7 +243,7 @@ impl<'a> Sequence<'a> for Listpack<'a> {
     }
 }
 
-/// Iterates over the elements of a listpack.
+/// Iterates over the elements of a listpack, up to a damaged one if there is any.
 #[derive(Clone, Debug)]
 pub(super) struct Items<'a> {
     left: &'a [u8],
@@ -245,20 +256,13 @@ impl<'a> Iterator for Items<'a> {
 
     #[inline(always)]
     fn next(&mut self) -> Option<Item<'a>> {
-        let left = self.left;
-        let code = *left.first()?;
-        self.count = self.count.wrapping_sub(1);
         // Short texts and small numbers, of which most listpacks consist, take a byte for each of their lengths.
-        match code {
-            0..0x80 => {
-                self.left = left.get(2..)?;
+        match *self.left {
+            [code @ 0..0x80, 1, ref rest @ ..] => {
+                self.step(rest)?;
                 Some(Item::Int(code.into()))
             }
-            0x80..0xc0 => {
-                let (element, behind) = left.split_at_checked(usize::from(code & 0x3f) + 1)?;
-                self.left = behind.get(1..)?;
-                Some(Item::of(&element[1..]))
-            }
+            [0x80..0xc0, ..] => self.next_short_text().map(Item::of),
             _ => self.next_of_any(),
         }
     }
@@ -271,13 +275,19 @@ impl<'a> Iterator for Items<'a> {
 impl ExactSizeIterator for Items<'_> {}
 
 impl<'a> Items<'a> {
+    /// Whether all elements have been read, and there are as many as the listpack claims.
+    pub(super) fn are_at_end(&self) -> bool {
+        self.left.is_empty() && self.count == 0
+    }
+
     /// The next element if it is a text of less than 64 bytes; it may be a number's digits.
     #[inline(always)]
     pub(super) fn next_short_text(&mut self) -> Option<&'a [u8]> {
         let code = *self.left.first().filter(|code| (0x80..0xc0).contains(*code))?;
-        let (element, behind) = self.left.split_at_checked(usize::from(code & 0x3f) + 1)?;
-        self.left = behind.get(1..)?;
-        self.count = self.count.wrapping_sub(1);
+        let size = (code & 0x3f) + 1;
+        let (element, behind) = self.left.split_at_checked(size.into())?;
+        let (_, rest) = behind.split_first().filter(|(back, _)| **back == size)?;
+        self.step(rest)?;
         Some(&element[1..])
     }
 
@@ -285,23 +295,32 @@ impl<'a> Items<'a> {
     #[inline(always)]
     pub(super) fn next_integer(&mut self) -> Option<i64> {
         let (number, rest) = match *self.left {
-            [code @ 0..0x80, _, ref rest @ ..] => (i64::from(code), rest),
-            [code @ 0xc0..0xe0, low, _, ref rest @ ..] => (thirteen_bits(code, low), rest),
-            [0xf1, a, b, _, ref rest @ ..] => (i16::from_le_bytes([a, b]).into(), rest),
-            [0xf2, a, b, c, _, ref rest @ ..] => ((i32::from_le_bytes([0, a, b, c]) >> 8).into(), rest),
-            [0xf3, a, b, c, d, _, ref rest @ ..] => (i32::from_le_bytes([a, b, c, d]).into(), rest),
+            [code @ 0..0x80, 1, ref rest @ ..] => (i64::from(code), rest),
+            [code @ 0xc0..0xe0, low, 2, ref rest @ ..] => (thirteen_bits(code, low), rest),
+            [0xf1, a, b, 3, ref rest @ ..] => (i16::from_le_bytes([a, b]).into(), rest),
+            [0xf2, a, b, c, 4, ref rest @ ..] => ((i32::from_le_bytes([0, a, b, c]) >> 8).into(), rest),
+            [0xf3, a, b, c, d, 5, ref rest @ ..] => (i32::from_le_bytes([a, b, c, d]).into(), rest),
             _ => return self.next()?.as_int(),
         };
-        self.left = rest;
-        self.count = self.count.wrapping_sub(1);
+        self.step(rest)?;
         Some(number)
     }
 
     #[inline(never)]
     fn next_of_any(&mut self) -> Option<Item<'a>> {
-        let (item, left) = next(self.left)?;
-        self.left = left;
+        let bytes = size(self.left)?;
+        let (element, rest) = self.left.split_at_checked(bytes)?;
+        let (item, _) = self::element(element)?;
+        self.step(rest)?;
         Some(item)
+    }
+
+    /// Goes on behind an element; `None` if it is one more than the listpack claims.
+    #[inline(always)]
+    fn step(&mut self, rest: &'a [u8]) -> Option<()> {
+        self.count = self.count.checked_sub(1)?;
+        self.left = rest;
+        Some(())
     }
 }
 
@@ -340,13 +359,6 @@ fn long_size(bytes: &[u8]) -> Option<usize> {
     };
     let (groups, count) = backlen(size);
     bytes.get(size..)?.starts_with(&groups[groups.len() - count..]).then_some(size + count)
-}
-
-/// The first element, and the rest behind it, where that is undamaged.
-fn next(bytes: &[u8]) -> Option<(Item<'_>, &[u8])> {
-    let (item, behind) = element(bytes)?;
-    let count = listpack::backlen(bytes.len() - behind.len());
-    Some((item, behind.get(count..)?))
 }
 
 /// The first element, and the rest behind its content.
@@ -517,6 +529,23 @@ mod tests {
                     assert_ne!(after, before, "byte {place}, bit {bit}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_listpack_that_is_read_once_is_at_its_end_if_it_is_undamaged() {
+        let bytes = built([Item::Text(b"abc", b""), Item::Int(300), Item::Text(&[b'y'; 70], b""), Item::Int(5)]);
+        let is_read = |bytes: &[u8]| {
+            Listpack::open(bytes).is_some_and(|mut items| {
+                while items.next().is_some() {}
+                items.are_at_end()
+            })
+        };
+        assert!(is_read(&bytes) && is_read(&built((0..65_536).map(Item::Int))));
+        for (place, bit) in (0..bytes.len()).flat_map(|place| (0..8).map(move |bit| (place, bit))) {
+            let mut damaged = bytes.clone();
+            damaged[place] ^= 1 << bit;
+            assert_eq!(is_read(&damaged), Listpack::check(&damaged).is_some(), "byte {place}, bit {bit}");
         }
     }
 

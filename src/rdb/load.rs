@@ -15,7 +15,7 @@ mod zset;
 
 use super::kind;
 use super::legacy::Ziplist;
-use super::listpack::Listpack;
+use super::listpack::{Items, Listpack};
 use super::text::Reader;
 use crate::value::{self, Item, Text, Value};
 
@@ -84,6 +84,13 @@ impl<'p> Reader<'p> {
         let listpack = Listpack::check(bytes)?;
         self.take_room(listpack.len(), 0)?;
         Some(listpack)
+    }
+
+    /// Takes the room for the elements of a listpack that is read once and checked on the way.
+    fn open_listpack<'b>(&mut self, bytes: &'b [u8]) -> Option<Items<'b>> {
+        let items = Listpack::open(bytes)?;
+        self.take_room(items.len(), 0)?;
+        Some(items)
     }
 
     /// Checks bytes as a ziplist, and takes the room for its elements.

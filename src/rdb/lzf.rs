@@ -39,6 +39,8 @@ const LEAST_GAIN: usize = 4;
 const HASH_BITS: u32 = 16;
 /// The best compression ratio: three bytes stand for [`MOST_COPIED`], so nothing gets smaller than this part of it.
 const LEAST_PART: usize = MOST_COPIED / 3;
+/// The bytes that a copy moves at a time, if it begins at least as far back.
+const WORD: usize = 8;
 /// A text is decompressed into this many bytes, or this many for each of its own, at first.
 const FIRST_ROOM: usize = 4096;
 const USUAL_PART: usize = 8;
@@ -329,15 +331,15 @@ fn put_literal(out: &mut [u8], from: &[u8], count: usize) -> Option<()> {
 /// repeats bytes if it overlaps its own result.
 #[inline]
 fn repeat(out: &mut [u8], at: usize, offset: usize, count: usize) -> Option<()> {
-    const WORD: usize = 8;
     let start = at.checked_sub(offset)?;
     let end = at.checked_add(count).filter(|&end| end <= out.len())?;
-    if offset >= WORD && end + WORD <= out.len() {
-        // Whole words, the last of which may be too long: what is too much is overwritten later.
-        let mut done = 0;
+    if offset >= WORD && end + 2 * WORD <= out.len() {
+        // Whole words, and two even of a short copy: what is too much is overwritten later.
+        put_word(out, start, at)?;
+        put_word(out, start + WORD, at + WORD)?;
+        let mut done = 2 * WORD;
         while done < count {
-            let word: [u8; WORD] = *out.get(start + done..)?.first_chunk()?;
-            *out.get_mut(at + done..)?.first_chunk_mut()? = word;
+            put_word(out, start + done, at + done)?;
             done += WORD;
         }
         return Some(());
@@ -350,6 +352,13 @@ fn repeat(out: &mut [u8], at: usize, offset: usize, count: usize) -> Option<()> 
     for place in start..end - offset {
         out[place + offset] = out[place];
     }
+    Some(())
+}
+
+#[inline(always)]
+fn put_word(out: &mut [u8], from: usize, to: usize) -> Option<()> {
+    let word: [u8; WORD] = *out.get(from..)?.first_chunk()?;
+    *out.get_mut(to..)?.first_chunk_mut()? = word;
     Some(())
 }
 

@@ -91,7 +91,7 @@ impl Reader<'_> {
     fn block(&mut self) -> Option<Block> {
         let first = raw_id(&self.text()?)?;
         let bytes = self.text()?;
-        let mut items = self.listpack(&bytes)?.iter();
+        let mut items = self.open_listpack(&bytes)?;
         let (live, deleted) = (count(&mut items)?, count(&mut items)?);
         let fields = count(&mut items)?;
         let fields = texts(&mut items, fields)?;
@@ -118,7 +118,7 @@ impl Reader<'_> {
             (count(&mut items)? == elements).then_some(())?;
         }
         block.seal_again(bytes.len());
-        (live > 0 && (live, deleted) == (block.live(), block.deleted())).then_some(block)
+        (items.are_at_end() && live > 0 && (live, deleted) == (block.live(), block.deleted())).then_some(block)
     }
 }
 

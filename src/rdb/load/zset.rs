@@ -1,7 +1,7 @@
 //! Sorted sets: members with scores as digits or as binary doubles, or as a listpack or ziplist.
 
 use crate::rdb::kind;
-use crate::rdb::listpack::Listpack;
+use crate::rdb::listpack::{Items, Listpack};
 use crate::rdb::text::Reader;
 use crate::value::zset::{Entry, Limits, Zset};
 use crate::value::{Item, are_distinct, number};
@@ -33,10 +33,9 @@ impl Reader<'_> {
                     let items: Vec<_> = self.ziplist(&bytes)?.collect();
                     return built(entries_of(items.iter().copied())?, limits);
                 }
-                let listpack = self.listpack(&bytes)?;
-                match texts_with_scores(listpack) {
+                match texts_with_scores(self.open_listpack(&bytes)?) {
                     Some(entries) => built_of_texts(entries, limits),
-                    None => built(entries_of(listpack.iter())?, limits),
+                    None => built(entries_of(Listpack::check(&bytes)?.iter())?, limits),
                 }
             }
         }
@@ -62,8 +61,7 @@ fn entries_of<'a>(items: impl ExactSizeIterator<Item = Item<'a>>) -> Option<Entr
 }
 
 /// The entries of a listpack if all members are short texts, as most are; they are not copied.
-fn texts_with_scores(listpack: Listpack<'_>) -> Option<Vec<Entry<'_>>> {
-    let mut items = listpack.iter();
+fn texts_with_scores(mut items: Items<'_>) -> Option<Vec<Entry<'_>>> {
     let mut entries = Vec::with_capacity(items.len() / 2);
     while items.len() > 0 {
         let member = items.next_short_text()?;
@@ -73,7 +71,7 @@ fn texts_with_scores(listpack: Listpack<'_>) -> Option<Vec<Entry<'_>>> {
         };
         entries.push(Entry { member, score });
     }
-    Some(entries)
+    items.are_at_end().then_some(entries)
 }
 
 fn score_of(item: Item<'_>) -> Option<f64> {
