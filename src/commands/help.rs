@@ -5,6 +5,9 @@
 use super::command::syntax;
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags};
 
+/// The bytes that are allocated for a line at first.
+const LINE: usize = 128;
+
 /// The row of a container's HELP.
 pub(super) const fn row(family: Family, since: &'static str) -> Command {
     Command {
@@ -25,11 +28,17 @@ fn help(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     let command = cx.table().entry(id).command;
     let reply = cx.reply();
     reply.array(1 + command.subcommands.len() * 2);
-    reply.simple(format!("{} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:", command.name));
+    let mut line = String::with_capacity(LINE);
+    line.extend([command.name, " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"]);
+    reply.simple(&line);
     for subcommand in command.subcommands {
         let usage = if subcommand.usage.is_empty() { &syntax::shown(subcommand.syntax) } else { subcommand.usage };
-        reply.simple(format!("{} {usage}", subcommand.name).trim_end());
-        reply.simple(format!("    {}", subcommand.about));
+        line.clear();
+        line.extend([subcommand.name, " ", usage]);
+        reply.simple(line.trim_end());
+        line.clear();
+        line.extend(["    ", subcommand.about]);
+        reply.simple(&line);
     }
     Ok(())
 }

@@ -386,7 +386,9 @@ impl<'a> Reply<'a> {
             Form::Wire => self.out.push(kind),
             Form::Values => self.number(kind, text.len() as i64),
         }
-        self.out.extend(text.iter().map(|&byte| if is_unwanted(byte) { b' ' } else { byte }));
+        let start = self.out.len();
+        self.out.extend_from_slice(text);
+        self.out[start..].iter_mut().filter(|byte| is_unwanted(**byte)).for_each(|byte| *byte = b' ');
         self.end_line();
     }
 

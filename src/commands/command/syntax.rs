@@ -20,6 +20,7 @@
 //!
 //! Cost: a few small allocations per argument, when COMMAND DOCS is called.
 
+use std::borrow::Cow;
 use std::iter::Peekable;
 use std::str::Chars;
 
@@ -91,7 +92,10 @@ impl Shape {
 }
 
 /// A `syntax` line for people: without labels.
-pub fn shown(syntax: &str) -> String {
+pub fn shown(syntax: &str) -> Cow<'_, str> {
+    if !syntax.contains(':') {
+        return Cow::Borrowed(syntax);
+    }
     let words = syntax.split_inclusive(DELIMITERS).map(|word| labelled(word).1);
     words.collect()
 }
