@@ -20,6 +20,7 @@
 
 use crate::value::item::{Sequence, Visitor};
 use crate::value::{Item, copy_short, listpack};
+use std::cell::Cell;
 
 const HEAD: usize = 6;
 const END: u8 = 0xff;
@@ -227,19 +228,30 @@ impl<'a> IntoIterator for Listpack<'a> {
 }
 
 impl<'a> Sequence<'a> for Listpack<'a> {
-    #[inline]
     fn visit(self, visitor: &mut impl Visitor<'a>) {
-        let mut items = self.iter();
-        while !items.left.is_empty() {
-            match items.next_short_text() {
-                Some(text) if !Item::may_be_number(text) => visitor.text(text),
-                Some(text) => visitor.item(Item::of(text)),
-                None => match items.next() {
-                    Some(item) => visitor.item(item),
-                    None => break,
-                },
-            }
-        }
+        self.iter().visit_all(visitor);
+    }
+}
+
+/// A listpack that is checked when it is visited: `is_whole` is set to whether nothing in it was wrong.
+#[derive(Clone, Debug)]
+pub(super) struct Unchecked<'a, 'c> {
+    pub(super) items: Items<'a>,
+    pub(super) is_whole: &'c Cell<bool>,
+}
+
+impl<'a> IntoIterator for Unchecked<'a, '_> {
+    type Item = Item<'a>;
+    type IntoIter = Items<'a>;
+
+    fn into_iter(self) -> Items<'a> {
+        self.items
+    }
+}
+
+impl<'a> Sequence<'a> for Unchecked<'a, '_> {
+    fn visit(self, visitor: &mut impl Visitor<'a>) {
+        self.is_whole.set(self.items.visit_all(visitor));
     }
 }
 
@@ -275,6 +287,22 @@ impl<'a> Iterator for Items<'a> {
 impl ExactSizeIterator for Items<'_> {}
 
 impl<'a> Items<'a> {
+    /// Visits all elements that are left; returns whether that is a listpack to its end.
+    #[inline]
+    fn visit_all(mut self, visitor: &mut impl Visitor<'a>) -> bool {
+        while !self.left.is_empty() {
+            match self.next_short_text() {
+                Some(text) if !Item::may_be_number(text) => visitor.text(text),
+                Some(text) => visitor.item(Item::of(text)),
+                None => match self.next() {
+                    Some(item) => visitor.item(item),
+                    None => break,
+                },
+            }
+        }
+        self.are_at_end()
+    }
+
     /// Whether all elements have been read, and there are as many as the listpack claims.
     pub(super) fn are_at_end(&self) -> bool {
         self.left.is_empty() && self.count == 0
@@ -537,8 +565,11 @@ mod tests {
         let bytes = built([Item::Text(b"abc", b""), Item::Int(300), Item::Text(&[b'y'; 70], b""), Item::Int(5)]);
         let is_read = |bytes: &[u8]| {
             Listpack::open(bytes).is_some_and(|mut items| {
+                let is_whole = Cell::new(false);
+                Unchecked { items: items.clone(), is_whole: &is_whole }.visit(&mut Seen(&mut Vec::new()));
                 while items.next().is_some() {}
-                items.are_at_end()
+                assert_eq!(items.are_at_end(), is_whole.get());
+                is_whole.get()
             })
         };
         assert!(is_read(&bytes) && is_read(&built((0..65_536).map(Item::Int))));

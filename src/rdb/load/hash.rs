@@ -1,11 +1,13 @@
 //! Hashes: fields and values one after the other, or as a listpack, ziplist or zipmap; with or without deadlines.
 
+use crate::rdb::listpack::{Listpack, Unchecked};
 use crate::rdb::text::Reader;
 use crate::rdb::{kind, legacy};
 use crate::value::hash::{Entry, Hash, Limits};
 use crate::value::item::Sequence;
 use crate::value::{Item, are_distinct};
 use std::borrow::Cow;
+use std::cell::Cell;
 
 /// The latest deadline, in unix milliseconds: there are 48 bits for it, and two values have another meaning.
 const LAST_MS: u64 = (1 << 48) - 2;
@@ -33,7 +35,13 @@ impl Reader<'_> {
             }
             _ => {
                 let bytes = self.text()?;
-                alternating(self.listpack(&bytes)?, limits)
+                let items = self.open_listpack(&bytes)?;
+                if items.len() / 2 > limits.entries {
+                    return alternating(Listpack::check(&bytes)?, limits);
+                }
+                let is_whole = Cell::new(false);
+                let hash = alternating(Unchecked { items, is_whole: &is_whole }, limits);
+                hash.filter(|_| is_whole.get())
             }
         }
     }

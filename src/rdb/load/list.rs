@@ -1,9 +1,11 @@
 //! Lists: one element after the other, or in nodes.
 
 use crate::rdb::kind;
+use crate::rdb::listpack::Unchecked;
 use crate::rdb::save::{ALONE, TOGETHER};
 use crate::rdb::text::Reader;
 use crate::value::list::{self, Limits, List};
+use std::cell::Cell;
 
 impl Reader<'_> {
     pub(super) fn list(&mut self, kind: u8, limits: &Limits) -> Option<List> {
@@ -35,7 +37,11 @@ impl Reader<'_> {
         match (kind, container) {
             (_, ALONE) => list.push_large(&bytes),
             (kind::LIST_QUICKLIST, TOGETHER) => list.push_packed(self.ziplist(&bytes)?),
-            (_, TOGETHER) => list.push_packed(self.listpack(&bytes)?),
+            (_, TOGETHER) => {
+                let is_whole = Cell::new(false);
+                list.push_packed(Unchecked { items: self.open_listpack(&bytes)?, is_whole: &is_whole });
+                return is_whole.get().then_some(());
+            }
             _ => return None,
         }
         Some(())

@@ -1,9 +1,11 @@
 //! Sets: one member after the other, as sorted integers, or as a listpack.
 
 use crate::rdb::kind;
+use crate::rdb::listpack::{Listpack, Unchecked};
 use crate::rdb::text::Reader;
 use crate::value::set::{Limits, Set};
 use crate::value::{Item, are_distinct};
+use std::cell::Cell;
 
 /// The most bytes that the index of a table takes for a member.
 const INDEX_BYTES: usize = 9;
@@ -34,11 +36,14 @@ impl Reader<'_> {
             }
             _ => {
                 let bytes = self.text()?;
-                let members = self.listpack(&bytes)?;
-                if members.len() > limits.entries {
-                    return table(members.iter(), limits);
+                let items = self.open_listpack(&bytes)?;
+                if items.len() > limits.entries {
+                    return table(Listpack::check(&bytes)?.iter(), limits);
                 }
-                are_distinct(members.iter()).then(|| Set::of_items(members, limits))
+                let is_whole = Cell::new(false);
+                let members = Unchecked { items: items.clone(), is_whole: &is_whole };
+                let set = are_distinct(items).then(|| Set::of_items(members, limits));
+                set.filter(|_| is_whole.get())
             }
         }
     }
