@@ -1,6 +1,6 @@
 //! Whether some elements differ from each other.
 //!
-//! Costs: O(n): a comparison for each if they ascend already, as members do that a counter is a part of, else a table of
+//! Costs: O(n): a comparison for each if they ascend already, as members do that contain a counter, else a table of
 //! the elements' hashes. Where two hashes are equal or too many are alike, which elements may be chosen for, the
 //! elements are sorted instead.
 
