@@ -185,8 +185,10 @@ pub fn write_f64(out: &mut Vec<u8>, value: f64) {
 
 /// The integer that [`write_f64`] writes, if it writes one in full.
 pub fn whole(value: f64) -> Option<i64> {
-    let is_whole = value.abs() <= MAX_WHOLE && value == value.trunc() && !(value == 0.0 && value.is_sign_negative());
-    is_whole.then_some(value as i64)
+    // There and back, as baseline x86-64 rounds a double only in a call.
+    let integer = value as i64;
+    let is_whole = value.abs() <= MAX_WHOLE && value == integer as f64 && !(integer == 0 && value.is_sign_negative());
+    is_whole.then_some(integer)
 }
 
 /// Appends a double as [`write_f64`] does, but whole numbers like all others: 10^15 is `1e+15`. Redis prints numbers
