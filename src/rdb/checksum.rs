@@ -1,4 +1,4 @@
-//! The checksum of payloads: CRC-64 with Jones' polynomial, reflected, with the initial value 0.
+//! The checksum of payloads and files: CRC-64 with Jones' polynomial, reflected, with the initial value 0.
 //!
 //! Costs: a multiplication without carries for each eight bytes where the processor has one. Elsewhere, and for the
 //! last bytes, 16 tables of 2 KiB, computed at compile time, and 16 bytes at a time.
