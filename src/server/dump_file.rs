@@ -61,6 +61,11 @@ impl KeyDelay {
         KeyDelay(us)
     }
 
+    /// Whether there is no pause.
+    pub(crate) fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
     /// Pauses.
     pub(crate) fn pause(self) {
         let us = match self.0 {

@@ -233,7 +233,7 @@ pub(super) const STATS: &[Field] = &[
     field("pubsub_channels", |scene| scene.engine.observers.subscriptions.count(Topic::Channel).into()),
     field("pubsub_patterns", |scene| scene.engine.observers.subscriptions.count(Topic::Pattern).into()),
     field("pubsubshard_channels", |scene| scene.engine.observers.subscriptions.count(Topic::Shard).into()),
-    none("latest_fork_usec"),
+    field("latest_fork_usec", |scene| scene.engine.persistence.last_checkpoint_us.into()),
     none("total_forks"),
     field("migrate_cached_sockets", |scene| scene.usage.kept_connections.into()),
     none("slave_expires_tracked_keys"),

@@ -4,6 +4,7 @@
 //! caller decides how much is loaded at a time, so clients can be told meanwhile that the server is loading.
 
 use std::io::Read;
+use std::ops::Range;
 
 use crate::engine::Engine;
 use crate::engine::exec::scripts::load;
@@ -15,6 +16,9 @@ use crate::value::text::TextView;
 
 /// The most collections without elements that the log names.
 const NAMED_EMPTY: u64 = 10;
+/// The number of texts that are stored together, and the most bytes that each has with its key.
+const GATHERED: usize = 16;
+const GATHERED_BYTES: usize = 512;
 
 /// A file that is being loaded.
 #[derive(Debug)]
@@ -33,6 +37,8 @@ struct Progress {
     counts: LoadCounts,
     used_bytes: u64,
     lines: Vec<String>,
+    /// Texts that are not stored yet.
+    batch: Batch,
 }
 
 impl<R: Read> Load<R> {
@@ -101,8 +107,44 @@ impl Engine {
     }
 }
 
+/// Short texts that are stored together, so that the reads of the places where their keys go overlap.
+#[derive(Debug, Default)]
+struct Batch {
+    /// The keys and texts, one behind the other.
+    bytes: Vec<u8>,
+    entries: Vec<Gathered>,
+}
+
+/// A key with a text in a batch.
+#[derive(Clone, Debug)]
+struct Gathered {
+    key: Range<usize>,
+    text: Range<usize>,
+    traits: Traits,
+}
+
+/// What a key has beside its value.
+#[derive(Clone, Copy, Debug)]
+struct Traits {
+    deadline_ms: Option<i64>,
+    access: u32,
+}
+
+impl Batch {
+    fn add(&mut self, key: &[u8], text: &[u8], traits: Traits) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(key);
+        let middle = self.bytes.len();
+        self.bytes.extend_from_slice(text);
+        self.entries.push(Gathered { key: start..middle, text: middle..self.bytes.len(), traits });
+    }
+}
+
 impl Progress {
     fn take(&mut self, engine: &mut Engine, record: Record<'_>) -> Result<(), String> {
+        if !matches!(record, Record::Entry(_)) {
+            self.store_batch(engine)?;
+        }
         match record {
             Record::Aux(name, value) => self.note(engine, &name, &value),
             Record::Function(source) => {
@@ -119,7 +161,7 @@ impl Progress {
                     )
                 })?;
             }
-            Record::Entry(entry) => self.store(engine, entry)?,
+            Record::Entry(entry) => self.add(engine, entry)?,
             Record::End(Checksum::Disabled) => {
                 self.lines.push("RDB file was saved with checksum disabled: no check performed.".to_owned());
             }
@@ -145,15 +187,11 @@ impl Progress {
         });
     }
 
-    fn store(&mut self, engine: &mut Engine, entry: Entry<'_>) -> Result<(), String> {
-        let value = match entry.value {
-            Loaded::Text(ref text) => New::Text(TextView::of(text)),
-            Loaded::Value(value) => New::Value(value),
-            Loaded::Empty => {
-                self.skip_empty(&entry.key);
-                return Ok(());
-            }
-        };
+    fn add(&mut self, engine: &mut Engine, entry: Entry<'_>) -> Result<(), String> {
+        if matches!(entry.value, Loaded::Empty) {
+            self.skip_empty(&entry.key);
+            return Ok(());
+        }
         let now = engine.now();
         if entry.deadline_ms.is_some_and(|deadline_ms| deadline_ms < now.unix_ms()) {
             self.counts.expired += 1;
@@ -164,8 +202,35 @@ impl Progress {
             Use::Frequency(count) => LruHint::Frequency(count),
         });
         let access = lru::initial(hint, &engine.settings, now);
+        let traits = Traits { deadline_ms: entry.deadline_ms, access };
+        match entry.value {
+            Loaded::Text(text) if entry.key.len() + text.len() <= GATHERED_BYTES => {
+                self.batch.add(&entry.key, &text, traits);
+                if self.batch.entries.len() < GATHERED { Ok(()) } else { self.store_batch(engine) }
+            }
+            Loaded::Text(text) => self.store(engine, &entry.key, New::Text(TextView::of(&text)), traits),
+            Loaded::Value(value) => self.store(engine, &entry.key, New::Value(value), traits),
+            Loaded::Empty => Ok(()),
+        }
+    }
+
+    /// Stores the gathered texts.
+    fn store_batch(&mut self, engine: &mut Engine) -> Result<(), String> {
+        let mut batch = std::mem::take(&mut self.batch);
+        let keys = batch.entries.iter().map(|entry| &batch.bytes[entry.key.clone()]);
+        engine.databases.get(self.database).prefetch(keys);
+        for Gathered { key, text, traits } in batch.entries.drain(..) {
+            let value = New::Text(TextView::of(&batch.bytes[text]));
+            self.store(engine, &batch.bytes[key], value, traits)?;
+        }
+        batch.bytes.clear();
+        self.batch = batch;
+        Ok(())
+    }
+
+    fn store(&mut self, engine: &mut Engine, key: &[u8], value: New<'_>, traits: Traits) -> Result<(), String> {
         let data = engine.databases.get_mut(self.database);
-        match data.find(&entry.key) {
+        match data.find(key) {
             Some(slot) if self.replaces => {
                 let lazy_free = data.delete(slot);
                 if lazy_free.takes_long() {
@@ -173,14 +238,14 @@ impl Progress {
                 }
             }
             Some(_) => {
-                let (key, database) = (String::from_utf8_lossy(&entry.key), self.database);
+                let (key, database) = (String::from_utf8_lossy(key), self.database);
                 return Err(format!("RDB has duplicated key '{key}' in DB {database}"));
             }
             None => {}
         }
-        let slot = data.insert(&entry.key, value);
-        let slot = data.set_deadline(slot, entry.deadline_ms);
-        data.set_access(slot, access);
+        let slot = data.insert(key, value);
+        let slot = data.set_deadline(slot, traits.deadline_ms);
+        data.set_access(slot, traits.access);
         self.counts.keys += 1;
         Ok(())
     }

@@ -68,7 +68,9 @@ pub fn begin_save(engine: &mut Engine) -> Result<(), Error> {
         log(engine, LogLevel::Warning, "Background saving error: only the first world has a file".to_owned());
         return Err(ServerError::Unspecified.into());
     }
+    let start_us = engine.host.elapsed_us();
     let checkpoint = checkpoint(engine);
+    engine.persistence.last_checkpoint_us = engine.host.elapsed_us().saturating_sub(start_us);
     engine.persistence.begin_saving(engine.stats.changes, &checkpoint, engine.timing.now);
     log(engine, LogLevel::Notice, "Background saving started".to_owned());
     engine.effects.push(Effect::Save(Box::new(checkpoint)));

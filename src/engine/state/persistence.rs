@@ -23,6 +23,8 @@ pub struct Persistence {
     pub is_last_ok: bool,
     /// The seconds that the last BGSAVE took.
     pub last_save_s: Option<i64>,
+    /// The time that the checkpoint of the last BGSAVE took, in microseconds: what Redis calls a fork.
+    pub last_checkpoint_us: u64,
     /// The bytes that were copied during the last BGSAVE, as they changed.
     pub last_copied_bytes: usize,
     /// The number of saves that succeeded.
@@ -118,6 +120,7 @@ impl Persistence {
             last_try: None,
             is_last_ok: true,
             last_save_s: None,
+            last_checkpoint_us: 0,
             last_copied_bytes: 0,
             saves: 0,
             saved_changes: 0,
