@@ -268,11 +268,13 @@ fn difference<'a>(sets: &[Option<&'a Set>], limits: &Limits) -> Combined<'a> {
 /// The set of some members that differ, as if they were inserted in their order. A set that is packed from its first
 /// member on is built at once.
 fn built(members: &[Item<'_>], limits: &Limits) -> Set {
-    let is_packed = matches!(members.first(), Some(Item::Text(..)))
+    // A table has its members as texts, those that are numbers too.
+    let items = members.iter().map(|member| if let Item::Text(text, []) = *member { Item::of(text) } else { *member });
+    let is_packed = matches!(items.clone().next(), Some(Item::Text(..)))
         && members.len() <= limits.entries
         && members.iter().all(|member| member.len() <= limits.bytes);
     if is_packed {
-        return Set::of_items(members.iter().copied(), limits);
+        return Set::of_items(items, limits);
     }
     let mut result = Set::new();
     insert_all(&mut result, members.iter().copied(), limits);
