@@ -94,14 +94,20 @@ fn refusals(mut ask: impl FnMut(&[&str]) -> String) -> Refusals {
 }
 
 fn ours(state: State) -> Refusals {
-    let server = Server::start().expect("it starts");
+    // SAVE is among the commands.
+    let folder = std::env::temp_dir().join(format!("dunlin-states-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder can be made");
+    let server = Server::builder().set("dir", folder.to_str().expect("its name is text")).start().expect("it starts");
     // At this speed, a command that waits a second does not take long.
     server.set_speed(10_000.0);
     server.fault("state").state(state);
-    refusals(|words| match server.client().expect("there is room").call(words) {
+    let refusals = refusals(|words| match server.client().expect("there is room").call(words) {
         Err(CallError::Refused(text)) => text,
         _ => String::new(),
-    })
+    });
+    drop(server);
+    fs::remove_dir_all(folder).expect("it is ours");
+    refusals
 }
 
 /// A connection to a real server for one line of a reply.
