@@ -52,18 +52,13 @@ pub(crate) fn open(path: &Path) -> Result<Box<dyn io::Read>, String> {
 }
 
 /// A pause for each key that is saved or loaded, for tests of what happens meanwhile.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KeyDelay(i64);
 
 impl KeyDelay {
     /// A pause of `us` microseconds a key; if it is negative, of one for each so many keys on average.
     pub(crate) fn of_us(us: i64) -> KeyDelay {
         KeyDelay(us)
-    }
-
-    /// Whether there is no pause.
-    pub(crate) fn is_none(self) -> bool {
-        self.0 == 0
     }
 
     /// Pauses.

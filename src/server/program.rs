@@ -8,6 +8,7 @@ mod check;
 mod log;
 mod log_queue;
 mod signals;
+mod start_load;
 mod supervision;
 #[cfg(unix)]
 mod system_log;
@@ -28,7 +29,6 @@ use background::IdFile;
 use tracing::{info, warn};
 
 use super::clock::Clock;
-use super::loading;
 use super::os_host::{self, reason};
 use super::run::{ALLOCATOR, Plan, Server};
 use crate::commands;
@@ -177,9 +177,9 @@ fn serve(settings: Settings, config_file: String, supervisor: Supervisor) -> io:
         check::report(file);
         failed.store(true, Ordering::Release);
     };
-    loading::load_at_start(server.shared(), ready, fail)?;
+    start_load::load_at_start(server.shared(), ready, fail)?;
     server.serve();
-    if has_failed.load(Ordering::Acquire) { Err(io::Error::other(loading::FATAL)) } else { Ok(()) }
+    if has_failed.load(Ordering::Acquire) { Err(io::Error::other(start_load::FATAL)) } else { Ok(()) }
 }
 
 fn load(sources: &Sources, stdin: &[u8]) -> Result<(Loaded, String), Box<dyn std::error::Error>> {

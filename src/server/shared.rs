@@ -350,7 +350,8 @@ impl Shared {
         self.stop();
     }
 
-    /// Saves the data, if they are to be, and ends the server; true unless they cannot be saved (signals).
+    /// Saves the data, if they are to be, and ends the server; true unless they cannot be saved (signals, the drop of
+    /// an embedded server).
     pub(crate) fn save_and_stop(&self, options: ShutdownOptions) -> bool {
         let is_prepared = self.act(|engine| persistence::prepare_shutdown(engine, options)).is_ok();
         if is_prepared {
@@ -359,7 +360,7 @@ impl Shared {
         is_prepared
     }
 
-    /// Whether a signal that ends the server may have to wait for the engine, to save its data.
+    /// Whether the data may have to be saved before the server ends.
     pub(crate) fn saves_at_end(&self) -> bool {
         self.saves_at_end.load(Ordering::Relaxed)
     }

@@ -6,11 +6,13 @@ use std::thread::{self, JoinHandle};
 
 use super::world::{World, refused};
 use super::{Builder, CallError, StartError};
+use crate::engine::exec::persistence::ShutdownOptions;
 use crate::engine::{KitError, WorldName};
 use crate::server::run::{self, Plan};
 use crate::server::wake_flags::WakeFlag;
 
-/// A Redis-compatible server in this process. When it is dropped, it stops and its port is free again.
+/// A Redis-compatible server in this process. When it is dropped, it stops and its port is free again. With save points
+/// (`.set("save", "3600 1")`) it saves its data first, as Redis does when it is asked to end.
 ///
 /// Start one for each test, or give each test a [`World`] of one server. The server dereferences to its first world, so
 /// it has all methods of [`World`].
@@ -125,7 +127,10 @@ impl Deref for Server {
 impl Drop for Server {
     fn drop(&mut self) {
         let shared = self.first.shared();
-        shared.stop();
+        // With save points the data are saved first; where that fails, the server ends all the same.
+        if !shared.saves_at_end() || !shared.save_and_stop(ShutdownOptions::default()) {
+            shared.stop();
+        }
         // A direct client that is blocked would wait for ever.
         shared.notify_all(WakeFlag::Close);
         shared.worlds().notify_all(WakeFlag::Close);

@@ -245,6 +245,14 @@ fn a_flush_of_everything_stops_a_save_and_empties_the_file_of_save_points() {
 }
 
 #[test]
+fn an_embedded_server_with_save_points_saves_when_it_is_dropped() {
+    let folder = Folder::new("drop");
+    let server = || Server::builder().set("dir", folder.text()).set("save", "3600 1").start().expect("it starts");
+    run(&server(), "SET a 1");
+    assert_eq!(ask(&server(), "GET a"), "1");
+}
+
+#[test]
 fn a_program_with_save_points_saves_before_it_ends() {
     let folder = Folder::new("end");
     let mut program = folder.program(&["--save", "3600 1"]);
