@@ -148,7 +148,7 @@ fn a_background_save_has_the_data_of_its_moment() {
     let server = folder.server();
     run(&server, DATA);
     let before = server.dump();
-    run(&server, "CONFIG SET rdb-key-save-delay 20000\nBGSAVE");
+    run(&server, "CONFIG SET rdb-key-save-delay 100000\nBGSAVE");
     assert_eq!(error(&server, "BGSAVE"), "ERR Background save already in progress");
     assert_eq!(error(&server, "SAVE"), "ERR Background save already in progress");
     assert_eq!(info(&server, "rdb_bgsave_in_progress"), "1");
@@ -237,7 +237,7 @@ fn a_flush_of_everything_stops_a_save_and_empties_the_file_of_save_points() {
     let folder = Folder::new("flush");
     let server = Server::builder().set("dir", folder.text()).set("save", "3600 1").start().expect("it starts");
     run(&server, DATA);
-    run(&server, "CONFIG SET rdb-key-save-delay 20000\nBGSAVE\nFLUSHALL");
+    run(&server, "CONFIG SET rdb-key-save-delay 200000\nBGSAVE\nFLUSHALL");
     assert_eq!(info(&server, "rdb_bgsave_in_progress"), "0");
     assert_eq!(info(&server, "rdb_saves"), "1");
     wait_until("the thread has ended", || folder.files() == ["dump.rdb"]);
