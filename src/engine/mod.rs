@@ -2,10 +2,10 @@
 //!
 //! It opens no socket and no file and starts no thread. The caller passes the time with each request. All that the
 //! engine needs from outside while a request runs is in [`Host`]: the clock again, to measure the commands of a batch
-//! and of a transaction; facts for INFO; the files of CONFIG REWRITE and ACL; the listeners; another server (MIGRATE);
-//! secrets. With [`state::host::NoHost`], which has none of these, the same seed, requests and moments give the same
-//! replies, byte for byte. The other promises of the project depend on that: a clock that tests move, many engines in
-//! one process, tests that never sleep.
+//! and of a transaction; facts for INFO; the files of CONFIG REWRITE, ACL and SAVE; the listeners; another server
+//! (MIGRATE); secrets. With [`state::host::NoHost`], which has none of these, the same seed, requests and moments give
+//! the same replies, byte for byte. The other promises of the project depend on that: a clock that tests move, many
+//! engines in one process, tests that never sleep.
 //!
 //! Three rooms, each of which uses only those before it: [`spec`] describes commands, [`state`] holds what the server
 //! knows, and [`exec`] executes. [`Engine`] composes the state. Its methods are what a host calls; anything else

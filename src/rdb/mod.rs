@@ -1,9 +1,9 @@
-//! RDB, Redis's serialization format: for DUMP and RESTORE of values and functions.
+//! RDB, Redis's serialization format: for DUMP and RESTORE of values and functions, and for files of all data.
 //!
-//! It opens no file, and knows no command. A [`Writer`] appends to a payload, a [`Reader`] reads from one: lengths
-//! and texts, of which everything in the format consists (`text`), and values (`save`, `load`). The footer behind a
-//! payload detects damage ([`with_footer`], [`without_footer`]); [`dump`] and [`restore`] are for one value in a
-//! payload with a footer.
+//! It opens no file ([`mod@file`] reads from any `Read` and writes to any `Write`), and knows no command. A [`Writer`]
+//! appends to a payload, a [`Reader`] reads from one: lengths and texts, of which everything in the format consists
+//! (`text`), and values (`save`, `load`). The footer behind a payload detects damage ([`with_footer`],
+//! [`without_footer`]); [`dump`] and [`restore`] are for one value in a payload with a footer.
 //!
 //! To add a type, add its forms to `kind`, an arm to [`kind_of`] and [`Writer::value`], and one to [`Reader::value`]
 //! with a file in `load`.

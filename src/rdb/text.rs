@@ -128,6 +128,7 @@ pub struct Reader<'p> {
     room_bytes: usize,
     is_full: bool,
     is_short: bool,
+    /// Whether a value was refused only because it is a collection without elements.
     pub(super) is_empty_value: bool,
 }
 
@@ -166,11 +167,6 @@ impl<'p> Reader<'p> {
     /// Whether it was asked for more bytes than there are.
     pub(super) fn is_short(&self) -> bool {
         self.is_short
-    }
-
-    /// Whether a value was refused only because it is a collection without elements.
-    pub(super) fn is_empty_value(&self) -> bool {
-        self.is_empty_value
     }
 
     /// Reads the next byte.

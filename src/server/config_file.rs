@@ -1,13 +1,13 @@
 //! Reading and replacing the configuration file for CONFIG REWRITE; the file of users is replaced in the same way.
 //!
-//! A file is replaced as a whole or not at all ([`super::files`]), and keeps its permissions.
+//! A file is replaced as a whole or not at all ([`super::atomic_file`]), and keeps its permissions.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process;
 
-use super::files;
+use super::atomic_file;
 
 /// The text of the file; empty if the file does not exist.
 ///
@@ -26,7 +26,7 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// When the text cannot be written; the file is then unchanged.
 pub(crate) fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
     let beside = beside(path);
-    files::replace(path, &beside, || Ok((write(&beside, path, text)?, ())))
+    atomic_file::replace(path, &beside, || Ok((write(&beside, path, text)?, ())))
 }
 
 fn beside(path: &Path) -> PathBuf {

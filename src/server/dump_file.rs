@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
+use super::atomic_file::{self, IncrementalSyncFile};
 use super::contain::contain;
-use super::files::{self, SteadyFile};
 use super::os_host::reason;
 use super::processors;
 use super::shared::Shared;
@@ -26,8 +26,8 @@ use crate::engine::state::Checkpoint;
 /// The message why that fails; the file is unchanged then.
 pub(crate) fn write<T>(path: &Path, id: u64, write: impl FnOnce(&mut dyn Write) -> io::Result<T>) -> Result<T, String> {
     let beside = path.with_file_name(temporary_name(id));
-    let written = files::replace(path, &beside, || {
-        let mut file = SteadyFile::new(File::create(&beside)?);
+    let written = atomic_file::replace(path, &beside, || {
+        let mut file = IncrementalSyncFile::new(File::create(&beside)?);
         let result = write(&mut file)?;
         Ok((file.into_file(), result))
     });
@@ -97,7 +97,7 @@ impl BackgroundSaver {
     /// Starts a thread that writes a checkpoint to `path` and then tells the engine.
     ///
     /// # Errors
-    /// The checkpoint, and the system's message why it has no thread.
+    /// The system's message why it has no thread.
     pub(crate) fn start(
         &self,
         shared: Arc<Shared>,
@@ -109,7 +109,7 @@ impl BackgroundSaver {
         let (processors, stop) = (self.processors.clone(), Arc::clone(&is_stopped));
         let run = move || {
             processors::keep_beside(&processors);
-            contain("the thread that saves", || save(&shared, checkpoint, &path, delay, &stop));
+            save(&shared, checkpoint, &path, delay, &stop);
         };
         let thread =
             thread::Builder::new().name("dunlin-save".to_owned()).spawn(run).map_err(|error| reason(&error))?;
@@ -119,7 +119,7 @@ impl BackgroundSaver {
         Ok(())
     }
 
-    /// Has all saves end soon, without a file.
+    /// Makes all saves end soon, without a file.
     pub(crate) fn stop(&self) {
         self.runs.lock().iter().for_each(|run| run.is_stopped.store(true, Ordering::Relaxed));
     }
@@ -135,12 +135,12 @@ impl BackgroundSaver {
 
 fn save(shared: &Shared, checkpoint: Box<Checkpoint>, path: &Path, delay: KeyDelay, is_stopped: &AtomicBool) {
     let id = checkpoint.id();
-    let result = write(path, id, |out| {
-        checkpoint.write(out, || {
-            delay.pause();
-            if is_stopped.load(Ordering::Relaxed) { Err(io::Error::other("it was stopped")) } else { Ok(()) }
-        })
-    });
+    let on_key = || {
+        delay.pause();
+        if is_stopped.load(Ordering::Relaxed) { Err(io::Error::other("it was stopped")) } else { Ok(()) }
+    };
+    let written = contain("the thread that saves", || write(path, id, |out| checkpoint.write(out, on_key)));
+    let result = written.unwrap_or_else(|| Err("a fault of the server, which the log has".to_owned()));
     drop(checkpoint);
     shared.act(|engine| engine.end_save(id, result.map(drop)));
 }

@@ -6,6 +6,7 @@
 //! `program` is the whole `dunlin` program, and only compiled with the feature of that name; `testkit` starts servers
 //! inside other programs.
 
+mod atomic_file;
 pub(crate) mod clock;
 mod config_file;
 mod connection;
@@ -13,7 +14,6 @@ mod contain;
 mod deliveries;
 mod dump_file;
 mod fairness;
-mod files;
 mod lazy_free;
 mod listen;
 mod listeners;

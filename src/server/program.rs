@@ -90,7 +90,9 @@ fn run(sources: &Sources) -> Result<ExitCode, Box<dyn std::error::Error>> {
     if settings.directory.is_empty() {
         settings.directory = current_directory();
     }
-    if let (false, Ok(directory)) = (settings.files.load_file.is_empty(), &directory) {
+    if !settings.files.load_file.is_empty()
+        && let Ok(directory) = &directory
+    {
         let path = directory.join(&settings.files.load_file).display().to_string();
         settings.files_mut().load_file = path;
     }

@@ -55,7 +55,7 @@ pub enum StartError {
     /// The data to start with cannot be loaded.
     #[error("{file}: {reason}")]
     Data {
-        /// The path of the file; empty for bytes.
+        /// The path of the file, or `the bytes`.
         file: String,
         /// The reason, with the offset and the key.
         reason: String,
@@ -177,7 +177,7 @@ impl Builder {
         let server = Server::run(Plan { settings, tcp: true, clock, seed, repeats, facts: Facts::default() })?;
         if let Some(data) = data {
             let loaded = server.shared().act(|engine| loading::load_whole(engine, &data));
-            let file = if let Source::File(path) = &data { path.display().to_string() } else { String::new() };
+            let file = if let Source::File(path) = &data { path.display().to_string() } else { "the bytes".to_owned() };
             loaded.map_err(|reason| StartError::Data { file, reason })?;
         }
         Ok(server)

@@ -101,7 +101,6 @@ mod carryless {
     use std::arch::x86_64::{
         __m128i, _mm_clmulepi64_si128, _mm_cvtsi128_si64, _mm_set_epi64x, _mm_unpackhi_epi64, _mm_xor_si128,
     };
-
     use std::iter;
 
     use super::{FOLDED, Folding};

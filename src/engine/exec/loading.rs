@@ -8,10 +8,9 @@ use std::ops::Range;
 
 use crate::engine::Engine;
 use crate::engine::exec::scripts::load;
-use crate::engine::state::lru::{self, LruHint};
-use crate::engine::state::{Effect, LoadCounts};
+use crate::engine::state::{Effect, LoadCounts, lru};
 use crate::keyspace::New;
-use crate::rdb::file::{Checksum, Entry, Fault, Loaded, Loader, Record, Use};
+use crate::rdb::file::{Checksum, Entry, Fault, Loaded, Loader, Record};
 use crate::value::text::TextView;
 
 /// The most collections without elements that the log names.
@@ -120,23 +119,23 @@ struct Batch {
 struct Gathered {
     key: Range<usize>,
     text: Range<usize>,
-    traits: Traits,
+    metadata: Metadata,
 }
 
 /// What a key has beside its value.
 #[derive(Clone, Copy, Debug)]
-struct Traits {
+struct Metadata {
     deadline_ms: Option<i64>,
     access: u32,
 }
 
 impl Batch {
-    fn add(&mut self, key: &[u8], text: &[u8], traits: Traits) {
+    fn add(&mut self, key: &[u8], text: &[u8], metadata: Metadata) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(key);
         let middle = self.bytes.len();
         self.bytes.extend_from_slice(text);
-        self.entries.push(Gathered { key: start..middle, text: middle..self.bytes.len(), traits });
+        self.entries.push(Gathered { key: start..middle, text: middle..self.bytes.len(), metadata });
     }
 }
 
@@ -197,19 +196,15 @@ impl Progress {
             self.counts.expired += 1;
             return Ok(());
         }
-        let hint = entry.usage.map(|usage| match usage {
-            Use::Idle(seconds) => LruHint::Idle(i64::try_from(seconds).unwrap_or(i64::MAX)),
-            Use::Frequency(count) => LruHint::Frequency(count),
-        });
-        let access = lru::initial(hint, &engine.settings, now);
-        let traits = Traits { deadline_ms: entry.deadline_ms, access };
+        let access = lru::initial(entry.hint, &engine.settings, now);
+        let metadata = Metadata { deadline_ms: entry.deadline_ms, access };
         match entry.value {
             Loaded::Text(text) if entry.key.len() + text.len() <= GATHERED_BYTES => {
-                self.batch.add(&entry.key, &text, traits);
+                self.batch.add(&entry.key, &text, metadata);
                 if self.batch.entries.len() < GATHERED { Ok(()) } else { self.store_batch(engine) }
             }
-            Loaded::Text(text) => self.store(engine, &entry.key, New::Text(TextView::of(&text)), traits),
-            Loaded::Value(value) => self.store(engine, &entry.key, New::Value(value), traits),
+            Loaded::Text(text) => self.store(engine, &entry.key, New::Text(TextView::of(&text)), metadata),
+            Loaded::Value(value) => self.store(engine, &entry.key, New::Value(value), metadata),
             Loaded::Empty => Ok(()),
         }
     }
@@ -219,16 +214,16 @@ impl Progress {
         let mut batch = std::mem::take(&mut self.batch);
         let keys = batch.entries.iter().map(|entry| &batch.bytes[entry.key.clone()]);
         engine.databases.get(self.database).prefetch(keys);
-        for Gathered { key, text, traits } in batch.entries.drain(..) {
+        for Gathered { key, text, metadata } in batch.entries.drain(..) {
             let value = New::Text(TextView::of(&batch.bytes[text]));
-            self.store(engine, &batch.bytes[key], value, traits)?;
+            self.store(engine, &batch.bytes[key], value, metadata)?;
         }
         batch.bytes.clear();
         self.batch = batch;
         Ok(())
     }
 
-    fn store(&mut self, engine: &mut Engine, key: &[u8], value: New<'_>, traits: Traits) -> Result<(), String> {
+    fn store(&mut self, engine: &mut Engine, key: &[u8], value: New<'_>, metadata: Metadata) -> Result<(), String> {
         let data = engine.databases.get_mut(self.database);
         match data.find(key) {
             Some(slot) if self.replaces => {
@@ -244,8 +239,8 @@ impl Progress {
             None => {}
         }
         let slot = data.insert(key, value);
-        let slot = data.set_deadline(slot, traits.deadline_ms);
-        data.set_access(slot, traits.access);
+        let slot = data.set_deadline(slot, metadata.deadline_ms);
+        data.set_access(slot, metadata.access);
         self.counts.keys += 1;
         Ok(())
     }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::engine::spec::{Now, REDIS_VERSION};
 use crate::engine::state::{Settings, lru};
 use crate::keyspace::FrozenDatabase;
-use crate::rdb::file::{Options, Saver, Use};
+use crate::rdb::file::{LruHint, Options, Saver};
 
 /// The data of a server at a moment.
 #[derive(Debug)]
@@ -97,11 +97,11 @@ impl Checkpoint {
 
 impl Usage {
     /// What is saved of the access bits of a key.
-    fn of(self, access: u32, now: Now) -> Option<Use> {
+    fn of(self, access: u32, now: Now) -> Option<LruHint> {
         match self {
             Usage::Nothing => None,
-            Usage::Idle => Some(Use::Idle(lru::idle_s(access, now).cast_unsigned())),
-            Usage::Frequency { decay_minutes } => Some(Use::Frequency(lru::frequency(access, now, decay_minutes))),
+            Usage::Idle => Some(LruHint::Idle(lru::idle_s(access, now))),
+            Usage::Frequency { decay_minutes } => Some(LruHint::Frequency(lru::frequency(access, now, decay_minutes))),
         }
     }
 }

@@ -13,6 +13,7 @@
 
 use crate::engine::spec::Now;
 use crate::engine::state::Settings;
+pub use crate::rdb::file::LruHint;
 
 const CLOCK_MASK: i64 = (1 << 24) - 1;
 
@@ -20,15 +21,6 @@ const MINUTES_MASK: u32 = 0xffff;
 
 /// The counter of a new key: high enough that it is not evicted first.
 const FIRST_COUNT: u8 = 5;
-
-/// An access that RESTORE gives instead of one that happened (IDLETIME, FREQ).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LruHint {
-    /// Seconds since the last access.
-    Idle(i64),
-    /// The counter of accesses.
-    Frequency(u8),
-}
 
 /// The value of the clock of seconds at a moment.
 #[inline]

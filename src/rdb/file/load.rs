@@ -12,7 +12,7 @@ use std::io::{self, Read};
 
 use thiserror::Error;
 
-use super::{Use, opcode};
+use super::{LruHint, opcode};
 use crate::rdb::checksum::continued;
 use crate::rdb::load::Forms;
 use crate::rdb::text::Reader;
@@ -63,8 +63,8 @@ pub struct Entry<'w> {
     pub value: Loaded<'w>,
     /// Its deadline, in unix milliseconds.
     pub deadline_ms: Option<i64>,
-    /// What eviction knows of its use.
-    pub usage: Option<Use>,
+    /// How recently or how often it was accessed.
+    pub hint: Option<LruHint>,
     /// The type byte of its value.
     pub kind: u8,
 }
@@ -260,7 +260,7 @@ impl<R: io::Read> Loader<R> {
 
     /// Reads one record, if it is in the window as a whole.
     fn record<'w>(&self, reader: &mut Reader<'w>, head: &mut Head, forms: &Forms) -> Result<Record<'w>, FaultReason> {
-        let (mut deadline_ms, mut usage) = (None, None);
+        let (mut deadline_ms, mut hint) = (None, None);
         loop {
             let code = reader.byte().ok_or(FaultReason::Short)?;
             head.kind = Some(code);
@@ -275,11 +275,12 @@ impl<R: io::Read> Loader<R> {
                     true
                 }
                 opcode::IDLE => {
-                    usage = Some(Use::Idle(reader.length().ok_or(FaultReason::Damaged)?));
+                    let seconds = reader.length().ok_or(FaultReason::Damaged)?;
+                    hint = Some(LruHint::Idle(i64::try_from(seconds).unwrap_or(i64::MAX)));
                     true
                 }
                 opcode::FREQUENCY => {
-                    usage = Some(Use::Frequency(reader.byte().ok_or(FaultReason::Short)?));
+                    hint = Some(LruHint::Frequency(reader.byte().ok_or(FaultReason::Short)?));
                     true
                 }
                 _ => false,
@@ -293,7 +294,7 @@ impl<R: io::Read> Loader<R> {
             let key = reader.text().ok_or(FaultReason::Damaged)?;
             head.key = Some(key.to_vec());
             let value = self.value(reader, code, forms)?;
-            return Ok(Record::Entry(Entry { key, value, deadline_ms, usage, kind: code }));
+            return Ok(Record::Entry(Entry { key, value, deadline_ms, hint, kind: code }));
         }
     }
 
@@ -411,7 +412,7 @@ fn loaded<'w>(
 ) -> Result<Loaded<'w>, FaultReason> {
     match read(reader) {
         Some(value) => Ok(Loaded::Value(value)),
-        None if reader.is_empty_value() => Ok(Loaded::Empty),
+        None if reader.is_empty_value => Ok(Loaded::Empty),
         None => Err(FaultReason::Damaged),
     }
 }

@@ -26,11 +26,11 @@ pub use save::{Options, Saver};
 
 use super::{FUNCTION, FUNCTION_PRE_GA};
 
-/// What eviction knows of a key's use.
+/// How recently or how often a key was accessed, as a file or RESTORE (IDLETIME, FREQ) says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Use {
+pub enum LruHint {
     /// Seconds since the last access.
-    Idle(u64),
+    Idle(i64),
     /// The counter of accesses.
     Frequency(u8),
 }

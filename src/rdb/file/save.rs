@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{Use, opcode};
+use super::{LruHint, opcode};
 use crate::rdb::checksum::continued;
 use crate::rdb::{VERSION, Writer, kind_of};
 use crate::value::View;
@@ -77,19 +77,19 @@ impl<W: io::Write> Saver<W> {
         key: &[u8],
         view: View<'_>,
         deadline_ms: Option<i64>,
-        usage: Option<Use>,
+        hint: Option<LruHint>,
     ) -> io::Result<()> {
         let writer = &mut self.writer;
         if let Some(deadline_ms) = deadline_ms {
             writer.byte(opcode::DEADLINE_MS);
             writer.moment(deadline_ms);
         }
-        match usage {
-            Some(Use::Idle(seconds)) => {
+        match hint {
+            Some(LruHint::Idle(seconds)) => {
                 writer.byte(opcode::IDLE);
-                writer.length(seconds);
+                writer.length(seconds.cast_unsigned());
             }
-            Some(Use::Frequency(count)) => {
+            Some(LruHint::Frequency(count)) => {
                 writer.byte(opcode::FREQUENCY);
                 writer.byte(count);
             }

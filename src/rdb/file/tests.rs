@@ -29,8 +29,8 @@ fn shown(record: Record<'_>) -> String {
                 Loaded::Value(value) => format!("{} {}", value.view().type_name(), value.view().encoding()),
                 Loaded::Empty => "empty".to_owned(),
             };
-            let (deadline, usage) = (entry.deadline_ms, entry.usage);
-            format!("key {} {value} {deadline:?} {usage:?}", text(&entry.key))
+            let (deadline, hint) = (entry.deadline_ms, entry.hint);
+            format!("key {} {value} {deadline:?} {hint:?}", text(&entry.key))
         }
     }
 }
@@ -77,8 +77,10 @@ fn sample(options: Options) -> Vec<u8> {
     saver.database(0, 2, 1);
     let long = vec![b'x'; 1000];
     let view = View::Text(TextView::Bytes(&long));
-    saver.entry(b"key", view, Some(1_700_000_000_123), Some(Use::Idle(70))).expect("memory takes everything");
-    saver.entry(b"17", View::Text(TextView::Int(-3)), None, Some(Use::Frequency(9))).expect("memory takes everything");
+    saver.entry(b"key", view, Some(1_700_000_000_123), Some(LruHint::Idle(70))).expect("memory takes everything");
+    saver
+        .entry(b"17", View::Text(TextView::Int(-3)), None, Some(LruHint::Frequency(9)))
+        .expect("memory takes everything");
     saver.select(5);
     saver.finish().expect("memory takes everything").0
 }

@@ -14,8 +14,8 @@ use std::process::ExitCode;
 use crate::engine::Now;
 use crate::rdb::Forms;
 use crate::rdb::file::{Checksum, Entry, Fault, FaultReason, Loaded, Loader, Options, Record, Saver};
+use crate::server::atomic_file;
 use crate::server::clock::{from_system, system_time};
-use crate::server::files;
 use crate::value::View;
 use crate::value::text::TextView;
 
@@ -114,7 +114,7 @@ fn check(task: &Task<'_>, out: &mut impl Write) -> io::Result<bool> {
 /// Writes what can be loaded of a file to a new one.
 fn salvage(source: File, path: &Path, found: &mut Found, out: &mut impl Write) -> io::Result<Result<u64, Fault>> {
     let beside = path.with_added_extension("tmp");
-    files::replace(path, &beside, || {
+    atomic_file::replace(path, &beside, || {
         let options = Options { compresses: true, has_checksum: true };
         let mut saver = Saver::begin(File::create(&beside)?, options);
         let result = read(source, found, out, &mut |record| copy(record, &mut saver));
@@ -136,7 +136,7 @@ fn copy(record: &Record<'_>, saver: &mut Saver<File>) -> io::Result<()> {
             Ok(())
         }
         Record::Entry(entry) => match view(entry) {
-            Some(view) => saver.entry(&entry.key, view, entry.deadline_ms, entry.usage),
+            Some(view) => saver.entry(&entry.key, view, entry.deadline_ms, entry.hint),
             None => Ok(()),
         },
         Record::Sizes(..) | Record::End(_) => Ok(()),

@@ -1,8 +1,9 @@
 //! Signals that end the process (SIGINT, SIGTERM): the first one shuts the server down cleanly, the second one ends the
 //! process at once, whatever it is doing.
 //!
-//! They are received on a thread of their own, which holds no lock and never waits long for the engine's: so they also
-//! end a server that hangs in a script or in a long command. Only the `dunlin` program has this thread; a program that
+//! They are received on a thread of their own, which never waits long for the engine's lock: so they also end a server
+//! that hangs in a script or in a long command. Only the save that comes before the end takes as long as it takes, and
+//! a second signal then ends the process when that is over. Only the `dunlin` program has this thread; a program that
 //! embeds a server handles signals itself.
 //!
 //! While DEBUG PAUSE-CRON is in force, the shutdown is postponed, and SHUTDOWN ABORT cancels it: the next signal then

@@ -572,7 +572,7 @@ pub enum Error {
     /// DEBUG RELOAD has an unknown option.
     #[error("ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options.")]
     ReloadOption,
-    /// DEBUG RELOAD has NOSAVE (there is no file to load), or NOFLUSH without MERGE while there is data.
+    /// DEBUG RELOAD cannot load the file: it is missing or damaged, or has a key that is there already.
     #[error("ERR Error trying to load the RDB dump, check server logs.")]
     NotLoaded,
     /// DEBUG QUICKLIST-PACKED-THRESHOLD is not given a size, or one that is too large.
@@ -584,7 +584,7 @@ pub enum Error {
     /// SHUTDOWN ABORT is called while no shutdown is in progress.
     #[error("ERR No shutdown in progress.")]
     NoShutdown,
-    /// SHUTDOWN SAVE is called: this server has no files to save data to.
+    /// SHUTDOWN is called, and the data cannot be saved; the log has the reason.
     #[error("ERR Errors trying to SHUTDOWN. Check logs.")]
     ShutdownFailed,
 }

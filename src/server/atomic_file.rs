@@ -1,4 +1,4 @@
-//! Replacing a file as a whole or not at all.
+//! Atomic replacement of a file: as a whole or not at all.
 //!
 //! The contents are written to a temporary file beside it, which is renamed to the file's name only when all of it is
 //! on the disk. A reader, even after a crash, finds the old contents or the new ones. Then the folder is written to the
@@ -44,16 +44,16 @@ fn sync_folder(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A file that is sent to the disk while it is being written.
+/// A file that is sent to the disk every few megabytes while it is being written, as with Redis's incremental fsync.
 #[derive(Debug)]
-pub(crate) struct SteadyFile {
+pub(crate) struct IncrementalSyncFile {
     file: File,
     unsynced_bytes: usize,
 }
 
-impl SteadyFile {
-    pub(crate) fn new(file: File) -> SteadyFile {
-        SteadyFile { file, unsynced_bytes: 0 }
+impl IncrementalSyncFile {
+    pub(crate) fn new(file: File) -> IncrementalSyncFile {
+        IncrementalSyncFile { file, unsynced_bytes: 0 }
     }
 
     pub(crate) fn into_file(self) -> File {
@@ -61,7 +61,7 @@ impl SteadyFile {
     }
 }
 
-impl Write for SteadyFile {
+impl Write for IncrementalSyncFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes)?;
         self.unsynced_bytes += written;
