@@ -42,6 +42,8 @@
 #[cfg_attr(not(document_internals), doc(hidden))]
 pub mod acl;
 #[cfg_attr(not(document_internals), doc(hidden))]
+pub mod aof;
+#[cfg_attr(not(document_internals), doc(hidden))]
 pub mod commands;
 #[cfg_attr(not(document_internals), doc(hidden))]
 pub mod config;
@@ -60,13 +62,15 @@ pub mod script;
 #[cfg_attr(not(document_internals), doc(hidden))]
 pub mod server;
 #[cfg_attr(not(document_internals), doc(hidden))]
+pub mod storage;
+#[cfg_attr(not(document_internals), doc(hidden))]
 pub mod value;
 
 mod testkit;
 
 pub use testkit::{
-    Builder, CallError, Client, Entry, Expected, FaultRule, Finding, Journal, Level, Message, Reply, Rule, Server,
-    Source, StartError, State, Strict, TestServer, World, test,
+    Builder, CallError, Client, Disk, Entry, Expected, FaultRule, Finding, Journal, Level, Message, Reply, Rule,
+    Server, Source, StartError, State, Strict, TestServer, World, test,
 };
 
 /// The functions behind the macros, which call them in the user's crate.

@@ -320,7 +320,7 @@ fn no_byte_is_written_behind_the_end_of_an_allocation() {
 /// not counted, as it belongs to another thread.
 #[test]
 fn a_world_with_a_client_and_a_key_takes_some_kilobytes() {
-    const MOST_BYTES: usize = 24 << 10;
+    const MOST_BYTES: usize = 25 << 10;
     let server = dunlin::Server::start().expect("the server starts");
     let each = bytes_a_world(&server, 1000, |client| {
         client.call(["SET", "key", "value"]).expect("it answers");

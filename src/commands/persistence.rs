@@ -1,10 +1,10 @@
-//! SAVE, BGSAVE and LASTSAVE: the data as an RDB file.
+//! SAVE, BGSAVE and LASTSAVE: the data as an RDB file. BGREWRITEAOF: the append-only file.
 
 use crate::engine::exec::operations;
 use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, ServerError};
 
 /// The rows of this family's commands.
-pub const COMMANDS: &[Command] = &[SAVE, BGSAVE, LASTSAVE];
+pub const COMMANDS: &[Command] = &[SAVE, BGSAVE, BGREWRITEAOF, LASTSAVE];
 
 const SAVING: Flags = Flags::ADMIN.and(Flags::NOSCRIPT).and(Flags::NO_ASYNC_LOADING);
 
@@ -39,23 +39,48 @@ const BGSAVE: Command = Command {
     ..Command::ROW
 };
 
-/// With SCHEDULE, Redis waits for the end of another background task; here there is none. Within a transaction the save
-/// begins behind it.
+/// With SCHEDULE, the save begins when the append-only file has been rewritten. Within a transaction it begins behind
+/// that.
 fn bgsave(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    if !args.is_empty() && !args.take("SCHEDULE") {
+    let waits = !args.is_empty();
+    if waits && !args.take("SCHEDULE") {
         return Err(Error::Syntax);
     }
     args.end()?;
+    let is_rewriting = cx.engine().persistence.aof.rewrite.is_some();
     if cx.engine().persistence.saving.is_some() {
         return Err(ServerError::SaveInProgress.into());
     }
-    if cx.is_nested() {
+    if is_rewriting && !waits && !cx.is_nested() {
+        return Err(ServerError::RewriteActive.into());
+    }
+    if cx.is_nested() || is_rewriting {
         operations::schedule_save(cx);
         cx.reply().simple("Background saving scheduled");
     } else {
         operations::begin_save(cx)?;
         cx.reply().simple("Background saving started");
     }
+    Ok(())
+}
+
+const BGREWRITEAOF: Command = Command {
+    name: "BGREWRITEAOF",
+    family: Family::Server,
+    flags: SAVING,
+    since: "1.0.0",
+    about: "Rewrites the append-only file in the background, as the commands that its data need.",
+    run: bgrewriteaof,
+    ..Command::ROW
+};
+
+fn bgrewriteaof(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    let begins = operations::rewrite_aof(cx)?;
+    cx.reply().simple(if begins {
+        "Background append only file rewriting started"
+    } else {
+        "Background append only file rewriting scheduled"
+    });
     Ok(())
 }
 

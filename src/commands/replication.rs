@@ -3,6 +3,7 @@
 //! The replies of ROLE, WAIT and the like are true of such a server. Replication from or to another server is refused,
 //! since OK would be a promise. A client in WAIT blocks until its timeout, as in Redis.
 
+use crate::engine::exec::{aof, operations};
 use crate::engine::{Args, Arity, Block, Command, Ctx, Error, Family, Flags, ServerError, says};
 use crate::resp::Reply;
 use crate::value::number;
@@ -170,14 +171,21 @@ fn waitaof(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     }
     let replicas = number::parse_i64(args.word()?).filter(|replicas| *replicas >= 0).ok_or(Error::NotPositive)?;
     let deadline_ms = args.timeout_ms(cx.now())?;
-    if own > 0 {
+    let has_file = cx.engine().persistence.aof.is_on();
+    if own > 0 && !has_file {
         return Err(ServerError::WaitWithoutFile.into());
     }
-    wait_for(cx, replicas, deadline_ms, |reply| {
-        reply.array(2);
-        reply.integer(0);
-        reply.integer(0);
-    });
+    let is_synced = has_file && aof::has_synced(cx.engine(), cx.session().id);
+    let answer: fn(&mut Reply<'_>) =
+        if is_synced { |reply| aof::write_local(reply, 1) } else { |reply| aof::write_local(reply, 0) };
+    if replicas <= 0 && (own == 0 || is_synced) {
+        answer(cx.reply());
+        return Ok(());
+    }
+    cx.block(Block::until(deadline_ms, answer), answer);
+    if has_file && !is_synced {
+        operations::await_sync(cx, replicas <= 0);
+    }
     Ok(())
 }
 

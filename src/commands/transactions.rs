@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::engine::exec::operations;
 use crate::engine::exec::scripts::rest_before;
-use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Transaction};
+use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Propagated, Transaction};
 
 /// The commands of this family.
 pub const COMMANDS: &[Command] = &[MULTI, EXEC, DISCARD, WATCH, UNWATCH];
@@ -44,6 +44,7 @@ const EXEC: Command = Command {
         .and(Flags::SKIP_SLOWLOG)
         .and(Flags::UNQUEUED)
         .and(Flags::RUNS_QUEUE),
+    propagated: Propagated::Never,
     since: "1.2.0",
     cost: "That of all the commands in the transaction",
     about: "Runs all commands of the transaction atomically, unless a watched key changed.",

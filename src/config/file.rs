@@ -349,10 +349,10 @@ mod tests {
 
     #[test]
     fn a_value_without_effect_is_reported_once() {
-        let warnings = loaded("save 900 1\nsave 300 10\nappendonly yes\nio-threads-do-reads yes\nhz 10")
+        let warnings = loaded("save 900 1\nsave 300 10\nalways-show-logo yes\nio-threads-do-reads yes\nhz 10")
             .expect("nothing is refused")
             .warnings;
-        let text = ["the value given for 'appendonly' has no effect, this server goes by 'no'"];
+        let text = ["the value given for 'always-show-logo' has no effect, this server goes by 'no'"];
         assert_eq!(warnings, text);
     }
 

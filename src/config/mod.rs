@@ -5,7 +5,7 @@
 //!
 //! - it keeps its value in a field of [`Settings`], and the server goes by it;
 //! - it keeps a value that nothing depends on, because what it is about is off, and matters no more in Redis then
-//!   (`repl-timeout` where nothing replicates), or because what it asks for happens anyway (`lazyfree-lazy-expire`);
+//!   (`repl-timeout` where nothing replicates), or because what it asks for happens anyway (`lazyfree-lazy-user-del`);
 //! - it always has the one value that this server behaves by.
 //!
 //! The rule for the third kind is honesty. CONFIG GET shows the value in effect. CONFIG SET accepts that value and

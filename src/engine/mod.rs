@@ -23,18 +23,18 @@ pub use exec::{Changed, Ctx, Deadline, DueState, Flow, Lookup, MetadataChange, M
 pub use spec::{
     Args, Arity, Begin, BitmapError, CATEGORIES, Change, Channels, Class, Command, CommandId, Description, Entry,
     Error, Event, Family, Find, Flags, GeoError, Handler, HyperLogLogError, KeyFlags, KeyRange, KeySpec, KitError,
-    Notifications, Now, REDACTED, REDIS_VERSION, RestoreError, RightsError, Secrets, ServerError, StreamError, Table,
-    TrackingError, says, shown,
+    Notifications, Now, Propagated, REDACTED, REDIS_VERSION, RestoreError, RightsError, Secrets, ServerError,
+    StreamError, Table, TrackingError, says, shown,
 };
 pub use state::{
-    Acl, Block, Buffers, Capacity, Checkpoint, ClientsLimit, ClockOrder, CommandStats, Counts, Databases, Effect,
-    Effects, ErrorCounts, FIRST_WORLD, FileSettings, Host, HostCall, HostReply, InstantMetrics, LatencyHistogram,
-    LatencyMonitor, LoadCounts, Loading, LogLevel, MOST_SAMPLES, Observers, OomScore, Origin, OutputLimit,
-    OutputLimits, Pause, PauseScope, PendingHostCall, Permission, Persistence, Policy, Presence, Pressure, Process,
-    PushQueue, RemoteFault, RemoteRequest, RemoteResult, ReplyMode, ReplyRoom, Sample, SavePoint, Saving, Scripts,
-    Series, Session, SessionId, SessionTransfer, Sessions, Settings, SlowCommand, SlowLog, Stats, Subscribed,
-    Subscriptions, Supervisor, Switches, Template, Timing, Topic, Transaction, Transfers, Transport, Wait, Waiting,
-    Watches, WorldFigures, WorldName,
+    Acl, Aof, AofProgress, AofState, Block, Buffers, Capacity, Checkpoint, ClientsLimit, ClockOrder, CommandStats,
+    Counts, Databases, Effect, Effects, ErrorCounts, FIRST_WORLD, FileSettings, Host, HostCall, HostReply,
+    InstantMetrics, LatencyHistogram, LatencyMonitor, LoadCounts, Loading, LogLevel, MOST_SAMPLES, Observers, OomScore,
+    Origin, OutputLimit, OutputLimits, Pause, PauseScope, PendingHostCall, Permission, Persistence, Policy, Presence,
+    Pressure, Process, Propagation, PushQueue, RemoteFault, RemoteRequest, RemoteResult, ReplyMode, ReplyRoom, Sample,
+    SavePoint, Saving, Scripts, Series, Session, SessionId, SessionTransfer, Sessions, Settings, SlowCommand, SlowLog,
+    Stats, Subscribed, Subscriptions, Supervisor, Switches, SyncPolicy, Template, Timing, Topic, Transaction,
+    Transfers, Transport, Wait, Waiting, Watches, WorldFigures, WorldName,
 };
 
 use std::sync::Arc;

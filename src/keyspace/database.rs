@@ -442,7 +442,9 @@ impl<const LINES: usize> Database<LINES> {
     /// The slots of all keys, some ahead of the caller, so that the reads of their records overlap: they are everywhere
     /// in memory.
     pub fn slots_prefetched(&self) -> impl Iterator<Item = Slot> {
-        self.table.handles_prefetched(|handle| self.records.prefetch(handle)).map(Slot)
+        self.table
+            .handles_prefetched(|handles| handles.iter().for_each(|&handle| self.records.prefetch(handle)))
+            .map(Slot)
     }
 
     /// The mean time to live of the keys with a deadline, in milliseconds; 0 if there are none.

@@ -55,7 +55,7 @@ impl<const LINES: usize> FrozenDatabase<LINES> {
 
     /// Every key, in no order.
     pub fn keys(&self) -> impl Iterator<Item = FrozenKey<'_>> {
-        self.table.handles_prefetched(|handle| self.records.prefetch(handle)).map(|handle| {
+        self.table.handles_prefetched(|handles| self.records.prefetch_whole(handles)).map(|handle| {
             let record = self.records.record(handle);
             FrozenKey {
                 key: self.records.key(handle),

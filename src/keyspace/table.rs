@@ -240,7 +240,7 @@ impl<const LINES: usize> Table<LINES> {
 
     /// Every handle, some ahead of the caller: those are given to `prefetch` together, so that the reads of what they
     /// stand for overlap.
-    pub(super) fn handles_prefetched(&self, prefetch: impl Fn(u32)) -> impl Iterator<Item = u32> {
+    pub(super) fn handles_prefetched(&self, prefetch: impl Fn(&[u32])) -> impl Iterator<Item = u32> {
         const AHEAD: usize = 32;
         let mut handles = self.handles();
         let (mut group, mut length, mut next) = ([0; AHEAD], 0, 0);
@@ -251,7 +251,7 @@ impl<const LINES: usize> Table<LINES> {
                     *place = handle;
                     length += 1;
                 }
-                group[..length].iter().for_each(|&handle| prefetch(handle));
+                prefetch(&group[..length]);
                 next = 0;
             }
             next += 1;

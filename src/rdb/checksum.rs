@@ -13,7 +13,7 @@ pub fn crc64(bytes: &[u8]) -> u64 {
 }
 
 /// Computes the checksum of bytes that come after others, whose checksum is `before`.
-pub(super) fn continued(before: u64, bytes: &[u8]) -> u64 {
+pub fn continued(before: u64, bytes: &[u8]) -> u64 {
     static CRC: Crc<u64, Table<16>> = Crc::<u64, Table<16>>::new(&CRC_64_REDIS);
     const FOLDING: Folding = Folding::by(CRC_64_REDIS.poly.reverse_bits());
     if let Some((folded, rest)) = fold(before, bytes, &FOLDING) {

@@ -22,6 +22,7 @@
 mod tests;
 
 use crate::value::item::{Sequence, Visitor};
+use crate::value::stream::AHEAD;
 use crate::value::{Item, copy_short, listpack};
 use std::cell::Cell;
 
@@ -29,6 +30,10 @@ const HEAD: usize = 6;
 const END: u8 = 0xff;
 /// The bytes that are allocated for a listpack at first.
 const CAPACITY: usize = 512;
+/// The most memory that is kept from one listpack to the next.
+const MOST_KEPT: usize = 1 << 16;
+/// The code of a text of [`AHEAD`] bytes.
+const LAST_AHEAD: u8 = 0x80 | AHEAD as u8;
 /// The number of elements that means: not counted.
 const UNCOUNTED: u16 = u16::MAX;
 
@@ -54,10 +59,9 @@ impl Builder {
         builder
     }
 
-    /// Starts another listpack.
-    pub(super) fn clear(&mut self) {
-        self.end = HEAD;
-        self.count = 0;
+    /// Whether its memory is little enough to be kept for the next listpack.
+    pub(super) fn is_small(&self) -> bool {
+        self.bytes.len() <= MOST_KEPT
     }
 
     /// Appends some elements.
@@ -71,6 +75,16 @@ impl Builder {
             Item::Int(number) => self.push_integer(number),
             Item::Text(first, second) => self.push_text(first, second),
         }
+    }
+
+    /// Appends three integers, which are small more often than not.
+    #[inline(always)]
+    pub(super) fn push_three(&mut self, numbers: [i64; 3]) {
+        if let [one @ 0..=127, two @ 0..=127, three @ 0..=127] = numbers {
+            self.count = self.count.wrapping_add(3);
+            return self.put([one as u8, 1, two as u8, 1, three as u8, 1]);
+        }
+        numbers.into_iter().for_each(|number| self.push_integer(number));
     }
 
     #[inline(always)]
@@ -110,6 +124,19 @@ impl Builder {
         copy_short(start, first);
         copy_short(end, second);
         self.end += length + 2;
+    }
+
+    /// Appends the first `length` of some bytes as a text. Copying all is one instruction or two.
+    #[inline]
+    pub(super) fn push_text_ahead(&mut self, length: usize, ahead: &[u8; AHEAD]) {
+        let length = length.min(AHEAD);
+        self.count = self.count.wrapping_add(1);
+        if let Some([code, content @ ..]) = self.room(AHEAD + 2).first_chunk_mut::<{ AHEAD + 2 }>() {
+            *code = 0x80 | length as u8;
+            content[..AHEAD].copy_from_slice(ahead);
+            content[length] = length as u8 + 1;
+        }
+        self.end = self.end.wrapping_add(length + 2);
     }
 
     #[inline(never)]
@@ -153,14 +180,16 @@ impl Builder {
         self.bytes.resize((self.end + more).max(2 * self.bytes.len()), 0);
     }
 
-    /// The listpack, to which nothing may be added.
+    /// The listpack, to which nothing was added since; what is added from now on begins another.
     pub(super) fn finish(&mut self) -> &[u8] {
         self.put([END]);
         let total = (self.end as u32).to_le_bytes();
         let count = u16::try_from(self.count).unwrap_or(UNCOUNTED).to_le_bytes();
         self.bytes[..4].copy_from_slice(&total);
         self.bytes[4..HEAD].copy_from_slice(&count);
-        &self.bytes[..self.end]
+        self.count = 0;
+        let end = std::mem::replace(&mut self.end, HEAD);
+        &self.bytes[..end]
     }
 }
 
@@ -322,6 +351,23 @@ impl<'a> Items<'a> {
         Some(&element[1..])
     }
 
+    /// The next element if it is a text of at most [`AHEAD`] bytes, cannot be a number, and is not near the end: its
+    /// length, and these bytes and those behind them.
+    #[inline(always)]
+    pub(super) fn next_text_ahead(&mut self) -> Option<(usize, &'a [u8; AHEAD])> {
+        let [code @ 0x80..=LAST_AHEAD, rest @ ..] = self.left else { return None };
+        let (length, ahead) = (usize::from(code & 0x3f), rest.first_chunk()?);
+        if Item::may_be_number(ahead) {
+            return None;
+        }
+        let [back, rest @ ..] = rest.get(length..)? else { return None };
+        if usize::from(*back) != length + 1 {
+            return None;
+        }
+        self.step(rest)?;
+        Some((length, ahead))
+    }
+
     /// The next element as an integer; `None` if it is none.
     #[inline(always)]
     pub(super) fn next_integer(&mut self) -> Option<i64> {
@@ -339,6 +385,18 @@ impl<'a> Items<'a> {
 
     #[inline(never)]
     fn next_of_any(&mut self) -> Option<Item<'a>> {
+        let (number, rest) = match *self.left {
+            [code @ 0xc0..0xe0, low, 2, ref rest @ ..] => (thirteen_bits(code, low), rest),
+            [0xf1, a, b, 3, ref rest @ ..] => (i16::from_le_bytes([a, b]).into(), rest),
+            [0xf2, a, b, c, 4, ref rest @ ..] => (i64::from(i32::from_le_bytes([0, a, b, c]) >> 8), rest),
+            [0xf3, a, b, c, d, 5, ref rest @ ..] => (i32::from_le_bytes([a, b, c, d]).into(), rest),
+            _ => return self.next_long(),
+        };
+        self.step(rest)?;
+        Some(Item::Int(number))
+    }
+
+    fn next_long(&mut self) -> Option<Item<'a>> {
         let bytes = size(self.left)?;
         let (element, rest) = self.left.split_at_checked(bytes)?;
         let (item, _) = self::element(element)?;

@@ -10,6 +10,7 @@
 mod hash;
 mod list;
 mod set;
+mod skip;
 mod stream;
 mod zset;
 

@@ -11,7 +11,8 @@
 //! them, so that the same text becomes the same bytes.
 //!
 //! Costs: one pass each. Compressing takes a table of 256 KiB, which a thread allocates for the first text and keeps:
-//! it is not cleared between texts.
+//! it is not cleared between texts. In a listpack of similar elements every other step is a copy, of eight bytes, so
+//! the steps for a copy count as much as those for a literal.
 //!
 //! Source: the format as its author, Marc Lehmann, describes it; the choices, from payloads of Redis 8.0.
 
@@ -24,19 +25,21 @@ const MOST_COPIED: usize = 264;
 const MOST_LITERAL: usize = 32;
 /// The fewest bytes for which a copy is worth it.
 const LEAST_COPIED: usize = 3;
-/// The bytes of output that must be left when a copy is written, and when the last bytes are written.
-const ROOM_TO_COPY: usize = 4;
+/// The bytes of output that must be left when the last bytes are written.
 const ROOM_TO_END: usize = 3;
 /// The bytes before the end of the text at which a copy ends, unless it is one of the shortest.
 const MARGIN: usize = 2;
 /// The margin does not apply to copies up to this length if that many bytes and the margin are left.
 const EAGER: usize = 18;
-/// The bytes of a run of literals with its head, and of a copy.
-const SPARE: usize = 1 + MOST_LITERAL + 3;
 /// The least gain: a compressed text that is shorter by less than this is not used.
 const LEAST_GAIN: usize = 4;
-/// The bits of a hash.
+/// The bits of a hash, and those of a place.
 const HASH_BITS: u32 = 16;
+const PLACE_BITS: u32 = 24;
+/// The bytes that are compressed in one stretch. A longer text is several, of which none has copies from another.
+const STRETCH: usize = 1 << 23;
+/// The most memory for the output that a thread keeps.
+const MOST_KEPT: usize = 1 << 16;
 /// The best compression ratio: three bytes stand for [`MOST_COPIED`], so nothing gets smaller than this part of it.
 const LEAST_PART: usize = MOST_COPIED / 3;
 /// The bytes that a copy moves at a time, if it begins at least as far back.
@@ -46,199 +49,175 @@ const FIRST_ROOM: usize = 4096;
 const USUAL_PART: usize = 8;
 
 thread_local! {
-    static SEEN: RefCell<Seen> = const { RefCell::new(Seen { places: None, end: 0 }) };
+    static COMPRESSOR: RefCell<Compressor> = const { RefCell::new(Compressor { notes: None, end: 0, room: Vec::new() }) };
 }
 
-/// A position for each hash of three bytes.
-type Places = [u32; 1 << HASH_BITS];
+/// A note for each hash of three bytes: the place where these were seen last, and the third of them in the bits above
+/// it. That byte and the hash determine the two others.
+type Notes = [u32; 1 << HASH_BITS];
 
-/// The position where three bytes were seen last, by their hash.
-struct Seen {
-    /// Positions, each counted from the base of its text.
-    places: Option<Box<Places>>,
-    /// The end of the positions so far.
+/// What a thread keeps from one text to the next.
+struct Compressor {
+    notes: Option<Box<Notes>>,
+    /// The end of the places so far.
     end: u32,
+    /// The memory of the output.
+    room: Vec<u8>,
 }
 
-impl Seen {
-    /// Begins a text of that length, whose base is out of reach of all earlier positions; `None` if it is too long.
-    fn begin(&mut self, length: usize) -> Option<Positions<'_>> {
-        let places = self.places.get_or_insert_with(|| Box::new([0; 1 << HASH_BITS]));
-        let needed = u32::try_from(length.checked_add(REACH + 1)?).ok()?;
-        self.end = self.end.checked_add(needed).unwrap_or_else(|| {
-            places.fill(0);
-            needed
-        });
-        Some(Positions { places, base: self.end - length as u32 })
-    }
-}
-
-/// The positions of one text. Its very first one is never noted, as nothing is copied from there.
-struct Positions<'s> {
-    places: &'s mut Places,
-    base: u32,
-}
-
-impl Positions<'_> {
-    /// Notes a position of the three bytes that end `four`, and returns the distance to the last one with their hash.
-    /// Other bytes may be there; a position in an earlier text is farther away than [`REACH`].
-    #[inline(always)]
-    fn swap(&mut self, four: [u8; 4], at: usize) -> usize {
-        let word = u32::from_be_bytes(four);
-        let hash = ((word >> (24 - HASH_BITS)) as u16).wrapping_sub((word as u16).wrapping_mul(5));
-        let place = self.base.wrapping_add(at as u32);
-        place.wrapping_sub(std::mem::replace(&mut self.places[usize::from(hash)], place)) as usize
-    }
-
-    /// Notes the last two positions before one, unless that is within two bytes of the end.
-    #[inline]
-    fn note_before(&mut self, bytes: &[u8], at: usize) {
-        let five = bytes.get(at.wrapping_sub(3)..at.wrapping_add(2)).unwrap_or_default();
-        if let (Some(four), Some(next)) = (five.first_chunk(), five.last_chunk()) {
-            self.swap(*four, at - 2);
-            self.swap(*next, at - 1);
+impl Compressor {
+    /// Compresses bytes to less than `most`.
+    fn compress(&mut self, bytes: &[u8], most: usize) -> Option<&[u8]> {
+        let needed = bytes.len() + bytes.len() / MOST_LITERAL + MOST_LITERAL;
+        if self.room.len() < needed {
+            self.room.resize(needed, 0);
         }
-    }
-}
-
-/// The three bytes from a position on, and the one before it.
-#[inline]
-fn four_at(bytes: &[u8], at: usize) -> Option<[u8; 4]> {
-    let start = at.wrapping_sub(1);
-    bytes.get(start..start.wrapping_add(4))?.first_chunk().copied()
-}
-
-/// Whether the last three of four bytes are equal.
-#[inline]
-fn end_alike(four: [u8; 4], other: [u8; 4]) -> bool {
-    (u32::from_be_bytes(four) ^ u32::from_be_bytes(other)) << 8 == 0
-}
-
-/// The output. It has room for [`SPARE`] bytes more than are allowed, so that parts of any length are written as if
-/// they had the greatest.
-struct Output {
-    bytes: Vec<u8>,
-    len: usize,
-}
-
-impl Output {
-    /// The length with that many literals and the head of the next ones.
-    fn len_with(&self, literals: usize) -> usize {
-        self.len + literals + literals / MOST_LITERAL + 1
-    }
-
-    /// The last position up to which literals from `literal` on keep the output shorter than `most`; the greatest
-    /// number if they do to the end of the text, `length`. As a copy takes no more than its bytes as literals, that
-    /// stays so.
-    fn last_literal(&self, most: usize, literal: usize, length: usize) -> usize {
-        if self.len_with(length - literal) + ROOM_TO_COPY < most {
-            return usize::MAX;
-        }
-        // A head for each 32 literals: as many of these fit as 32 parts of 33 of the room.
-        let room = most.saturating_sub(self.len + 2);
-        literal + (MOST_LITERAL * room + MOST_LITERAL - 1) / (MOST_LITERAL + 1)
-    }
-
-    /// The length with that many literals, without a head for further ones.
-    fn exact_len_with(&self, literals: usize) -> usize {
-        self.len_with(literals) - usize::from(literals.is_multiple_of(MOST_LITERAL))
-    }
-
-    /// Appends the first `count` bytes of `rest` as literals.
-    #[inline]
-    fn put_literals(&mut self, rest: &[u8], count: usize) {
-        let target = self.bytes[self.len..].first_chunk_mut::<{ 1 + MOST_LITERAL }>();
-        match (rest.first_chunk::<MOST_LITERAL>(), target) {
-            // Copying the most that can be is one instruction or two.
-            (Some(most), Some([head, target @ ..])) if count.wrapping_sub(1) < MOST_LITERAL => {
-                *head = count as u8 - 1;
-                *target = *most;
-                self.len += 1 + count;
+        let notes = self.notes.get_or_insert_with(|| Box::new([0; 1 << HASH_BITS]));
+        let mut len = 0;
+        for stretch in bytes.chunks(STRETCH) {
+            // All earlier places are out of reach.
+            let mut base = self.end + REACH as u32 + 1;
+            if base + stretch.len() as u32 > 1 << PLACE_BITS {
+                notes.fill(0);
+                base = REACH as u32 + 1;
             }
-            _ => self.put_stretches(&rest[..count]),
+            self.end = base + stretch.len() as u32;
+            len += compress_stretch(notes, base, stretch, self.room.get_mut(len..)?, most.saturating_sub(len))?;
         }
-    }
-
-    #[inline(never)]
-    fn put_stretches(&mut self, literals: &[u8]) {
-        for stretch in literals.chunks(MOST_LITERAL) {
-            self.bytes[self.len] = stretch.len() as u8 - 1;
-            self.bytes[self.len + 1..][..stretch.len()].copy_from_slice(stretch);
-            self.len += 1 + stretch.len();
-        }
-    }
-
-    #[inline]
-    fn put_copy(&mut self, distance: usize, length: usize) {
-        let [low, high, ..] = (distance - 1).to_le_bytes();
-        let (count, bytes) = match length - 2 {
-            short @ ..7 => (2, [(short as u8) << 5 | high, low, 0]),
-            long => (3, [7 << 5 | high, (long - 7) as u8, low]),
-        };
-        if let Some(target) = self.bytes[self.len..].first_chunk_mut() {
-            *target = bytes;
-        }
-        self.len += count;
+        self.room.get(..len)
     }
 }
 
-/// Compresses bytes; `None` if the result would not be shorter by [`LEAST_GAIN`].
-pub(super) fn compress(bytes: &[u8]) -> Option<Vec<u8>> {
+/// Compresses bytes and has the result read; `None` if it would not be shorter by [`LEAST_GAIN`].
+pub(super) fn compress<R>(bytes: &[u8], read: impl FnOnce(&[u8]) -> R) -> Option<R> {
     let most = bytes.len().checked_sub(LEAST_GAIN).filter(|&most| most > 0)?;
-    SEEN.with_borrow_mut(|seen| compress_with(&mut seen.begin(bytes.len())?, bytes, most))
+    COMPRESSOR.with_borrow_mut(|compressor| {
+        let result = compressor.compress(bytes, most).map(read);
+        if compressor.room.len() > MOST_KEPT {
+            compressor.room = Vec::new();
+        }
+        result
+    })
 }
 
-/// Compresses bytes to less than `most`.
-fn compress_with(positions: &mut Positions<'_>, bytes: &[u8], most: usize) -> Option<Vec<u8>> {
-    let mut output = Output { bytes: vec![0; most + SPARE], len: 0 };
-    let (mut literal, mut at) = (0, 1);
-    let mut last_literal = output.last_literal(most, literal, bytes.len());
-    while let Some(four) = four_at(bytes, at) {
-        let distance = positions.swap(four, at);
-        let before = at.wrapping_sub(distance);
-        if distance > REACH || four_at(bytes, before).is_none_or(|other| !end_alike(four, other)) {
-            if at > last_literal {
-                return None;
+/// Compresses the bytes from place `base` on; returns the length. `None` if that is not less than `most`, or if so few
+/// bytes would be left in front of the last literals that Redis gives up.
+///
+/// The first place is not noted, as nothing is copied from there. The output has room for literals only, so that the
+/// length need not be checked on the way. Few local variables live in the loop, for the registers that there are.
+#[inline(never)]
+fn compress_stretch(notes: &mut Notes, base: u32, bytes: &[u8], out: &mut [u8], most: usize) -> Option<usize> {
+    let [first, second, third, rest @ ..] = bytes else { return put_last(out, 0, 1, bytes) };
+    // The head of the run of literals, and their end.
+    let (mut head, mut to, mut rest) = (0_usize, 2_usize, rest);
+    *out.get_mut(1)? = *first;
+    let mut word = u32::from_be_bytes([0, *first, *second, *third]);
+    let place_at_end = base.wrapping_add((bytes.len() - MARGIN) as u32);
+    let last = loop {
+        let [next, after @ ..] = rest else { break bytes.len() - MARGIN };
+        word = word << 8 | u32::from(*next);
+        let place = place_at_end.wrapping_sub(rest.len() as u32);
+        let distance = note(notes, word, place);
+        if distance > REACH as u32 {
+            rest = after;
+            *out.get_mut(to)? = (word >> 16) as u8;
+            to = to.wrapping_add(1);
+            if to.wrapping_sub(head) > MOST_LITERAL {
+                *out.get_mut(head)? = MOST_LITERAL as u8 - 1;
+                head = to;
+                to = to.wrapping_add(1);
             }
-            at = at.wrapping_add(1);
             continue;
         }
-        if last_literal < usize::MAX && output.exact_len_with(at - literal) + ROOM_TO_COPY >= most {
-            return None;
+        let literals = to.wrapping_sub(head).wrapping_sub(1);
+        *out.get_mut(head)? = (literals as u8).wrapping_sub(1);
+        to = if literals == 0 { head } else { to };
+        let at = place.wrapping_sub(base) as usize;
+        let length = common(bytes, at.wrapping_sub(distance as usize), at);
+        head = to.wrapping_add(put_copy(out.get_mut(to..)?, distance, length)?);
+        to = head.wrapping_add(1);
+        let at = at.wrapping_add(length);
+        rest = bytes.get(at.wrapping_add(MARGIN)..).unwrap_or_default();
+        let Some(four) = bytes.get(at.wrapping_sub(2)..).and_then(|bytes| bytes.first_chunk()) else { break at };
+        if rest.is_empty() {
+            break at;
         }
-        output.put_literals(&bytes[literal..], at - literal);
-        let length = common(bytes, before, at);
-        output.put_copy(distance, length);
-        at += length;
-        literal = at;
-        positions.note_before(bytes, at);
-        if last_literal < usize::MAX {
-            last_literal = output.last_literal(most, literal, bytes.len());
-        }
-    }
-    if output.len_with(at - literal) + ROOM_TO_END > most {
+        // Of the places in a copy, the last two are noted.
+        word = u32::from_be_bytes(*four);
+        let place = base.wrapping_add(at as u32);
+        note(notes, word >> 8, place.wrapping_sub(2));
+        note(notes, word, place.wrapping_sub(1));
+    };
+    if to + ROOM_TO_END > most {
         return None;
     }
-    output.put_literals(&bytes[literal..], bytes.len() - literal);
-    output.bytes.truncate(output.len);
-    Some(output.bytes)
+    put_last(out, head, to, bytes.get(last..)?)
+}
+
+/// Notes where the last three bytes of a word are, and returns the distance to where they were seen last: more than
+/// [`REACH`] if they were not, or if other bytes with their hash were seen since.
+#[inline(always)]
+fn note(notes: &mut Notes, word: u32, place: u32) -> u32 {
+    let hash = ((word >> (24 - HASH_BITS)) as u16).wrapping_sub((word as u16).wrapping_mul(5));
+    let note = (word << PLACE_BITS).wrapping_add(place);
+    note.wrapping_sub(std::mem::replace(&mut notes[usize::from(hash)], note))
+}
+
+/// Writes a copy; returns its length in the output.
+#[inline(always)]
+fn put_copy(out: &mut [u8], distance: u32, length: usize) -> Option<usize> {
+    let [low, high, ..] = distance.wrapping_sub(1).to_le_bytes();
+    let target = out.first_chunk_mut()?;
+    match (length as u8).wrapping_sub(2) {
+        short if length < 9 => {
+            *target = [short << 5 | high, low, 0];
+            Some(2)
+        }
+        long => {
+            *target = [7 << 5 | high, long.wrapping_sub(7), low];
+            Some(3)
+        }
+    }
+}
+
+/// Writes the last literals, to a run that begins at `head` and ends at `to`; returns the length of the output.
+#[inline(never)]
+fn put_last(out: &mut [u8], mut head: usize, mut to: usize, literals: &[u8]) -> Option<usize> {
+    for &byte in literals {
+        *out.get_mut(to)? = byte;
+        to += 1;
+        if to - head > MOST_LITERAL {
+            *out.get_mut(head)? = MOST_LITERAL as u8 - 1;
+            head = to;
+            to += 1;
+        }
+    }
+    let Some(more) = (to - head).checked_sub(2) else { return Some(head) };
+    *out.get_mut(head)? = more as u8;
+    Some(to)
 }
 
 /// The length of a copy: the number of equal bytes from two positions on, which is at least [`LEAST_COPIED`], up to a
 /// limit.
 #[inline]
 fn common(bytes: &[u8], before: usize, at: usize) -> usize {
-    // Byte by byte: the processor guesses where the next copy begins, and need not wait for the length of this one.
-    if let (Some(one), Some(other)) =
-        (bytes[before..].first_chunk::<{ EAGER + 1 }>(), bytes[at..].first_chunk::<{ EAGER + 1 }>())
-    {
-        for length in LEAST_COPIED..EAGER + 1 {
-            if one[length] != other[length] {
-                return length;
+    let fronts = (bytes[before..].first_chunk::<{ EAGER + 1 }>(), bytes[at..].first_chunk::<{ EAGER + 1 }>());
+    if let (Some(one), Some(other)) = fronts {
+        for start in [LEAST_COPIED, LEAST_COPIED + WORD] {
+            let differences = word_at(one, start) ^ word_at(other, start);
+            for place in 0..WORD {
+                if (differences >> (8 * place)) as u8 != 0 {
+                    return start + place;
+                }
             }
         }
     }
     common_of_many(bytes, before, at)
+}
+
+#[inline(always)]
+fn word_at(bytes: &[u8; EAGER + 1], start: usize) -> u64 {
+    bytes[start..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word))
 }
 
 #[inline(never)]
@@ -366,8 +345,12 @@ fn put_word(out: &mut [u8], from: usize, to: usize) -> Option<()> {
 mod tests {
     use super::*;
 
+    fn compressed(bytes: &[u8]) -> Option<Vec<u8>> {
+        compress(bytes, <[u8]>::to_vec)
+    }
+
     fn goes_there_and_back(bytes: &[u8]) {
-        if let Some(short) = compress(bytes) {
+        if let Some(short) = compressed(bytes) {
             assert!(short.len() < bytes.len());
             assert_eq!(decompress(&short, bytes.len()).as_deref(), Some(bytes));
         }
@@ -382,27 +365,25 @@ mod tests {
     }
 
     #[test]
-    fn literals_are_held_back_as_long_as_the_output_with_them_is_short_enough() {
-        for len in [0, 3, 40] {
-            let output = Output { bytes: Vec::new(), len };
-            for most in len + 2..len + 300 {
-                let literals = output.last_literal(most, 7, 1000) - 7;
-                assert!(output.len_with(literals) < most && output.len_with(literals + 1) >= most, "{most}");
-            }
+    fn a_text_is_compressed_alike_whatever_was_compressed_before_it() {
+        let text = b"one two three, one two three, one two three, four";
+        let expected = compressed(text);
+        assert!(expected.is_some());
+        let mut compressor =
+            Compressor { notes: None, end: (1 << PLACE_BITS) - 2 * (REACH as u32 + 100), room: Vec::new() };
+        for _ in 0..4 {
+            assert_eq!(compressor.compress(text, text.len() - LEAST_GAIN), expected.as_deref());
         }
+        assert!(compressor.end < 4 * REACH as u32, "the places have been counted anew");
     }
 
     #[test]
-    fn a_text_is_compressed_alike_whatever_was_compressed_before_it() {
-        let text = b"one two three, one two three, one two three, four";
-        let expected = compress(text);
-        assert!(expected.is_some());
-        let mut seen = Seen { places: None, end: u32::MAX - 2 * (REACH as u32 + 100) };
-        for _ in 0..4 {
-            let mut positions = seen.begin(text.len()).expect("it is short");
-            assert_eq!(compress_with(&mut positions, text, text.len() - LEAST_GAIN), expected);
-        }
-        assert!(seen.end < 4 * REACH as u32, "the positions have been counted anew");
+    fn a_text_of_several_stretches_is_compressed_in_each() {
+        let mut generator = fastrand::Rng::with_seed(9);
+        let part: Vec<u8> = (0..500).map(|_| generator.u8(..)).collect();
+        let text = part.iter().copied().cycle().take(2 * STRETCH + 2).collect::<Vec<u8>>();
+        assert!(compressed(&text).is_some_and(|short| short.len() < text.len() / 50));
+        goes_there_and_back(&text);
     }
 
     /// Compresses bytes one by one, with each choice as Redis makes it.
@@ -424,7 +405,7 @@ mod tests {
                     }
                 }
                 Some(before) => {
-                    if out.len() + usize::from(!literal.is_empty()) + literal.len() + ROOM_TO_COPY >= most {
+                    if out.len() + usize::from(!literal.is_empty()) + literal.len() + 4 >= most {
                         return None;
                     }
                     write_literal(&mut out, &mut literal);
@@ -479,7 +460,7 @@ mod tests {
                 text.extend((0..generator.usize(1..9)).map(|_| generator.u8(..letters)));
             }
             text.truncate(length);
-            assert_eq!(compress(&text), compress_plainly(&text), "{text:?}");
+            assert_eq!(compressed(&text), compress_plainly(&text), "{text:?}");
             goes_there_and_back(&text);
         }
     }
@@ -496,7 +477,7 @@ mod tests {
 
     #[test]
     fn a_run_of_equal_bytes_is_compressed_well() {
-        assert!(compress(&[b'a'; 10_000]).is_some_and(|short| short.len() < 150));
+        assert!(compressed(&[b'a'; 10_000]).is_some_and(|short| short.len() < 150));
     }
 
     #[test]

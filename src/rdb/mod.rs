@@ -24,7 +24,7 @@ mod save;
 mod save_stream;
 mod text;
 
-pub use checksum::crc64;
+pub use checksum::{continued as crc64_continued, crc64};
 pub use load::Forms;
 pub use save::{kind_of, node_bytes};
 pub use text::{Reader, Writer};

@@ -5,9 +5,10 @@
 
 use super::kind;
 use super::listpack::Builder;
-use super::text::Writer;
+use super::text::{Sink, Writer};
 use crate::value::list::Node;
 use crate::value::{HashView, Item, List, Set, View, Zset, number};
+use std::io;
 
 /// The mark of a list node that is one element by itself, and of one that is a listpack.
 pub(super) const ALONE: u64 = 1;
@@ -47,64 +48,77 @@ pub fn node_bytes(list: &List) -> usize {
 impl Writer {
     /// Appends a value, without its type byte.
     pub fn value(&mut self, view: View<'_>) {
+        let written = self.value_in_parts(view, &mut |_| Ok(()));
+        debug_assert!(written.is_ok(), "nothing is passed on that could fail");
+    }
+
+    /// Like [`Writer::value`], passing on what was written between two elements. So a large value takes no memory, and
+    /// its bytes are still in the processor's cache when they are passed on.
+    pub(super) fn value_in_parts(&mut self, view: View<'_>, sink: &mut Sink<'_>) -> io::Result<()> {
         match view {
-            View::Text(text) => self.text(text.as_bytes(&mut itoa::Buffer::new())),
-            View::List(list) => self.list(list),
-            View::Set(set) => self.set(set),
-            View::Hash(hash) => self.hash(hash),
-            View::Zset(zset) => self.zset(zset),
-            View::Stream(stream) => self.stream(stream),
+            View::Text(text) => {
+                self.text(text.as_bytes(&mut itoa::Buffer::new()));
+                Ok(())
+            }
+            View::List(list) => self.list(list, sink),
+            View::Set(set) => self.set(set, sink),
+            View::Hash(hash) => self.hash(hash, sink),
+            View::Zset(zset) => self.zset(zset, sink),
+            View::Stream(stream) => self.stream(stream, sink),
         }
     }
 
-    fn list(&mut self, list: &List) {
+    fn list(&mut self, list: &List, sink: &mut Sink<'_>) -> io::Result<()> {
         let nodes = list.nodes();
         self.length(nodes.len() as u64);
-        let mut builder = Builder::new();
         for node in nodes {
             match node {
                 Node::Packed(items) => {
                     self.length(TOGETHER);
-                    builder.clear();
-                    builder.extend(items);
-                    self.text(builder.finish());
+                    self.listpack(|builder| builder.extend(items));
                 }
                 Node::Large(element) => {
                     self.length(ALONE);
                     self.text(element);
                 }
             }
+            self.pass_on(sink)?;
         }
+        Ok(())
     }
 
-    fn set(&mut self, set: &Set) {
+    fn set(&mut self, set: &Set, sink: &mut Sink<'_>) -> io::Result<()> {
         if let Some(width) = set.integer_bytes() {
             let mut bytes = (width as u32).to_le_bytes().to_vec();
             bytes.extend_from_slice(&(set.len() as u32).to_le_bytes());
             set.append_integers_to(&mut bytes);
-            return self.text(&bytes);
+            self.text(&bytes);
+            return Ok(());
         }
         if set.encoding() == "listpack" {
-            return self.text(Builder::of(set.iter()).finish());
+            self.listpack(|builder| builder.extend(set.iter()));
+            return Ok(());
         }
         self.length(set.len() as u64);
-        set.iter().for_each(|member| self.item(member));
+        set.iter().try_for_each(|member| {
+            self.item(member);
+            self.pass_on(sink)
+        })
     }
 
-    fn hash(&mut self, hash: HashView<'_>) {
+    fn hash(&mut self, hash: HashView<'_>, sink: &mut Sink<'_>) -> io::Result<()> {
+        if let Some(items) = hash.packed_items() {
+            self.listpack(|builder| builder.extend(items));
+            return Ok(());
+        }
         match (kind_of(View::Hash(hash)), hash.first_deadline()) {
-            (kind::HASH_LISTPACK, _) => {
-                let mut builder = Builder::new();
-                hash.iter().for_each(|entry| builder.extend([entry.field, entry.value]));
-                self.text(builder.finish());
-            }
             (kind::HASH_LISTPACK_EX, first_ms) => {
                 self.moment(first_ms.unwrap_or(0));
-                let mut builder = Builder::new();
-                for (entry, deadline_ms) in hash.iter_timed() {
-                    builder.extend([entry.field, entry.value, Item::Int(deadline_ms)]);
-                }
-                self.text(builder.finish());
+                self.listpack(|builder| {
+                    for (entry, deadline_ms) in hash.iter_timed() {
+                        builder.extend([entry.field, entry.value, Item::Int(deadline_ms)]);
+                    }
+                });
             }
             (_, Some(first_ms)) => {
                 self.moment(first_ms);
@@ -113,6 +127,7 @@ impl Writer {
                     self.length(if deadline_ms == 0 { 0 } else { deadline_ms.abs_diff(first_ms) + 1 });
                     self.item(entry.field);
                     self.item(entry.value);
+                    self.pass_on(sink)?;
                 }
             }
             (_, None) => {
@@ -120,32 +135,37 @@ impl Writer {
                 for entry in hash.iter() {
                     self.item(entry.field);
                     self.item(entry.value);
+                    self.pass_on(sink)?;
                 }
             }
         }
+        Ok(())
     }
 
-    fn zset(&mut self, zset: &Zset) {
+    fn zset(&mut self, zset: &Zset, sink: &mut Sink<'_>) -> io::Result<()> {
         if zset.is_listpack() {
-            let (mut builder, mut score) = (Builder::new(), Vec::new());
-            for entry in zset.iter() {
-                builder.push(Item::of(entry.member));
-                if let Some(number) = number::whole(entry.score) {
-                    builder.push_integer(number);
-                    continue;
-                }
-                score.clear();
-                number::write_f64(&mut score, entry.score);
-                builder.push(Item::of(&score));
-            }
-            return self.text(builder.finish());
+            let mut score = Vec::new();
+            self.listpack(|builder| {
+                zset.iter().for_each(|entry| {
+                    builder.push(Item::of(entry.member));
+                    if let Some(number) = number::whole(entry.score) {
+                        return builder.push_integer(number);
+                    }
+                    score.clear();
+                    number::write_f64(&mut score, entry.score);
+                    builder.push(Item::of(&score));
+                });
+            });
+            return Ok(());
         }
         self.length(zset.len() as u64);
         // From the highest on, so that a loader can insert each before the others.
         for entry in zset.iter().rev() {
             self.text(entry.member);
             self.double(entry.score);
+            self.pass_on(sink)?;
         }
+        Ok(())
     }
 
     fn item(&mut self, item: Item<'_>) {

@@ -11,25 +11,25 @@
 //! The listpack is the one that Redis would have, deleted entries included: see `value::stream`'s notes on its size.
 
 use super::listpack::Builder;
-use super::text::Writer;
-use crate::value::stream::{Block, Group, Id, Stream};
+use super::text::{Sink, Writer};
+use crate::value::stream::{Block, Group, Id, Stream, Word};
+use std::io;
 
 /// The flags at the start of an entry in a listpack.
 pub(super) const DELETED: i64 = 1;
 pub(super) const SHARES_FIELDS: i64 = 1 << 1;
 
 impl Writer {
-    pub(super) fn stream(&mut self, stream: &Stream) {
+    pub(super) fn stream(&mut self, stream: &Stream, sink: &mut Sink<'_>) -> io::Result<()> {
         let log = stream.log();
         self.length(log.blocks().count() as u64);
-        let (mut builder, mut first) = (Builder::new(), Vec::new());
+        let mut first = Vec::new();
         for block in log.blocks() {
             first.clear();
             put_raw(&mut first, block.first());
             self.text(&first);
-            builder.clear();
-            put_block(&mut builder, block);
-            self.text(builder.finish());
+            self.listpack(|builder| put_block(builder, block));
+            self.pass_on(sink)?;
         }
         self.length(log.len() as u64);
         for id in [log.last(), log.first(), log.max_deleted()] {
@@ -37,7 +37,10 @@ impl Writer {
         }
         self.length(log.added());
         self.length(stream.groups().len() as u64);
-        stream.groups().iter().for_each(|group| self.group(group));
+        stream.groups().iter().try_for_each(|group| {
+            self.group(group);
+            self.pass_on(sink)
+        })
     }
 
     fn group(&mut self, group: &Group) {
@@ -84,19 +87,19 @@ fn put_block(builder: &mut Builder, block: &Block) {
         let shares = row.has_shared_fields();
         let flags = if row.is_deleted() { DELETED } else { 0 } | if shares { SHARES_FIELDS } else { 0 };
         let id = row.entry.id();
-        builder.push_integer(flags);
-        builder.push_integer(id.ms.wrapping_sub(first.ms).cast_signed());
-        builder.push_integer(id.seq.wrapping_sub(first.seq).cast_signed());
+        let (ms, seq) = (id.ms.wrapping_sub(first.ms), id.seq.wrapping_sub(first.seq));
+        builder.push_three([flags, ms.cast_signed(), seq.cast_signed()]);
         let fields = row.entry.len();
-        if !shares {
-            builder.push_integer(fields as i64);
+        if let Some(values) = row.entry.shared_values() {
+            values.for_each(|value| match value {
+                Word::Item(item) => builder.push(item),
+                Word::Ahead(length, ahead) => builder.push_text_ahead(length, ahead),
+            });
+            builder.push_integer(fields as i64 + 3);
+            continue;
         }
-        for (field, value) in row.entry.pairs() {
-            if !shares {
-                builder.push(field);
-            }
-            builder.push(value);
-        }
-        builder.push_integer(if shares { fields + 3 } else { 2 * fields + 4 } as i64);
+        builder.push_integer(fields as i64);
+        builder.extend(row.entry.pairs().flat_map(|(field, value)| [field, value]));
+        builder.push_integer(2 * fields as i64 + 4);
     }
 }

@@ -11,8 +11,10 @@
 //! A length is also used as the number of things that follow; lengths that begin with 11 are then the value of their
 //! other six bits.
 
+use super::listpack::Builder;
 use super::lzf;
 use std::borrow::Cow;
+use std::io;
 
 const SHORT_LENGTHS: u64 = 1 << 6;
 const MIDDLE_LENGTHS: u64 = 1 << 14;
@@ -26,17 +28,29 @@ const NUMBER_DIGITS: usize = 11;
 /// The room that a text takes in addition to its bytes: the overhead of an element in a collection.
 const ELEMENT_BYTES: usize = 32;
 
+/// Takes what was written so far, and leaves the rest of the payload to come.
+pub(super) type Sink<'s> = dyn FnMut(&mut Vec<u8>) -> io::Result<()> + 's;
+
 /// A payload that is being written.
 #[derive(Debug)]
 pub struct Writer {
     pub(super) out: Vec<u8>,
     compresses: bool,
+    /// The least length of a part that is passed on.
+    part_bytes: usize,
+    /// The memory of the last listpack, for the next.
+    builder: Option<Builder>,
 }
 
 impl Writer {
     /// An empty payload; `compresses` decides whether long texts are compressed.
     pub fn new(compresses: bool) -> Writer {
-        Writer { out: Vec::new(), compresses }
+        Writer::in_parts(compresses, usize::MAX)
+    }
+
+    /// Like [`Writer::new`], for what is passed on in parts of at least that many bytes ([`Writer::pass_on`]).
+    pub(super) fn in_parts(compresses: bool, part_bytes: usize) -> Writer {
+        Writer { out: Vec::new(), compresses, part_bytes, builder: None }
     }
 
     /// The number of bytes written so far.
@@ -50,6 +64,12 @@ impl Writer {
         Reader::new(&self.out)
     }
 
+    /// Passes on what was written if it is enough for a part.
+    #[inline]
+    pub(super) fn pass_on(&mut self, sink: &mut Sink<'_>) -> io::Result<()> {
+        if self.out.len() < self.part_bytes { Ok(()) } else { sink(&mut self.out) }
+    }
+
     /// Appends a byte.
     pub fn byte(&mut self, byte: u8) {
         self.out.push(byte);
@@ -60,17 +80,27 @@ impl Writer {
         if self.number(bytes) {
             return;
         }
-        if self.compresses
-            && bytes.len() >= LEAST_COMPRESSED
-            && let Some(short) = lzf::compress(bytes)
-        {
-            self.byte(COMPRESSED);
-            self.length(short.len() as u64);
-            self.length(bytes.len() as u64);
-            return self.out.extend_from_slice(&short);
+        let is_long = self.compresses && bytes.len() >= LEAST_COMPRESSED;
+        if is_long && lzf::compress(bytes, |short| self.compressed(short, bytes.len())).is_some() {
+            return;
         }
         self.length(bytes.len() as u64);
         self.out.extend_from_slice(bytes);
+    }
+
+    fn compressed(&mut self, short: &[u8], length: usize) {
+        self.byte(COMPRESSED);
+        self.length(short.len() as u64);
+        self.length(length as u64);
+        self.out.extend_from_slice(short);
+    }
+
+    /// Appends a listpack, as a text.
+    pub(super) fn listpack(&mut self, build: impl FnOnce(&mut Builder)) {
+        let mut builder = self.builder.take().unwrap_or_else(Builder::new);
+        build(&mut builder);
+        self.text(builder.finish());
+        self.builder = Some(builder).filter(Builder::is_small);
     }
 
     /// Appends the number that the text is, if it is one that fits and whose digits are the text again.
@@ -186,6 +216,21 @@ impl<'p> Reader<'p> {
         }?;
         self.take_room(1, text.len())?;
         Some(text)
+    }
+
+    /// Skips the next text.
+    pub(super) fn skip_text(&mut self) -> Option<()> {
+        let bytes = match self.any_length()? {
+            Length::Bytes(count) => count,
+            Length::Special(width @ 0..=2) => 1 << width,
+            Length::Special(3) => {
+                let short = self.length()?;
+                self.length()?;
+                short
+            }
+            Length::Special(_) => return None,
+        };
+        self.bytes(bytes).map(drop)
     }
 
     fn compressed(&mut self) -> Option<Vec<u8>> {

@@ -16,13 +16,16 @@ const NUMBERS: &[(&str, f64)] = &[
     ("LOG_NOTICE", 2.0),
     ("LOG_WARNING", 3.0),
     ("REPL_NONE", 0.0),
-    ("REPL_AOF", 1.0),
+    ("REPL_AOF", REPL_AOF as f64),
     ("REPL_SLAVE", 2.0),
     ("REPL_REPLICA", 2.0),
     ("REPL_ALL", 3.0),
     // Major, minor and patch, a byte each.
     ("REDIS_VERSION_NUM", 0x0008_0006 as f64),
 ];
+
+/// The flag of `redis.set_repl` for the log of changes; the other one is for replicas.
+const REPL_AOF: u8 = 1;
 
 /// Pushes the table for scripts.
 pub(super) fn open<S: ScriptBackend>(stack: &mut Stack<'_>) -> Result<(), Raise> {
@@ -43,7 +46,7 @@ pub(super) fn open_for_functions<S: ScriptBackend>(stack: &mut Stack<'_>) -> Res
         ("error_reply", error_reply),
         ("status_reply", status_reply),
         ("sha1hex", sha1hex),
-        ("set_repl", set_repl),
+        ("set_repl", set_repl::<S>),
     ];
     stack.push_table(0, functions.len() + NUMBERS.len() + 1)?;
     set_functions(stack, functions)?;
@@ -325,7 +328,7 @@ fn replicate_commands(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     Ok(1)
 }
 
-fn set_repl(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+fn set_repl<S: ScriptBackend>(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     if stack.top() != 1 {
         return Err(refuse(stack, "ERR redis.set_repl() requires one argument."));
     }
@@ -334,6 +337,7 @@ fn set_repl(stack: &mut Stack<'_>) -> Result<usize, Raise> {
         let line = "ERR Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.";
         return Err(refuse(stack, line));
     }
+    stack.host(|server: &mut S, _| server.set_propagates(flags as u8 & REPL_AOF != 0));
     Ok(0)
 }
 

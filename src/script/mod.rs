@@ -62,6 +62,8 @@ pub trait ScriptBackend: ScriptHost {
     fn protocol(&self) -> Protocol;
     /// Sets the protocol in which scripts read the replies of commands (`redis.setresp`).
     fn set_protocol(&mut self, protocol: Protocol);
+    /// Sets whether the commands of this run go into the log of changes (`redis.set_repl`).
+    fn set_propagates(&mut self, propagates: bool);
     /// The buffers for calls of scripts, kept from one to the next.
     fn words(&mut self) -> &mut Option<Box<Words>>;
     /// The reply of a script that returned a large value, once it is written.

@@ -106,6 +106,8 @@ pub(crate) struct Connection {
     write_queue: WriteQueue,
     /// Whether the write queue holds only replies that are held back until others had their turns.
     holds_back: bool,
+    /// The offset of the append-only file before which no waiting reply may leave; 0 for none.
+    awaited_offset: u64,
     /// Whether the engine may hold pushes for the session that were not sent.
     may_have_pushes: bool,
     /// The sizes of the buffers, as reported to the engine. Spare room of `unread` is not counted: it is at
@@ -185,6 +187,7 @@ impl Connection {
             turn_end: TurnEnd::default(),
             write_queue: WriteQueue::default(),
             holds_back: false,
+            awaited_offset: 0,
             may_have_pushes: false,
             buffers: Buffers::default(),
             produced: 0,
@@ -281,12 +284,14 @@ impl Connection {
             engine.sessions.account_memory(self.session);
             engine.check_output_limit(self.session, 0);
             self.shared.carry_out(&mut engine, None);
+            self.awaited_offset = self.shared.aof_offset(&engine);
             let is_answered = self.state == State::Blocked && !engine.is_blocked(self.session);
             drop(engine);
             self.produced += (work.output.len() + large.as_ref().map_or(0, |frame| frame.len())) as u64;
             self.send(cx, &mut work.output)?;
             if let Some(frame) = large {
-                self.write_queue.share(self.stream.as_mut().ok_or(Ended)?, cx, frame.into())?;
+                self.write_queue.push_shared(frame.into());
+                self.send_queue(cx)?;
                 self.guard_output()?;
             }
             if hangs_up {
@@ -391,7 +396,7 @@ impl Connection {
             engine.reject(self.session, fault, output.written_mut());
             stop = Stop::Closing;
         }
-        shared.end_batch(&mut engine, due);
+        self.awaited_offset = shared.end_batch(&mut engine, due);
         self.assignment.count_requests(done);
         let taken = batch.end_of(done);
         self.produced += (output.len() - before) as u64;
@@ -492,8 +497,29 @@ impl Connection {
         if output.len() > UNAUTHENTICATED_REPLY_BYTES && !self.limits.authenticated {
             return Err(self.close_unauthenticated(&mut self.shared.engine()));
         }
-        self.write_queue.send(self.stream.as_mut().ok_or(Ended)?, cx, output)?;
+        if self.is_released(cx) {
+            self.write_queue.send(self.stream.as_mut().ok_or(Ended)?, cx, output)?;
+        } else {
+            self.write_queue.queue(output);
+        }
         self.guard_output()
+    }
+
+    /// Whether the waiting replies may leave: what they depend on is in the append-only file. If not, the task is woken
+    /// when they may.
+    fn is_released(&mut self, cx: &mut Context<'_>) -> bool {
+        if self.awaited_offset > 0 && self.shared.worlds().aof().is_released(self.awaited_offset, cx.waker()) {
+            self.awaited_offset = 0;
+        }
+        self.awaited_offset == 0
+    }
+
+    /// Sends what is in the write queue, as far as it may leave and the socket takes it.
+    fn send_queue(&mut self, cx: &mut Context<'_>) -> Result<(), Ended> {
+        if self.is_released(cx) {
+            self.write_queue.flush(self.stream.as_mut().ok_or(Ended)?, cx)?;
+        }
+        Ok(())
     }
 
     /// Sends the waiting replies, as far as the socket takes them.
@@ -502,7 +528,7 @@ impl Connection {
         if self.write_queue.is_empty() {
             return Ok(());
         }
-        self.write_queue.flush(self.stream.as_mut().ok_or(Ended)?, cx)?;
+        self.send_queue(cx)?;
         if held_back {
             // Held-back replies were counted as sent, and are sent now unless the socket is full.
             return self.guard_output();

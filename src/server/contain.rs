@@ -83,6 +83,7 @@ mod tests {
     use crate::engine::Settings;
     use crate::engine::state::host::Facts;
     use crate::server::clock::Clock;
+    use crate::server::os_storage::OsStorage;
     use crate::server::run::{Plan, Server};
     use crate::server::shared::Shared;
 
@@ -100,7 +101,7 @@ mod tests {
     fn with_server(act: impl FnOnce(&Shared, SocketAddr)) {
         let settings = Settings { port: 0, ..Settings::default() };
         let (clock, facts) = (Clock::system(), Facts::default());
-        let plan = Plan { settings, tcp: true, clock, seed: 1, repeats: true, facts };
+        let plan = Plan { settings, tcp: true, clock, seed: 1, repeats: true, facts, storage: Arc::new(OsStorage) };
         let server = Server::open(plan).expect("there is a free port");
         let (shared, address) = (Arc::clone(server.shared()), server.addresses()[0]);
         let serving = thread::spawn(move || server.serve());

@@ -7,16 +7,18 @@
 //! A server loads its own file (`dir`, `dbfilename`) if files were asked for and there is one; otherwise the file of
 //! `load`, which is only ever read.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, Cursor, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::aof_start;
 use super::os_host::reason;
+use super::shared::Shared;
 use crate::commands::dunlin;
 use crate::engine::exec::loading::Load;
 use crate::engine::{Engine, LoadCounts, Settings};
 use crate::rdb::file::is_rdb;
+use crate::storage::Storage;
 
 /// Data to start with.
 #[derive(Clone, Debug)]
@@ -27,10 +29,14 @@ pub(crate) enum Source {
     Bytes(Arc<[u8]>),
 }
 
-/// The server's own file, if files were asked for and there is one.
-pub(crate) fn own_file(settings: &Settings) -> Option<PathBuf> {
+/// The server's own file, if files were asked for and there is one, even one that cannot be read.
+pub(crate) fn own_file(storage: &dyn Storage, settings: &Settings) -> Option<PathBuf> {
+    if !settings.files.are_wanted || settings.files.dump_file.is_empty() {
+        return None;
+    }
     let own = settings.dump_path();
-    (settings.files.are_wanted && !settings.files.dump_file.is_empty() && own.exists()).then_some(own)
+    let is_missing = storage.length(&own).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+    (!is_missing).then_some(own)
 }
 
 /// The file of `load`, if it is set.
@@ -38,13 +44,22 @@ pub(crate) fn file_to_load(settings: &Settings) -> Option<PathBuf> {
     (!settings.files.load_file.is_empty()).then(|| PathBuf::from(&settings.files.load_file))
 }
 
-/// Loads data into an engine that no client uses yet.
+/// Loads data into a server that no client uses yet.
 ///
 /// # Errors
 /// Why they cannot be loaded, and where.
-pub(crate) fn load_whole(engine: &mut Engine, source: &Source) -> Result<(), String> {
+pub(crate) fn load_whole(shared: &Arc<Shared>, storage: &dyn Storage, source: &Source) -> Result<(), String> {
+    if let Source::File(path) = source
+        && aof_start::load_seed(shared, path)?
+    {
+        return Ok(());
+    }
+    shared.act(|engine| load_into(engine, storage, source))
+}
+
+fn load_into(engine: &mut Engine, storage: &dyn Storage, source: &Source) -> Result<(), String> {
     let mut bytes: Box<dyn BufRead> = match source {
-        Source::File(path) => Box::new(BufReader::new(File::open(path).map_err(|error| reason(&error))?)),
+        Source::File(path) => Box::new(BufReader::new(storage.open(path).map_err(|error| reason(&error))?)),
         Source::Bytes(bytes) => Box::new(Cursor::new(Arc::clone(bytes))),
     };
     if is_rdb(bytes.fill_buf().map_err(|error| reason(&error))?) {

@@ -246,6 +246,7 @@ mod tests {
     use crate::engine::Settings;
     use crate::engine::state::host::Facts;
     use crate::server::clock::Clock;
+    use crate::server::os_storage::OsStorage;
     use crate::server::run::{Plan, Server};
 
     #[test]
@@ -366,8 +367,8 @@ mod tests {
     #[test]
     fn clients_that_move_between_loops_notice_nothing() {
         let settings = Settings { port: 0, event_loops: Some(3), ..Settings::default() };
-        let clock = Clock::system();
-        let plan = Plan { settings, tcp: true, clock, seed: 1, repeats: true, facts: Facts::default() };
+        let (clock, facts, storage) = (Clock::system(), Facts::default(), Arc::new(OsStorage));
+        let plan = Plan { settings, tcp: true, clock, seed: 1, repeats: true, facts, storage };
         let server = Server::open(plan).expect("there is a free port");
         let (address, shared, loops) = (server.addresses()[0], Arc::clone(server.shared()), Arc::clone(server.loops()));
         let serving = thread::spawn(move || server.serve());

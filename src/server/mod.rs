@@ -6,7 +6,11 @@
 //! `program` is the whole `dunlin` program, and only compiled with the feature of that name; `testkit` starts servers
 //! inside other programs.
 
+mod aof_rewrite;
+pub(crate) mod aof_start;
+mod aof_writer;
 mod atomic_file;
+mod background_saver;
 pub(crate) mod clock;
 mod config_file;
 mod connection;
@@ -25,6 +29,7 @@ mod loops;
 mod migrate_client;
 mod oom_score;
 mod os_host;
+pub(crate) mod os_storage;
 mod processors;
 #[cfg(feature = "program")]
 mod program;

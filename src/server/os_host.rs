@@ -14,6 +14,7 @@ use std::sync::{Arc, OnceLock};
 
 use tracing::warn;
 
+use super::aof_writer::AofWriter;
 use super::clock::{Clock, monotonic_us};
 use super::config_file;
 use super::dump_file;
@@ -22,7 +23,9 @@ use super::loops::Loops;
 use super::migrate_client::MigrateClient;
 use super::oom_score;
 use crate::engine::state::host::{self, Facts, ProcessorTime, ProcessorTimes, Usage};
-use crate::engine::{Host, Now, Process, RemoteRequest, RemoteResult, Settings};
+use crate::engine::{AofState, Host, Now, Process, RemoteRequest, RemoteResult, Settings};
+use crate::storage::Storage;
+pub(crate) use crate::storage::reason;
 
 /// The engine's host: the process and machine, as one world of a server sees them.
 #[derive(Debug)]
@@ -33,6 +36,9 @@ pub(crate) struct OsHost {
     /// The listeners; `None` for worlds beside the first, which cannot change them.
     listeners: Option<Arc<Listeners>>,
     loops: Arc<Loops>,
+    storage: Arc<dyn Storage>,
+    /// The append-only file, which only the first world has.
+    aof: Option<Arc<AofWriter>>,
     resident_memory: ResidentMemory,
 }
 
@@ -44,8 +50,11 @@ impl OsHost {
         migrate_client: Arc<MigrateClient>,
         listeners: Option<Arc<Listeners>>,
         loops: Arc<Loops>,
+        storage: Arc<dyn Storage>,
+        aof: Option<Arc<AofWriter>>,
     ) -> OsHost {
-        OsHost { facts, clock, migrate_client, listeners, loops, resident_memory: ResidentMemory::default() }
+        let resident_memory = ResidentMemory::default();
+        OsHost { facts, clock, migrate_client, listeners, loops, storage, aof, resident_memory }
     }
 }
 
@@ -141,11 +150,22 @@ impl Host for OsHost {
         if self.listeners.is_none() {
             return Err("only the first world has a file".to_owned());
         }
-        dump_file::write(path, 0, write)
+        dump_file::write(&*self.storage, path, 0, write)
     }
 
     fn open_dump(&self, path: &Path) -> Result<Box<dyn io::Read>, String> {
-        dump_file::open(path)
+        let file = dump_file::open(&*self.storage, path)?;
+        Ok(file)
+    }
+
+    fn prepare_aof(&self, settings: &Settings) -> Result<(), String> {
+        let Some(aof) = &self.aof else { return Err("only the first world has a file".to_owned()) };
+        aof.prepare_rewrite(&self.storage, settings, AofState::WaitsForBase, 0).map(drop)
+    }
+
+    fn open_aof(&self, settings: &Settings, rest: Vec<u8>) -> Result<Vec<host::AofSource>, String> {
+        let Some(aof) = &self.aof else { return Err("only the first world has a file".to_owned()) };
+        aof.open_for_reading(&self.storage, settings, rest)
     }
 
     fn send_remote(&self, remote: RemoteRequest) -> RemoteResult {
@@ -185,12 +205,6 @@ fn secret_of_maps() -> [u8; 32] {
         part.copy_from_slice(&RandomState::new().hash_one(number).to_le_bytes());
     }
     bytes
-}
-
-/// The system's error text, without the number that Rust adds.
-pub(crate) fn reason(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
 /// A new run id: 40 hexadecimal digits.
@@ -339,6 +353,7 @@ fn kilobytes_in(path: &str, name: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::server::os_storage::OsStorage;
 
     #[test]
     fn a_run_id_has_forty_hexadecimal_digits() {
@@ -355,7 +370,8 @@ mod tests {
         let listeners = Listeners::new(Vec::new(), event_loop.handle().clone()).expect("there are none");
         let clock = Arc::new(Clock::system());
         let listeners = Some(Arc::new(listeners));
-        let machine = OsHost::new(Facts::default(), clock, Arc::new(migrate_client), listeners, Loops::new(1));
+        let (migrate_client, loops, storage) = (Arc::new(migrate_client), Loops::new(1), Arc::new(OsStorage));
+        let machine = OsHost::new(Facts::default(), clock, migrate_client, listeners, loops, storage, None);
         let (usage, time) = (machine.usage(), machine.processor_time().process);
         assert!(usage.resident_bytes > 0 && time.user_us + time.system_us > 0, "{usage:?} {time:?}");
     }

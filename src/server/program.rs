@@ -30,6 +30,7 @@ use tracing::{info, warn};
 
 use super::clock::Clock;
 use super::os_host::{self, reason};
+use super::os_storage::OsStorage;
 use super::run::{ALLOCATOR, Plan, Server};
 use crate::commands;
 use crate::config::{self, Files, HELP, Invocation, Loaded, Sources, Unreadable};
@@ -158,7 +159,13 @@ fn serve(settings: Settings, config_file: String, supervisor: Supervisor) -> io:
     let tcp = settings.port != 0 || unix_socket.is_empty();
     let seed = RandomState::new().hash_one(0);
     let facts = Facts { config_file, supervisor, ..Facts::default() };
-    let server = Server::open(Plan { settings, tcp, clock: Clock::system(), seed, repeats: false, facts })?;
+    let (clock, storage) = (Clock::system(), Arc::new(OsStorage));
+    let server = Server::open(Plan { settings, tcp, clock, seed, repeats: false, facts, storage })?;
+    server.shared().worlds().aof().end_on_failure(|why| {
+        warn!("{why}");
+        log::flush();
+        process::exit(1);
+    });
     signals::end_when_signalled(Arc::clone(server.shared()))?;
     // The first line of a server that has started: tests read from it the port that the system picked.
     info!("dunlin {VERSION} ready on {}", places(server.addresses(), &unix_socket));
@@ -174,9 +181,11 @@ fn serve(settings: Settings, config_file: String, supervisor: Supervisor) -> io:
     };
     let has_failed = Arc::new(AtomicBool::new(false));
     let failed = Arc::clone(&has_failed);
-    let fail = move |file: &Path| {
+    let fail = move |file: Option<&Path>| {
         log::flush();
-        check::report(file);
+        if let Some(file) = file {
+            check::report(file);
+        }
         failed.store(true, Ordering::Release);
     };
     start_load::load_at_start(server.shared(), ready, fail)?;

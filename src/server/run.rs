@@ -14,6 +14,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, watch};
 use tracing::warn;
 
+use super::aof_writer::AofWriter;
 use super::clock::Clock;
 use super::contain::contain;
 use super::deliveries;
@@ -31,6 +32,7 @@ use crate::commands;
 use crate::engine::exec::rights;
 use crate::engine::state::host::Facts;
 use crate::engine::{Engine, Settings, Table};
+use crate::storage::Storage;
 
 /// Everything that a server is started with.
 #[derive(Debug)]
@@ -45,6 +47,8 @@ pub(crate) struct Plan {
     pub(crate) repeats: bool,
     /// What the program knows of its start: its configuration file and its supervisor. Empty in other programs.
     pub(crate) facts: Facts,
+    /// The file system of the data: that of the machine, but for tests of what fails.
+    pub(crate) storage: Arc<dyn Storage>,
 }
 
 /// A server whose sockets are open.
@@ -74,7 +78,7 @@ impl Server {
     /// # Errors
     /// When an address cannot be listened on, or the system is out of descriptors.
     pub(crate) fn open(plan: Plan) -> io::Result<Server> {
-        let Plan { mut settings, tcp, clock, seed, repeats, facts } = plan;
+        let Plan { mut settings, tcp, clock, seed, repeats, facts, storage } = plan;
         let table = table(&settings).map_err(io::Error::other)?;
         let listeners = if tcp { listen::open_tcp(&settings)? } else { Vec::new() };
         let addresses = listeners.iter().map(std::net::TcpListener::local_addr).collect::<io::Result<Vec<_>>>()?;
@@ -99,15 +103,19 @@ impl Server {
         let phase = watch::Sender::new(Phase::Serving);
         let migrate_client = Arc::new(MigrateClient::new(phase.subscribe(), &settings.process.background_processors));
         let first_clock = Arc::new(clock.like());
+        let aof = Arc::new(AofWriter::default());
         let host = Box::new(OsHost::new(
             facts.clone(),
             Arc::clone(&first_clock),
             Arc::clone(&migrate_client),
             Some(Arc::clone(&listeners)),
             Arc::clone(&loops),
+            Arc::clone(&storage),
+            Some(Arc::clone(&aof)),
         ));
         let mut engine = Engine::new(table.clone(), settings, seed, clock.now(), host);
         engine.switches.is_deterministic = repeats;
+        engine.persistence.aof.progress = Arc::clone(aof.progress());
         rights::enlist_users(&mut engine).map_err(io::Error::other)?;
         let worlds = Worlds::new(WorldConfig {
             table,
@@ -121,6 +129,8 @@ impl Server {
             loops: Arc::clone(&loops),
             event_loop: runtime.handle().clone(),
             phase: phase.clone(),
+            storage,
+            aof,
         });
         let shared = Shared::first(engine, first_clock, phase, worlds);
         Ok(Server { shared, runtime, listeners, unix_socket, addresses, loops, processors })
@@ -161,6 +171,7 @@ impl Server {
         });
         self.shared.worlds().saver().close();
         self.shared.worlds().close();
+        self.shared.end_aof_with_server();
         // The connections of this loop end with its runtime.
         drop(self.runtime);
         for thread in threads {

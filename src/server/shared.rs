@@ -15,16 +15,18 @@ use std::time::Duration;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
+use super::aof_rewrite;
+use super::background_saver::KeyDelay;
 use super::clock::{Clock, later};
 use super::deliveries::{AT_ONCE, Deliveries};
-use super::dump_file::KeyDelay;
+use super::dump_file;
 use super::log;
 use super::timer::{NextTick, Timer};
 use super::wake_flags::{WakeFlag, WakeFlags};
 use super::wakeup::Wakeup;
 use super::worlds::{World, Worlds};
 use crate::engine::exec::persistence::ShutdownOptions;
-use crate::engine::exec::{delivery, persistence, tracking};
+use crate::engine::exec::{aof, delivery, persistence, tracking};
 use crate::engine::{
     Checkpoint, ClockOrder, DueState, Effect, Engine, Flow, LogLevel, Now, Origin, SessionId, Settings, Transport,
 };
@@ -149,9 +151,13 @@ impl Shared {
         let before = engine.due_state();
         let flow = self.run_in(&mut engine, session, request, output);
         engine.sessions.account_memory(session);
-        self.end_batch(&mut engine, before);
+        let offset = self.end_batch(&mut engine, before);
         if flow == Flow::Next {
             fetch(&mut engine, session, output)?;
+        }
+        drop(engine);
+        if offset > 0 {
+            self.worlds.aof().wait_released(offset);
         }
         Some(flow)
     }
@@ -203,13 +209,15 @@ impl Shared {
         flow
     }
 
-    /// Ends a batch; `before` is what was due when it began. If that has changed, the timer is set anew.
-    pub(crate) fn end_batch(&self, engine: &mut Engine, before: DueState) {
+    /// Ends a batch; `before` is what was due when it began. If that has changed, the timer is set anew. Returns
+    /// [`Shared::aof_offset`].
+    pub(crate) fn end_batch(&self, engine: &mut Engine, before: DueState) -> u64 {
         engine.end_batch();
         self.complete(engine);
         if before != engine.due_state() {
             engine.next_due().into_iter().for_each(|moment| self.wakeup.no_later_than(moment));
         }
+        self.aof_offset(engine)
     }
 
     /// Completes a batch or a tick: sends gathered invalidations, evicts clients, carries out the effects, and wakes
@@ -219,6 +227,9 @@ impl Shared {
         engine.evict_clients();
         if !engine.effects.is_empty() {
             self.carry_out(engine, None);
+        }
+        if engine.effects.propagation.has_more() && engine.persistence.aof.is_on() {
+            self.append_to_aof(engine);
         }
         if engine.databases.is_evicting() {
             self.wakeup.no_later_than(engine.now());
@@ -304,6 +315,9 @@ impl Shared {
                 }
                 Effect::Save(checkpoint) => self.save(engine, checkpoint),
                 Effect::StopSave => self.worlds.saver().stop(),
+                Effect::Rewrite(id) => self.rewrite_aof(engine, id),
+                Effect::SyncAof => self.worlds.aof().sync_soon(),
+                Effect::EndAof => self.end_aof(engine),
                 Effect::Setting(name) => self.apply(engine, name),
                 Effect::Free(lazy_free) => self.worlds.lazy_free_thread().free(lazy_free),
                 Effect::Template(template) => self.worlds.set_template(template.map(|template| *template)),
@@ -369,21 +383,65 @@ impl Shared {
     fn save(&self, engine: &mut Engine, checkpoint: Box<Checkpoint>) {
         let (id, path) = (checkpoint.id(), engine.settings.dump_path());
         let delay = KeyDelay::of_us(engine.settings.files.save_delay_us);
-        let started = match self.worlds.first() {
-            Some(shared) => self.worlds.saver().start(shared, checkpoint, path, delay),
-            None => Err("the server is ending".to_owned()),
-        };
+        let started = self.start_save(move |shared, stop| dump_file::save(shared, checkpoint, &path, delay, stop));
         if let Err(reason) = started {
             engine.end_save(id, Err(reason));
         }
     }
 
+    /// Starts to rewrite the append-only file in the background.
+    fn rewrite_aof(&self, engine: &mut Engine, id: u64) {
+        let delay = KeyDelay::of_us(engine.settings.files.save_delay_us);
+        if let Err(reason) = self.start_save(move |shared, stop| aof_rewrite::rewrite(shared, id, delay, stop)) {
+            aof::end_rewrite(engine, id, Err(reason));
+        }
+    }
+
+    /// Starts a thread for a save of this world, which is the first.
+    fn start_save(&self, save: impl FnOnce(&Shared, &AtomicBool) + Send + 'static) -> Result<(), String> {
+        let shared = self.worlds.first().ok_or("the server is ending")?;
+        self.worlds.saver().start(move |is_stopped| save(&shared, is_stopped))
+    }
+
+    /// Closes the append-only file.
+    fn end_aof(&self, engine: &mut Engine) {
+        self.worlds.aof().append(&mut engine.effects.propagation);
+        aof::end(engine);
+        self.worlds.aof().close(engine.effects.propagation.commands());
+    }
+
+    /// Closes the append-only file when the server ends.
+    pub(crate) fn end_aof_with_server(&self) {
+        let writer = self.worlds.aof();
+        let commands = self.act(|engine| {
+            writer.append(&mut engine.effects.propagation);
+            engine.effects.propagation.commands()
+        });
+        writer.end();
+        writer.close(commands);
+    }
+
+    /// Gives the append-only file what the engine's stream has had to say.
+    fn append_to_aof(&self, engine: &mut Engine) {
+        if self.worlds.aof().append(&mut engine.effects.propagation) {
+            aof::restart(engine);
+            self.carry_out(engine, None);
+        }
+    }
+
+    /// The offset of the append-only file before which no reply may leave that is written now; 0 while there is none.
+    pub(crate) fn aof_offset(&self, engine: &Engine) -> u64 {
+        if engine.persistence.aof.is_on() { engine.persistence.aof.progress.appended() } else { 0 }
+    }
+
     fn apply(&self, engine: &Engine, name: &str) {
         match name {
             "timeout" => self.wakeup.no_later_than(engine.now()),
-            "save" | "shutdown-on-sigint" | "shutdown-on-sigterm" => {
+            "save" | "appendonly" | "shutdown-on-sigint" | "shutdown-on-sigterm" => {
                 self.saves_at_end.store(saves_at_end(&engine.settings), Ordering::Relaxed);
             }
+            "aof-disable-auto-gc" if !engine.settings.files.keeps_history => self.worlds.aof().remove_history(),
+            "appendfsync" => self.worlds.aof().set_policy(engine.settings.files.syncs),
             "loglevel" if self.world.is_none() => log::set_level(engine.settings.log_level),
             _ => {}
         }
@@ -497,11 +555,12 @@ impl Shared {
     }
 }
 
-/// Whether the settings may have the data saved when a signal ends the server.
+/// Whether the settings may have the data saved, or the append-only file completed, when a signal ends the server.
 fn saves_at_end(settings: &Settings) -> bool {
     let [interrupt, terminate] = &settings.process.on_signals;
     let asks = |words: &str| words.split(' ').any(|word| word == "save");
-    !settings.files.save_points.is_empty() || asks(interrupt) || asks(terminate)
+    let files = &settings.files;
+    !files.save_points.is_empty() || files.appends || asks(interrupt) || asks(terminate)
 }
 
 /// Takes what the engine holds for a client without a socket.

@@ -150,6 +150,7 @@ mod tests {
     use crate::engine::{ClockOrder, Flow, Origin, Settings};
     use crate::resp::{ReplyBuffer, Requests};
     use crate::server::clock::Clock;
+    use crate::server::os_storage::OsStorage;
     use crate::server::run::{Plan, Server};
 
     /// A server whose clock is stopped, and whose timer runs only when the test calls it.
@@ -161,7 +162,7 @@ mod tests {
     fn server_at(moment: Now) -> Server {
         let (clock, facts) = (Clock::frozen(moment), Facts::default());
         let settings = Settings { test_kit: true, ..Settings::default() };
-        let plan = Plan { settings, tcp: false, clock, seed: 1, repeats: true, facts };
+        let plan = Plan { settings, tcp: false, clock, seed: 1, repeats: true, facts, storage: Arc::new(OsStorage) };
         Server::open(plan).expect("it opens no socket")
     }
 

@@ -23,9 +23,10 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
+use super::aof_writer::AofWriter;
+use super::background_saver::BackgroundSaver;
 use super::clock::Clock;
 use super::deliveries;
-use super::dump_file::BackgroundSaver;
 use super::lazy_free::LazyFreeThread;
 use super::loops::Loops;
 use super::migrate_client::MigrateClient;
@@ -42,6 +43,7 @@ use crate::engine::{
     Engine, HostCall, HostReply, KitError, SessionId, SessionTransfer, Settings, Table, Template, Transport,
     WorldFigures, WorldName,
 };
+use crate::storage::Storage;
 
 /// The most worlds of a server, beside the first.
 const MOST_WORLDS: usize = 10_000;
@@ -62,6 +64,8 @@ pub(crate) struct WorldConfig {
     pub(crate) loops: Arc<Loops>,
     pub(crate) event_loop: Handle,
     pub(crate) phase: watch::Sender<Phase>,
+    pub(crate) storage: Arc<dyn Storage>,
+    pub(crate) aof: Arc<AofWriter>,
 }
 
 /// All worlds of a server.
@@ -70,6 +74,7 @@ pub(crate) struct Worlds {
     config: WorldConfig,
     lazy_free_thread: Arc<LazyFreeThread>,
     saver: BackgroundSaver,
+    aof: Arc<AofWriter>,
     first: OnceLock<Weak<Shared>>,
     /// Whether new worlds keep a journal from the start.
     keeps_journals: AtomicBool,
@@ -161,7 +166,8 @@ impl Worlds {
         let lazy_free_thread = Arc::new(LazyFreeThread::on(&config.settings.process.background_processors));
         let saver = BackgroundSaver::on(&config.settings.process.save_processors);
         let (first, keeps_journals, list) = (OnceLock::new(), AtomicBool::new(false), Mutex::default());
-        Arc::new(Worlds { config, lazy_free_thread, saver, first, keeps_journals, list })
+        let aof = Arc::clone(&config.aof);
+        Arc::new(Worlds { config, lazy_free_thread, saver, aof, first, keeps_journals, list })
     }
 
     /// Sets the first world. The server calls it before it serves any client.
@@ -177,6 +183,16 @@ impl Worlds {
     /// The threads that save in the background.
     pub(crate) fn saver(&self) -> &BackgroundSaver {
         &self.saver
+    }
+
+    /// The file system that the data are saved to and loaded from.
+    pub(crate) fn storage(&self) -> &Arc<dyn Storage> {
+        &self.config.storage
+    }
+
+    /// The append-only file of the first world.
+    pub(crate) fn aof(&self) -> &Arc<AofWriter> {
+        &self.aof
     }
 
     /// The first world; `None` when it has ended.
@@ -238,7 +254,8 @@ impl Worlds {
             ..config.facts.clone()
         };
         let (migrate_client, loops) = (Arc::clone(&config.migrate_client), Arc::clone(&config.loops));
-        let host = OsHost::new(facts, Arc::clone(clock), migrate_client, None, loops);
+        let host =
+            OsHost::new(facts, Arc::clone(clock), migrate_client, None, loops, Arc::clone(&config.storage), None);
         let (table, settings) = (config.table.clone(), config.settings.clone());
         let mut engine = Engine::new(table, settings, config.seed, clock.now(), Box::new(host));
         engine.switches.is_deterministic = config.repeats;

@@ -147,12 +147,17 @@ impl WriteQueue {
         if self.is_empty() && !self.in_bytes && !output.has_zero_copy() {
             return self.send_written(stream, cx, output.written_mut());
         }
+        self.queue(output);
+        self.flush(stream, cx)
+    }
+
+    /// Queues `output`, to be sent later. Leaves `output` empty.
+    pub(crate) fn queue(&mut self, output: &mut ReplyBuffer) {
         output.drain(|piece| match piece {
             ReplyPiece::Written(bytes) => self.push(bytes),
             ReplyPiece::Shared(string) => self.push_shared(string),
         });
         limit_capacity(output.written_mut());
-        self.flush(stream, cx)
     }
 
     /// Writes bytes directly, while nothing waits in the queue.
@@ -178,14 +183,8 @@ impl WriteQueue {
         Ok(())
     }
 
-    /// Sends a shared frame after the waiting bytes, and queues a reference until the socket has taken all of it.
-    pub(crate) fn share(&mut self, stream: &mut Stream, cx: &mut Context<'_>, frame: SharedBytes) -> io::Result<()> {
-        let was_empty = self.is_empty();
-        self.push_shared(frame);
-        if was_empty { self.flush(stream, cx) } else { Ok(()) }
-    }
-
-    fn push_shared(&mut self, bytes: SharedBytes) {
+    /// Queues a reference to bytes, until the socket has taken all of them.
+    pub(crate) fn push_shared(&mut self, bytes: SharedBytes) {
         if self.is_empty() {
             self.first = Piece::Shared(bytes);
             return;

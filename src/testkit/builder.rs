@@ -8,13 +8,16 @@ use std::time::SystemTime;
 
 use thiserror::Error;
 
-use super::Server;
+use super::{Disk, Server};
 use crate::config::{self, Assigned};
 use crate::engine::state::host::Facts;
 use crate::engine::{Permission, Settings};
+use crate::server::aof_start;
 use crate::server::clock::{Clock, from_system, system_time};
 use crate::server::loading::{self, Source};
+use crate::server::os_storage::OsStorage;
 use crate::server::run::Plan;
+use crate::storage::Storage;
 
 /// Sets the options of a [`Server`] before it starts.
 ///
@@ -32,6 +35,7 @@ pub struct Builder {
     frozen_at: Option<SystemTime>,
     seed: Option<u64>,
     data: Option<Source>,
+    disk: Option<Disk>,
     fault: Option<StartError>,
 }
 
@@ -69,7 +73,7 @@ impl Default for Builder {
     fn default() -> Builder {
         let bind = vec!["127.0.0.1".to_owned()];
         let settings = Settings { port: 0, bind, test_kit: true, ..Settings::default() };
-        Builder { settings, frozen_at: None, seed: None, data: None, fault: None }
+        Builder { settings, frozen_at: None, seed: None, data: None, disk: None, fault: None }
     }
 }
 
@@ -145,6 +149,14 @@ impl Builder {
         self
     }
 
+    /// Keeps the files of the data on a simulated disk, and not on that of the machine. Data to start with are read
+    /// from it, too.
+    pub fn disk(mut self, disk: &Disk) -> Builder {
+        Arc::make_mut(&mut self.settings.files).are_wanted = true;
+        self.disk = Some(disk.clone());
+        self
+    }
+
     /// Allows the DEBUG command.
     pub fn allow_debug(mut self) -> Builder {
         self.settings.debug_command = Permission::Yes;
@@ -172,13 +184,26 @@ impl Builder {
         let seed = self.seed.unwrap_or_else(|| RandomState::new().hash_one(0));
         let repeats = self.seed.is_some();
         let settings = self.settings;
-        let data = loading::own_file(&settings).map(Source::File).or(self.data);
+        let storage: Arc<dyn Storage> = match &self.disk {
+            Some(disk) => disk.attach(&settings.directory),
+            None => Arc::new(OsStorage),
+        };
+        let appends = settings.files.appends;
+        let own_file = if appends { None } else { loading::own_file(&*storage, &settings) };
+        let data = own_file.map(Source::File).or(self.data);
         let data = data.or_else(|| loading::file_to_load(&settings).map(Source::File));
-        let server = Server::run(Plan { settings, tcp: true, clock, seed, repeats, facts: Facts::default() })?;
-        if let Some(data) = data {
-            let loaded = server.shared().act(|engine| loading::load_whole(engine, &data));
+        let (facts, files) = (Facts::default(), Arc::clone(&storage));
+        let server = Server::run(Plan { settings, tcp: true, clock, seed, repeats, facts, storage: files })?;
+        let aof = if appends { aof_start::load_whole(server.shared()) } else { Ok(None) };
+        let aof = aof.map_err(|reason| StartError::Data { file: "the append-only file".to_owned(), reason })?;
+        if let Some(data) = data.filter(|_| !appends || aof.is_some()) {
+            let loaded = loading::load_whole(server.shared(), &*storage, &data);
             let file = if let Source::File(path) = &data { path.display().to_string() } else { "the bytes".to_owned() };
             loaded.map_err(|reason| StartError::Data { file, reason })?;
+        }
+        if let Some(files) = aof {
+            aof_start::begin_new(server.shared(), files)
+                .map_err(|reason| StartError::Data { file: "the append-only file".to_owned(), reason })?;
         }
         Ok(server)
     }

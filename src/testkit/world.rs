@@ -9,7 +9,7 @@ use super::{CallError, Client, Entry, FaultRule, Journal, Strict};
 use crate::commands::dunlin;
 use crate::engine::exec::snapshots;
 use crate::engine::state::kit::Filter;
-use crate::engine::{ClockOrder, FIRST_WORLD};
+use crate::engine::{ClockOrder, Engine, FIRST_WORLD};
 use crate::server::clock::{from_system, to_system};
 use crate::server::shared::Shared;
 use crate::server::worlds::World as Place;
@@ -48,6 +48,12 @@ impl World {
     /// Another world behind the same port.
     pub(super) fn beside(&self, shared: Arc<Shared>) -> World {
         World { shared, ..self.clone() }
+    }
+
+    /// Calls `act` with the engine, for the tests of this project.
+    #[doc(hidden)]
+    pub fn with_engine<R>(&self, act: impl FnOnce(&mut Engine) -> R) -> R {
+        act(&mut self.shared.engine())
     }
 
     pub(super) fn shared(&self) -> &Arc<Shared> {

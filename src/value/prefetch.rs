@@ -13,14 +13,18 @@
 
 use std::hint::black_box;
 
-use crate::value::View;
 use crate::value::arena::{Arena, Handle};
 use crate::value::members::Members;
 use crate::value::zset::NODE;
 use crate::value::zset::order::Order;
+use crate::value::{TextView, View};
 
 /// The least number of members: smaller collections may be in the processor's caches.
 const MANY: usize = 10_000;
+
+/// The bytes at the front of a small value that are prefetched, and those of a cache line.
+const FRONT: usize = 512;
+const LINE: usize = 64;
 
 /// A member to be prefetched, and the progress of the prefetch.
 pub struct Prefetch<'a, const N: usize = NODE> {
@@ -40,6 +44,21 @@ impl<'a> View<'a> {
             View::Hash(hash) if hash.len() >= MANY => hash.prefetch(member),
             _ => None,
         }
+    }
+
+    /// Prefetches a small value, which will be read as a whole: its front, which has its head, and its end, where a
+    /// packed list has its codes.
+    pub fn prefetch_whole(self) {
+        let bytes = match self {
+            View::Text(TextView::Bytes(bytes) | TextView::Raw(bytes)) => bytes,
+            View::Text(_) | View::Stream(_) => &[],
+            View::Zset(set) => set.packed_bytes(),
+            View::Set(set) => set.packed_bytes(),
+            View::Hash(hash) => hash.packed_bytes(),
+            View::List(list) => list.packed_bytes(),
+        };
+        let front = bytes.iter().take(FRONT).step_by(LINE);
+        black_box(front.chain(bytes.last()).fold(0, |sum, byte| sum ^ byte));
     }
 }
 

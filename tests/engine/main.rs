@@ -1,5 +1,6 @@
 //! Tests of the engine alone: no socket, no thread, a clock that the test moves.
 
+mod base_of_commands;
 mod capacity;
 mod clients;
 mod ctx;
@@ -19,6 +20,7 @@ mod lua_holes;
 mod memory_limits;
 mod oracle;
 mod panics;
+mod propagation;
 mod rights;
 mod rows;
 mod seed;

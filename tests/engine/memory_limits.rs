@@ -210,7 +210,7 @@ fn a_script_may_not_add_while_memory_is_short_until_it_has_written() {
 
 #[test]
 fn object_freq_needs_an_lfu_policy_and_object_idletime_another_one() {
-    let mut world = World::with(|settings: &mut Settings| settings.lfu_log_factor = 0);
+    let mut world = World::with(|settings: &mut Settings| settings.lfu.log_factor = 0);
     world.ask("SET key value");
     world.pass_ms(5_000);
     assert_eq!(world.ask("OBJECT IDLETIME key"), ":5\r\n");

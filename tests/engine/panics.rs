@@ -64,3 +64,14 @@ fn a_panic_of_a_script_that_takes_long_ends_its_client_alone() {
     let script: [&[u8]; 3] = [b"EVAL", b"return 7", b"0"];
     assert_eq!(world.send(other, &script).0, b":7\r\n");
 }
+
+#[test]
+fn what_a_request_changed_before_a_panic_goes_into_the_log_of_changes() {
+    let mut world = faulty_world(NoHost::default());
+    world.engine.effects.propagation.turn_on();
+    assert!(panics(&mut world, b"redis.call('SET', 'k', 1) redis.call('FAULTY')"));
+    world.ask("SET l 1");
+    let log = String::from_utf8(world.engine.effects.propagation.take().bytes).expect("these words are text");
+    let words: Vec<&str> = log.split("\r\n").filter(|word| word.chars().all(char::is_alphanumeric)).collect();
+    assert_eq!(words, ["SELECT", "0", "SET", "k", "1", "SET", "l", "1", ""]);
+}

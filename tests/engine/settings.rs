@@ -19,7 +19,6 @@ fn config_set_refuses_values_without_effect() {
     let no_jemalloc = "Active defragmentation cannot be enabled: it requires a Redis server compiled with a modified \
         Jemalloc like the one shipped by default with the Redis source distribution";
     for (parameter, value, actual, reason) in [
-        ("appendonly", "yes", "no", "this server supports only 'no'"),
         ("activedefrag", "yes", "no", no_jemalloc),
         ("tls-port", "1", "0", "Unable to update TLS configuration. Check server logs."),
     ] {

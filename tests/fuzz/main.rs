@@ -6,6 +6,7 @@
 
 mod batches;
 mod frames;
+mod propagation;
 mod repeats;
 mod snapshots;
 mod strict;
@@ -21,7 +22,7 @@ use fastrand::Rng;
 use support::{limits, world};
 use targets::choices::{self, Choices};
 use targets::play::{self, Play};
-use targets::{grammar, numbers, patterns, payloads, rdb_files, replies, requests, scripts};
+use targets::{aof_files, grammar, manifests, numbers, patterns, payloads, rdb_files, replies, requests, scripts};
 
 fn from_environment(name: &str, default: u64) -> u64 {
     env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
@@ -50,6 +51,15 @@ fn a_rollback_restores_everything_whatever_ran_before() {
     let rounds = from_environment("DUNLIN_FUZZ_COMMANDS", 40_000);
     let rollbacks = snapshots::run(&mut play, &mut choices, rounds);
     assert!(rollbacks as u64 >= rounds / 200, "only {rollbacks} rollbacks");
+}
+
+#[test]
+fn replaying_the_log_of_changes_gives_the_data() {
+    let seed = from_environment("DUNLIN_FUZZ_SEED", 2026);
+    let (mut choices, mut play) = (Choices::Seed(seed | 1), Play::new(seed));
+    let rounds = from_environment("DUNLIN_FUZZ_COMMANDS", 200_000);
+    let replayed = propagation::run(&mut play, &mut choices, rounds);
+    assert!(replayed.commands as u64 > rounds / 20 && replayed.bases > 0, "too little was replayed: {replayed:?}");
 }
 
 #[test]
@@ -89,6 +99,16 @@ fn a_payload_is_refused_or_becomes_a_key_like_any_other() {
 #[test]
 fn an_rdb_file_is_refused_or_loads_and_is_the_same_when_it_was_saved_again() {
     try_out("rdb_files", rdb_files::run, 10_000);
+}
+
+#[test]
+fn a_file_of_an_aof_is_refused_or_loads_up_to_its_last_whole_unit() {
+    try_out("aof_files", aof_files::run, 5_000);
+}
+
+#[test]
+fn a_manifest_is_refused_or_is_the_same_when_it_was_written_again() {
+    try_out("manifests", manifests::run, 50_000);
 }
 
 #[test]

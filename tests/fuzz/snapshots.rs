@@ -79,7 +79,7 @@ pub fn run(play: &mut Play, choices: &mut Choices<'_>, rounds: u64) -> usize {
 }
 
 /// Rolls back, the clock of the world too.
-fn roll_back(play: &mut Play, name: &str) {
+pub fn roll_back(play: &mut Play, name: &str) {
     snapshots::roll_back(&mut play.world.engine, name.as_bytes()).expect("it was taken, and no script runs");
     let later_us = play.world.now().unix_us - play.world.engine.now().unix_us;
     play.world.pass_ms(-later_us / 1000);

@@ -8,6 +8,7 @@ use crate::shape::Sameness;
 
 /// Commands that are never tested against a real server. A name with a `|` is a subcommand.
 const COMMANDS: &[(&str, &str)] = &[
+    ("bgrewriteaof", "its reply depends on whether a rewrite is in progress"),
     ("bgsave", "its reply depends on whether a save is in progress"),
     ("debug", "it is made to harm: it sleeps, crashes, fills the memory"),
     ("migrate", "it needs another server"),

@@ -38,6 +38,7 @@ use ours::Ours;
 use process::{Program, updates};
 use server::Server;
 use support::{limits, process, reply, words, world};
+use walk::Subject;
 
 #[global_allocator]
 static ALLOCATOR: support::heap::Counting = support::heap::Counting;
@@ -72,7 +73,15 @@ fn a_random_walk_gets_the_same_replies_from_a_real_server() {
     let number = |name: &str, default| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
     let Some(real) = Program::from_environment("the random walk") else { return };
     let (seed, requests) = (number("DUNLIN_WALK_SEED", 2026), number("DUNLIN_WALK_REQUESTS", 20_000));
-    walk::compare(&real, seed, requests as usize);
+    walk::compare(&real, Subject::Replies, seed, requests as usize);
+}
+
+#[test]
+fn a_random_walk_writes_the_same_log_as_a_real_server() {
+    let number = |name: &str, default| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
+    let Some(real) = Program::from_environment("the random walk of the log") else { return };
+    let (seed, requests) = (number("DUNLIN_WALK_SEED", 2026), number("DUNLIN_WALK_REQUESTS", 8_000));
+    walk::compare(&real, Subject::Log, seed, requests as usize);
 }
 
 const HEAD_OF_TYPES: &str = "\

@@ -1,11 +1,14 @@
 //! The server from the outside: sockets, limits, time and the embedding interface. Transcripts test the replies of
 //! commands; these tests are about everything between a client's bytes and the engine.
 
+mod append_only;
 #[cfg(target_os = "linux")]
 mod descriptors;
 mod effects;
 mod embedding;
+mod files;
 mod holes;
+mod kills;
 mod limits;
 mod listeners;
 mod migrate;

@@ -318,3 +318,20 @@ fn passwords_of_migrate_are_shown_nowhere() {
     let words = "\"COPY\" \"AUTH\" \"(redacted)\" \"AUTH2\" \"(redacted)\" \"(redacted)\" \"KEYS\" \"auth\" \"key\"";
     assert!(shown.contains(words), "{shown}");
 }
+
+#[test]
+fn keys_that_have_moved_are_deleted_in_the_log_of_changes() {
+    let (here, there) = (start(), start());
+    let mut client = connect(here.addr());
+    ask(&mut client, "MSET a 1 b 2 c 3 taken 4 d 5", "+OK");
+    there.client().expect("there is room").call(["SET", "taken", "1"]).expect("it is set");
+    here.with_engine(|engine| engine.effects.propagation.turn_on());
+    ask(&mut client, &migrate(there.addr(), "\"\" 0 1000 KEYS b nosuch c"), "+OK");
+    let refused = line(&mut client, &migrate(there.addr(), "\"\" 0 1000 KEYS a taken"));
+    assert!(refused.contains("BUSYKEY"), "{refused}");
+    ask(&mut client, &migrate(there.addr(), "d 0 1000 COPY"), "+OK");
+    let log = here.with_engine(|engine| engine.effects.propagation.take().bytes);
+    let log = String::from_utf8(log).expect("these words are text");
+    let deletions = "*3\r\n$3\r\nDEL\r\n$1\r\nb\r\n$1\r\nc\r\n*2\r\n$3\r\nDEL\r\n$1\r\na\r\n";
+    assert_eq!(log, format!("*2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n{deletions}"));
+}

@@ -309,7 +309,7 @@ fn settings_come_from_a_file_the_standard_input_and_the_command_line() {
 fn the_log_has_the_configured_target_and_level() {
     let file = path("log");
     let arguments =
-        ["--port", "0", "--logfile", &file.display().to_string(), "--loglevel", "warning", "--appendonly", "yes"];
+        ["--port", "0", "--logfile", &file.display().to_string(), "--loglevel", "warning", "--always-show-logo", "yes"];
     let mut process = dunlin(&arguments).spawn().expect("the program starts");
     let mut text = String::new();
     wait_until("a line of the log", || {
@@ -320,7 +320,7 @@ fn the_log_has_the_configured_target_and_level() {
     process.wait().expect("it ends");
     fs::remove_file(&file).expect("it is there");
     let line = text.lines().next().unwrap_or_default();
-    assert!(line.contains(" # ") && line.contains("appendonly"), "{line}");
+    assert!(line.contains(" # ") && line.contains("always-show-logo"), "{line}");
 }
 
 /// Redis 8.0.6 answered so.

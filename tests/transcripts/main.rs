@@ -10,7 +10,7 @@ mod runner;
 mod support;
 
 use dunlin::commands::FAMILIES;
-use dunlin::engine::Table;
+use dunlin::engine::{Command, Flags, Table};
 use runner::Transcript;
 use runner::in_process::InProcess;
 use runner::oracle::Oracle;
@@ -38,6 +38,21 @@ fn every_command_is_found_by_its_name() {
     let names = table.entries().iter().map(|entry| entry.name.as_str()).filter(|name| !name.contains('|'));
     let lost: Vec<&str> = names.filter(|name| !NOT_PLAYED.contains(name) && runner::named(name).is_empty()).collect();
     assert!(lost.is_empty(), "no transcript calls {lost:?}");
+}
+
+/// The folder whose transcripts read the log of changes.
+const LOGGED: &str = "propagation/";
+
+#[test]
+fn every_command_that_may_write_has_a_case_of_what_it_writes_into_the_log() {
+    let table = Table::of(FAMILIES);
+    let sections: Vec<Transcript> =
+        runner::named(LOGGED).iter().map(|path| Transcript::read(path).expect("it can be read")).collect();
+    let names: Vec<String> = sections.iter().flat_map(|transcript| transcript.logged_commands(&table)).collect();
+    let writes = |command: &Command| command.flags.has(Flags::WRITE) || command.flags.has(Flags::MAY_REPLICATE);
+    let wanted = table.entries().iter().filter(|entry| writes(entry.command)).map(|entry| entry.name.as_str());
+    let lost: Vec<&str> = wanted.filter(|name| !names.iter().any(|known| known == name)).collect();
+    assert!(lost.is_empty(), "no transcript in {LOGGED} shows what {lost:?} write into the log of changes");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! BITOP: combines several strings bit by bit.
 
+use crate::engine::exec::operations;
 use crate::engine::{
     Args, Arity, BitmapError, Command, Ctx, Deadline, Error, Event, Family, Flags, KeyFlags, KeySpec, says,
 };
@@ -39,7 +40,7 @@ fn bitop(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let result = bits::combine(operation, &sources);
     let length = result.len();
     if length == 0 {
-        cx.remove(target, Event::DEL);
+        operations::remove_present(cx, target, Event::DEL);
     } else {
         cx.put(target, New::Value(Value::Text(Text::Raw(result))), Deadline::Clear, Event::string("set"));
     }

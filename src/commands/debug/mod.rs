@@ -7,11 +7,14 @@ mod digest;
 mod encoding;
 mod protocol;
 
+use std::sync::atomic::Ordering;
+
 use crate::commands::config;
 use crate::config::parse_memory;
 use crate::engine::exec::operations::{self, ReloadOptions, ShutdownOptions};
 use crate::engine::{
-    Args, Arity, Command, Ctx, Deadline, Effect, Error, Event, Family, Flags, LogLevel, Lookup, ReplyRoom, says, shown,
+    Args, Arity, Command, Ctx, Deadline, Effect, Error, Event, Family, Flags, LogLevel, Lookup, Propagated, ReplyRoom,
+    says, shown,
 };
 use crate::keyspace::New;
 use crate::value::number;
@@ -33,6 +36,7 @@ const DEBUG: Command = Command {
         .and(Flags::LOADING)
         .and(Flags::STALE)
         .and(Flags::PROTECTED),
+    propagated: Propagated::Never,
     cost: "Depends on the subcommand.",
     about: "Inspects and controls the server's internals, for tests.",
     run: debug,
@@ -50,6 +54,14 @@ struct Tool {
 }
 
 const TOOLS: &[Tool] = &[
+    Tool {
+        name: "AOF-FLUSH-SLEEP",
+        syntax: "<microsec>",
+        least_words: 1,
+        most_words: 1,
+        about: "Pauses for so many microseconds before each write to the append-only file.",
+        run: delay_aof,
+    },
     Tool {
         name: "CHANGE-REPL-ID",
         syntax: "",
@@ -109,6 +121,14 @@ const TOOLS: &[Tool] = &[
         most_words: 1,
         about: "Writes the elements of a small collection into the server's log.",
         run: encoding::listpack,
+    },
+    Tool {
+        name: "LOADAOF",
+        syntax: "",
+        least_words: 0,
+        most_words: 0,
+        about: "Writes the rest of the append-only file, and loads all data from it.",
+        run: load_aof,
     },
     Tool {
         name: "LOG",
@@ -273,6 +293,19 @@ fn set_packed_threshold(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Erro
     let size = std::str::from_utf8(args.word()?).ok().and_then(parse_memory);
     let bytes = size.filter(|&bytes| bytes <= MOST_PACKED_BYTES).ok_or(Error::PackedThreshold)?;
     operations::set_list_node_bytes(cx, bytes as usize);
+    cx.reply().ok();
+    Ok(())
+}
+
+fn load_aof(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    operations::load_aof(cx)?;
+    cx.reply().ok();
+    Ok(())
+}
+
+fn delay_aof(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let delay_us = number::parse_i64(args.word()?).unwrap_or(0).max(0).cast_unsigned();
+    cx.engine().persistence.aof.progress.delay_us.store(delay_us, Ordering::Relaxed);
     cx.reply().ok();
     Ok(())
 }

@@ -19,7 +19,7 @@ pub use world::of_login;
 
 use super::command::syntax;
 use super::help;
-use crate::engine::{Arity, Command, Error, Family, Flags, KitError};
+use crate::engine::{Arity, Command, Error, Family, Flags, KitError, Propagated};
 
 /// The commands of this family.
 pub const COMMANDS: &[Command] = &[DUNLIN];
@@ -81,6 +81,7 @@ const ROW: Command = Command {
         .and(Flags::LOADING)
         .and(Flags::STALE)
         .and(Flags::SKIP_SLOWLOG),
+    propagated: Propagated::Never,
     since: SINCE,
     ..Command::ROW
 };

@@ -2,6 +2,7 @@
 
 use super::position;
 use crate::commands::sorted_set::add::{Mode, Pair, put_all};
+use crate::engine::exec::operations;
 use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
 
 pub(super) const GEOADD: Command = Command {
@@ -22,6 +23,7 @@ pub(super) const GEOADD: Command = Command {
 fn geoadd(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let key = args.key()?;
     let mode = parse_mode(&mut args);
+    let places = args;
     if args.is_empty() || !args.left().is_multiple_of(3) || mode.nx && mode.xx {
         return Err(Error::Syntax);
     }
@@ -31,7 +33,26 @@ fn geoadd(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         others.push(pair(&mut args)?);
     }
     let tally = put_all(cx, key, mode, first, &others)?;
+    if tally.added + tally.moved > 0 && operations::is_propagating(cx) {
+        propagate(cx, places)?;
+    }
     cx.reply().count(if mode.ch { tally.added + tally.moved } else { tally.added });
+    Ok(())
+}
+
+/// GEOADD goes into the log of changes as ZADD; `args` are its positions and members. A score is written with all its
+/// bits, of which a double keeps 53.
+fn propagate(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (mut words, mut digits) = (args.all(), Vec::new());
+    words.truncate(args.position());
+    let mut members = Vec::new();
+    while !args.is_empty() {
+        digits.push(position(&mut args)?.bits().to_string());
+        members.push(args.word()?);
+    }
+    words[0] = b"zadd";
+    words.extend(digits.iter().zip(members).flat_map(|(score, member)| [score.as_bytes(), member]));
+    operations::propagate_instead(cx, &words);
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! HINCRBY and HINCRBYFLOAT: increment numeric fields. A missing field counts as 0; its deadline stays.
 
+use crate::engine::exec::operations;
 use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Missing};
 use crate::value::Item;
 use crate::value::hash::Hash;
@@ -56,6 +57,9 @@ fn hincrbyfloat(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         Ok(digits.clone())
     })?;
     cx.reply().bulk(&digits);
+    if operations::is_propagating(cx) {
+        operations::propagate_instead(cx, &[b"HSETEX", key, b"KEEPTTL", b"FIELDS", b"1", field, &digits]);
+    }
     Ok(())
 }
 

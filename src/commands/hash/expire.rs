@@ -1,7 +1,8 @@
 //! HEXPIRE and related commands: set deadlines of fields. A deadline that has already passed deletes the field.
 
 use super::expire_args::{Moment, Unit, take_fields};
-use super::{NO_FIELD, check_type, refuse_all};
+use super::{ChangedFields, NO_FIELD, check_type, propagate_ended, refuse_all};
+use crate::engine::exec::operations;
 use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Missing};
 use crate::value::hash::Hash;
 
@@ -51,24 +52,50 @@ pub(super) const HPEXPIREAT: Command = Command {
 fn expire(cx: &mut Ctx<'_>, mut args: Args<'_>, unit: Unit, command: &'static str) -> Result<(), Error> {
     let key = args.key()?;
     check_type(cx, key)?;
-    let moment = unit.moment(args.word()?, cx.now_ms(), command)?;
+    let moment = unit.moment(args.word()?, cx, command)?;
     let condition = Condition::take(&mut args);
+    let head = args.position() + 1;
     take_fields(&mut args, Error::NumFieldsNotPositive)?;
+    let mut changed = ChangedFields::new(cx);
     let found = cx.update(key, Missing::Skip, moment.event(), |hash: &mut Hash, reply| {
         hash.make_timed();
         reply.array(args.left());
-        let mut changed = 0;
         for field in args.rest() {
             let outcome = expire_field(hash, field, condition, moment);
-            changed += usize::from(outcome > REFUSED);
+            if outcome > REFUSED {
+                changed.add(field);
+            }
             reply.integer(outcome);
         }
-        Ok(Changed::by(changed, ()))
+        Ok(Changed::by(changed.count, ()))
     })?;
     if found.is_none() {
         refuse_all(cx, args);
     }
+    match changed.propagated() {
+        None => {}
+        Some(changed) if moment.is_past() => propagate_ended(cx, key, &changed),
+        Some(changed) => propagate(cx, args, head, (unit != Unit::UNIX_MILLISECONDS).then_some(moment), &changed),
+    }
     Ok(())
+}
+
+/// Puts deadlines of fields into the log of changes: the words of the request up to the one at `head`, which is their
+/// number, with the time in unix milliseconds, and the fields that got it.
+fn propagate(cx: &mut Ctx<'_>, args: Args<'_>, head: usize, moment: Option<Moment>, changed: &[&[u8]]) {
+    let (mut digits, mut count) = (itoa::Buffer::new(), itoa::Buffer::new());
+    let is_all = changed.len() == args.left();
+    let mut words = args.all();
+    words.truncate(words.len() - args.left());
+    if let Some(moment) = moment {
+        words[0] = b"HPEXPIREAT";
+        words[2] = digits.format(moment.deadline_ms).as_bytes();
+    }
+    if !is_all {
+        words[head] = count.format(changed.len()).as_bytes();
+    }
+    words.extend(changed);
+    operations::propagate_instead(cx, &words);
 }
 
 /// Sets a field's deadline if the condition holds, and returns the reply code.

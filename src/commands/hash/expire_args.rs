@@ -1,7 +1,7 @@
 //! Arguments of the commands about deadlines of fields: times, and the words `FIELDS numfields field ...`.
 
 use super::remove::HDEL_EVENT;
-use crate::engine::{Args, Changed, Error, Event};
+use crate::engine::{Args, Changed, Ctx, Error, Event};
 use crate::value::hash::Hash;
 use crate::value::number;
 
@@ -43,29 +43,30 @@ impl Unit {
     ///
     /// # Errors
     /// The word is not an integer, is negative, or is too far in the future.
-    pub(super) fn moment(self, word: &[u8], now_ms: i64, command: &'static str) -> Result<Moment, Error> {
+    pub(super) fn moment(self, word: &[u8], cx: &Ctx<'_>, command: &'static str) -> Result<Moment, Error> {
         let number = number::parse_i64(word).ok_or(Error::NotAnInteger)?;
         if number < 0 {
             return Err(Error::NegativeExpireTime);
         }
-        let origin_ms = if self.from_now { now_ms } else { 0 };
+        let origin_ms = if self.from_now { cx.now_ms() } else { 0 };
         let deadline_ms = number.checked_mul(self.ms).and_then(|ms| ms.checked_add(origin_ms));
         let deadline_ms = deadline_ms.filter(|&deadline_ms| deadline_ms <= LAST_MS);
-        Ok(Moment { deadline_ms: deadline_ms.ok_or(Error::InvalidExpireTime(command))?, now_ms })
+        let deadline_ms = deadline_ms.ok_or(Error::InvalidExpireTime(command))?;
+        Ok(Moment { deadline_ms, past_ms: cx.engine().timing.past_ms() })
     }
 }
 
-/// A deadline for fields, and the present time, both in unix milliseconds.
+/// A deadline for fields, and the latest one that has passed, both in unix milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment {
     pub(super) deadline_ms: i64,
-    now_ms: i64,
+    past_ms: i64,
 }
 
 impl Moment {
     /// Whether the deadline has already passed: then the fields are deleted at once.
     pub(super) fn is_past(self) -> bool {
-        self.deadline_ms <= self.now_ms
+        self.deadline_ms <= self.past_ms
     }
 
     /// The event for a hash whose fields get this deadline.

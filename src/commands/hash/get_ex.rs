@@ -2,10 +2,10 @@
 
 use super::expire_args::{HPERSIST_EVENT, Moment, Unit, take_fields};
 use super::set::HSET_EVENT;
-use super::{answer_and_change, check_type, remove_expired};
+use super::{answer_and_change, check_type, propagate_ended, remove_expired};
 use crate::engine::exec::operations;
 use crate::engine::{
-    Args, Arity, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Lookup, Missing, shown,
+    Args, Arity, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Lookup, Missing, says, shown,
 };
 use crate::value::View;
 use crate::value::hash::{Hash, Limits};
@@ -39,8 +39,9 @@ enum Aftermath {
 fn hgetex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let key = args.key()?;
     check_type(cx, key)?;
+    let is_in_unix_ms = args.peek().is_some_and(|word| says(word, "PXAT"));
     let aftermath = match Unit::take(&mut args) {
-        Some(unit) => Aftermath::Expire(unit.moment(args.word()?, cx.now_ms(), "hgetex")?),
+        Some(unit) => Aftermath::Expire(unit.moment(args.word()?, cx, "hgetex")?),
         None if args.take("PERSIST") => Aftermath::Persist,
         None => Aftermath::Nothing,
     };
@@ -58,7 +59,32 @@ fn hgetex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
             hash.make_timed();
         }
     };
-    answer_and_change(cx, key, event, args, prepare, |hash, field| aftermath.befalls(hash, field))
+    let changed = answer_and_change(cx, key, event, args, prepare, |hash, field| aftermath.befalls(hash, field))?;
+    if let Some(changed) = changed.propagated() {
+        propagate_aftermath(cx, &args.all(), aftermath, is_in_unix_ms, &changed);
+    }
+    Ok(())
+}
+
+/// HGETEX goes into the log of changes as HPEXPIREAT or HPERSIST, or as the deletion of the fields whose deadline had
+/// passed. `words` are its own.
+fn propagate_aftermath(
+    cx: &mut Ctx<'_>,
+    words: &[&[u8]],
+    aftermath: Aftermath,
+    is_in_unix_ms: bool,
+    changed: &[&[u8]],
+) {
+    match aftermath {
+        Aftermath::Nothing => {}
+        Aftermath::Persist => operations::propagate_instead(cx, &[&[b"HPERSIST", words[1]], &words[3..]].concat()),
+        Aftermath::Expire(moment) if moment.is_past() => propagate_ended(cx, words[1], changed),
+        Aftermath::Expire(moment) => {
+            let mut digits = itoa::Buffer::new();
+            let deadline = if is_in_unix_ms { words[3] } else { digits.format(moment.deadline_ms).as_bytes() };
+            operations::propagate_instead(cx, &[&[b"HPEXPIREAT", words[1], deadline], &words[4..]].concat());
+        }
+    }
 }
 
 impl Aftermath {
@@ -98,11 +124,13 @@ struct Options {
     wanted: Option<bool>,
     keep: bool,
     moment: Option<Moment>,
+    /// The index in the request of the number behind `EX` and the like, unless it is the deadline in unix milliseconds.
+    relative: Option<usize>,
 }
 
 impl Options {
     /// Parses everything before the fields.
-    fn parse(args: &mut Args<'_>, now_ms: i64) -> Result<Options, Error> {
+    fn parse(args: &mut Args<'_>, cx: &Ctx<'_>) -> Result<Options, Error> {
         let mut options = Options::default();
         while !args.take("FIELDS") {
             let next = args.peek().ok_or(Error::FieldsMissing)?;
@@ -123,7 +151,8 @@ impl Options {
                 return Err(Error::SeveralExpireTimes);
             }
             options.keep = keep;
-            options.moment = unit.map(|unit| unit.moment(args.word()?, now_ms, "hsetex")).transpose()?;
+            options.relative = unit.filter(|unit| *unit != Unit::UNIX_MILLISECONDS).map(|_| args.position());
+            options.moment = unit.map(|unit| unit.moment(args.word()?, cx, "hsetex")).transpose()?;
         }
         Ok(options)
     }
@@ -135,8 +164,8 @@ fn names<'a>(args: Args<'a>) -> impl Iterator<Item = &'a [u8]> + Clone {
 }
 
 fn hsetex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let (key, now_ms) = (args.key()?, cx.now_ms());
-    let options = Options::parse(&mut args, now_ms)?;
+    let key = args.key()?;
+    let options = Options::parse(&mut args, cx)?;
     // A count without a pair after it is not checked.
     if args.left() < 3 {
         return Err(Error::WrongArity("hsetex".to_owned()));
@@ -154,7 +183,7 @@ fn hsetex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
             cx.reply().integer(0);
             return Ok(());
         }
-        operations::record_expired_fields(cx, key, found.overdue);
+        operations::record_expired_fields(cx, key, &found.overdue);
     }
     let (limits, due_ms) = (cx.settings().packed_hash, cx.due_ms());
     cx.update(key, Missing::Create, HSET_EVENT, |hash: &mut Hash, _| {
@@ -167,33 +196,50 @@ fn hsetex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     })?;
     if let Some(moment) = options.moment {
         cx.update(key, Missing::Skip, moment.event(), |hash: &mut Hash, _| Ok(moment.apply_all(hash, names(args))))?;
+        if operations::is_propagating(cx) {
+            propagate_deadline(cx, key, args, moment, options.relative);
+        }
     }
     cx.reply().integer(1);
     Ok(())
 }
 
+/// HSETEX goes into the log of changes with the time of the deadline, whose place in the request is `relative`, or as
+/// the deletion of the fields if that has passed.
+fn propagate_deadline(cx: &mut Ctx<'_>, key: &[u8], args: Args<'_>, moment: Moment, relative: Option<usize>) {
+    if moment.is_past() {
+        return propagate_ended(cx, key, &names(args).collect::<Vec<_>>());
+    }
+    if let Some(place) = relative {
+        let (mut words, mut digits) = (args.all(), itoa::Buffer::new());
+        words[place - 1] = b"PXAT";
+        words[place] = digits.format(moment.deadline_ms).as_bytes();
+        operations::propagate_instead(cx, &words);
+    }
+}
+
 /// The result of checking FXX or FNX.
-struct Found {
+struct Found<'a> {
     /// The condition holds: the hash has all of the fields, or none.
     is_wanted: bool,
     /// The number of fields that were looked up to decide this.
     looked_at: usize,
-    /// The number of these fields that have expired.
-    overdue: usize,
+    /// Those of these fields that have expired.
+    overdue: Vec<&'a [u8]>,
 }
 
-impl Found {
-    fn of(cx: &mut Ctx<'_>, key: &[u8], args: Args<'_>, wanted: bool) -> Found {
+impl<'a> Found<'a> {
+    fn of(cx: &mut Ctx<'_>, key: &[u8], args: Args<'a>, wanted: bool) -> Found<'a> {
         let due_ms = cx.due_ms();
         let Some(View::Hash(hash)) = cx.lookup(key, Lookup::NO_TRACE).map(|key| key.view()) else {
-            return Found { is_wanted: !wanted, looked_at: 0, overdue: 0 };
+            return Found { is_wanted: !wanted, looked_at: 0, overdue: Vec::new() };
         };
         let unwanted = names(args).position(|field| hash.at(due_ms).contains(field) != wanted);
         let is_overdue = |field: &&[u8]| hash.deadline(field).flatten().is_some_and(|ms| ms <= due_ms);
         Found {
             is_wanted: unwanted.is_none(),
             looked_at: unwanted.map_or(0, |place| place + 1),
-            overdue: names(args).filter(is_overdue).count(),
+            overdue: names(args).filter(is_overdue).collect(),
         }
     }
 }

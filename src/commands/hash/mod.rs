@@ -76,38 +76,72 @@ fn write_or_null(reply: &mut Reply<'_>, value: Option<Item<'_>>) {
 }
 
 /// Replies with the value of each field in `args`, or null, and applies `change` to those that exist; `change` returns
-/// whether it changed anything. `prepare` changes the hash first.
-fn answer_and_change(
+/// whether it changed anything. `prepare` changes the hash first. Returns the fields that were changed.
+fn answer_and_change<'a>(
     cx: &mut Ctx<'_>,
     key: &[u8],
     event: Event,
-    args: Args<'_>,
+    args: Args<'a>,
     prepare: impl FnOnce(&mut Hash),
     change: impl Fn(&mut Hash, &[u8]) -> bool,
-) -> Result<(), Error> {
-    let due_ms = cx.due_ms();
+) -> Result<ChangedFields<'a>, Error> {
+    let (due_ms, mut changed) = (cx.due_ms(), ChangedFields::new(cx));
     let found = cx.update(key, Missing::Skip, event, |hash: &mut Hash, reply| {
         prepare(hash);
         reply.array(args.left());
-        let mut changed = 0;
         for field in args.rest() {
             let value = hash.at(due_ms).get(field);
             write_or_null(reply, value);
-            changed += usize::from(value.is_some() && change(hash, field));
+            if value.is_some() && change(hash, field) {
+                changed.add(field);
+            }
         }
-        Ok(Changed::by(changed, ()))
+        Ok(Changed::by(changed.count, ()))
     })?;
     if found.is_none() {
         let reply = cx.reply();
         reply.array(args.left());
         args.rest().for_each(|_| reply.null());
     }
-    Ok(())
+    Ok(changed)
+}
+
+/// The fields that a command has changed.
+#[derive(Debug)]
+struct ChangedFields<'a> {
+    count: usize,
+    /// The fields, if they go into the log of changes.
+    names: Option<Vec<&'a [u8]>>,
+}
+
+impl<'a> ChangedFields<'a> {
+    fn new(cx: &Ctx<'_>) -> ChangedFields<'a> {
+        ChangedFields { count: 0, names: operations::is_propagating(cx).then(Vec::new) }
+    }
+
+    fn add(&mut self, field: &'a [u8]) {
+        self.count += 1;
+        self.names.iter_mut().for_each(|names| names.push(field));
+    }
+
+    /// The fields, if there are some and they go into the log of changes.
+    fn propagated(self) -> Option<Vec<&'a [u8]>> {
+        self.names.filter(|names| !names.is_empty())
+    }
+}
+
+/// Puts the deletion of fields into the log of changes, one by one, in the place of a command whose deadline for them
+/// had passed.
+fn propagate_ended(cx: &mut Ctx<'_>, key: &[u8], fields: &[&[u8]]) {
+    for field in fields {
+        operations::propagate_also(cx, &[b"HDEL", key, field]);
+    }
+    operations::propagate_nothing(cx);
 }
 
 /// Deletes those of the named fields that have expired.
 fn remove_expired<'f>(cx: &mut Ctx<'_>, key: &[u8], names: impl Iterator<Item = &'f [u8]>) {
-    operations::expire_fields(cx, key, |hash, due_ms| names.filter(|name| hash.remove_overdue(name, due_ms)).count());
+    operations::expire_fields(cx, key, |removal, hash, due_ms| names.for_each(|name| removal.one(hash, name, due_ms)));
 }
 
 /// Checks that `key` is a hash or missing, before the arguments are checked, as Redis does.

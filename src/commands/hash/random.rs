@@ -38,7 +38,7 @@ fn hrandfield(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let wanted = if args.is_empty() { None } else { Some(Wanted::parse(&mut args, "WITHVALUES")?) };
     let mut generator = Rng::with_seed(cx.random());
     let most_bytes = cx.reply_room();
-    operations::expire_fields(cx, key, |hash, due_ms| hash.remove_due(due_ms, usize::MAX));
+    operations::expire_fields(cx, key, |removal, hash, due_ms| removal.due(hash, due_ms, usize::MAX));
     let (fields, reply) = fields(cx, key)?;
     match (fields, wanted) {
         (None, None) => reply.null(),

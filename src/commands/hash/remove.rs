@@ -2,6 +2,7 @@
 
 use super::expire_args::take_fields;
 use super::{answer_and_change, check_type, remove_expired};
+use crate::engine::exec::operations;
 use crate::engine::{
     Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Missing,
 };
@@ -54,5 +55,10 @@ fn hgetdel(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     check_type(cx, key)?;
     take_fields(&mut args, Error::FieldsNotPositive)?;
     remove_expired(cx, key, args.rest());
-    answer_and_change(cx, key, HDEL_EVENT, args, |_| (), Hash::remove)
+    let removed = answer_and_change(cx, key, HDEL_EVENT, args, |_| (), Hash::remove)?;
+    if removed.propagated().is_some() {
+        let words: Vec<&[u8]> = [&b"HDEL"[..], key].into_iter().chain(args.rest()).collect();
+        operations::propagate_instead(cx, &words);
+    }
+    Ok(())
 }

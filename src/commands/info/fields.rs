@@ -1,5 +1,7 @@
 //! The fields of INFO, one row each, in the order of Redis.
 
+use std::sync::atomic::Ordering;
+
 use sha1::{Digest, Sha1};
 
 use super::Scene;
@@ -34,11 +36,6 @@ const fn none(name: &'static str) -> Field {
 /// The duration of something that this server does not do.
 const fn never(name: &'static str) -> Field {
     field(name, |_| Value::Integer(-1))
-}
-
-/// The status of something that cannot fail, because it is not done.
-const fn well(name: &'static str) -> Field {
-    field(name, |_| Value::Text("ok"))
 }
 
 const NO_ID: &str = "0000000000000000000000000000000000000000";
@@ -134,14 +131,14 @@ pub(super) const MEMORY: &[Field] = &[
     field("mem_fragmentation_bytes", |scene| {
         scene.usage.resident_bytes.cast_signed().wrapping_sub(used_bytes(scene).cast_signed()).into()
     }),
-    none("mem_not_counted_for_evict"),
+    field("mem_not_counted_for_evict", |scene| scene.aof().progress.unwritten().into()),
     none("mem_replication_backlog"),
     none("mem_total_replication_buffers"),
     none("mem_replica_full_sync_buffer"),
     none("mem_clients_slaves"),
     field("mem_clients_normal", |scene| memory::client_bytes(scene.engine).into()),
     none("mem_cluster_links"),
-    none("mem_aof_buffer"),
+    field("mem_aof_buffer", |scene| scene.aof().progress.unwritten().into()),
     field("mem_allocator", |scene| scene.facts.allocator.into()),
     none("mem_overhead_db_hashtable_rehashing"),
     none("active_defrag_running"),
@@ -170,18 +167,28 @@ pub(super) const PERSISTENCE: &[Field] = &[
     field("rdb_last_cow_size", |scene| scene.engine.persistence.last_copied_bytes.into()),
     field("rdb_last_load_keys_expired", |scene| scene.engine.persistence.loaded.expired.into()),
     field("rdb_last_load_keys_loaded", |scene| scene.engine.persistence.loaded.keys.into()),
-    none("aof_enabled"),
-    none("aof_rewrite_in_progress"),
-    none("aof_rewrite_scheduled"),
-    never("aof_last_rewrite_time_sec"),
-    never("aof_current_rewrite_time_sec"),
-    well("aof_last_bgrewrite_status"),
-    none("aof_rewrites"),
-    none("aof_rewrites_consecutive_failures"),
-    well("aof_last_write_status"),
-    none("aof_last_cow_size"),
+    field("aof_enabled", |scene| u8::from(scene.aof().is_on()).into()),
+    field("aof_rewrite_in_progress", |scene| u8::from(scene.aof().rewrite.is_some()).into()),
+    field("aof_rewrite_scheduled", |scene| u8::from(scene.aof().is_scheduled).into()),
+    field("aof_last_rewrite_time_sec", |scene| scene.aof().last_rewrite_s.unwrap_or(-1).into()),
+    field("aof_current_rewrite_time_sec", |scene| {
+        scene.aof().rewrite.map_or(-1, |rewrite| scene.engine.now().unix_s() - rewrite.began.unix_s()).into()
+    }),
+    field("aof_last_bgrewrite_status", |scene| if scene.aof().has_failed { "err" } else { "ok" }.into()),
+    field("aof_rewrites", |scene| scene.aof().rewrites.into()),
+    field("aof_rewrites_consecutive_failures", |scene| scene.aof().failures.into()),
+    field("aof_last_write_status", |scene| if scene.aof().write_error.is_some() { "err" } else { "ok" }.into()),
+    field("aof_last_cow_size", |scene| scene.aof().last_copied_bytes.into()),
     none("module_fork_in_progress"),
     none("module_fork_last_cow_size"),
+    appending("aof_current_size", |scene| scene.aof().progress.total_bytes.load(Ordering::Relaxed).into()),
+    appending("aof_base_size", |scene| scene.aof().progress.base_bytes.load(Ordering::Relaxed).into()),
+    appending("aof_pending_rewrite", |_| 0_u8.into()),
+    appending("aof_buffer_length", |scene| scene.aof().progress.unwritten().into()),
+    appending("aof_pending_bio_fsync", |scene| {
+        u8::from(scene.aof().progress.is_syncing.load(Ordering::Relaxed)).into()
+    }),
+    appending("aof_delayed_fsync", |scene| scene.aof().progress.delayed.load(Ordering::Relaxed).into()),
     loading("loading_start_time", |scene| scene.loading().began.unix_s().into()),
     loading("loading_total_bytes", |scene| scene.loading().total_bytes.into()),
     loading("loading_rdb_used_mem", |scene| scene.loading().used_bytes.into()),
@@ -193,6 +200,11 @@ pub(super) const PERSISTENCE: &[Field] = &[
 /// The bytes that were copied since the save in progress began, because they changed.
 fn copied_bytes(scene: &Scene<'_>) -> usize {
     if scene.saving().is_some() { scene.engine.databases.copied_bytes() } else { 0 }
+}
+
+/// A field that is shown only while the append-only file is on.
+const fn appending(name: &'static str, value: for<'s> fn(&'s Scene<'s>) -> Value<'s>) -> Field {
+    Field { name, value, is_shown: |scene| scene.aof().is_on() }
 }
 
 /// A field that is shown only while a file is being loaded.
@@ -285,7 +297,7 @@ pub(super) const REPLICATION: &[Field] = &[
     field("master_failover_state", |_| "no-failover".into()),
     field("master_replid", |scene| history_id(scene).into()),
     field("master_replid2", |_| NO_ID.into()),
-    none("master_repl_offset"),
+    field("master_repl_offset", |scene| scene.engine.effects.propagation.commands().into()),
     never("second_repl_offset"),
     none("repl_backlog_active"),
     field("repl_backlog_size", |scene| config::REPL_BACKLOG_SIZE.shown(&scene.engine.settings).into()),

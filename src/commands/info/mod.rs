@@ -16,7 +16,7 @@ use std::cell::OnceCell;
 use crate::engine::exec::operations;
 use crate::engine::state::host::{Facts, ProcessorTimes, Usage};
 use crate::engine::{
-    Args, Arity, Change, Command, Counts, Ctx, Engine, Error, Family, Flags, Loading, Now, Saving, says,
+    Aof, Args, Arity, Change, Command, Counts, Ctx, Engine, Error, Family, Flags, Loading, Now, Saving, says,
 };
 use crate::keyspace::Database;
 
@@ -53,6 +53,11 @@ impl Scene<'_> {
     /// The save in the background.
     fn saving(&self) -> Option<&Saving> {
         self.engine.persistence.saving.as_deref()
+    }
+
+    /// The append-only file.
+    fn aof(&self) -> &Aof {
+        &self.engine.persistence.aof
     }
 
     /// The file that is being loaded.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::existing_database;
 use crate::engine::exec::operations;
-use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags};
+use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, Propagated};
 use crate::value::number;
 
 pub(super) const DBSIZE: Command = Command {
@@ -30,6 +30,7 @@ pub(super) const FLUSHDB: Command = Command {
     family: Family::Server,
     arity: Arity::AtLeast(1),
     flags: Flags::WRITE.and(Flags::KEYSPACE).and(Flags::DANGEROUS),
+    propagated: Propagated::Always,
     history: &[Change::brings("4.0.0", &["ASYNC"]), Change::brings("6.2.0", &["SYNC"])],
     cost: "O(1), the memory being freed elsewhere",
     about: "Removes all keys of the database.",

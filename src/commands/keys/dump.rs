@@ -1,5 +1,6 @@
 //! DUMP, RESTORE and RESTORE-ASKING: serialized values of keys.
 
+use crate::engine::exec::operations;
 use crate::engine::{
     Args, Arity, Change, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Lookup, RestoreError,
     state::lru::LruHint,
@@ -112,14 +113,28 @@ fn restore(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         LoadError::Damaged => RestoreError::BadFormat.into(),
         LoadError::TooLarge => Error::OutOfMemory,
     })?;
-    if deadline_ms.is_some_and(|deadline_ms| deadline_ms <= cx.now_ms()) {
-        cx.remove(key, Event::DEL);
+    if deadline_ms.is_some_and(|deadline_ms| deadline_ms <= cx.engine().timing.past_ms()) {
+        if cx.remove(key, Event::DEL) && operations::is_propagating(cx) {
+            propagate_deletion(cx, key);
+        }
     } else {
         let database = cx.database_index();
         cx.restore(database, key, value, deadline_ms, options.hint, RESTORED);
+        if let Some(deadline_ms) = deadline_ms.filter(|_| !options.is_absolute && operations::is_propagating(cx)) {
+            let (mut words, mut digits) = (args.all(), itoa::Buffer::new());
+            words[2] = digits.format(deadline_ms).as_bytes();
+            words.push(b"ABSTTL");
+            operations::propagate_instead(cx, &words);
+        }
     }
     cx.reply().ok();
     Ok(())
+}
+
+/// Puts the deletion of a key by a command that is no deletion into the log of changes.
+pub(in crate::commands) fn propagate_deletion(cx: &mut Ctx<'_>, key: &[u8]) {
+    let name = if cx.settings().lazy_free.replaced { &b"UNLINK"[..] } else { b"DEL" };
+    operations::propagate_instead(cx, &[name, key]);
 }
 
 /// The deadline for a time to live in milliseconds, 0 for none.

@@ -1,5 +1,6 @@
 //! EXPIRE and related commands: set a key's deadline. A deadline that has already passed deletes the key.
 
+use crate::engine::exec::operations;
 use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Lookup, shown};
 
 const MS_PER_S: i64 = 1000;
@@ -72,8 +73,29 @@ fn expire(
     let found = cx.lookup(key, Lookup::WRITE);
     let expires = found.is_some_and(|found| conditions.admit(found.deadline_ms(), deadline_ms))
         && cx.set_deadline(key, Some(deadline_ms));
+    if expires
+        && operations::is_propagating(cx)
+        && !(ms_per_unit == 1 && origin == Origin::Epoch && deadline_ms > cx.now_ms())
+    {
+        let mut words = args.all();
+        words[0] = b"PEXPIREAT";
+        propagate_expiration(cx, &words, deadline_ms);
+    }
     cx.reply().integer(i64::from(expires));
     Ok(())
+}
+
+/// Puts a change of a key's deadline into the log of changes: `PEXPIREAT key` with the deadline, which may stand there
+/// already, and what follows it; or the deletion of the key, if the deadline has passed.
+pub(in crate::commands) fn propagate_expiration(cx: &mut Ctx<'_>, words: &[&[u8]], deadline_ms: i64) {
+    if deadline_ms <= cx.now_ms() {
+        let name = if cx.settings().lazy_free.expired { &b"UNLINK"[..] } else { b"DEL" };
+        return operations::propagate_instead(cx, &[name, words[1]]);
+    }
+    let mut digits = itoa::Buffer::new();
+    let deadline = digits.format(deadline_ms).as_bytes();
+    let rest = words.get(3..).unwrap_or_default();
+    operations::propagate_instead(cx, &[&words[..2], &[deadline], rest].concat());
 }
 
 /// The conditions for a change of the deadline: all given ones must hold.

@@ -2,7 +2,7 @@
 
 use crate::commands::scanning::{self, Options, Scanned};
 use crate::engine::exec::operations;
-use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, Lookup, says};
+use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, Lookup, Propagated, says};
 use crate::keyspace::{Database, Slot};
 use crate::value::TYPES;
 use crate::value::glob::Pattern;
@@ -49,6 +49,7 @@ pub(super) const SCAN: Command = Command {
     cost: "O(1) for each step, O(N) for the whole walk, where N is the number of keys in the database",
     about: "Iterates over the keys of the database, with a cursor.",
     tips: &["nondeterministic_output", "request_policy:special", "response_policy:special"],
+    propagated: Propagated::Loose,
     run: scan,
     ..Command::ROW
 };
@@ -97,6 +98,7 @@ pub(super) const RANDOMKEY: Command = Command {
     flags: Flags::READONLY,
     about: "Returns a random key.",
     tips: &["request_policy:all_shards", "response_policy:special", "nondeterministic_output"],
+    propagated: Propagated::Loose,
     run: randomkey,
     ..Command::ROW
 };

@@ -168,13 +168,17 @@ fn write_restore(cx: &mut Ctx<'_>, key: &[u8], replaces: bool, out: &mut Vec<u8>
 
 /// Deletes the keys that have arrived, and replies.
 fn conclude(cx: &mut Ctx<'_>, keys: &[&[u8]], copies: bool, report: &RemoteResult) -> Result<(), Error> {
-    let mut refusal = None;
+    let (mut refusal, mut removed) = (None, vec![&b"DEL"[..]]);
     for (number, key) in keys.iter().enumerate().take(report.replies.len()) {
         match report.refusal_of(number) {
             Some(line) => _ = refusal.get_or_insert(line),
             None if copies => {}
-            None => _ = cx.remove(key, Event::DEL),
+            None if cx.remove(key, Event::DEL) => removed.push(key),
+            None => {}
         }
+    }
+    if removed.len() > 1 && operations::is_propagating(cx) {
+        operations::propagate_instead(cx, &removed);
     }
     match (refusal, report.fault) {
         (Some(line), _) => Err(ServerError::Target(shown(line.get(1..).unwrap_or_default())).into()),

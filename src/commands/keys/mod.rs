@@ -15,6 +15,9 @@ mod sort;
 mod transfer;
 mod ttl;
 
+pub(super) use dump::propagate_deletion;
+pub(super) use expire::propagate_expiration;
+
 use crate::engine::{Command, Ctx, Error};
 
 /// The rows of this family's commands.

@@ -102,7 +102,7 @@ fn freq(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     if !cx.settings().policy.counts_uses() {
         return refuse_for(cx, args, Error::NoLfuPolicy);
     }
-    let (now, decay_minutes) = (cx.now(), cx.settings().lfu_decay_minutes);
+    let (now, decay_minutes) = (cx.now(), cx.settings().lfu.decay_minutes);
     answer(cx, args, |key| lru::frequency(key.access(), now, decay_minutes).into())
 }
 

@@ -216,7 +216,7 @@ impl<'a> Pattern<'a> {
         let key = [before, element, behind].concat();
         let due_ms = cx.due_ms();
         if let Some(field) = field {
-            operations::expire_fields(cx, &key, |hash, due_ms| hash.remove_overdue(field, due_ms).into());
+            operations::expire_fields(cx, &key, |removal, hash, due_ms| removal.one(hash, field, due_ms));
         }
         let (view, reply) = cx.view(&key);
         match (view, field) {

@@ -6,6 +6,7 @@
 use super::end;
 use super::pop::{POPPED, Portion, Wanted, pop_first};
 use super::transfer::{Ends, transfer};
+use crate::engine::exec::operations;
 use crate::engine::{Args, Arity, Block, Change, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
 use crate::value::List;
 use crate::value::list::End;
@@ -104,24 +105,31 @@ fn blmove(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (source, destination) = (args.key()?, args.key()?);
     let ends = Ends { from: end(&mut args)?, to: end(&mut args)? };
     let deadline_ms = args.timeout(cx.now())?;
-    transfer_or_wait(cx, source, destination, ends, deadline_ms)
+    transfer_or_wait(cx, &args, [source, destination], ends, deadline_ms)
 }
 
 fn brpoplpush(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (source, destination) = (args.key()?, args.key()?);
     let deadline_ms = args.timeout(cx.now())?;
-    transfer_or_wait(cx, source, destination, Ends { from: End::Tail, to: End::Head }, deadline_ms)
+    let ends = Ends { from: End::Tail, to: End::Head };
+    transfer_or_wait(cx, &args, [source, destination], ends, deadline_ms)
 }
 
 fn transfer_or_wait(
     cx: &mut Ctx<'_>,
-    source: &[u8],
-    destination: &[u8],
+    args: &Args<'_>,
+    [source, destination]: [&[u8]; 2],
     ends: Ends,
     deadline_ms: Option<i64>,
 ) -> Result<(), Error> {
     if !transfer(cx, source, destination, ends)? {
         cx.block(Block::on::<List>(&[source], deadline_ms), |reply| reply.null());
+    } else if operations::is_propagating(cx) {
+        // The form that does not block has the same words, but for the timeout at the end.
+        let mut words = args.all();
+        words.pop();
+        words[0] = if words.len() == 3 { b"RPOPLPUSH" } else { b"LMOVE" };
+        operations::propagate_instead(cx, &words);
     }
     Ok(())
 }

@@ -5,6 +5,7 @@
 //! too.
 
 use super::{end, popped};
+use crate::engine::exec::operations;
 use crate::engine::{Args, Arity, Change, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Missing};
 use crate::resp::Reply;
 use crate::value::list::{End, Limits};
@@ -46,13 +47,13 @@ fn pop(cx: &mut Ctx<'_>, mut args: Args<'_>, end: End) -> Result<(), Error> {
         return Err(Error::WrongArity(name.to_owned()));
     }
     if args.is_empty() {
-        if !pop_from(cx, key, end, Portion::One)? {
+        if pop_from(cx, key, end, Portion::One)?.is_none() {
             cx.reply().null();
         }
         return Ok(());
     }
     let count = args.at_least(0, Error::NotPositive)?;
-    if !pop_from(cx, key, end, Portion::Several(count))? {
+    if pop_from(cx, key, end, Portion::Several(count))?.is_none() {
         cx.reply().null_array();
     }
     Ok(())
@@ -127,7 +128,7 @@ impl Portion {
         }
     }
 
-    fn take(self, list: &mut List, key: &[u8], end: End, limits: &Limits, reply: &mut Reply<'_>) -> Changed<()> {
+    fn take(self, list: &mut List, key: &[u8], end: End, limits: &Limits, reply: &mut Reply<'_>) -> Changed<usize> {
         let count = self.count().min(list.len());
         if let Portion::KeyAndOne | Portion::KeyAndSeveral(_) = self {
             reply.array(2);
@@ -148,20 +149,29 @@ impl Portion {
             reply.items(list.range(positions.clone()).rev());
         }
         let gone = list.remove(positions, limits);
-        Changed::by(count, ()).leaving(gone.map(Value::List))
+        Changed::by(count, count).leaving(gone.map(Value::List))
     }
 }
 
-/// Pops from the list at `key`; returns false, without a reply, if there is none.
-///
-/// # Errors
-/// [`Error::WrongType`].
-pub(crate) fn pop_from(cx: &mut Ctx<'_>, key: &[u8], end: End, portion: Portion) -> Result<bool, Error> {
+/// Pops from the list at `key`, and returns the number of elements; `None`, without a reply, if there is none.
+fn pop_from(cx: &mut Ctx<'_>, key: &[u8], end: End, portion: Portion) -> Result<Option<usize>, Error> {
     let limits = cx.settings().list_nodes;
-    let done = cx.update(key, Missing::Skip, popped(end), |list: &mut List, reply| {
-        Ok(portion.take(list, key, end, &limits, reply))
-    })?;
-    Ok(done.is_some())
+    cx.update(
+        key,
+        Missing::Skip,
+        popped(end),
+        |list: &mut List, reply| Ok(portion.take(list, key, end, &limits, reply)),
+    )
+}
+
+/// Puts a pop from one list into the log of changes, as LPOP or RPOP.
+fn propagate(cx: &mut Ctx<'_>, key: &[u8], end: End, portion: Portion, count: usize) {
+    let name = if end == End::Head { &b"LPOP"[..] } else { b"RPOP" };
+    if let Portion::KeyAndSeveral(_) = portion {
+        operations::propagate_instead(cx, &[name, key, itoa::Buffer::new().format(count).as_bytes()]);
+    } else {
+        operations::propagate_instead(cx, &[name, key]);
+    }
 }
 
 /// Pops from the first of `keys` that is a list; returns false, without a reply, if none is.
@@ -175,7 +185,10 @@ pub(crate) fn pop_first<'a>(
     portion: Portion,
 ) -> Result<bool, Error> {
     for key in keys {
-        if pop_from(cx, key, end, portion)? {
+        if let Some(count) = pop_from(cx, key, end, portion)? {
+            if operations::is_propagating(cx) {
+                propagate(cx, key, end, portion, count);
+            }
             return Ok(true);
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::engine::exec::scripts::run::Call;
 use crate::engine::state::scripts::{self, Digest};
-use crate::engine::{Args, Arity, Command, Ctx, Engine, Error, Family, Flags, KeyFlags, KeySpec};
+use crate::engine::{Args, Arity, Command, Ctx, Engine, Error, Family, Flags, KeyFlags, KeySpec, Propagated};
 use crate::resp::Request;
 use crate::script::Header;
 
@@ -32,6 +32,7 @@ const ROW: Command = Command {
     family: Family::Scripting,
     arity: Arity::AtLeast(3),
     flags: FLAGS,
+    propagated: Propagated::Never,
     since: "2.6.0",
     cost: "That of the script",
     ..Command::ROW

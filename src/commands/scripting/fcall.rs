@@ -4,7 +4,7 @@ use super::eval::{FLAGS, READ, READING_FLAGS, WRITTEN};
 use crate::engine::exec::operations;
 use crate::engine::exec::scripts::run::FunctionCall;
 use crate::engine::state::scripts;
-use crate::engine::{Args, Arity, Command, Ctx, Engine, Error, Family, Flags};
+use crate::engine::{Args, Arity, Command, Ctx, Engine, Error, Family, Flags, Propagated};
 use crate::resp::Request;
 use crate::script::Header;
 
@@ -20,6 +20,7 @@ const ROW: Command = Command {
     syntax: "function numkeys [key ...] [arg ...]",
     family: Family::Scripting,
     arity: Arity::AtLeast(3),
+    propagated: Propagated::Never,
     since: "7.0.0",
     cost: "That of the function",
     run: fcall,

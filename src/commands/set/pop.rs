@@ -1,6 +1,8 @@
 //! SPOP: removes random members.
 
 use super::write_members;
+use crate::commands::keys::propagate_deletion;
+use crate::engine::exec::operations;
 use crate::engine::{
     Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Missing,
 };
@@ -40,18 +42,26 @@ fn spop(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 }
 
 fn pop_one(cx: &mut Ctx<'_>, key: &[u8], generator: &mut Rng) -> Result<(), Error> {
+    let (is_propagating, mut members) = (operations::is_propagating(cx), Vec::new());
     let popped = cx.update(key, Missing::Skip, POPPED, |set: &mut Set, reply| {
-        set.pop_each(1, generator, |member| reply.item(member));
+        set.pop_each(1, generator, |member| {
+            reply.item(member);
+            members.extend(is_propagating.then(|| member.to_vec()));
+        });
         Ok(Changed::by(1, ()))
     })?;
     if popped.is_none() {
         cx.reply().null();
+    }
+    if let Some(member) = members.first() {
+        operations::propagate_instead(cx, &[b"SREM", key, member]);
     }
     Ok(())
 }
 
 fn pop_some(cx: &mut Ctx<'_>, key: &[u8], count: usize, generator: &mut Rng) -> Result<(), Error> {
     let limits = cx.settings().packed_set;
+    let (is_propagating, mut members) = (operations::is_propagating(cx), Vec::new());
     let popped = cx.update(key, Missing::Skip, POPPED, |set: &mut Set, reply| {
         let count = count.min(set.len());
         let is_all = count == set.len();
@@ -62,9 +72,15 @@ fn pop_some(cx: &mut Ctx<'_>, key: &[u8], count: usize, generator: &mut Rng) -> 
             Some(std::mem::replace(set, rest))
         } else {
             reply.set(count);
-            set.pop_each(count, generator, |member| reply.item(member));
+            set.pop_each(count, generator, |member| {
+                reply.item(member);
+                members.extend(is_propagating.then(|| member.to_vec()));
+            });
             None
         };
+        if let Some(gone) = gone.as_ref().filter(|_| is_propagating && !is_all) {
+            members.extend(gone.iter().map(|member| member.to_vec()));
+        }
         gone.iter().for_each(|gone| write_members(reply, Some(gone)));
         Ok(Changed::by(count, is_all).leaving(gone.map(Value::Set)))
     })?;
@@ -74,7 +90,25 @@ fn pop_some(cx: &mut Ctx<'_>, key: &[u8], count: usize, generator: &mut Rng) -> 
         Some(false) => {}
         None => cx.reply().set(0),
     }
+    match popped {
+        Some(true) if is_propagating && count > 0 => propagate_deletion(cx, key),
+        Some(_) if is_propagating => propagate_removals(cx, key, &members),
+        _ => {}
+    }
     Ok(())
+}
+
+/// The most members in one command of the log of changes.
+const MEMBERS_TOGETHER: usize = 1024;
+
+/// Puts the removal of members into the log of changes, in the place of a command that chose them.
+fn propagate_removals(cx: &mut Ctx<'_>, key: &[u8], members: &[Vec<u8>]) {
+    for members in members.chunks(MEMBERS_TOGETHER) {
+        let mut words = vec![&b"SREM"[..], key];
+        words.extend(members.iter().map(Vec::as_slice));
+        operations::propagate_also(cx, &words);
+    }
+    operations::propagate_nothing(cx);
 }
 
 /// Whether the remaining members are few compared with the popped ones, so that they are moved to a new set instead.

@@ -3,7 +3,7 @@
 //! Each does what its namesake without a `B` does, on the first of its keys that is a sorted set. If none is, the
 //! client blocks on the keys, and the command runs again from the start when one of them becomes a sorted set.
 
-use super::pop::{End, POPPED, Wanted, take};
+use super::pop::{End, POPPED, Wanted, propagate, take};
 use crate::engine::{Args, Arity, Block, Change, Command, Ctx, Error, Family, Flags, KeySpec};
 use crate::value::zset::Zset;
 
@@ -39,7 +39,7 @@ fn pop(cx: &mut Ctx<'_>, mut args: Args<'_>, end: End) -> Result<(), Error> {
     let keys = args.words(args.left() - 1)?;
     let deadline_ms = args.timeout(cx.now())?;
     for key in &keys {
-        let is_done = take(cx, key, end, 1, |reply, entries| {
+        let popped = take(cx, key, end, 1, |reply, entries| {
             for entry in entries {
                 reply.array(3);
                 reply.bulk(key);
@@ -47,7 +47,8 @@ fn pop(cx: &mut Ctx<'_>, mut args: Args<'_>, end: End) -> Result<(), Error> {
                 reply.double(entry.score);
             }
         })?;
-        if is_done {
+        if popped.is_some() {
+            propagate(cx, key, end, None);
             return Ok(());
         }
     }

@@ -1,6 +1,7 @@
 //! ZPOPMIN, ZPOPMAX and ZMPOP: remove the members with the lowest or highest scores.
 
 use super::{Entries, write_entries, write_pair};
+use crate::engine::exec::operations;
 use crate::engine::{Args, Arity, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Missing};
 use crate::resp::Reply;
 use crate::value::Value;
@@ -41,12 +42,12 @@ fn pop(cx: &mut Ctx<'_>, mut args: Args<'_>, end: End) -> Result<(), Error> {
         return Err(Error::Syntax);
     }
     let count = if args.is_empty() { None } else { Some(args.at_least(0, Error::NotPositive)?) };
-    let is_done = take(cx, key, end, count.unwrap_or(1), |reply, entries| match count {
+    let popped = take(cx, key, end, count.unwrap_or(1), |reply, entries| match count {
         Some(_) => write_entries(reply, entries, true),
         // A single entry is not nested in an array, not even in RESP3.
         None => entries.for_each(|entry| write_pair(reply, entry)),
     })?;
-    if !is_done {
+    if popped.is_none() {
         cx.reply().array(0);
     }
     Ok(())
@@ -96,13 +97,14 @@ impl<'a> Wanted<'a> {
     /// Pops from the first key that is a sorted set; returns false, without a reply, if none is.
     pub(super) fn pop(&self, cx: &mut Ctx<'_>) -> Result<bool, Error> {
         for key in &self.keys {
-            let is_done = take(cx, key, self.end, self.count, |reply, entries| {
+            let popped = take(cx, key, self.end, self.count, |reply, entries| {
                 reply.array(2);
                 reply.bulk(key);
                 reply.array(entries.len());
                 entries.for_each(|entry| write_pair(reply, entry));
             })?;
-            if is_done {
+            if popped.is_some() {
+                propagate(cx, key, self.end, popped);
                 return Ok(true);
             }
         }
@@ -110,22 +112,34 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// Pops up to `count` entries from the sorted set at `key`, after `answer` has replied with them; returns false if
-/// there is none.
+/// Pops up to `count` entries from the sorted set at `key`, after `answer` has replied with them, and returns their
+/// number; `None` if there is no sorted set.
 pub(super) fn take(
     cx: &mut Ctx<'_>,
     key: &[u8],
     end: End,
     count: usize,
     answer: impl FnOnce(&mut Reply<'_>, Entries<'_>),
-) -> Result<bool, Error> {
+) -> Result<Option<usize>, Error> {
     let popped = cx.update(key, Missing::Skip, end.event(), |zset: &mut Zset, reply| {
         let positions = end.positions(zset, count);
         answer(reply, Entries::new(zset, positions.clone(), end == End::Max));
         let (popped, rest) = zset.cut_range(positions);
-        Ok(Changed::by(popped, ()).leaving(rest.map(Value::Zset)))
+        Ok(Changed::by(popped, popped).leaving(rest.map(Value::Zset)))
     })?;
-    Ok(popped.is_some())
+    Ok(popped)
+}
+
+/// Puts a pop from one sorted set into the log of changes, as ZPOPMIN or ZPOPMAX; `count` as it goes there.
+pub(super) fn propagate(cx: &mut Ctx<'_>, key: &[u8], end: End, count: Option<usize>) {
+    if !operations::is_propagating(cx) {
+        return;
+    }
+    let name = if end == End::Min { &b"ZPOPMIN"[..] } else { b"ZPOPMAX" };
+    match count {
+        Some(count) => operations::propagate_instead(cx, &[name, key, itoa::Buffer::new().format(count).as_bytes()]),
+        None => operations::propagate_instead(cx, &[name, key]),
+    }
 }
 
 /// The end of a sorted set to pop from.

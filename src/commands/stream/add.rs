@@ -1,13 +1,14 @@
 //! XADD: appends an entry to a stream, and optionally trims the stream.
 
-use super::trim::{TrimOptions, XTRIM_EVENT};
+use super::trim::{TrimOptions, Trimming, XTRIM_EVENT};
 use super::write_id;
+use crate::engine::exec::operations;
 use crate::engine::{
     Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Missing, StreamError,
     says,
 };
 use crate::value::Stream;
-use crate::value::stream::{Id, Limits, Log, MOST_BYTES};
+use crate::value::stream::{Id, Log, MOST_BYTES};
 
 pub(super) const XADD: Command = Command {
     name: "XADD",
@@ -36,7 +37,8 @@ const ADDED: Event = Event::stream("xadd");
 fn xadd(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let key = args.key()?;
     let limits = cx.settings().stream_blocks;
-    let (options, wanted) = parse(&mut args, &limits)?;
+    let (options, wanted) = parse(cx, &mut args)?;
+    let place = args.position() - 1;
     if args.left() < 2 || !args.left().is_multiple_of(2) {
         return Err(Error::WrongArity("xadd".to_owned()));
     }
@@ -63,7 +65,25 @@ fn xadd(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         })?;
     }
     write_id(cx.reply(), id);
+    if operations::is_propagating(cx) {
+        propagate(cx, &args, options.trim, (wanted, id), place);
+    }
     Ok(())
+}
+
+/// XADD goes into the log of changes with the id that the entry got, in the place of the wanted one, and with an exact
+/// trim.
+fn propagate(cx: &mut Ctx<'_>, args: &Args<'_>, trim: Option<Trimming>, (wanted, id): (Wanted, Id), place: usize) {
+    let (mut words, id) = (args.all(), id.to_string());
+    let trim = trim.filter(|trim| trim.is_approximate());
+    let threshold = trim.map(|trim| trim.threshold_left(cx, words[1])).unwrap_or_default();
+    if let Some(trim) = trim {
+        trim.say_exactly(&mut words, &threshold);
+    }
+    if !matches!(wanted, Wanted::Exactly(_)) {
+        words[place] = id.as_bytes();
+    }
+    operations::propagate_instead(cx, &words);
 }
 
 /// The requested id of an entry.
@@ -100,7 +120,7 @@ impl Wanted {
 }
 
 /// Parses the options, and the id that ends them.
-fn parse(args: &mut Args<'_>, limits: &Limits) -> Result<(TrimOptions, Wanted), Error> {
+fn parse(cx: &Ctx<'_>, args: &mut Args<'_>) -> Result<(TrimOptions, Wanted), Error> {
     let mut options = TrimOptions::default();
     let mut wanted = Wanted::Now;
     while let Some(word) = args.peek() {
@@ -118,6 +138,6 @@ fn parse(args: &mut Args<'_>, limits: &Limits) -> Result<(TrimOptions, Wanted), 
             break;
         }
     }
-    options.resolve(limits)?;
+    options.resolve(cx)?;
     Ok((options, wanted))
 }

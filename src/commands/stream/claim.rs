@@ -2,10 +2,12 @@
 //!
 //! Both create the consumer if it does not exist, and drop pending entries that are no longer in the stream.
 
+use super::claims::Claims;
 use super::{find_group, id, interval_start, write_entry, write_id, write_ids};
+use crate::engine::exec::operations;
 use crate::engine::{
     Args, Arity, Change, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Lookup, MetadataChange, Peek,
-    StreamError, shown,
+    Propagated, StreamError, shown,
 };
 use crate::resp::Reply;
 use crate::value::stream::{ConsumerNumber, Entry, Group, Id, Log};
@@ -22,6 +24,7 @@ pub(super) const XCLAIM: Command = Command {
     since: "5.0.0",
     cost: "O(log N), N being what is pending in the group.",
     about: "Transfers pending entries to another consumer.",
+    propagated: Propagated::OwnWords,
     tips: &["nondeterministic_output"],
     run: xclaim,
     ..Command::ROW
@@ -32,21 +35,26 @@ fn xclaim(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, group) = (args.key()?, args.word()?);
     find_group(cx.read::<Stream>(key)?.0, key, group)?;
     let now_ms = cx.now_ms();
+    let mut ids = args;
+    ids.part(2);
     let (consumer, claim) = Claim::parse(&mut args, now_ms)?;
+    let mut claims = operations::is_propagating(cx).then(Claims::default);
     cx.update_metadata(key, |stream: &mut Stream, reply| {
         let changed = stream.edit_group(group, |log, group| {
             let is_further = claim.last > group.last;
             group.last = group.last.max(claim.last);
-            let mut taker = Taker::new(group, consumer, now_ms);
+            let mut taker = Taker::new(group, consumer, now_ms, claims.as_mut());
             let array = reply.open_array();
-            let claimed = claim.ids.iter().filter(|id| claim.carry_out(&mut taker, log, reply, **id)).count();
+            let claimed = claim.ids.iter().zip(ids.rest());
+            let claimed = claimed.filter(|(id, word)| claim.carry_out(&mut taker, log, reply, **id, word)).count();
             reply.close_array(array, claimed);
             // A claimed entry implies the new last id, which counts as a change only by itself.
             let tells_last = is_further && taker.changes == 0;
-            (taker.changes + usize::from(tells_last), taker.is_new)
+            taker.end(tells_last)
         });
         Ok(metadata_change(changed.unwrap_or_default()))
     })?;
+    claims.into_iter().for_each(|claims| claims.propagate(cx, key, group));
     Ok(())
 }
 
@@ -57,17 +65,31 @@ struct Taker<'g> {
     is_new: bool,
     now_ms: i64,
     changes: usize,
+    /// What goes into the log of changes, if there is one.
+    claims: Option<&'g mut Claims>,
 }
 
 impl<'g> Taker<'g> {
-    fn new(group: &'g mut Group, consumer: &[u8], now_ms: i64) -> Taker<'g> {
+    fn new(group: &'g mut Group, consumer: &[u8], now_ms: i64, claims: Option<&'g mut Claims>) -> Taker<'g> {
         let (number, is_new) = group.add_consumer(consumer, now_ms);
         group.consumer_mut(number).seen_ms = now_ms;
-        Taker { group, number, is_new, now_ms, changes: 0 }
+        Taker { group, number, is_new, now_ms, changes: 0, claims }
     }
 
-    /// An entry that no longer exists is dropped from the pending ones.
-    fn drop(&mut self, id: Id) {
+    /// The number of changes, and whether the consumer is new; with the group's last id as a change of its own if
+    /// `tells_last`.
+    fn end(self, tells_last: bool) -> (usize, bool) {
+        if tells_last {
+            self.claims.into_iter().for_each(|claims| claims.advance(self.group));
+        }
+        (self.changes + usize::from(tells_last), self.is_new)
+    }
+
+    /// An entry that no longer exists is dropped from the pending ones. `word` is its id as the client wrote it.
+    fn drop(&mut self, id: Id, word: Option<&[u8]>) {
+        if let Some(claims) = &mut self.claims {
+            claims.add(self.group, id, word);
+        }
         self.changes += usize::from(self.group.acknowledge(id));
     }
 
@@ -76,10 +98,13 @@ impl<'g> Taker<'g> {
         min_idle_ms == 0 || self.now_ms.wrapping_sub(delivered_ms) >= min_idle_ms
     }
 
-    fn take(&mut self, id: Id, delivered_ms: i64, times: u64) {
+    fn take(&mut self, id: Id, word: Option<&[u8]>, delivered_ms: i64, times: u64) {
         self.group.assign(id, self.number, delivered_ms, times);
         self.group.consumer_mut(self.number).active_ms = Some(self.now_ms);
         self.changes += 1;
+        if let Some(claims) = &mut self.claims {
+            claims.add(self.group, id, word);
+        }
     }
 }
 
@@ -142,9 +167,9 @@ impl Claim {
     }
 
     /// Claims one entry and replies with it; returns false if it cannot be claimed.
-    fn carry_out(&self, taker: &mut Taker<'_>, log: &Log, reply: &mut Reply<'_>, id: Id) -> bool {
+    fn carry_out(&self, taker: &mut Taker<'_>, log: &Log, reply: &mut Reply<'_>, id: Id, word: &[u8]) -> bool {
         let Some(entry) = log.get(id) else {
-            taker.drop(id);
+            taker.drop(id, Some(word));
             return false;
         };
         let times = match taker.group.pending(id) {
@@ -154,7 +179,7 @@ impl Claim {
             None => return false,
         };
         let more = if self.ids_only { times } else { times.wrapping_add(1) };
-        taker.take(id, self.delivered_ms, self.times.unwrap_or(more));
+        taker.take(id, Some(word), self.delivered_ms, self.times.unwrap_or(more));
         write_claimed(reply, &entry, self.ids_only);
         true
     }
@@ -195,14 +220,16 @@ fn xautoclaim(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         return Err(StreamError::ClaimCountTooHigh.into());
     }
     let now_ms = cx.now_ms();
+    let mut claims = operations::is_propagating(cx).then(Claims::default);
     cx.update_metadata(key, |stream: &mut Stream, reply| {
         let changed = stream.edit_group(group, |log, group| {
-            let mut taker = Taker::new(group, consumer, now_ms);
+            let mut taker = Taker::new(group, consumer, now_ms, claims.as_mut());
             sweep.carry_out(&mut taker, log, reply);
-            (taker.changes, taker.is_new)
+            taker.end(false)
         });
         Ok(metadata_change(changed.unwrap_or_default()))
     })?;
+    claims.into_iter().for_each(|claims| claims.propagate(cx, key, group));
     Ok(())
 }
 
@@ -248,12 +275,12 @@ impl Sweep {
             next = id.next();
             match log.get(id) {
                 None => {
-                    taker.drop(id);
+                    taker.drop(id, None);
                     gone.push(id);
                 }
                 Some(entry) if taker.is_idle(delivered_ms, self.min_idle_ms) => {
                     let times = taker.group.pending(id).map_or(0, |pending| pending.times);
-                    taker.take(id, taker.now_ms, if self.ids_only { times } else { times.wrapping_add(1) });
+                    taker.take(id, None, taker.now_ms, if self.ids_only { times } else { times.wrapping_add(1) });
                     claimed.push(entry);
                 }
                 Some(_) => {}

@@ -10,6 +10,7 @@
 mod acknowledge;
 mod add;
 mod claim;
+mod claims;
 mod delete;
 mod group;
 mod info;

@@ -5,10 +5,12 @@
 //! arguments are first replaced in the request: `$` becomes the present last id. XREADGROUP also runs again when a key
 //! or its group is deleted, and replies with the error.
 
+use super::claims::Claims;
 use super::{all_if_zero, count, parse_id, write_entries, write_entry, write_id};
+use crate::engine::exec::operations;
 use crate::engine::{
     Args, Arity, Begin, Block, Command, Ctx, Error, Event, Family, Find, Flags, KeyFlags, KeySpec, Lookup,
-    MetadataChange, Now, StreamError, says, shown,
+    MetadataChange, Now, Propagated, StreamError, says, shown,
 };
 use crate::resp::{Protocol, Reply, Requests};
 use crate::value::Stream;
@@ -35,6 +37,7 @@ pub(super) const XREADGROUP: Command = Command {
              id [id ...]",
     arity: Arity::AtLeast(7),
     flags: Flags::WRITE.and(Flags::BLOCKING),
+    propagated: Propagated::OwnWords,
     keys: &[streams(4)],
     cost: "O(M), M being the entries answered. Where it waits, XADD pays O(N) for the N clients that it serves.",
     about: "Returns new entries for a consumer of a group from each stream; may block.",
@@ -200,6 +203,8 @@ impl<'a> Wish<'a> {
         if cx.lookup(key, Lookup::READ).is_none() {
             return Ok(false);
         }
+        let mut claims = operations::is_propagating(cx).then(Claims::default);
+        let mut is_new_reader = false;
         let is_replied = cx.update_metadata(key, |stream: &mut Stream, reply| {
             let given = stream.edit_group(reader.group, |log, group| {
                 let (consumer, is_new) = group.add_consumer(reader.consumer, now_ms);
@@ -207,7 +212,7 @@ impl<'a> Wish<'a> {
                 let has_entries = after == NEW && log.has_after(group.last);
                 if has_entries {
                     write_key(reply, key);
-                    self.give_new(reply, log, group, consumer, now_ms);
+                    self.give_new(reply, log, group, consumer, now_ms, claims.as_mut());
                 } else if after != NEW {
                     write_key(reply, key);
                     self.give_again(reply, log, group, consumer, after, now_ms);
@@ -215,14 +220,29 @@ impl<'a> Wish<'a> {
                 (is_new, has_entries, after != NEW)
             });
             let (is_new, has_entries, is_history) = given.unwrap_or_default();
+            is_new_reader = is_new;
             let event = is_new.then_some(Event::stream("xgroup-createconsumer"));
             Ok(MetadataChange::by(usize::from(is_new) + usize::from(has_entries), event, has_entries || is_history))
         })?;
+        if let Some(claims) = claims {
+            if is_new_reader && self.acknowledged {
+                operations::propagate_also(cx, &[b"XGROUP", b"CREATECONSUMER", key, reader.group, reader.consumer]);
+            }
+            claims.propagate(cx, key, reader.group);
+        }
         Ok(is_replied.unwrap_or(false))
     }
 
     /// Delivers entries that no consumer has got yet.
-    fn give_new(&self, reply: &mut Reply<'_>, log: &Log, group: &mut Group, consumer: ConsumerNumber, now_ms: i64) {
+    fn give_new(
+        &self,
+        reply: &mut Reply<'_>,
+        log: &Log,
+        group: &mut Group,
+        consumer: ConsumerNumber,
+        now_ms: i64,
+        mut claims: Option<&mut Claims>,
+    ) {
         let first = group.last.next().unwrap_or(NEW);
         let array = reply.open_array();
         let mut replied = 0;
@@ -231,9 +251,13 @@ impl<'a> Wish<'a> {
             write_entry(reply, &entry);
             if !self.acknowledged {
                 group.deliver(entry.id(), consumer, now_ms);
+                if let Some(claims) = &mut claims {
+                    claims.add(group, entry.id(), None);
+                }
             }
             replied += 1;
         }
+        claims.into_iter().for_each(|claims| claims.advance(group));
         reply.close_array(array, replied);
     }
 

@@ -1,11 +1,13 @@
 //! XTRIM: removes the oldest entries of a stream, down to a length or up to an id. XADD trims with the same options.
 
 use super::id;
+use crate::engine::exec::operations;
 use crate::engine::{
-    Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Missing, StreamError,
+    Args, Arity, Change, Changed, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Lookup, Missing,
+    StreamError,
 };
 use crate::value::Stream;
-use crate::value::stream::{Limits, Trim};
+use crate::value::stream::{Id, Limits, Trim};
 
 pub(super) const XTRIM: Command = Command {
     name: "XTRIM",
@@ -36,11 +38,17 @@ fn xtrim(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     if options.trim.is_none() && options.limit.is_none_or(|limit| limit == 0) {
         return Err(StreamError::TrimMissing.into());
     }
-    let trim = options.resolve(&cx.settings().stream_blocks)?.ok_or(StreamError::TrimMissing)?;
+    let trim = options.resolve(cx)?.ok_or(StreamError::TrimMissing)?;
     let gone = cx.update(key, Missing::Skip, XTRIM_EVENT, |stream: &mut Stream, _| {
         let gone = trim.carry_out(stream);
         Ok(Changed::by(gone, gone))
     })?;
+    if gone.is_some_and(|gone| gone > 0) && trim.is_approximate() && operations::is_propagating(cx) {
+        let threshold = trim.threshold_left(cx, key);
+        let mut words = args.all();
+        trim.say_exactly(&mut words, &threshold);
+        operations::propagate_instead(cx, &words);
+    }
     cx.reply().count(gone.unwrap_or(0));
     Ok(())
 }
@@ -62,6 +70,8 @@ pub(super) struct Trimming {
     approximately: bool,
     /// The maximum number of entries to remove, 0 for no limit.
     limit: usize,
+    /// The index of the threshold in the request.
+    place: usize,
 }
 
 /// Approximate trimming removes at most this many entries at once, whatever the size of blocks.
@@ -105,13 +115,15 @@ impl TrimOptions {
         if !approximately {
             args.take_with("=", 1);
         }
-        self.trim = Some(Trimming { which: threshold(args)?, approximately, limit: 0 });
+        let place = args.position();
+        self.trim = Some(Trimming { which: threshold(args)?, approximately, limit: 0, place });
         Ok(())
     }
 
     /// Checks that the options are compatible, and returns what to remove. Approximate trimming has a default limit: a
     /// hundred blocks.
-    pub(super) fn resolve(&mut self, limits: &Limits) -> Result<Option<Trimming>, Error> {
+    pub(super) fn resolve(&mut self, cx: &Ctx<'_>) -> Result<Option<Trimming>, Error> {
+        let (limits, is_loading) = (&cx.settings().stream_blocks, operations::is_loading(cx));
         let Some(trim) = &mut self.trim else {
             return match self.limit {
                 None => Ok(None),
@@ -120,6 +132,8 @@ impl TrimOptions {
             };
         };
         match self.limit {
+            // A trim that was approximate is exact in the log of changes, and keeps its limit.
+            Some(_) if is_loading && !trim.approximately => {}
             Some(_) if !trim.approximately => return Err(StreamError::TrimLimitExact.into()),
             Some(limit) => trim.limit = limit,
             None if trim.approximately => trim.limit = unasked_limit(limits),
@@ -138,6 +152,26 @@ fn unasked_limit(limits: &Limits) -> usize {
 }
 
 impl Trimming {
+    /// Whether it goes into the log of changes in other words than the request's.
+    pub(super) fn is_approximate(self) -> bool {
+        self.approximately
+    }
+
+    /// The threshold at which an exact trim of the stream leaves what is left of it now.
+    pub(super) fn threshold_left(self, cx: &mut Ctx<'_>, key: &[u8]) -> Vec<u8> {
+        let stream = cx.lookup(key, Lookup::NO_TRACE).and_then(|found| found.read::<Stream>().ok());
+        let threshold = stream.map(Stream::log).map(|log| match self.which {
+            Trim::ToLength(_) => log.len().to_string(),
+            Trim::Before(_) => log.first_stored().unwrap_or(Id::MAX).to_string(),
+        });
+        threshold.unwrap_or_default().into_bytes()
+    }
+
+    /// Makes the words of a request trim exactly to a threshold.
+    pub(super) fn say_exactly<'a>(self, words: &mut [&'a [u8]], threshold: &'a [u8]) {
+        (words[self.place - 1], words[self.place]) = (b"=", threshold);
+    }
+
     /// Trims, and returns the number of removed entries.
     pub(super) fn carry_out(self, stream: &mut Stream) -> usize {
         stream.log_mut().trim(self.which, self.approximately, self.limit)

@@ -1,6 +1,7 @@
 //! INCR, DECR and related commands: strings as numbers. A missing key counts as 0, and the deadline stays.
 
 use super::write_text;
+use crate::engine::exec::operations;
 use crate::engine::{
     Args, Arity, Command, Ctx, Deadline, Error, Event, Family, Flags, KeyFlags, KeySpec, Lookup, Peek,
 };
@@ -92,5 +93,8 @@ fn incrbyfloat(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let text = TextView::Bytes(&digits);
     cx.put(key, New::Text(text), Deadline::Keep, INCRBYFLOAT_EVENT);
     write_text(cx.reply(), text);
+    if operations::is_propagating(cx) {
+        operations::propagate_instead(cx, &[b"SET", key, &digits, b"KEEPTTL"]);
+    }
     Ok(())
 }

@@ -52,6 +52,11 @@ impl<'a> Expiration<'a> {
         Expiration { unit, word }
     }
 
+    /// Whether the number is the deadline itself, in unix milliseconds.
+    pub(super) fn is_in_unix_ms(self) -> bool {
+        self.unit == Unit::UnixMilliseconds
+    }
+
     /// Parses one of the four options with its number, if the next word is one. An option without a number is not
     /// consumed, nor is one of another unit than `earlier`, which it contradicts.
     pub(super) fn take(args: &mut Args<'a>, earlier: Option<Expiration<'a>>) -> Result<Option<Expiration<'a>>, Error> {

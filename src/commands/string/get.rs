@@ -2,6 +2,8 @@
 
 use super::expire_args::Expiration;
 use super::{write_text, write_text_or_null};
+use crate::commands::keys::propagate_expiration;
+use crate::engine::exec::operations;
 use crate::engine::{Args, Arity, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec};
 use std::ops::Range;
 
@@ -103,7 +105,9 @@ fn getdel(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let key = args.key()?;
     let (text, reply) = cx.text(key)?;
     write_text_or_null(reply, text);
-    cx.remove(key, Event::DEL);
+    if cx.remove(key, Event::DEL) && operations::is_propagating(cx) {
+        operations::propagate_instead(cx, &[b"DEL", key]);
+    }
     Ok(())
 }
 
@@ -135,11 +139,15 @@ fn getex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     match change {
         Change::None => {}
         Change::Persist => {
-            cx.set_deadline(key, None);
+            if cx.set_deadline(key, None) && operations::is_propagating(cx) {
+                operations::propagate_instead(cx, &[b"PERSIST", key]);
+            }
         }
         Change::Expire(expiration) => {
             let deadline_ms = expiration.deadline_ms(now, "getex")?;
-            cx.set_deadline(key, Some(deadline_ms));
+            if cx.set_deadline(key, Some(deadline_ms)) && operations::is_propagating(cx) {
+                propagate_expiration(cx, &[b"PEXPIREAT", key], deadline_ms);
+            }
         }
     }
     Ok(())

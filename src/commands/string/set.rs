@@ -2,6 +2,7 @@
 
 use super::expire_args::{Expiration, Unit};
 use super::{SET_EVENT, put_word, write_text_or_null};
+use crate::engine::exec::operations;
 use crate::engine::{
     Args, Arity, Change, Command, Ctx, Deadline, Error, Family, Flags, KeyFlags, KeySpec, Lookup, says,
 };
@@ -53,6 +54,9 @@ fn set(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let admitted = options.condition.admits(cx, key);
     if admitted {
         put_word(cx, &args, key, value, deadline, SET_EVENT);
+        if operations::is_propagating(cx) {
+            propagate_set(cx, &args, &options, deadline);
+        }
     }
     match (options.get, admitted) {
         (true, _) => {}
@@ -60,6 +64,30 @@ fn set(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         (false, false) => cx.reply().null(),
     }
     Ok(())
+}
+
+/// SET goes into the log of changes with the time of its deadline, and without `GET`.
+fn propagate_set(cx: &mut Ctx<'_>, args: &Args<'_>, options: &SetOptions<'_>, deadline: Deadline) {
+    let mut words = args.all();
+    match (deadline, options.expiration) {
+        (Deadline::At(_), Some(expiration)) if expiration.is_in_unix_ms() => {}
+        (Deadline::At(deadline_ms), _) => propagate_deadline(cx, words[1], words[2], deadline_ms),
+        _ if options.get => {
+            let mut index = 0;
+            words.retain(|word| {
+                index += 1;
+                index <= 3 || !says(word, "GET")
+            });
+            operations::propagate_instead(cx, &words);
+        }
+        _ => {}
+    }
+}
+
+/// Puts a SET of a text with its deadline into the log of changes.
+fn propagate_deadline(cx: &mut Ctx<'_>, key: &[u8], value: &[u8], deadline_ms: i64) {
+    let mut digits = itoa::Buffer::new();
+    operations::propagate_instead(cx, &[b"SET", key, value, b"PXAT", digits.format(deadline_ms).as_bytes()]);
 }
 
 /// The condition of SET.
@@ -181,6 +209,9 @@ fn set_with_deadline(cx: &mut Ctx<'_>, mut args: Args<'_>, unit: Unit, command: 
     let (key, span, value) = (args.key()?, args.word()?, args.word()?);
     let deadline_ms = Expiration::new(unit, span).deadline_ms(cx.now(), command)?;
     put_word(cx, &args, key, value, Deadline::At(deadline_ms), SET_EVENT);
+    if operations::is_propagating(cx) {
+        propagate_deadline(cx, key, value, deadline_ms);
+    }
     cx.reply().ok();
     Ok(())
 }
@@ -203,5 +234,8 @@ fn getset(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (old, reply) = cx.text(key)?;
     write_text_or_null(reply, old);
     put_word(cx, &args, key, value, Deadline::Clear, SET_EVENT);
+    if operations::is_propagating(cx) {
+        operations::propagate_instead(cx, &[b"SET", key, value]);
+    }
     Ok(())
 }

@@ -5,7 +5,11 @@ use super::INT;
 use crate::config::parameter::{Held, Parameter};
 
 pub(super) const ROWS: &[Parameter] = &[
-    Parameter::switch("aof-disable-auto-gc", Held::Always("no")).hidden(),
+    Parameter::switch(
+        "aof-disable-auto-gc",
+        Held::Field(|s| s.files.keeps_history, |s, yes| s.files_mut().keeps_history = yes),
+    )
+    .hidden(),
     Parameter::number("cluster-ping-interval", 0, INT, Held::Always("0")).hidden(),
     Parameter::number(
         "key-load-delay",

@@ -17,22 +17,25 @@ pub(super) const ROWS: &[Parameter] = &[
         "Active defragmentation cannot be enabled: it requires a Redis server compiled with a modified Jemalloc like \
          the one shipped by default with the Redis source distribution",
     ),
-    Parameter::switch("lazyfree-lazy-eviction", Held::Idle("no")),
-    Parameter::switch("lazyfree-lazy-expire", Held::Idle("no")),
-    Parameter::switch("lazyfree-lazy-server-del", Held::Idle("no")),
+    Parameter::switch("lazyfree-lazy-eviction", Held::Field(|s| s.lazy_free.evicted, |s, on| s.lazy_free.evicted = on)),
+    Parameter::switch("lazyfree-lazy-expire", Held::Field(|s| s.lazy_free.expired, |s, on| s.lazy_free.expired = on)),
+    Parameter::switch(
+        "lazyfree-lazy-server-del",
+        Held::Field(|s| s.lazy_free.replaced, |s, on| s.lazy_free.replaced = on),
+    ),
     Parameter::switch("lazyfree-lazy-user-del", Held::Idle("no")),
     Parameter::switch("lazyfree-lazy-user-flush", Held::Idle("no")),
     Parameter::number(
         "lfu-decay-time",
         0,
         INT,
-        Held::Field(|s| s.lfu_decay_minutes.into(), |s, minutes| s.lfu_decay_minutes = minutes as u32),
+        Held::Field(|s| s.lfu.decay_minutes.into(), |s, minutes| s.lfu.decay_minutes = minutes as u32),
     ),
     Parameter::number(
         "lfu-log-factor",
         0,
         INT,
-        Held::Field(|s| s.lfu_log_factor.into(), |s, factor| s.lfu_log_factor = factor as u32),
+        Held::Field(|s| s.lfu.log_factor.into(), |s, factor| s.lfu.log_factor = factor as u32),
     ),
     Parameter::memory(
         "maxmemory",

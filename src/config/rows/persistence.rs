@@ -1,9 +1,9 @@
-//! Parameters of persistence. There is no append-only file so far, so those about it are stored without effect.
+//! Parameters of persistence: the RDB file and the append-only file.
 
 use super::{INT, LONG_BYTES};
 use crate::config::parameter::{Held, Parameter};
 use crate::config::words;
-use crate::engine::Settings;
+use crate::engine::{Settings, SyncPolicy};
 
 pub(super) const ROWS: &[Parameter] = &[
     Parameter::words("save", words::save_points, Held::Field(words::shown_save_points, words::assign_save_points)),
@@ -22,17 +22,53 @@ pub(super) const ROWS: &[Parameter] = &[
         "stop-writes-on-bgsave-error",
         Held::Field(|s| s.files.stops_writes, |s, yes| s.files_mut().stops_writes = yes),
     ),
-    Parameter::switch("aof-load-truncated", Held::Idle("yes")),
+    Parameter::switch(
+        "aof-load-truncated",
+        Held::Field(|s| s.files.loads_truncated, |s, yes| s.files_mut().loads_truncated = yes),
+    ),
     Parameter::switch("aof-rewrite-incremental-fsync", Held::Idle("yes")),
-    Parameter::switch("aof-timestamp-enabled", Held::Idle("no")),
-    Parameter::switch("aof-use-rdb-preamble", Held::Idle("yes")),
-    Parameter::word("appenddirname", words::append_directory_name, Held::Idle("appendonlydir")).at_start(),
-    Parameter::word("appendfilename", words::append_file_name, Held::Idle("appendonly.aof")).at_start(),
-    Parameter::choice("appendfsync", &["everysec", "always", "no"], Held::Idle("everysec")),
-    Parameter::switch("appendonly", Held::Always("no")),
-    Parameter::memory("auto-aof-rewrite-min-size", 0, LONG_BYTES, Held::Idle("67108864")),
-    Parameter::number("auto-aof-rewrite-percentage", 0, INT, Held::Idle("100")),
-    Parameter::switch("no-appendfsync-on-rewrite", Held::Idle("no")),
+    Parameter::switch(
+        "aof-timestamp-enabled",
+        Held::Field(|s| s.files.has_timestamps, |s, yes| s.files_mut().has_timestamps = yes),
+    ),
+    Parameter::switch(
+        "aof-use-rdb-preamble",
+        Held::Field(|s| s.files.has_rdb_base, |s, yes| s.files_mut().has_rdb_base = yes),
+    ),
+    Parameter::word(
+        "appenddirname",
+        words::append_directory_name,
+        Held::Field(|s| s.files.append_folder.clone(), |s, name| s.files_mut().append_folder = name),
+    )
+    .at_start(),
+    Parameter::word(
+        "appendfilename",
+        words::append_file_name,
+        Held::Field(|s| s.files.append_file.clone(), |s, name| s.files_mut().append_file = name),
+    )
+    .at_start(),
+    Parameter::choice(
+        "appendfsync",
+        &["everysec", "always", "no"],
+        Held::Field(|s| s.files.syncs.name(), |s, name| s.files_mut().syncs = SyncPolicy::named(name)),
+    ),
+    Parameter::switch("appendonly", Held::Field(|s| s.files.appends, |s, yes| s.files_mut().appends = yes)),
+    Parameter::memory(
+        "auto-aof-rewrite-min-size",
+        0,
+        LONG_BYTES,
+        Held::Field(|s| s.files.rewrite_from_bytes, |s, bytes| s.files_mut().rewrite_from_bytes = bytes),
+    ),
+    Parameter::number(
+        "auto-aof-rewrite-percentage",
+        0,
+        INT,
+        Held::Field(|s| s.files.rewrite_percent as i64, |s, percent| s.files_mut().rewrite_percent = percent as u64),
+    ),
+    Parameter::switch(
+        "no-appendfsync-on-rewrite",
+        Held::Field(|s| s.files.skips_sync_while_saving, |s, yes| s.files_mut().skips_sync_while_saving = yes),
+    ),
 ];
 
 fn set_dump_file(settings: &mut Settings, name: String) {

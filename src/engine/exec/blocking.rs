@@ -178,22 +178,41 @@ pub(super) fn unblock(engine: &mut Engine, session: SessionId, with_error: bool)
         return false;
     }
     let Some(wait) = engine.observers.waiting.leave(session) else { return false };
-    let mut out = Vec::new();
+    let keyless = wait.keys.is_empty().then_some(wait.command);
+    let at_last = wait.at_last;
+    finish(engine, session, wait, if with_error { Err(Error::Unblocked) } else { Ok(at_last) });
+    if with_error {
+        count_unblocking(engine, keyless);
+    }
+    true
+}
+
+/// Ends the wait of a session in that command, which waits for no key: with a reply, or with an error.
+pub(super) fn complete(
+    engine: &mut Engine,
+    session: SessionId,
+    command: CommandId,
+    result: Result<fn(&mut Reply<'_>), Error>,
+) {
+    let waits = engine.observers.waiting.get(session).is_some_and(|wait| wait.command == command);
+    if waits && let Some(wait) = engine.observers.waiting.leave(session) {
+        finish(engine, session, wait, result);
+    }
+}
+
+/// Replies to a session whose wait has ended, and counts its command.
+fn finish(engine: &mut Engine, session: SessionId, wait: Wait, result: Result<fn(&mut Reply<'_>), Error>) {
+    let (mut out, has_failed) = (Vec::new(), result.is_err());
     let mut reply = Reply::new(&mut out, engine.sessions.protocol_of(session));
-    if with_error {
-        dispatch::refuse(engine, Error::Unblocked, &mut reply);
-    } else {
-        (wait.at_last)(&mut reply);
+    match result {
+        Ok(write) => write(&mut reply),
+        Err(error) => dispatch::refuse(engine, error, &mut reply),
     }
-    dispatch::count(engine, wait.command, with_error);
-    if with_error {
-        count_unblocking(engine, wait.keys.is_empty().then_some(wait.command));
-    }
+    dispatch::count(engine, wait.command, has_failed);
     if let Some(request) = wait.request.iter().next() {
         measure::record_time(engine, session, wait.command, request, wait.spent_us);
     }
     answer(engine, session, engine.sessions.frames_of(session), out);
-    true
 }
 
 /// Counts as Redis does when a wait ends with an error: the command that ended it counts as failed, and a command

@@ -9,7 +9,7 @@
 //! Not here: closing idle clients (`timeout`), which depends on sockets and is the server's.
 
 use crate::engine::Engine;
-use crate::engine::exec::{blocking, changes, delivery, fields, measure, persistence, tracking};
+use crate::engine::exec::{aof, blocking, changes, delivery, fields, measure, persistence, propagation, tracking};
 use crate::engine::spec::{Event, Now};
 use crate::keyspace::Slot;
 
@@ -33,7 +33,7 @@ const KEYS: Source = |engine, asker| {
 };
 
 /// Everything that falls due besides keys.
-const OTHERS: [Source; 5] = [
+const OTHERS: [Source; 7] = [
     // Timeouts of blocked clients, and commands that the test kit delays.
     |engine, _| engine.observers.waiting.next_deadline().and_then(Now::from_ms),
     // Invalidations of keys that no longer fit the tracking table.
@@ -45,6 +45,9 @@ const OTHERS: [Source; 5] = [
     },
     // A save that a save point asks for, or that was scheduled.
     |engine, _| persistence::next_save(engine),
+    // A rewrite of the append-only file that was scheduled, or that its growth asks for, and its next sync.
+    |engine, _| aof::next_rewrite(engine),
+    |engine, _| aof::next_sync(engine),
     // Clients that have been over the soft limit of their output for too long.
     |engine, _| engine.observers.overfull.next(),
 ];
@@ -89,6 +92,8 @@ impl Engine {
         }
         self.unblock_ready();
         persistence::save_if_due(self);
+        aof::rewrite_if_due(self);
+        aof::sync_if_due(self);
         let mut expired = blocking::time_out(self, limit);
         if !may_expire(self) {
             return expired;
@@ -128,7 +133,7 @@ fn expire_next(engine: &mut Engine, database: usize, limit: usize) -> usize {
             1
         }
         (_, Some((due_ms, slot))) => {
-            fields::remove_fields(engine, database, slot, |hash| hash.remove_due(due_ms, limit)).0
+            fields::remove_fields(engine, database, slot, |removal, hash| removal.due(hash, due_ms, limit)).0
         }
         (_, None) => 0,
     }
@@ -140,6 +145,7 @@ pub(super) fn expire_slot(engine: &mut Engine, database: usize, slot: Slot) {
     engine.free(lazy_free);
     engine.stats.expired_keys += 1;
     changes::changed(engine, database, Event::EXPIRED, &key);
+    propagation::deletion(engine, database, &key, engine.settings.lazy_free.expired);
 }
 
 pub(super) fn may_expire(engine: &Engine) -> bool {

@@ -6,7 +6,7 @@
 //! a command that asks for one by its name removes it ([`remove_overdue_fields`]), as in Redis.
 
 use crate::engine::Engine;
-use crate::engine::exec::{access, changes, due};
+use crate::engine::exec::{access, changes, due, propagation};
 use crate::engine::spec::Event;
 use crate::keyspace::{Slot, ValueMut};
 use crate::value::Hash;
@@ -27,7 +27,7 @@ fn remove_due_fields(engine: &mut Engine, database: usize, slot: Slot) -> Option
     if deadline_ms.is_none_or(|deadline_ms| deadline_ms > last_ms) {
         return Some(slot);
     }
-    let (_, is_gone) = remove_fields(engine, database, slot, |hash| hash.remove_due(last_ms, usize::MAX));
+    let (_, is_gone) = remove_fields(engine, database, slot, |removal, hash| removal.due(hash, last_ms, usize::MAX));
     if is_gone { None } else { Some(slot) }
 }
 
@@ -38,20 +38,43 @@ pub(super) fn is_any_field_due(engine: &Engine, database: usize) -> bool {
     next.is_some_and(|(deadline_ms, _)| deadline_ms <= engine.timing.due_ms())
 }
 
-/// Calls `act` to remove overdue fields from the hash at `key`, if it is one; `act` returns how many it removed. Does
-/// nothing while no field is overdue.
+/// Calls `act` to remove overdue fields from the hash at `key`, if it is one. Does nothing while no field is overdue.
 pub(super) fn remove_overdue_fields(
     engine: &mut Engine,
     database: usize,
     key: &[u8],
-    act: impl FnOnce(&mut Hash, i64) -> usize,
+    act: impl FnOnce(&mut Removal, &mut Hash, i64),
 ) {
     if is_any_field_due(engine, database)
         && !engine.timing.pause.holds(engine.now())
         && let Some(slot) = access::live(engine, database, key)
     {
         let last_ms = engine.timing.due_ms();
-        remove_fields(engine, database, slot, |hash| act(hash, last_ms));
+        remove_fields(engine, database, slot, |removal, hash| act(removal, hash, last_ms));
+    }
+}
+
+/// The fields that are being removed from a hash.
+#[derive(Debug, Default)]
+pub struct Removal {
+    count: usize,
+    /// Their names, while changes are recorded.
+    names: Option<Vec<Vec<u8>>>,
+}
+
+impl Removal {
+    /// Removes a field if it is overdue.
+    pub fn one(&mut self, hash: &mut Hash, field: &[u8], last_ms: i64) {
+        if hash.remove_overdue(field, last_ms) {
+            self.count += 1;
+            self.names.iter_mut().for_each(|names| names.push(field.to_vec()));
+        }
+    }
+
+    /// Removes overdue fields, at most `limit`, the earliest first.
+    pub fn due(&mut self, hash: &mut Hash, last_ms: i64, limit: usize) {
+        self.names.iter_mut().for_each(|names| names.extend(hash.due_fields(last_ms, limit)));
+        self.count += hash.remove_due(last_ms, limit);
     }
 }
 
@@ -62,18 +85,25 @@ pub(super) fn remove_fields(
     engine: &mut Engine,
     database: usize,
     slot: Slot,
-    act: impl FnOnce(&mut Hash) -> usize,
+    act: impl FnOnce(&mut Removal, &mut Hash),
 ) -> (usize, bool) {
+    let is_recorded = engine.effects.propagation.is_on();
+    let mut removal = Removal { count: 0, names: is_recorded.then(Vec::new) };
     let data = engine.databases.get_mut(database);
-    let (slot, (removed, is_empty)) = data.edit_object(slot, |value| match value {
-        Some(ValueMut::Hash(hash)) => (act(hash), hash.is_empty()),
-        _ => (0, false),
+    let (slot, is_empty) = data.edit_object(slot, |value| {
+        let Some(ValueMut::Hash(hash)) = value else { return false };
+        act(&mut removal, hash);
+        hash.is_empty()
     });
+    let removed = removal.count;
     if removed == 0 {
         return (0, false);
     }
     let key = data.key(slot).to_vec();
     engine.stats.expired_fields += removed as u64;
+    for field in removal.names.into_iter().flatten() {
+        propagation::field_deletion(engine, database, &key, &field);
+    }
     changes::changed(engine, database, Event::FIELDS_EXPIRED, &key);
     if is_empty {
         let lazy_free = engine.databases.get_mut(database).delete(slot);

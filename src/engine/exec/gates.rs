@@ -99,13 +99,13 @@ const GATES: [Gate; 13] = [
         },
     },
     Gate {
-        name: "stop-writes-on-bgsave-error",
+        name: "stop-writes-on-bgsave-error and errors of the append-only file",
         only_for: &[],
-        is_active: |engine, _| engine.persistence.refuses_writes(&engine.settings),
+        is_active: |engine, _| engine.persistence.disk_error(&engine.settings).is_some(),
         pass: |engine, asked| {
             let is_concerned = asked.flags.has(Flags::WRITE) || engine.table.entry(asked.id).command.name == "PING";
-            let is_refused = is_concerned && engine.persistence.refuses_writes(&engine.settings);
-            if is_refused { Err(ServerError::NotSaved.into()) } else { Ok(None) }
+            let error = engine.persistence.disk_error(&engine.settings).filter(|_| is_concerned);
+            error.map_or(Ok(None), |error| Err(error.into()))
         },
     },
     Gate {

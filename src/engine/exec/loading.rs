@@ -74,6 +74,11 @@ impl<R: Read> Load<R> {
         Ok(self.progress.counts)
     }
 
+    /// The bytes behind the file, which was loaded to its end, with their offset.
+    pub fn into_rest(self) -> (impl Read + use<R>, u64) {
+        self.loader.into_rest()
+    }
+
     /// What was counted so far.
     pub fn counts(&self) -> LoadCounts {
         self.progress.counts
@@ -192,7 +197,7 @@ impl Progress {
             return Ok(());
         }
         let now = engine.now();
-        if entry.deadline_ms.is_some_and(|deadline_ms| deadline_ms < now.unix_ms()) {
+        if entry.deadline_ms.is_some_and(|deadline_ms| deadline_ms < engine.timing.past_ms()) {
             self.counts.expired += 1;
             return Ok(());
         }

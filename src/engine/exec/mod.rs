@@ -5,6 +5,8 @@
 //! happens without a request is listed in [`due`].
 
 mod access;
+pub mod aof;
+pub mod aof_load;
 pub mod blocking;
 mod changes;
 pub mod client_line;
@@ -24,7 +26,9 @@ pub mod monitor;
 pub mod operations;
 pub mod persistence;
 mod prefetch;
+mod propagation;
 pub mod publish;
+pub mod replay;
 pub mod rights;
 pub mod scripts;
 pub mod snapshots;

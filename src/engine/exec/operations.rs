@@ -6,8 +6,11 @@
 //! whole databases, of hash fields and of WATCH stand beside [`Ctx`] itself.
 
 pub use crate::engine::exec::ctx::{
-    expire_fields, flush_database, may_read_all_keys, push_reply, record_expired_fields, swap_databases,
-    unblock_client, unwatch_all, watch_key,
+    expire_fields, flush_database, may_read_all_keys, push_reply, record_expired_fields, remove_present,
+    swap_databases, unblock_client, unwatch_all, watch_key,
+};
+pub use crate::engine::exec::propagation::{
+    is_loading, is_propagating, propagate_also, propagate_instead, propagate_nothing,
 };
 
 use std::num::NonZeroUsize;
@@ -17,15 +20,16 @@ use crate::engine::Engine;
 use crate::engine::exec::prefetch::{KEYS_TOGETHER, prefetch_keys};
 use crate::engine::exec::scripts::{Policy, load, run};
 use crate::engine::exec::{
-    Ctx, eviction, measure, monitor, persistence, publish, rights, scripts, snapshots, tracking,
+    Ctx, aof, eviction, measure, monitor, persistence, publish, rights, scripts, snapshots, tracking,
 };
-use crate::engine::spec::{Error, Now};
+use crate::engine::spec::{Error, Now, ServerError};
 use crate::engine::state::scripts::{Digest, Kind};
 use crate::engine::state::tracking::Mode;
 use crate::engine::state::{PauseScope, RemoteRequest, RemoteResult, SessionId, Settings, Topic};
 use crate::keyspace::Slot;
 use crate::script::Function;
 
+pub use crate::engine::exec::aof::await_sync;
 pub use crate::engine::exec::persistence::{ReloadOptions, ShutdownOptions};
 
 // The process: its settings, time and counters.
@@ -56,6 +60,31 @@ pub fn save(cx: &mut Ctx<'_>) -> Result<(), Error> {
 /// This is not the first world, which alone has a file.
 pub fn begin_save(cx: &mut Ctx<'_>) -> Result<(), Error> {
     persistence::begin_save(cx.engine)
+}
+
+/// Begins to rewrite the append-only file, or, where it cannot begin now, as soon as it can (BGREWRITEAOF). Returns
+/// whether it begins now.
+///
+/// # Errors
+/// A rewrite is in progress, or this is not the first world, which alone has files.
+pub fn rewrite_aof(cx: &mut Ctx<'_>) -> Result<bool, Error> {
+    aof::request_rewrite(cx.engine, cx.is_nested())
+}
+
+/// Switches the append-only file on or off, as the settings say.
+///
+/// # Errors
+/// It cannot be made; the log has the reason.
+pub fn switch_aof(cx: &mut Ctx<'_>) -> Result<(), ServerError> {
+    aof::switch(cx.engine, cx.is_nested())
+}
+
+/// Writes the rest of the append-only file, and loads all data from it (DEBUG LOADAOF).
+///
+/// # Errors
+/// The files cannot be loaded; the log has the reason.
+pub fn load_aof(cx: &mut Ctx<'_>) -> Result<(), Error> {
+    aof::reload(cx.engine)
 }
 
 /// Has a save in the background begin as soon as the transaction has ended (BGSAVE within MULTI).

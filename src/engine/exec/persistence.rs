@@ -7,6 +7,7 @@
 use std::io::{Cursor, Read};
 
 use crate::engine::Engine;
+use crate::engine::exec::aof;
 use crate::engine::exec::ctx::databases;
 use crate::engine::exec::loading::Load;
 use crate::engine::exec::scripts::load;
@@ -14,7 +15,7 @@ use crate::engine::spec::{Error, Now, ServerError};
 use crate::engine::state::{Checkpoint, Effect, FIRST_WORLD, LoadCounts, LogLevel};
 
 /// Takes a checkpoint of the present data. The databases share it until [`reclaim`] is called.
-fn checkpoint(engine: &mut Engine) -> Checkpoint {
+pub(super) fn checkpoint(engine: &mut Engine) -> Checkpoint {
     let databases = engine.databases.freeze();
     let libraries = engine.scripts.functions.registry.sources();
     let used_bytes = engine.databases.memory_bytes();
@@ -29,7 +30,7 @@ fn checkpoint(engine: &mut Engine) -> Checkpoint {
 }
 
 /// Gives the databases back what a checkpoint that was dropped had shared.
-fn reclaim(engine: &mut Engine) {
+pub(super) fn reclaim(engine: &mut Engine) {
     for lazy_free in engine.databases.thaw() {
         engine.free(lazy_free);
     }
@@ -78,7 +79,7 @@ pub fn begin_save(engine: &mut Engine) -> Result<(), Error> {
 }
 
 /// Whether the data of this world are ever saved: only those of the first are.
-fn has_file(engine: &Engine) -> bool {
+pub(super) fn has_file(engine: &Engine) -> bool {
     engine.host.facts().name_of_world() == FIRST_WORLD
 }
 
@@ -93,7 +94,7 @@ pub fn save_flushed(engine: &mut Engine) {
 }
 
 /// Stops the save in the background.
-fn stop_save(engine: &mut Engine) {
+pub(super) fn stop_save(engine: &mut Engine) {
     if engine.persistence.saving.is_some() {
         engine.persistence.stop_saving();
         engine.effects.push(Effect::StopSave);
@@ -127,8 +128,7 @@ pub fn reload(engine: &mut Engine, options: ReloadOptions) -> Result<(), Error> 
         Err("No such file or directory".to_owned())
     };
     if options.flushes {
-        (0..engine.databases.count()).for_each(|number| databases::flush(engine, number));
-        load::restore_functions(engine, Vec::new());
+        remove_all(engine);
     }
     let loaded = source.and_then(|source| load_from(engine, source, options.replaces));
     match loaded {
@@ -142,6 +142,12 @@ pub fn reload(engine: &mut Engine, options: ReloadOptions) -> Result<(), Error> 
             Err(Error::NotLoaded)
         }
     }
+}
+
+/// Removes all keys and libraries, before others are loaded.
+pub(super) fn remove_all(engine: &mut Engine) {
+    (0..engine.databases.count()).for_each(|number| databases::flush(engine, number));
+    load::restore_functions(engine, Vec::new());
 }
 
 /// All data as an RDB file, in memory.
@@ -179,7 +185,7 @@ pub fn prepare_shutdown(engine: &mut Engine, options: ShutdownOptions) -> Result
         return if options.saves { Err(Error::ShutdownFailed) } else { Ok(()) };
     }
     log(engine, LogLevel::Notice, "User requested shutdown...".to_owned());
-    stop_save(engine);
+    aof::prepare_shutdown(engine, options.is_forced)?;
     let saves = options.saves || !engine.settings.files.save_points.is_empty();
     // While a file is being loaded, a save would replace it by a part of its data.
     if !saves || options.skips_save || engine.persistence.loading.is_some() {
@@ -242,6 +248,6 @@ impl Engine {
     }
 }
 
-fn log(engine: &mut Engine, level: LogLevel, line: String) {
+pub(super) fn log(engine: &mut Engine, level: LogLevel, line: String) {
     engine.effects.push(Effect::Log(level, line));
 }

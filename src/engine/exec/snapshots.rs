@@ -55,6 +55,7 @@ pub fn roll_back(engine: &mut Engine, name: &[u8]) -> Result<(), Error> {
     engine.scripts.gate(Flags::NONE)?;
     let snapshot = &engine.databases.snapshots.all[place];
     let (now, speed) = (snapshot.now, snapshot.speed);
+    engine.effects.propagation.request_base();
     // Deadlines are compared with the restored clock, also when blocked clients are served.
     engine.jump(now);
     let youngest = engine.databases.snapshots.all.len() - 1;
@@ -113,6 +114,7 @@ fn put_back(engine: &mut Engine, number: usize, before: Database) {
 /// Replaces all data and functions by those of another engine, whose databases are like the ones here
 /// ([`crate::engine::Databases::like_empty`]).
 pub fn take_over(engine: &mut Engine, other: Engine) {
+    engine.effects.propagation.request_base();
     engine.observers.forget_traces_since(0);
     before_functions_change(engine);
     load::restore_functions(engine, other.scripts.functions.registry.sources());

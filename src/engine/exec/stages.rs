@@ -13,7 +13,7 @@
 
 use crate::engine::Engine;
 use crate::engine::exec::kit::journal;
-use crate::engine::exec::{Ctx, Flow, delivery, dispatch, kit, measure, monitor, tracking};
+use crate::engine::exec::{Ctx, Flow, delivery, dispatch, kit, measure, monitor, propagation, tracking};
 use crate::engine::spec::{Args, Command, CommandId, Error, Flags, KeyFlags};
 use crate::engine::state::kit::Source;
 use crate::engine::state::timing::Stopwatch;
@@ -57,7 +57,7 @@ impl<'r> Call<'r> {
     }
 
     /// Whether another command runs around it.
-    fn is_nested(&self) -> bool {
+    pub(super) fn is_nested(&self) -> bool {
         matches!(self.caller, Caller::Transaction | Caller::Script)
     }
 }
@@ -276,12 +276,16 @@ pub(super) fn execute(engine: &mut Engine, call: &Call<'_>, mut reply: Reply<'_>
     let timer = is_nested.then(|| measure::start_timer(engine));
     let has_room = has_room(engine, session, command, &args);
     let start = reply.position();
+    let recording = propagation::begin(engine, call);
     let mut ctx = Ctx::new(engine, session, id, reply.reborrow(), is_nested);
     let result = if has_room { (command.run)(&mut ctx, args) } else { Err(Error::OutOfMemory) };
     if result.is_err() {
         ctx.reply().rewind(start);
     }
     let ending = ctx.into_ending();
+    if let Some(recording) = recording {
+        propagation::end(engine, call, recording, &ending, result.is_err());
+    }
     if let Ending::Suspended = ending {
         engine.scripts.keep_request(call.request);
     }

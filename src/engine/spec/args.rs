@@ -49,6 +49,16 @@ impl<'a> Args<'a> {
         (0..self.request.len()).filter_map(|index| self.request.get(index)).map(<[u8]>::len).sum()
     }
 
+    /// All words of the request, its command first, to be propagated with some of them changed.
+    pub fn all(&self) -> Vec<&'a [u8]> {
+        self.request.iter().collect()
+    }
+
+    /// The index of the next word in the request.
+    pub fn position(&self) -> usize {
+        self.next
+    }
+
     /// The number of words that are left.
     pub fn left(&self) -> usize {
         self.request.len().saturating_sub(self.next)

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use crate::engine::Engine;
 use crate::engine::exec::Ctx;
-use crate::engine::spec::{Args, Change, Error, KeyFlags, KeySpec, Secrets};
+use crate::engine::spec::{Args, Change, Error, KeyFlags, KeySpec, Propagated, Secrets};
 use crate::resp::Request;
 
 /// The function that runs a command: it parses all of `args`, then acts through the context and writes one reply.
@@ -46,6 +46,8 @@ pub struct Command {
     pub keys_by: Option<fn(Request<'_>) -> Range<usize>>,
     /// Computes the access to the keys from the other arguments ([`KeyFlags::VARIABLE`]).
     pub access_of: Option<fn(Request<'_>) -> KeyFlags>,
+    /// How the log of changes repeats the command.
+    pub propagated: Propagated,
     /// The arguments that are channels to publish to or to subscribe to.
     pub channels: Channels,
     /// The first version of Redis that had the command.
@@ -82,6 +84,7 @@ impl Command {
         keys: &[],
         keys_by: None,
         access_of: None,
+        propagated: Propagated::Verbatim,
         channels: Channels::None,
         since: "1.0.0",
         history: &[],

@@ -13,6 +13,7 @@ mod event;
 mod key_spec;
 mod keys;
 mod moment;
+mod propagated;
 mod secrets;
 mod table;
 
@@ -28,6 +29,7 @@ pub use error::{
 pub use event::{Class, Event, Notifications};
 pub use key_spec::{Begin, Find, KeyFlags, KeySpec};
 pub use moment::Now;
+pub use propagated::Propagated;
 pub use secrets::{REDACTED, Secrets};
 pub use table::{CommandId, Entry, Table};
 

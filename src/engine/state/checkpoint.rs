@@ -7,8 +7,9 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::aof::rewrite::Rewriter;
 use crate::engine::spec::{Now, REDIS_VERSION};
-use crate::engine::state::{Settings, lru};
+use crate::engine::state::{FileSettings, Settings, lru};
 use crate::keyspace::FrozenDatabase;
 use crate::rdb::file::{LruHint, Options, Saver};
 
@@ -22,6 +23,8 @@ pub struct Checkpoint {
     usage: Usage,
     now: Now,
     used_bytes: usize,
+    /// Whether it is the base of an append-only file.
+    is_base: bool,
     /// The number of keys that were written, for INFO.
     pub(in crate::engine) saved_keys: Arc<AtomicUsize>,
 }
@@ -45,12 +48,27 @@ impl Checkpoint {
         used_bytes: usize,
     ) -> Checkpoint {
         let usage = match () {
-            () if settings.policy.counts_uses() => Usage::Frequency { decay_minutes: settings.lfu_decay_minutes },
+            () if settings.policy.counts_uses() => Usage::Frequency { decay_minutes: settings.lfu.decay_minutes },
             () if settings.policy.is_lru() => Usage::Idle,
             () => Usage::Nothing,
         };
         let options = Options { compresses: settings.files.compresses, has_checksum: settings.files.has_checksum };
-        Checkpoint { id, databases, libraries, options, usage, now, used_bytes, saved_keys: Arc::default() }
+        Checkpoint {
+            id,
+            databases,
+            libraries,
+            options,
+            usage,
+            now,
+            used_bytes,
+            is_base: false,
+            saved_keys: Arc::default(),
+        }
+    }
+
+    /// This checkpoint as the base of an append-only file.
+    pub(in crate::engine) fn into_base(self) -> Checkpoint {
+        Checkpoint { is_base: true, ..self }
     }
 
     /// The number of the save, counted from 1; it tells apart those that are stopped from those that replace them.
@@ -79,7 +97,7 @@ impl Checkpoint {
         saver.aux("redis-bits", &usize::BITS.to_string());
         saver.aux("ctime", &self.now.unix_s().to_string());
         saver.aux("used-mem", &self.used_bytes.to_string());
-        saver.aux("aof-base", "0");
+        saver.aux("aof-base", if self.is_base { "1" } else { "0" });
         for library in &self.libraries {
             saver.function(library)?;
         }
@@ -92,6 +110,50 @@ impl Checkpoint {
             }
         }
         Ok(saver.finish()?.1)
+    }
+
+    /// Writes it as the base of an append-only file, as the settings want it: as an RDB file, or as commands
+    /// (`aof-use-rdb-preamble`).
+    ///
+    /// # Errors
+    /// That of the output, or of `on_key`.
+    pub fn write_base(
+        &self,
+        out: impl io::Write,
+        files: &FileSettings,
+        on_key: impl FnMut() -> io::Result<()>,
+    ) -> io::Result<u64> {
+        if files.has_rdb_base {
+            self.write(out, on_key)
+        } else {
+            self.write_commands(out, files.has_timestamps, on_key)
+        }
+    }
+
+    /// Writes it as commands, the base of an append-only file with `aof-use-rdb-preamble no`; otherwise like
+    /// [`Checkpoint::write`]. `has_timestamp` is `aof-timestamp-enabled`.
+    ///
+    /// # Errors
+    /// That of the output, or of `on_key`.
+    pub fn write_commands(
+        &self,
+        out: impl io::Write,
+        has_timestamp: bool,
+        mut on_key: impl FnMut() -> io::Result<()>,
+    ) -> io::Result<u64> {
+        let mut rewriter = Rewriter::begin(out, has_timestamp.then(|| self.now.unix_s()));
+        for library in &self.libraries {
+            rewriter.function(library)?;
+        }
+        for (number, database) in self.databases.iter().enumerate().filter(|(_, database)| !database.is_empty()) {
+            rewriter.select(number);
+            for entry in database.keys() {
+                rewriter.entry(entry.key, entry.view, entry.deadline_ms)?;
+                self.saved_keys.fetch_add(1, Ordering::Relaxed);
+                on_key()?;
+            }
+        }
+        Ok(rewriter.finish()?.1)
     }
 }
 

@@ -3,15 +3,19 @@
 //! The engine cannot close a socket, free memory on another thread or end the process. It records the effect here, and
 //! the server carries it out after each request or tick, while it still holds the engine's lock. An effect that is not
 //! carried out changes nothing in the engine, so the engine stays deterministic.
+//!
+//! The stream of changes ([`Propagation`]) is here, too: the server writes it to a file.
 
 use crate::engine::spec::Now;
-use crate::engine::state::{Checkpoint, LogLevel, SessionId, Template};
+use crate::engine::state::{Checkpoint, Lazy, LogLevel, Propagation, SessionId, Template};
 use crate::keyspace::LazyFree;
 
 /// A list of effects, in the order in which they were requested.
 #[derive(Debug, Default)]
 pub struct Effects {
     list: Vec<Effect>,
+    /// The commands that repeat the changes of the data, while a log of changes is kept.
+    pub propagation: Lazy<Propagation>,
 }
 
 /// An action that the server carries out.
@@ -36,6 +40,14 @@ pub enum Effect {
     Save(Box<Checkpoint>),
     /// Stop writing the checkpoint: nobody needs the file any more.
     StopSave,
+    /// Rewrite the append-only file, on a thread: make its next file, take the base
+    /// ([`crate::engine::exec::aof::take_base`]) and write it, then call [`crate::engine::exec::aof::end_rewrite`] with
+    /// this number (BGREWRITEAOF).
+    Rewrite(u64),
+    /// Sync the append-only file, or try again to write it.
+    SyncAof,
+    /// Write and close the append-only file, then call [`crate::engine::exec::aof::end`].
+    EndAof,
     /// Apply a changed parameter of that name (CONFIG SET).
     Setting(&'static str),
     /// Free this large value on another thread.

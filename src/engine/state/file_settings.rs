@@ -9,6 +9,38 @@ pub struct SavePoint {
     pub changes: u64,
 }
 
+/// When the append-only file is synced to the disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SyncPolicy {
+    /// Before a change is acknowledged.
+    Always,
+    /// Once a second.
+    #[default]
+    EverySecond,
+    /// When the system does it.
+    Never,
+}
+
+impl SyncPolicy {
+    /// The name of the policy, as `appendfsync` has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            SyncPolicy::Always => "always",
+            SyncPolicy::EverySecond => "everysec",
+            SyncPolicy::Never => "no",
+        }
+    }
+
+    /// The policy of that name; every second for any other.
+    pub fn named(name: &str) -> SyncPolicy {
+        match name {
+            "always" => SyncPolicy::Always,
+            "no" => SyncPolicy::Never,
+            _ => SyncPolicy::EverySecond,
+        }
+    }
+}
+
 /// The settings of the files of data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileSettings {
@@ -28,6 +60,28 @@ pub struct FileSettings {
     pub save_delay_us: i64,
     /// `key-load-delay`: the same for each key that is loaded.
     pub load_delay_us: i64,
+    /// `appendonly`: whether every change goes into the append-only file.
+    pub appends: bool,
+    /// `appenddirname`: the name of the folder of the append-only file.
+    pub append_folder: String,
+    /// `appendfilename`: the name that the names of its files begin with.
+    pub append_file: String,
+    /// `appendfsync`: when it is synced.
+    pub syncs: SyncPolicy,
+    /// `no-appendfsync-on-rewrite`: whether it is not synced every second while data are being saved.
+    pub skips_sync_while_saving: bool,
+    /// `auto-aof-rewrite-percentage`: by how much it has to grow before it is rewritten; 0 for never.
+    pub rewrite_percent: u64,
+    /// `auto-aof-rewrite-min-size`: the bytes up to which it is not rewritten by itself.
+    pub rewrite_from_bytes: u64,
+    /// `aof-use-rdb-preamble`: whether its base is an RDB file, and not commands.
+    pub has_rdb_base: bool,
+    /// `aof-load-truncated`: whether it is loaded, and cut off, when its end is missing.
+    pub loads_truncated: bool,
+    /// `aof-timestamp-enabled`: whether the time is noted between its commands.
+    pub has_timestamps: bool,
+    /// `aof-disable-auto-gc`: whether files that a rewrite has replaced are kept.
+    pub keeps_history: bool,
     /// `load`: a file whose data a server starts with.
     pub load_file: String,
 }
@@ -43,6 +97,17 @@ impl Default for FileSettings {
             are_wanted: false,
             save_delay_us: 0,
             load_delay_us: 0,
+            appends: false,
+            append_folder: "appendonlydir".to_owned(),
+            append_file: "appendonly.aof".to_owned(),
+            syncs: SyncPolicy::EverySecond,
+            skips_sync_while_saving: false,
+            rewrite_percent: 100,
+            rewrite_from_bytes: 64 << 20,
+            has_rdb_base: true,
+            loads_truncated: true,
+            has_timestamps: false,
+            keeps_history: false,
             load_file: String::new(),
         }
     }

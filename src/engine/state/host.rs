@@ -98,6 +98,20 @@ impl LoopCycles {
 /// Writes the contents of a file, and returns how many bytes these are.
 pub type WriteDump<'a> = &'a mut dyn FnMut(&mut dyn io::Write) -> io::Result<u64>;
 
+/// A file of the append-only file, to be loaded.
+pub struct AofSource {
+    /// The name of the file.
+    pub name: String,
+    /// Its contents.
+    pub bytes: Box<dyn io::Read + Send>,
+}
+
+impl std::fmt::Debug for AofSource {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("AofSource").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
 /// The world outside the engine, as far as commands depend on it.
 pub trait Host: Send + std::fmt::Debug {
     /// The facts that do not change.
@@ -161,6 +175,21 @@ pub trait Host: Send + std::fmt::Debug {
     /// # Errors
     /// The system's message why it cannot be read.
     fn open_dump(&self, _path: &Path) -> Result<Box<dyn io::Read>, String> {
+        Err(NO_FILES.to_owned())
+    }
+    /// Makes the folder of the append-only file, and sees that files can be made there (CONFIG SET appendonly).
+    ///
+    /// # Errors
+    /// The system's message why they cannot.
+    fn prepare_aof(&self, _settings: &Settings) -> Result<(), String> {
+        Err(READ_ONLY.to_owned())
+    }
+    /// Writes the rest of the stream of commands, and opens the files of the append-only file, in their order (DEBUG
+    /// LOADAOF).
+    ///
+    /// # Errors
+    /// The message why they cannot be read.
+    fn open_aof(&self, _settings: &Settings, _rest: Vec<u8>) -> Result<Vec<AofSource>, String> {
         Err(NO_FILES.to_owned())
     }
     /// Sends requests to another server, and waits for the result.

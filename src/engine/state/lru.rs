@@ -68,8 +68,8 @@ pub(in crate::engine) fn used(
     if !settings.policy.counts_uses() {
         return clock(now);
     }
-    let count = frequency(access(), now, settings.lfu_decay_minutes);
-    counted(raised(count, settings.lfu_log_factor, generator), now)
+    let count = frequency(access(), now, settings.lfu.decay_minutes);
+    counted(raised(count, settings.lfu.log_factor, generator), now)
 }
 
 /// The bits of a new key, from `hint` if it fits the policy in force.

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::engine::spec::Now;
-use crate::engine::state::{Checkpoint, Settings};
+use crate::engine::spec::{Now, ServerError};
+use crate::engine::state::{Aof, Checkpoint, Lazy, Settings};
 
 /// The seconds after a save that failed before a save point tries again.
 const RETRY_S: i64 = 5;
@@ -41,6 +41,8 @@ pub struct Persistence {
     pub loading: Option<Box<Loading>>,
     /// What the last load has counted.
     pub loaded: LoadCounts,
+    /// The append-only file.
+    pub aof: Lazy<Aof>,
 }
 
 /// A BGSAVE in progress.
@@ -129,6 +131,7 @@ impl Persistence {
             is_scheduled: false,
             loading: None,
             loaded: LoadCounts::default(),
+            aof: Lazy::default(),
         }
     }
 
@@ -186,7 +189,7 @@ impl Persistence {
     /// The moment at which the next BGSAVE is to begin: at once if one is scheduled, or when the first save point is
     /// reached. As in Redis, more than its seconds must have passed, whole seconds of the clock.
     pub fn next_save(&self, settings: &Settings, changes: u64) -> Option<Now> {
-        if self.saving.is_some() || self.loading.is_some() {
+        if self.saving.is_some() || self.loading.is_some() || self.aof.rewrite.is_some() {
             return None;
         }
         if self.is_scheduled {
@@ -199,7 +202,15 @@ impl Persistence {
         Now::from_ms(first_s.max(retry_s).saturating_add(1).saturating_mul(1000))
     }
 
-    /// Whether writes are refused because the data cannot be saved.
+    /// The error with which writes are refused while the data cannot be saved.
+    pub fn disk_error(&self, settings: &Settings) -> Option<ServerError> {
+        if self.refuses_writes(settings) {
+            return Some(ServerError::NotSaved);
+        }
+        self.aof.write_error.as_ref().map(|reason| ServerError::NotAppended(reason.clone()))
+    }
+
+    /// Whether writes are refused because the last BGSAVE failed.
     pub fn refuses_writes(&self, settings: &Settings) -> bool {
         !self.is_last_ok && settings.files.stops_writes && !settings.files.save_points.is_empty()
     }

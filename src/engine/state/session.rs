@@ -149,6 +149,8 @@ pub struct Session {
     pub closing: bool,
     /// The number of commands that it sent.
     pub commands: u64,
+    /// The offset in the stream of changes behind its last write ([`crate::engine::Propagation::offset`]).
+    pub written_offset: u64,
     /// The buffer sizes that its connection reported last.
     pub buffers: Buffers,
     /// Pushes and late replies that its connection has not taken yet.
@@ -279,6 +281,7 @@ impl Sessions {
             last_command: None,
             closing: false,
             commands: 0,
+            written_offset: 0,
             buffers: Buffers::default(),
             push_queue: PushQueue::default(),
             transaction: None,

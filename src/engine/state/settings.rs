@@ -122,10 +122,10 @@ pub struct Settings {
     pub eviction_tenacity: u8,
     /// `maxmemory-clients`: the most memory that all clients together may take.
     pub max_client_bytes: ClientsLimit,
-    /// `lfu-log-factor`: how slowly the counter of uses grows.
-    pub lfu_log_factor: u32,
-    /// `lfu-decay-time`: the minutes without use after which the counter loses one; 0 for never.
-    pub lfu_decay_minutes: u32,
+    /// `lazyfree-lazy-expire`, `-eviction` and `-server-del`.
+    pub lazy_free: LazyDeletion,
+    /// How the counter of a key's uses grows and shrinks.
+    pub lfu: LfuCounter,
     /// `tracking-table-max-keys`: the most keys in the tracking table; 0 for no limit.
     pub tracked_keys: usize,
     /// `busy-reply-threshold`: the milliseconds that a script runs before other clients are served; 0 for never.
@@ -204,6 +204,33 @@ pub struct Settings {
     pub process: Arc<Process>,
 }
 
+/// How the counter of a key's uses grows and shrinks (LFU).
+#[derive(Clone, Copy, Debug)]
+pub struct LfuCounter {
+    /// `lfu-log-factor`: how slowly the counter grows.
+    pub log_factor: u32,
+    /// `lfu-decay-time`: the minutes without use after which the counter loses one; 0 for never.
+    pub decay_minutes: u32,
+}
+
+impl Default for LfuCounter {
+    fn default() -> LfuCounter {
+        LfuCounter { log_factor: 10, decay_minutes: 1 }
+    }
+}
+
+/// Which deletions that no client asked for are UNLINK in the log of changes, not DEL: `lazyfree-lazy-expire` and the
+/// like. Here both free large values on another thread.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LazyDeletion {
+    /// `lazyfree-lazy-expire`: of expired keys.
+    pub expired: bool,
+    /// `lazyfree-lazy-eviction`: of evicted keys.
+    pub evicted: bool,
+    /// `lazyfree-lazy-server-del`: of keys that a command deletes or overwrites in passing.
+    pub replaced: bool,
+}
+
 impl Settings {
     /// Whether writes need replicas. As there are none, writes are refused then.
     pub fn counts_replicas(&self) -> bool {
@@ -262,8 +289,8 @@ impl Default for Settings {
             eviction_samples: 5,
             eviction_tenacity: 10,
             max_client_bytes: ClientsLimit::Bytes(0),
-            lfu_log_factor: 10,
-            lfu_decay_minutes: 1,
+            lazy_free: LazyDeletion::default(),
+            lfu: LfuCounter::default(),
             tracked_keys: 1_000_000,
             busy_reply_threshold_ms: 5000,
             slow_from_us: Some(10_000),

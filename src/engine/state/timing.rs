@@ -102,7 +102,17 @@ pub struct Timing {
     pub(in crate::engine) pause: Pause,
     /// The clock is held: it moves only when a test moves it.
     is_held: bool,
+    /// A log of changes is being replayed.
+    is_replaying: bool,
+    /// How much later than its deadline a key ends, in milliseconds, which follows from these.
+    grace_ms: i64,
 }
+
+/// The grace while a log of changes is replayed: nothing ends.
+const REPLAY_GRACE_MS: i64 = i64::MAX / 2;
+
+/// The grace on a clock that runs: a millisecond is not over before the next begins.
+const RUNNING_GRACE_MS: i64 = 1;
 
 impl Timing {
     /// The time of an engine that was created at that moment.
@@ -117,6 +127,8 @@ impl Timing {
             stalled_us: 0,
             pause: Pause::default(),
             is_held: true,
+            is_replaying: false,
+            grace_ms: 0,
         }
     }
 
@@ -145,6 +157,21 @@ impl Timing {
     /// before the next begins, so no key lives for less than its time.
     pub fn hold_time(&mut self, is_held: bool) {
         self.is_held = is_held;
+        self.set_grace();
+    }
+
+    /// Sets whether a log of changes is being replayed. No key or field ends meanwhile: the log says itself which did.
+    pub(in crate::engine) fn set_replaying(&mut self, is_replaying: bool) {
+        self.is_replaying = is_replaying;
+        self.set_grace();
+    }
+
+    fn set_grace(&mut self) {
+        self.grace_ms = match (self.is_replaying, self.is_held) {
+            (true, _) => REPLAY_GRACE_MS,
+            (false, true) => 0,
+            (false, false) => RUNNING_GRACE_MS,
+        };
     }
 
     /// The time when the engine was created.
@@ -158,9 +185,15 @@ impl Timing {
         self.now.unix_ms() - self.grace_ms()
     }
 
+    /// The latest deadline that has passed already for a command that sets it, which then deletes instead.
+    #[inline]
+    pub fn past_ms(&self) -> i64 {
+        if self.is_replaying { i64::MIN } else { self.now.unix_ms() }
+    }
+
     /// How much later than its deadline a key ends, in milliseconds.
     #[inline]
     pub(in crate::engine) fn grace_ms(&self) -> i64 {
-        i64::from(!self.is_held)
+        self.grace_ms
     }
 }

@@ -4,8 +4,8 @@
 //! whole. So a record that is read twice is a record that had not arrived, and a length that the file claims takes no
 //! memory: only bytes that are there do.
 //!
-//! Costs: a value larger than the window is parsed again each time that the window has doubled, twice in all on
-//! average.
+//! Costs: a value larger than the window is read twice: up to the end of the window, then, when all of it is there, as
+//! a whole. Whether all of it is there is checked each time that the window has doubled, by the lengths of its parts.
 
 use std::borrow::Cow;
 use std::io::{self, Read};
@@ -22,7 +22,8 @@ use crate::value::Value;
 /// The window at first, and the least that is read at once.
 const WINDOW_BYTES: usize = 256 << 10;
 /// The bytes of the magic and the version.
-const HEADER_BYTES: usize = 9;
+/// The bytes of the header.
+pub const HEADER_BYTES: usize = 9;
 /// The version from which a file ends with a checksum.
 const FIRST_WITH_CHECKSUM: u16 = 5;
 /// The last version of which everything that version 12 knows is read.
@@ -218,6 +219,13 @@ impl<R: io::Read> Loader<R> {
         self.version
     }
 
+    /// The bytes behind the file, which was read to its end, with their offset.
+    pub fn into_rest(mut self) -> (impl io::Read + use<R>, u64) {
+        let offset = self.offset();
+        self.window.drain(..self.start);
+        (io::Cursor::new(self.window).chain(self.source), offset)
+    }
+
     /// The bytes of the file before the next record.
     pub fn offset(&self) -> u64 {
         self.before_window + self.start as u64
@@ -237,7 +245,7 @@ impl<R: io::Read> Loader<R> {
                 && reader.is_short()
                 && !matches!(reason, FaultReason::Checksum { .. })
             {
-                match self.extend() {
+                match self.extend_for(&head) {
                     Ok(true) => continue,
                     Ok(false) => return Err(self.fault_in(head, FaultReason::Short)),
                     Err(reason) => return Err(self.fault_in(head, reason)),
@@ -293,6 +301,7 @@ impl<R: io::Read> Loader<R> {
             }
             let key = reader.text().ok_or(FaultReason::Damaged)?;
             head.key = Some(key.to_vec());
+            head.value_at = Some(self.window.len() - self.start - reader.left());
             let value = self.value(reader, code, forms)?;
             return Ok(Record::Entry(Entry { key, value, deadline_ms, hint, kind: code }));
         }
@@ -355,6 +364,21 @@ impl<R: io::Read> Loader<R> {
         if got == expected { Ok(Checksum::Right) } else { Err(FaultReason::Checksum { expected, got }) }
     }
 
+    /// Extends the window until the value of the record at its start is in it as a whole, if its end can be found
+    /// faster than by reading it. False at the end of the file.
+    fn extend_for(&mut self, head: &Head) -> Result<bool, FaultReason> {
+        let has_grown = self.extend()?;
+        let (Some(kind), Some(value_at)) = (head.kind, head.value_at) else { return Ok(has_grown) };
+        loop {
+            let mut reader = Reader::new(&self.window[value_at..]);
+            let is_cut = reader.skip_value(kind).is_none() && reader.is_short();
+            // At the end of the file, a value that is cut is read once more, to find out what is wrong with it.
+            if !is_cut || !self.extend()? {
+                return Ok(has_grown);
+            }
+        }
+    }
+
     /// Moves the window on to the next record, and lets it grow. False at the end of the file.
     fn extend(&mut self) -> Result<bool, FaultReason> {
         if self.is_at_end {
@@ -387,6 +411,8 @@ impl<R: io::Read> Loader<R> {
 struct Head {
     key: Option<Vec<u8>>,
     kind: Option<u8>,
+    /// Where its value begins, counted from its own start.
+    value_at: Option<usize>,
 }
 
 /// The server that wrote the file, and the version.

@@ -21,7 +21,7 @@
 mod load;
 mod save;
 
-pub use load::{Checksum, Entry, Fault, FaultReason, Loaded, Loader, Record, is_rdb};
+pub use load::{Checksum, Entry, Fault, FaultReason, HEADER_BYTES, Loaded, Loader, Record, is_rdb};
 pub use save::{Options, Saver};
 
 use super::{FUNCTION, FUNCTION_PRE_GA};

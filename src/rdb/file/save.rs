@@ -23,6 +23,12 @@ pub struct Options {
 #[derive(Debug)]
 pub struct Saver<W> {
     writer: Writer,
+    output: Output<W>,
+}
+
+/// Where the file goes, and what is known of its bytes so far.
+#[derive(Debug)]
+struct Output<W> {
     checksum: Option<u64>,
     out: W,
     written_bytes: u64,
@@ -31,10 +37,10 @@ pub struct Saver<W> {
 impl<W: io::Write> Saver<W> {
     /// Begins a file with its magic.
     pub fn begin(out: W, options: Options) -> Saver<W> {
-        let mut writer = Writer::new(options.compresses);
+        let mut writer = Writer::in_parts(options.compresses, GATHERED_BYTES);
         writer.out.extend_from_slice(format!("REDIS{VERSION:04}").as_bytes());
         let checksum = options.has_checksum.then_some(0);
-        Saver { writer, checksum, out, written_bytes: 0 }
+        Saver { writer, output: Output { checksum, out, written_bytes: 0 } }
     }
 
     /// Adds a fact about the server.
@@ -51,7 +57,7 @@ impl<W: io::Write> Saver<W> {
     pub fn function(&mut self, source: &[u8]) -> io::Result<()> {
         self.writer.byte(opcode::FUNCTION);
         self.writer.text(source);
-        self.flush_if_full()
+        self.writer.pass_on(&mut |gathered| self.output.take(gathered))
     }
 
     /// Begins a database of which the number of keys is not known.
@@ -97,8 +103,9 @@ impl<W: io::Write> Saver<W> {
         }
         writer.byte(kind_of(view));
         writer.text(key);
-        writer.value(view);
-        self.flush_if_full()
+        let sink = &mut |gathered: &mut Vec<u8>| self.output.take(gathered);
+        writer.value_in_parts(view, sink)?;
+        writer.pass_on(sink)
     }
 
     /// Ends the file; returns the output, and the file's length in bytes.
@@ -107,19 +114,18 @@ impl<W: io::Write> Saver<W> {
     /// That of the output.
     pub fn finish(mut self) -> io::Result<(W, u64)> {
         self.writer.byte(opcode::END);
-        self.flush()?;
-        let checksum = self.checksum.unwrap_or(0);
-        self.out.write_all(&checksum.to_le_bytes())?;
-        self.out.flush()?;
-        Ok((self.out, self.written_bytes + size_of_val(&checksum) as u64))
+        let mut output = self.output;
+        output.take(&mut self.writer.out)?;
+        let checksum = output.checksum.unwrap_or(0);
+        output.out.write_all(&checksum.to_le_bytes())?;
+        output.out.flush()?;
+        Ok((output.out, output.written_bytes + size_of_val(&checksum) as u64))
     }
+}
 
-    fn flush_if_full(&mut self) -> io::Result<()> {
-        if self.writer.len() < GATHERED_BYTES { Ok(()) } else { self.flush() }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        let gathered = &mut self.writer.out;
+impl<W: io::Write> Output<W> {
+    /// Writes the bytes that have been gathered, and clears them.
+    fn take(&mut self, gathered: &mut Vec<u8>) -> io::Result<()> {
         if let Some(checksum) = &mut self.checksum {
             *checksum = continued(*checksum, gathered);
         }

@@ -5,8 +5,8 @@ use std::io::Cursor;
 use super::*;
 use crate::rdb::Forms;
 use crate::rdb::checksum::crc64;
-use crate::value::View;
 use crate::value::text::TextView;
+use crate::value::{Set, Value, View};
 
 /// The forms of Redis's defaults.
 fn forms() -> Forms {
@@ -111,6 +111,49 @@ fn a_value_larger_than_the_window_is_read() {
     saver.entry(b"long", View::Text(TextView::Bytes(&long)), None, None).expect("memory takes everything");
     let bytes = saver.finish().expect("memory takes everything").0;
     assert_eq!(read(&bytes).expect("it is whole").len(), 2);
+}
+
+/// An output that notes the most bytes that it was given at once.
+#[derive(Default)]
+struct Parts {
+    bytes: Vec<u8>,
+    most: usize,
+}
+
+impl std::io::Write for Parts {
+    fn write(&mut self, part: &[u8]) -> std::io::Result<usize> {
+        self.bytes.extend_from_slice(part);
+        self.most = self.most.max(part.len());
+        Ok(part.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_large_collection_is_written_in_parts_and_read_as_a_whole() {
+    let (mut set, limits) = (Set::new(), forms().set);
+    (0..60_000).for_each(|number| _ = set.insert(format!("member {number}").as_bytes(), &limits));
+    let mut saver = Saver::begin(Parts::default(), OPTIONS);
+    saver.entry(b"large", View::Set(&set), None, None).expect("memory takes everything");
+    let out = saver.finish().expect("memory takes everything").0;
+    assert!(out.most < 70_000 && out.bytes.len() > 700_000, "{} of {}", out.most, out.bytes.len());
+    let mut loaded = 0;
+    let mut loader = Loader::open(&out.bytes[..], true).expect("it is a file");
+    let mut take = |record: Record<'_>| {
+        if let Record::Entry(Entry { value: Loaded::Value(Value::Set(set)), .. }) = record {
+            loaded = set.len();
+        }
+        Ok(())
+    };
+    while loader.next(&forms(), &mut take).expect("it is whole") {}
+    assert_eq!(loaded, set.len());
+    for end in [300_000, out.bytes.len() - 10] {
+        let fault = read(&out.bytes[..end]).expect_err("it is cut");
+        assert!(matches!(fault.reason, FaultReason::Short) && fault.key.as_deref() == Some(b"large"), "{fault:?}");
+    }
 }
 
 #[test]

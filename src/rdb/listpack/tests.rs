@@ -163,12 +163,24 @@ fn a_listpack_that_is_cut_off_or_too_long_is_refused() {
 }
 
 #[test]
-fn a_builder_that_was_cleared_starts_anew() {
+fn a_builder_that_has_finished_starts_anew() {
     let mut builder = Builder::of([Item::Int(70_000), Item::Text(&[b'x'; 5000], b"y")]);
     builder.finish();
-    builder.clear();
     builder.extend([Item::Text(b"ab", b"c")]);
     assert_eq!(builder.finish(), built([Item::Text(b"abc", b"")]));
+}
+
+#[test]
+fn three_integers_together_are_written_as_one_by_one() {
+    for one in [0, 127, 128, -1] {
+        for two in NUMBERS {
+            for three in NUMBERS {
+                let mut builder = Builder::new();
+                builder.push_three([one, *two, *three]);
+                assert_eq!(builder.finish(), built([one, *two, *three].map(Item::Int)));
+            }
+        }
+    }
 }
 
 #[test]

@@ -7,7 +7,6 @@ use super::Reader;
 use crate::rdb::kind;
 use crate::rdb::listpack::Items;
 use crate::rdb::save_stream::{DELETED, SHARES_FIELDS};
-use crate::value::Item;
 use crate::value::stream::{Block, Group, Id, Log, Stream};
 use std::borrow::Cow;
 
@@ -108,8 +107,8 @@ impl Reader<'_> {
                 own_fields.map_or(Some(fields.len()), |fields| fields.checked_mul(2)).filter(|&words| words > 0)?;
             let mut entry = block.begin_again(id, flags & DELETED != 0, own_fields);
             for _ in 0..words {
-                match items.next_short_text() {
-                    Some(text) => entry.word(Item::of(text)),
+                match items.next_text_ahead() {
+                    Some((length, ahead)) => entry.text_ahead(length, ahead),
                     None => entry.word(items.next()?),
                 }
             }
@@ -142,4 +141,36 @@ fn texts<'a>(items: &mut Items<'a>, count: usize) -> Option<Vec<Cow<'a, [u8]>>> 
 fn id_behind(first: Id, items: &mut Items<'_>) -> Option<Id> {
     let (ms, seq) = (items.next_integer()?, items.next_integer()?);
     Some(Id::new(first.ms.wrapping_add_signed(ms), first.seq.wrapping_add_signed(seq)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rdb::Writer;
+    use crate::value::View;
+    use crate::value::stream::Limits;
+
+    #[test]
+    fn words_of_every_length_and_numbers_of_every_width_are_read() {
+        let mut stream = Stream::new();
+        let texts =
+            (0..80).flat_map(|length| [b'x', b'7', b'-'].map(|first| [&[first][..], &vec![b'5'; length]].concat()));
+        let numbers =
+            (0..63).flat_map(|bits| [1_i64 << bits, -1 << bits].map(|number| number.to_string().into_bytes()));
+        for (index, word) in texts.chain(numbers).chain([Vec::new()]).enumerate() {
+            let words = [&b"field"[..], &word, &b"other"[..], b""];
+            stream.log_mut().push(Id::new(1 + index as u64 / 3, index as u64), words.into_iter(), &Limits::default());
+        }
+        let written = |stream: &Stream| {
+            let mut writer = Writer::new(false);
+            writer.value(View::Stream(stream));
+            writer.out
+        };
+        let bytes = written(&stream);
+        let loaded = Reader::new(&bytes).stream(kind::STREAM_3).expect("it is whole");
+        loaded.check();
+        assert_eq!(written(&loaded), bytes);
+        let shown = |stream: &Stream| format!("{:?}", stream.log().range(Id::MIN, Id::MAX).collect::<Vec<_>>());
+        assert_eq!(shown(&loaded), shown(&stream));
+    }
 }

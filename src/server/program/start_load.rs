@@ -3,21 +3,22 @@
 //! Commands that need the data get the error LOADING meanwhile, as in Redis: the engine's lock is released after each
 //! slice.
 
-use std::fs::File;
-use std::io;
-use std::path::Path;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::MutexGuard;
 use tracing::{info, warn};
 
+use crate::aof::files::AofFiles;
+use crate::engine::exec::aof;
 use crate::engine::exec::loading::Load;
 use crate::engine::{Engine, LoadCounts, Loading};
-use crate::rdb::file::Fault;
+use crate::server::aof_start::{self, AofStart, Opened};
+use crate::server::background_saver::KeyDelay;
 use crate::server::clock::monotonic_us;
 use crate::server::contain::contain;
-use crate::server::dump_file::KeyDelay;
 use crate::server::loading::{file_to_load, own_file};
 use crate::server::os_host::reason;
 use crate::server::shared::Shared;
@@ -28,11 +29,17 @@ const SLICE: Duration = Duration::from_millis(1);
 /// The records that are loaded before the clock is read again.
 const BETWEEN_CLOCKS: usize = 16;
 
-/// A file that the program loads while it serves.
-#[derive(Debug)]
+/// What the program loads while it serves.
 struct StartLoad {
-    load: Load<File>,
+    source: Source,
     began_us: u64,
+}
+
+enum Source {
+    /// The RDB file at this path.
+    Rdb(Box<Load<Box<dyn Read + Send>>>, PathBuf),
+    /// The append-only file.
+    Aof(Box<AofStart>),
 }
 
 impl StartLoad {
@@ -40,56 +47,99 @@ impl StartLoad {
     ///
     /// # Errors
     /// Why it cannot be loaded.
-    fn begin(shared: &Shared, path: &Path) -> Result<StartLoad, String> {
-        let file = File::open(path).map_err(|error| reason(&error))?;
-        let total_bytes = file.metadata().map_or(0, |found| found.len());
+    fn of_rdb(shared: &Shared, path: PathBuf) -> Result<StartLoad, String> {
+        let storage = shared.worlds().storage();
+        let file = storage.open(&path).map_err(|error| reason(&error))?;
+        let total_bytes = storage.length(&path).unwrap_or(0);
         let mut engine = shared.engine();
         let load = Load::begin(file, engine.settings.files.has_checksum).map_err(|fault| fault.explained())?;
         let loading = Loading { began: shared.clock().now(), total_bytes, ..Loading::default() };
         engine.persistence.loading = Some(Box::new(loading));
-        Ok(StartLoad { load, began_us: monotonic_us() })
+        Ok(StartLoad { source: Source::Rdb(Box::new(load), path), began_us: monotonic_us() })
     }
 
-    /// Loads the file, slice by slice.
+    fn of_aof(load: Box<AofStart>) -> StartLoad {
+        StartLoad { source: Source::Aof(load), began_us: monotonic_us() }
+    }
+
+    /// The RDB file that is loaded, for the report about it.
+    fn rdb_path(&self) -> Option<PathBuf> {
+        match &self.source {
+            Source::Rdb(_, path) => Some(path.clone()),
+            Source::Aof(_) => None,
+        }
+    }
+
+    /// Loads everything, slice by slice.
     ///
     /// # Errors
     /// Why it cannot be loaded.
-    fn run(mut self, shared: &Shared) -> Result<(), String> {
+    fn run(mut self, shared: &Arc<Shared>, new_aof: Option<AofFiles>) -> Result<(), String> {
         while !shared.is_ending() {
             let mut engine = shared.engine();
-            let goes_on = self.slice(&mut engine).map_err(|fault| fault.explained())?;
-            self.load.take_lines().iter().for_each(|line| info!("{line}"));
-            if goes_on {
+            if self.slice(&mut engine)? {
                 MutexGuard::unlock_fair(engine);
                 continue;
             }
             drop(engine);
-            let counts = self.load.counts();
-            info!("{}", summary(counts));
-            shared.act(|engine| engine.end_load(counts));
-            let elapsed_us = monotonic_us() - self.began_us;
-            info!("DB loaded from disk: {:.3} seconds", elapsed_us as f64 / 1e6);
-            return Ok(());
+            return self.end(shared, new_aof);
         }
         Ok(())
     }
 
-    /// Loads for the time of a slice; false at the end of the file.
-    fn slice(&mut self, engine: &mut Engine) -> Result<bool, Fault> {
+    /// Loads for the time of a slice; false at the end.
+    fn slice(&mut self, engine: &mut Engine) -> Result<bool, String> {
         let end_us = monotonic_us() + SLICE.as_micros() as u64;
         let delay = KeyDelay::of_us(engine.settings.files.load_delay_us);
         let mut goes_on = true;
         while goes_on && monotonic_us() < end_us {
             for _ in 0..if delay == KeyDelay::of_us(0) { BETWEEN_CLOCKS } else { 1 } {
-                goes_on = goes_on && self.load.step(engine)?;
+                goes_on = goes_on && self.step(engine)?;
             }
             delay.pause();
         }
-        if let Some(loading) = &mut engine.persistence.loading {
-            (loading.loaded_bytes, loading.used_bytes) = (self.load.offset(), self.load.used_bytes());
-        }
-        engine.persistence.loaded = self.load.counts();
+        self.report(engine);
         Ok(goes_on)
+    }
+
+    fn step(&mut self, engine: &mut Engine) -> Result<bool, String> {
+        match &mut self.source {
+            Source::Rdb(load, _) => load.step(engine).map_err(|fault| fault.explained()),
+            Source::Aof(load) => load.step(engine),
+        }
+    }
+
+    /// Says how far the load is.
+    fn report(&mut self, engine: &mut Engine) {
+        match &mut self.source {
+            Source::Aof(load) => load.report(engine),
+            Source::Rdb(load, _) => {
+                load.take_lines().iter().for_each(|line| info!("{line}"));
+                if let Some(loading) = &mut engine.persistence.loading {
+                    (loading.loaded_bytes, loading.used_bytes) = (load.offset(), load.used_bytes());
+                }
+                engine.persistence.loaded = load.counts();
+            }
+        }
+    }
+
+    /// Ends the load. The append-only file that begins behind it has the data before clients are served.
+    fn end(self, shared: &Arc<Shared>, new_aof: Option<AofFiles>) -> Result<(), String> {
+        match self.source {
+            Source::Aof(load) => load.end(shared, new_aof),
+            Source::Rdb(load, _) => {
+                let counts = load.counts();
+                info!("{}", summary(counts));
+                new_aof.map_or(Ok(()), |files| aof_start::begin_new(shared, files))?;
+                shared.act(|engine| {
+                    engine.end_load(counts);
+                    aof::switch_after_load(engine);
+                });
+                let elapsed_us = monotonic_us() - self.began_us;
+                info!("DB loaded from disk: {:.3} seconds", elapsed_us as f64 / 1e6);
+                Ok(())
+            }
+        }
     }
 }
 
@@ -100,44 +150,79 @@ fn summary(counts: LoadCounts) -> String {
     format!("Done loading RDB, keys loaded: {keys}, keys expired: {expired}{skipped}.")
 }
 
-/// Loads the file with which the server starts, if there is one, on a thread, and then calls `ready`; without a file it
-/// is called at once. The server ends when the file cannot be loaded: `fail` is called before.
+/// Loads the files with which the server starts, if there are any, on a thread, and then calls `ready`; without a file
+/// it is called at once. The server ends when a file cannot be loaded: `fail` is called before, with the RDB file if
+/// it is one.
 ///
 /// # Errors
-/// When the file is no RDB file or cannot be read, or the system has no thread.
+/// When a file is not what it should be or cannot be read, or the system has no thread.
 pub(super) fn load_at_start(
     shared: &Arc<Shared>,
     ready: impl FnOnce() + Send + 'static,
-    fail: impl FnOnce(&Path) + Send + 'static,
+    fail: impl FnOnce(Option<&Path>) + Send + 'static,
 ) -> io::Result<()> {
-    let path = {
-        let engine = shared.engine();
-        own_file(&engine.settings).or_else(|| file_to_load(&engine.settings))
-    };
-    let Some(path) = path else {
-        ready();
-        return Ok(());
-    };
-    let load = match StartLoad::begin(shared, &path) {
-        Ok(load) => load,
-        Err(why) => {
-            warn!("{}: {why}", path.display());
-            fail(&path);
+    let (load, new_aof) = match plan(shared) {
+        Ok(planned) => planned,
+        Err((why, path)) => {
+            warn!("{why}");
+            fail(path.as_deref());
             return Err(io::Error::other(FATAL));
         }
     };
+    let Some(load) = load else {
+        new_aof.map_or(Ok(()), |files| aof_start::begin_new(shared, files)).map_err(io::Error::other)?;
+        ready();
+        return Ok(());
+    };
     let shared = Arc::clone(shared);
     let run = move || {
-        contain("the thread that loads", || match load.run(&shared) {
-            Ok(()) => ready(),
-            Err(why) => {
-                warn!("{}: {why}", path.display());
-                fail(&path);
-                shared.stop();
+        contain("the thread that loads", || {
+            let path = load.rdb_path();
+            match load.run(&shared, new_aof) {
+                Ok(()) => ready(),
+                Err(why) => {
+                    warn!("{}", named(why, path.as_deref()));
+                    fail(path.as_deref());
+                    shared.stop();
+                }
             }
         });
     };
     std::thread::Builder::new().name("dunlin-load".to_owned()).spawn(run).map(drop)
+}
+
+/// What is to be loaded, and the append-only file that is to begin behind it because there is none yet.
+type Planned = (Option<StartLoad>, Option<AofFiles>);
+
+/// Finds out what is to be loaded; a fault comes with the RDB file that it is about.
+fn plan(shared: &Arc<Shared>) -> Result<Planned, (String, Option<PathBuf>)> {
+    let storage = shared.worlds().storage();
+    let settings = shared.engine().settings.clone();
+    let mut path = None;
+    let mut new_aof = None;
+    if settings.files.appends {
+        let opened = shared.act(|engine| AofStart::begin(engine, storage, &settings)).map_err(|why| (why, None))?;
+        match opened {
+            Opened::Loading(load) => return Ok((Some(StartLoad::of_aof(load)), None)),
+            Opened::New(files) => new_aof = Some(*files),
+        }
+    } else {
+        path = own_file(&**storage, &settings);
+    }
+    let Some(path) = path.or_else(|| file_to_load(&settings)) else { return Ok((None, new_aof)) };
+    let seed = shared.act(|engine| AofStart::of_seed(engine, storage, &path)).map_err(|why| (why, None))?;
+    if let Some(load) = seed {
+        return Ok((Some(StartLoad::of_aof(Box::new(load))), new_aof));
+    }
+    match StartLoad::of_rdb(shared, path.clone()) {
+        Ok(load) => Ok((Some(load), new_aof)),
+        Err(why) => Err((named(why, Some(&path)), Some(path))),
+    }
+}
+
+/// A message with the file that it is about.
+fn named(why: String, path: Option<&Path>) -> String {
+    path.map_or(why.clone(), |path| format!("{}: {why}", path.display()))
 }
 
 /// The last line of the log of a server that cannot load its data.

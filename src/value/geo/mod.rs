@@ -67,7 +67,12 @@ impl Position {
 
     /// The score of a position that is on the map.
     pub fn score(self) -> f64 {
-        Cell::of(self, STEPS).first_score() as f64
+        self.bits() as f64
+    }
+
+    /// The score before it is rounded to a double: at the eastern edge of the map it has more than 53 bits.
+    pub fn bits(self) -> u64 {
+        Cell::of(self, STEPS).first_score()
     }
 
     /// The middle of the smallest cell that a score stands for. Every score stands for one: those that no position

@@ -377,9 +377,26 @@ impl Hash {
         is_overdue && self.remove(field)
     }
 
+    /// The fields whose deadline is `now_ms` or earlier, at most `limit` of them, the earliest first.
+    pub fn due_fields(&self, now_ms: i64, limit: usize) -> Vec<Vec<u8>> {
+        match self.view().shape {
+            Shape::Packed(_) => Vec::new(),
+            Shape::Timed(timed) => {
+                let due = timed.due(now_ms).min(limit);
+                (0..due).map(|entry| timed.packed.get(2 * entry).to_vec()).collect()
+            }
+            Shape::Table(table) => {
+                let due = table.by_deadline().take(limit).take_while(|&(deadline_ms, _)| deadline_ms <= now_ms);
+                due.map(|(_, cell)| <Pair as Layout>::key(cell).to_vec()).collect()
+            }
+        }
+    }
+
     /// Removes fields whose deadline is `now_ms` or earlier, at most `limit` of them, the
     /// earliest first; returns how many.
     pub fn remove_due(&mut self, now_ms: i64, limit: usize) -> usize {
+        let fields =
+            if matches!(self.view().shape, Shape::Table(_)) { self.due_fields(now_ms, limit) } else { Vec::new() };
         match self.shape_mut() {
             ShapeMut::Packed(_) => 0,
             ShapeMut::Timed(timed) => {
@@ -387,11 +404,7 @@ impl Hash {
                 timed.remove_first(due);
                 due
             }
-            ShapeMut::Table(table) => {
-                let due = table.by_deadline().take(limit).take_while(|&(deadline_ms, _)| deadline_ms <= now_ms);
-                let fields: Vec<Vec<u8>> = due.map(|(_, cell)| <Pair as Layout>::key(cell).to_vec()).collect();
-                fields.iter().filter(|field| table.remove(field)).count()
-            }
+            ShapeMut::Table(table) => fields.iter().filter(|field| table.remove(field)).count(),
         }
     }
 

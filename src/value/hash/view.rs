@@ -51,6 +51,22 @@ impl<'a> HashView<'a> {
         Fields::new(self, now_ms)
     }
 
+    /// The bytes of a packed hash.
+    pub(in crate::value) fn packed_bytes(self) -> &'a [u8] {
+        match self.shape {
+            Shape::Packed(packed) => packed.bytes(),
+            Shape::Timed(_) | Shape::Table(_) => &[],
+        }
+    }
+
+    /// The fields and values of a packed hash, one after the other.
+    pub fn packed_items(self) -> Option<impl Iterator<Item = Item<'a>>> {
+        match self.shape {
+            Shape::Packed(packed) => Some(packed.iter()),
+            Shape::Timed(_) | Shape::Table(_) => None,
+        }
+    }
+
     /// A prefetch of a field, if the hash is a table.
     pub(in crate::value) fn prefetch(self, field: &[u8]) -> Option<Prefetch<'a>> {
         match self.shape {

@@ -143,6 +143,14 @@ impl List {
         })
     }
 
+    /// The bytes of a small list.
+    pub(in crate::value) fn packed_bytes(&self) -> &[u8] {
+        match &self.form {
+            Form::Packed(packed) => packed.bytes(),
+            Form::Nodes(_) => &[],
+        }
+    }
+
     /// The number of elements.
     pub fn len(&self) -> usize {
         match &self.form {

@@ -43,6 +43,11 @@ impl PackedNode {
         self.items.memory()
     }
 
+    /// The bytes of the items.
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.items.view().bytes()
+    }
+
     /// The item at a position that exists.
     pub(super) fn get(&self, position: usize) -> Item<'_> {
         self.items.get(position)

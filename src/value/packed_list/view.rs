@@ -25,6 +25,11 @@ impl<'a> PackedListView<'a> {
         packed
     }
 
+    /// Its bytes.
+    pub(in crate::value) fn bytes(self) -> &'a [u8] {
+        self.bytes
+    }
+
     /// The number of its bytes.
     pub(in crate::value) fn memory(self) -> usize {
         self.bytes.len()

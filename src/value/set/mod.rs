@@ -179,6 +179,14 @@ impl Set {
         self.len() == 0
     }
 
+    /// The bytes of a packed set.
+    pub(in crate::value) fn packed_bytes(&self) -> &[u8] {
+        match &self.form {
+            Form::Packed(packed) => packed.view().bytes(),
+            Form::Integers(_) | Form::Table(_) => &[],
+        }
+    }
+
     /// `intset`, `listpack` or `hashtable`: what `OBJECT ENCODING` replies for a set of this form.
     pub fn encoding(&self) -> &'static str {
         match &self.form {

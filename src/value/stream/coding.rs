@@ -7,8 +7,10 @@
 //!
 //! A reader only ever gets what the writers here wrote; from other bytes it reads zeros and empty items.
 
-use crate::value::copy_short;
 use crate::value::item::Item;
+
+/// The bytes that are copied of a short text, with what is behind it.
+pub const AHEAD: usize = 32;
 
 /// The code of an empty text.
 const TEXT: u64 = 9;
@@ -29,7 +31,9 @@ pub(super) fn put_item(out: &mut Vec<u8>, item: Item<'_>) {
             let folded = (number << 1 ^ number >> 63) as u64;
             let width = (64 - folded.leading_zeros()).div_ceil(8) as usize;
             out.push(width as u8);
-            out.extend_from_slice(&folded.to_le_bytes()[..width]);
+            let end = out.len() + width;
+            out.extend_from_slice(&folded.to_le_bytes());
+            out.truncate(end);
         }
         Item::Text(first, second) => {
             put_number(out, TEXT + (first.len() + second.len()) as u64);
@@ -37,6 +41,24 @@ pub(super) fn put_item(out: &mut Vec<u8>, item: Item<'_>) {
             out.extend_from_slice(second);
         }
     }
+}
+
+/// Appends the first `length` of some bytes as an item that is no integer.
+#[inline]
+pub(super) fn put_text_ahead(out: &mut Vec<u8>, length: usize, ahead: &[u8; AHEAD]) {
+    let end = out.len() + 1 + length.min(AHEAD);
+    out.push(TEXT as u8 + length as u8);
+    out.extend_from_slice(ahead);
+    out.truncate(end);
+}
+
+/// An item, for copying.
+#[derive(Clone, Copy, Debug)]
+pub enum Word<'a> {
+    /// Any item.
+    Item(Item<'a>),
+    /// A text: its length, and its bytes and those behind it.
+    Ahead(usize, &'a [u8; AHEAD]),
 }
 
 /// Reads numbers and items one after the other.
@@ -89,15 +111,35 @@ impl<'a> Reader<'a> {
         bytes
     }
 
+    /// The next item as it can be copied fastest.
+    #[inline]
+    pub(super) fn word(&mut self) -> Word<'a> {
+        if let [code, rest @ ..] = self.rest
+            && let length @ ..=AHEAD = usize::from(*code).wrapping_sub(TEXT as usize)
+            && let Some(ahead) = rest.first_chunk()
+        {
+            self.rest = &rest[length..];
+            return Word::Ahead(length, ahead);
+        }
+        Word::Item(self.item())
+    }
+
     pub(super) fn item(&mut self) -> Item<'a> {
         let code = self.number();
         match code.checked_sub(TEXT) {
             Some(length) => Item::Text(self.bytes(length), &[]),
             None => {
-                let mut digits = [0; 8];
+                let word = self.rest.first_chunk().map(|word| u64::from_le_bytes(*word));
                 let bytes = self.bytes(code);
-                copy_short(&mut digits[..bytes.len()], bytes);
-                let folded = u64::from_le_bytes(digits);
+                let folded = match word {
+                    // What comes after the integer is shifted out.
+                    Some(word) if code > 0 => word << (64 - 8 * code) >> (64 - 8 * code),
+                    _ => {
+                        let mut digits = [0; 8];
+                        digits[..bytes.len()].copy_from_slice(bytes);
+                        u64::from_le_bytes(digits)
+                    }
+                };
                 Item::Int((folded >> 1) as i64 ^ -((folded & 1) as i64))
             }
         }

@@ -1,6 +1,6 @@
 //! An entry for reading: its id, and its pairs of fields and values, which are in its block.
 
-use super::coding::Reader;
+use super::coding::{Reader, Word};
 use super::id::Id;
 use crate::value::item::Item;
 
@@ -32,6 +32,13 @@ impl<'a> Entry<'a> {
     /// Whether the entry has no pair; every entry has some.
     pub fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    /// The values alone, if the fields are those of its block.
+    #[inline]
+    pub fn shared_values(&self) -> Option<impl Iterator<Item = Word<'a>> + use<'a>> {
+        let mut values = self.values;
+        self.fields.is_some().then(|| (0..self.len).map(move |_| values.word()))
     }
 
     /// The fields, each with its value.

@@ -74,6 +74,11 @@ impl Log {
         self.first
     }
 
+    /// The id of the first entry that is stored, deleted or not; `None` if none is.
+    pub fn first_stored(&self) -> Option<Id> {
+        self.blocks.first().map(Block::first)
+    }
+
     /// The largest id that was ever assigned.
     pub fn last(&self) -> Id {
         self.last

@@ -29,6 +29,7 @@ mod log;
 mod size;
 
 pub use block::{Block, Row, Walk};
+pub use coding::{AHEAD, Word};
 pub use entry::Entry;
 pub use group::{Consumer, ConsumerNumber, Group, Pending};
 pub use groups::Groups;

@@ -165,8 +165,9 @@ impl<const N: usize> Zset<N> {
 
     fn with_nodes_of(mut entries: Vec<Entry<'_>>, limits: &Limits) -> Zset<N> {
         entries.sort_unstable_by(Entry::order);
-        let longest = entries.iter().map(|entry| entry.member.len()).max().unwrap_or(0);
-        let total = entries.iter().map(|entry| entry.member.len()).sum::<usize>();
+        let lengths = entries.iter().map(|entry| entry.member.len());
+        let (longest, total) = lengths
+            .fold((0, 0), |(longest, sum): (usize, usize), length| (longest.max(length), sum.wrapping_add(length)));
         let form = if admits(limits, entries.len(), longest, total) {
             Form::Packed(Packed::from_sorted(entries.iter().copied()))
         } else {
@@ -211,6 +212,14 @@ impl<const N: usize> Zset<N> {
     /// Whether it is packed and never was large. For such a set, Redis replies to a few commands differently.
     pub fn is_listpack(&self) -> bool {
         matches!(&self.form, Form::Packed(packed) if !packed.is_outgrown())
+    }
+
+    /// The bytes of a packed set.
+    pub(in crate::value) fn packed_bytes(&self) -> &[u8] {
+        match &self.form {
+            Form::Packed(packed) => packed.bytes(),
+            Form::Large(_) => &[],
+        }
     }
 
     /// `listpack` or `skiplist`: what `OBJECT ENCODING` replies.

@@ -134,6 +134,11 @@ impl Packed {
         self.bytes.len()
     }
 
+    /// The bytes of the allocation.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// Whether the set has been large. The empty set never has.
     pub(super) fn is_outgrown(&self) -> bool {
         self.head().outgrown
@@ -474,6 +479,22 @@ impl<'a> Iterator for Iter<'a> {
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         self.positions.size_hint()
+    }
+
+    /// Folds all entries in one loop, which reads lengths of one byte as they come.
+    #[inline]
+    fn fold<B, F: FnMut(B, Entry<'a>) -> B>(self, init: B, mut f: F) -> B {
+        let Iter { packed, head, positions, front_at: mut at, .. } = self;
+        let mut add = |sum, position, length| {
+            let start = at;
+            at += length;
+            f(sum, Entry { member: &packed.bytes[start..at], score: packed.score_of(&head, position) })
+        };
+        if head.length_width != 1 {
+            return positions.fold(init, |sum, position| add(sum, position, packed.length(&head, position)));
+        }
+        let lengths = &packed.bytes[column(head.lengths_at(), 1, &positions)];
+        positions.zip(lengths).fold(init, |sum, (position, &length)| add(sum, position, length.into()))
     }
 }
 

@@ -37,6 +37,27 @@ fn entries_come_in_order_of_score_then_member() {
 }
 
 #[test]
+fn all_entries_at_once_are_those_that_come_one_by_one() {
+    let limits = &Limits { bytes: 1000, ..LIMITS };
+    let long = "x".repeat(300);
+    for members in [vec!["ab", "cd", "ef", "gh"], vec!["a", "", "bcd", "ef"], vec!["a", &long, "b", "c"]] {
+        for score in [1.0, 0.5] {
+            let entries: Vec<_> = members.iter().enumerate().map(|(at, member)| (*member, at as f64 * score)).collect();
+            let set = set_of(limits, &entries);
+            for passed in 0..=members.len() {
+                let mut iter = set.range(0..3.max(passed));
+                iter.by_ref().take(passed).count();
+                let mut rest = iter.clone();
+                let one_by_one: Vec<_> = std::iter::from_fn(|| rest.next()).collect();
+                let mut at_once = Vec::new();
+                iter.for_each(|entry| at_once.push(entry));
+                assert_eq!(at_once, one_by_one);
+            }
+        }
+    }
+}
+
+#[test]
 fn a_score_update_moves_the_member_to_its_place() {
     both_forms(|limits| {
         let mut set = set_of(limits, &[("a", 1.0), ("bb", 2.0), ("ccc", 3.0)]);

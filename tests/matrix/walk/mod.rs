@@ -11,6 +11,7 @@
 
 mod client_state;
 mod lines;
+mod log;
 mod pair;
 mod state;
 mod tally;
@@ -31,6 +32,7 @@ use crate::sampler::{Sample, is_by_member, pairs_of_options, samples};
 use crate::words::{quote, split};
 use client_state::{ClientState, Verdict, compared};
 use lines::{DUE_AT_ONCE, LINES};
+use log::{LOGGING, Log};
 use pair::{OWN, Pair};
 use tally::Tally;
 use vocabulary::Vocabulary;
@@ -53,30 +55,43 @@ const RESTORE_EVERY: usize = 40;
 
 /// How rarely a request with an immediate deadline is sent, and the time that passes then: several times as long.
 const DUE: usize = 60;
+const DUE_IN_LOGS: usize = 25;
 const LONG_ENOUGH: Duration = Duration::from_millis(40);
+
+/// What a walk compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Subject {
+    /// Everything that clients receive, and the whole state.
+    Replies,
+    /// What both servers write into their logs of changes. A real server that has a log answers differently.
+    Log,
+}
 
 /// Walks for this number of requests, beginning with the run of that seed. Further runs replace the requests of those
 /// that ended early; one that finds a difference counts as complete.
-pub(crate) fn compare(real: &Program, seed: u64, requests: usize) {
+pub(crate) fn compare(real: &Program, subject: Subject, seed: u64, requests: usize) {
     let table = Table::of(FAMILIES);
-    let (mut faults, mut whole) = (Vec::new(), Tally::default());
+    let (mut faults, mut whole, mut logged) = (Vec::new(), Tally::default(), 0);
     let mut left = requests;
     for seed in seed.. {
         if left == 0 {
             break;
         }
-        let (mut run, planned) = (Run::new(real, &table, seed), left.min(RUN_REQUESTS));
+        let (mut run, planned) = (Run::new(real, &table, subject, seed), left.min(RUN_REQUESTS));
         let fault = run.take(planned);
         left -= if fault.is_some() { planned } else { run.tally.steps().clamp(1, planned) };
         faults.extend(fault);
         if run.tally.has_compared_nothing() {
             faults.push(format!("seed {seed}: no request was compared to the byte"));
         }
+        logged += run.logs.as_ref().map_or(0, |logs| logs.compared);
         whole.add(&run.tally);
     }
-    writeln!(io::stderr(), "the random walk from seed {seed}: {whole}").expect("stderr can be written");
+    writeln!(io::stderr(), "the random walk ({subject:?}) from seed {seed}: {whole}; {logged} commands in the log")
+        .expect("stderr can be written");
     let again = format!("DUNLIN_WALK_REQUESTS={RUN_REQUESTS} DUNLIN_WALK_SEED=<seed> repeats a run");
     assert!(faults.is_empty(), "{} runs differ; {again}\n\n{}", faults.len(), faults.join("\n\n"));
+    assert!(subject == Subject::Replies || logged > requests / 10, "only {logged} commands were in the log");
 }
 
 /// A number that the environment may set.
@@ -98,6 +113,8 @@ struct Run<'t> {
     shapes: Vec<(&'t Entry, Vec<Sample>)>,
     seed: u64,
     pair: Pair,
+    /// The logs, if they are what is compared.
+    logs: Option<Log>,
     words: Vocabulary,
     states: Vec<ClientState<'t>>,
     log: Vec<String>,
@@ -105,16 +122,20 @@ struct Run<'t> {
 }
 
 impl<'t> Run<'t> {
-    fn new(real: &Program, table: &'t Table, seed: u64) -> Run<'t> {
+    fn new(real: &Program, table: &'t Table, subject: Subject, seed: u64) -> Run<'t> {
         // Every other run goes through the large form of sorted sets, where ranges of members among different scores
         // depend on chance in Redis.
         let is_large = seed % 2 == 1;
-        let walked = table.entries().iter().filter(|entry| !left_out::of_walks(&entry.name));
+        let is_wanted = |entry: &Entry| subject == Subject::Replies || log::concerns(entry);
+        let walked = table.entries().iter().filter(|entry| !left_out::of_walks(&entry.name) && is_wanted(entry));
         let shapes = walked.map(|entry| shapes(entry, !is_large)).filter(|(_, samples)| !samples.is_empty()).collect();
-        let real = Process::start(real).expect("the real server starts");
+        let arguments = if subject == Subject::Log { LOGGING } else { &[] };
+        let real = Process::start_with(real, arguments).expect("the real server starts");
         let ours = dunlin::Server::builder().frozen().allow_debug().seed(seed).start().expect("our server starts");
+        let logs = (subject == Subject::Log).then(|| Log::begin(&real, &ours));
         let mut run = Run {
             table,
+            logs,
             shapes,
             seed,
             pair: Pair::new(real, ours, CLIENTS),
@@ -140,7 +161,10 @@ impl<'t> Run<'t> {
             &["CONFIG", "SET", "hz", "500", "slowlog-max-len", "2000"],
             &["CONFIG", "RESETSTAT"],
         ];
-        for words in settings {
+        // In every third walk of the log, expired keys are found by requests alone.
+        let is_lazy = self.logs.is_some() && self.seed.is_multiple_of(3);
+        let lazy = [&["DEBUG", "SET-ACTIVE-EXPIRE", "0"][..]];
+        for words in settings.into_iter().chain(lazy.into_iter().filter(|_| is_lazy)) {
             let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
             assert_eq!(self.pair.ask_own(&words), [Reply::Simple(b"OK".to_vec()), Reply::Simple(b"OK".to_vec())]);
         }
@@ -195,6 +219,10 @@ impl<'t> Run<'t> {
     }
 
     fn difference_in_state(&mut self) -> Option<String> {
+        if self.logs.is_some() {
+            let [real, ours] = self.pair.ask_own(&[b"DEBUG", b"DIGEST"]);
+            return (real != ours).then(|| "the data".to_owned());
+        }
         state::difference(&mut self.pair).or_else(|| state::overall_difference(&mut self.pair))
     }
 
@@ -224,9 +252,13 @@ impl<'t> Run<'t> {
 
     /// Sends one request, and compares what all clients receive.
     fn step(&mut self, who: usize) -> Result<Option<String>, OwnClientGone> {
-        let is_due = self.words.below(DUE) == 0 && !self.states[who].is_in_transaction();
-        let words =
+        let is_due = self.words.below(if self.logs.is_some() { DUE_IN_LOGS } else { DUE }) == 0
+            && !self.states[who].is_in_transaction();
+        let mut words =
             if is_due { self.line(DUE_AT_ONCE) } else { self.transaction_bound(who).unwrap_or_else(|| self.request()) };
+        if is_due && self.logs.is_some() {
+            log::with_own_keys(self.table, &mut words, &mut self.words);
+        }
         let is_left_out = self.states[who].monitors() && left_out::of_monitors(&words)
             || self.states[who].is_in_transaction() && left_out::of_transactions(&words);
         if is_left_out {
@@ -243,13 +275,20 @@ impl<'t> Run<'t> {
         };
         let [real, ours] = received.ok_or(OwnClientGone)?;
         self.states[who].begin(self.table, &words);
-        let mut is_exact = true;
+        let (mut is_exact, mut answers) = (true, String::new());
         for (other, (real, ours)) in real.iter().zip(&ours).enumerate() {
             match compared(&self.states[other], other == who, real, ours) {
                 Verdict::Exact => {}
                 Verdict::Masked => is_exact = false,
+                Verdict::Unlike(fault) if self.logs.is_some() => (is_exact, answers) = (false, fault),
                 Verdict::Unlike(fault) => return Ok(Some(format!("client {other}: {fault}"))),
             }
+        }
+        if !answers.is_empty() {
+            self.log.push(format!("(answered otherwise: {answers})"));
+        }
+        if let Some(fault) = self.logs.as_mut().and_then(|logs| logs.difference(self.pair.ours(), is_due)) {
+            return Ok(Some(fault));
         }
         self.tally.count(is_exact, self.states[who].command());
         self.keep(who, &real[who].replies);
@@ -286,9 +325,23 @@ impl<'t> Run<'t> {
     }
 
     fn plain_request(&mut self) -> Vec<Vec<u8>> {
-        if self.words.below(2) == 0 {
+        let mut words = if self.words.below(2) == 0 { self.line_of_walk() } else { self.sampled() };
+        if self.logs.is_some() {
+            log::with_own_keys(self.table, &mut words, &mut self.words);
+        }
+        words
+    }
+
+    fn line_of_walk(&mut self) -> Vec<Vec<u8>> {
+        if self.logs.is_none() {
             return self.line(LINES);
         }
+        let table = self.table;
+        let lines: Vec<&str> = LINES.iter().copied().filter(|line| log::concerns_line(table, line)).collect();
+        self.line(&lines)
+    }
+
+    fn sampled(&mut self) -> Vec<Vec<u8>> {
         let place = self.words.below(self.shapes.len());
         let (entry, samples) = &self.shapes[place];
         let sample = &samples[self.words.below(samples.len())];

@@ -66,6 +66,11 @@ impl Pair {
         pair
     }
 
+    /// Our server.
+    pub(crate) fn ours(&self) -> &Server {
+        &self.ours
+    }
+
     /// Sends a request from one client; returns what each client of the real server, and of ours, receives. `None` when
     /// the walk's own client is gone.
     pub(crate) fn ask(&mut self, who: usize, words: &[Vec<u8>]) -> Option<[Vec<Received>; 2]> {

@@ -114,7 +114,8 @@ const LIBRARIES: &[&str] = &[
     "x",
 ];
 
-const KEYS: &[&str] = &["a", "b", "c", "d", "e"];
+/// The names of keys.
+pub(crate) const KEYS: &[&str] = &["a", "b", "c", "d", "e"];
 
 const NUMBERS: &[&str] =
     &["0", "1", "2", "3", "-1", "-2", "10", "1.5", "-0.5", "1e3", "inf", "-inf", "x", "9223372036854775807"];

@@ -41,6 +41,8 @@ pub(crate) enum Action {
     SendBytes(Vec<u8>),
     /// `>> `: expect these bytes.
     ReceiveBytes,
+    /// `%`: read what has gone into the log of changes since the last such step.
+    Log,
     /// `@ `: move the clock.
     Advance(Duration),
 }
@@ -54,6 +56,13 @@ impl Section {
             }
             _ => None,
         })
+    }
+}
+
+impl Section {
+    /// Whether it reads the log of changes.
+    pub(crate) fn reads_log(&self) -> bool {
+        self.steps.iter().any(|step| step.action == Action::Log)
     }
 }
 
@@ -100,7 +109,7 @@ impl Section {
         let step = self.steps.last_mut().ok_or("no step to expect something of")?;
         step.expected_at.end = index + 1;
         match step.action {
-            Action::Call(..) | Action::Receive(_) => {
+            Action::Call(..) | Action::Receive(_) | Action::Log => {
                 let (protocol, line) = match line.strip_prefix("3: ") {
                     Some(rest) => (Protocol::Resp3, rest),
                     None => (Protocol::Resp2, line),
@@ -145,6 +154,7 @@ fn directive(line: &str, index: usize) -> Result<Option<Step>, String> {
         "<~~" => Action::Receive(Order::InnerSorted),
         "<<" => Action::SendBytes(words::split(text)?.concat()),
         ">>" => Action::ReceiveBytes,
+        "%" if line == "%" => Action::Log,
         "@" if connection.is_empty() => Action::Advance(duration(text)?),
         _ => return Ok(None),
     };

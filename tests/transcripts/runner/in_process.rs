@@ -4,6 +4,7 @@
 //! ever waits: when the engine has no reply now, there is none.
 
 use super::format::Section;
+use super::log;
 use super::matching::Clock;
 use super::target::{Link, Received, Target};
 use dunlin::commands::FAMILIES;
@@ -50,8 +51,12 @@ impl Target for InProcess {
         knows(&self.table, words)
     }
 
-    fn fresh(&mut self, _section: &Section) -> io::Result<()> {
-        self.state = Rc::new(RefCell::new(EngineState::new()));
+    fn fresh(&mut self, section: &Section) -> io::Result<()> {
+        let mut state = EngineState::new();
+        if section.reads_log() {
+            state.begin_log();
+        }
+        self.state = Rc::new(RefCell::new(state));
         Ok(())
     }
 
@@ -63,6 +68,12 @@ impl Target for InProcess {
     fn advance(&mut self, by: Duration) -> io::Result<bool> {
         self.state.borrow_mut().advance(by);
         Ok(true)
+    }
+
+    fn log(&mut self) -> io::Result<Option<Vec<String>>> {
+        let mut state = self.state.borrow_mut();
+        let now_ms = state.now.unix_ms();
+        Ok(Some(log::lines(&state.engine.effects.propagation.take().bytes, now_ms, 1)))
     }
 
     fn wait_until_read(&mut self) -> io::Result<()> {
@@ -90,6 +101,13 @@ impl EngineState {
         let settings = Settings { debug_command: Permission::Yes, ..Settings::default() };
         let engine = Engine::new(Table::of(FAMILIES), settings, 1, START, Box::new(NoHost::default()));
         Self { engine, now: START, clients: BTreeMap::new() }
+    }
+
+    /// Records changes from now on, with database 0 selected: a real server begins each section with FLUSHALL.
+    fn begin_log(&mut self) {
+        self.engine.effects.propagation.turn_on();
+        self.engine.effects.propagation.push(0, [&b"FLUSHALL"[..]].into_iter());
+        self.engine.effects.propagation.take();
     }
 
     fn join(&mut self) -> io::Result<SessionId> {

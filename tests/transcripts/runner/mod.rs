@@ -2,6 +2,7 @@
 
 pub(crate) mod format;
 pub(crate) mod in_process;
+pub(crate) mod log;
 pub(crate) mod matching;
 pub(crate) mod oracle;
 pub(crate) mod over_tcp;
@@ -11,6 +12,7 @@ pub(crate) mod update;
 
 use crate::reply::Protocol;
 use crate::words;
+use dunlin::engine::Table;
 use format::{Action, Section, Step};
 use play::{Got, Player};
 use std::collections::BTreeSet;
@@ -51,6 +53,21 @@ impl Transcript {
             }
         }
         reports
+    }
+
+    /// The full names of all commands in sections that read the log of changes.
+    pub(crate) fn logged_commands(&self, table: &Table) -> Vec<String> {
+        let sections = self.sections.iter().filter(|section| section.reads_log());
+        let words = sections.flat_map(|section| section.steps.iter()).filter_map(|step| match &step.action {
+            Action::Call(words, _) | Action::Send(words) => Some(words),
+            _ => None,
+        });
+        let resolved = words.filter_map(|words| {
+            let id = table.find(words.first()?)?;
+            let child = words.get(1).and_then(|word| table.find_subcommand(id, word));
+            Some(table.entry(child.unwrap_or(id)).name.clone())
+        });
+        resolved.collect()
     }
 
     /// Prints the number of sections that `check` leaves out for `target`, and the commands that are missing.

@@ -74,6 +74,11 @@ impl<'t> Player<'t> {
         Ok(match &step.action {
             Action::Advance(by) if self.target.advance(*by)? => Got::Done,
             Action::Advance(_) => Got::Beyond,
+            Action::Log => match self.target.log()? {
+                None => Got::Beyond,
+                Some(lines) if lines.is_empty() => Got::Lines(vec![SILENCE.to_owned()]),
+                Some(lines) => Got::Lines(lines),
+            },
             Action::Call(args, order) => Got::Lines(self.connection(step)?.ask(args, *order, timeout)?),
             Action::Receive(order) => {
                 let connection = self.connection(step)?;

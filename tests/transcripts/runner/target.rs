@@ -22,6 +22,11 @@ pub(crate) trait Target {
     fn connect(&mut self) -> io::Result<Box<dyn Link>>;
     /// Lets `by` pass for the server. False: this target cannot, and the rest of the section is left out.
     fn advance(&mut self, by: Duration) -> io::Result<bool>;
+    /// The commands that have gone into the log of changes since this was last called, or since the section began, as
+    /// [`super::log::lines`] writes them. `None`: this target shows no log, and the rest of the section is left out.
+    fn log(&mut self) -> io::Result<Option<Vec<String>>> {
+        Ok(None)
+    }
     /// Returns when the server has taken up all that was sent to it before.
     fn wait_until_read(&mut self) -> io::Result<()>;
 }

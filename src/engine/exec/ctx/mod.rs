@@ -318,7 +318,7 @@ impl Ctx<'_> {
     /// Stores the collection that a command computed in `key`, or removes the key if the collection is empty.
     pub fn store<T: Stored>(&mut self, key: &[u8], stored: T, event: Event) {
         if stored.is_empty() {
-            self.remove(key, Event::DEL);
+            remove_present(self, key, Event::DEL);
         } else {
             self.put(key, New::Value(stored.into_value()), Deadline::Clear, event);
         }
@@ -337,12 +337,12 @@ impl Ctx<'_> {
     /// deadline to clear.
     pub fn set_deadline(&mut self, key: &[u8], deadline_ms: Option<i64>) -> bool {
         let Some(slot) = access::live_to_change(self.engine, self.database, key) else { return false };
-        let now_ms = self.now_ms();
+        let past_ms = self.engine.timing.past_ms();
         let database = self.engine.databases.get_mut(self.database);
         let event = match deadline_ms {
             None if database.deadline(slot).is_none() => return false,
             None => Event::PERSIST,
-            Some(deadline_ms) if deadline_ms <= now_ms => {
+            Some(deadline_ms) if deadline_ms <= past_ms => {
                 discard(self.engine, self.database, slot);
                 after(self.engine, self.database, key, Event::DEL, 1);
                 return true;
@@ -353,6 +353,15 @@ impl Ctx<'_> {
         after(self.engine, self.database, key, event, 1);
         true
     }
+}
+
+/// Removes `key` even if its deadline has passed, as a command does that stores an empty result in its place; false
+/// when it is not there.
+pub fn remove_present(cx: &mut Ctx<'_>, key: &[u8], event: Event) -> bool {
+    let Some(slot) = cx.engine.databases.get(cx.database).find(key) else { return false };
+    discard(cx.engine, cx.database, slot);
+    after(cx.engine, cx.database, key, event, 1);
+    true
 }
 
 /// Changes the collection at `slot`, and does all that follows the change.

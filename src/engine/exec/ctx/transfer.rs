@@ -17,6 +17,7 @@ impl Ctx<'_> {
         let origin = self.engine.databases.get_mut(self.database);
         let deadline_ms = origin.deadline(slot);
         let value = origin.remove(slot);
+        access::live_to_change(self.engine, database, to);
         overwrite(self.engine, database, to, value, deadline_ms, None);
         after(self.engine, self.database, from, left, 1);
         changes::changed(self.engine, database, arrived, to);
@@ -49,7 +50,8 @@ fn overwrite(
     hint: Option<LruHint>,
 ) {
     let access = lru::initial(hint, &engine.settings, engine.now());
-    if let Some(slot) = access::live_to_change(engine, database, key) {
+    // RESTORE overwrites a key that has expired, which does not count as its expiry.
+    if let Some(slot) = engine.databases.get(database).find(key) {
         discard(engine, database, slot);
     }
     let target = engine.databases.get_mut(database);

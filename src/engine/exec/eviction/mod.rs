@@ -19,7 +19,7 @@ pub(in crate::engine) mod clients;
 pub(in crate::engine) mod victims;
 
 use crate::engine::Engine;
-use crate::engine::exec::changes;
+use crate::engine::exec::{changes, propagation};
 use crate::engine::spec::{Event, Flags, Now};
 use crate::engine::state::Policy;
 use crate::keyspace::Slot;
@@ -117,6 +117,7 @@ fn evict_key(engine: &mut Engine, database: usize, slot: Slot) -> u64 {
     engine.free(lazy_free);
     engine.stats.evicted_keys += 1;
     changes::changed(engine, database, Event::EVICTED, &key);
+    propagation::deletion(engine, database, &key, engine.settings.lazy_free.evicted);
     freed
 }
 

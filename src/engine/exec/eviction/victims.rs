@@ -94,7 +94,7 @@ fn sample(engine: &mut Engine, number: usize) -> Option<Slot> {
 fn score(engine: &Engine, number: usize, slot: Slot) -> u64 {
     let access = engine.databases.get(number).access(slot);
     if engine.settings.policy.counts_uses() {
-        u64::from(u8::MAX - lru::frequency(access, engine.now(), engine.settings.lfu_decay_minutes))
+        u64::from(u8::MAX - lru::frequency(access, engine.now(), engine.settings.lfu.decay_minutes))
     } else {
         lru::idle_s(access, engine.now()).unsigned_abs()
     }

@@ -78,8 +78,8 @@ fn admit_from_script(engine: &mut Engine, request: Request<'_>) -> Result<(crate
         Some(Error::WriteInReadOnlyScript)
     } else if is_short && flags.has(Flags::DENYOOM) && !running.has_written && !running.allows_oom {
         Some(Error::OutOfMemory)
-    } else if writes && engine.persistence.refuses_writes(&engine.settings) {
-        Some(ServerError::NotSaved.into())
+    } else if writes {
+        engine.persistence.disk_error(&engine.settings).map(Error::from)
     } else {
         None
     };
@@ -145,6 +145,10 @@ impl ScriptBackend for Engine {
 
     fn set_protocol(&mut self, protocol: Protocol) {
         self.scripts.running().protocol = protocol;
+    }
+
+    fn set_propagates(&mut self, propagates: bool) {
+        self.scripts.running().propagates = propagates;
     }
 
     fn words(&mut self) -> &mut Option<Box<Words>> {

@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::engine::exec::ctx::Halt;
 use crate::engine::exec::scripts::{load, take_vm};
 use crate::engine::exec::stages::Ending;
-use crate::engine::exec::{Ctx, blocking, dispatch, measure, snapshots, tracking};
+use crate::engine::exec::{Ctx, blocking, dispatch, measure, propagation, snapshots, tracking};
 use crate::engine::spec::{CommandId, Error, Flags, Now};
 use crate::engine::state::SessionId;
 use crate::engine::state::scripts::{Digest, Kind, Name, Outer, Running};
@@ -111,6 +111,7 @@ fn begin(cx: &mut Ctx<'_>, name: Name, header: &Header) -> Result<(), Error> {
         is_read_only: header.no_writes || command.flags.has(Flags::READONLY),
         allows_oom: header.is_there && header.allow_oom,
         has_written: false,
+        propagates: true,
         protocol: Protocol::Resp2,
         random: Drand48::of(cx.engine.generator.u64(..)),
         now: cx.engine.now(),
@@ -171,6 +172,7 @@ impl Engine {
         self.observers.tracking.end_request();
         self.timing.now = now;
         if !self.scripts.is_busy() {
+            propagation::end_unit(self);
             self.unblock_ready();
         }
     }
@@ -237,6 +239,7 @@ pub(in crate::engine) fn put_aside(engine: &mut Engine, out: &mut Vec<u8>, start
 fn give_up_script(engine: &mut Engine, session: SessionId) {
     let is_detached = engine.scripts.running.as_ref().is_some_and(|running| running.is_detached);
     end_script(engine);
+    propagation::end_unit(engine);
     if is_detached {
         engine.disconnect(session);
     } else {

@@ -40,6 +40,24 @@ pub enum ServerError {
     /// SAVE or BGSAVE is called while a BGSAVE is in progress.
     #[error("ERR Background save already in progress")]
     SaveInProgress,
+    /// BGSAVE is called while the append-only file is being rewritten.
+    #[error(
+        "ERR Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE SCHEDULE in order to schedule \
+         a BGSAVE whenever possible."
+    )]
+    RewriteActive,
+    /// BGREWRITEAOF is called while the append-only file is being rewritten.
+    #[error("ERR Background append only file rewriting already in progress")]
+    RewriteInProgress,
+    /// The append-only file cannot be rewritten; the log has the reason.
+    #[error("ERR Can't execute an AOF background rewriting. Please check the server logs for more information.")]
+    RewriteFailed,
+    /// DEBUG LOADAOF cannot load the append-only file; the log has the reason.
+    #[error("ERR Error trying to load the AOF files, check server logs.")]
+    AofNotLoaded,
+    /// A command writes while the append-only file cannot be written, for this reason.
+    #[error("MISCONF Errors writing to the AOF file: {0}")]
+    NotAppended(String),
     /// A command comes while the server is loading its data.
     #[error("LOADING Redis is loading the dataset in memory")]
     Loading,

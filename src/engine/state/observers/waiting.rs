@@ -107,6 +107,13 @@ impl Waiting {
         self.waits.insert(session, Wait { ticket, ..wait });
     }
 
+    /// Sets the reply of a timeout of a session that waits in that command.
+    pub fn set_last(&mut self, session: SessionId, command: CommandId, at_last: fn(&mut Reply<'_>)) {
+        if let Some(wait) = self.waits.get_mut(&session).filter(|wait| wait.command == command) {
+            wait.at_last = at_last;
+        }
+    }
+
     /// Ends the wait of a session, and returns it.
     pub fn leave(&mut self, session: SessionId) -> Option<Wait> {
         let wait = self.waits.remove(&session)?;

@@ -91,6 +91,8 @@ pub(in crate::engine) struct Running {
     pub(in crate::engine) allows_oom: bool,
     /// The script called a command that writes, so it cannot be killed any more.
     pub(in crate::engine) has_written: bool,
+    /// Its commands go into the log of changes (`redis.set_repl`).
+    pub(in crate::engine) propagates: bool,
     /// The protocol of the replies that it gets.
     pub(in crate::engine) protocol: Protocol,
     pub(in crate::engine) random: Drand48,

@@ -1,8 +1,8 @@
-//! `dunlin check`, and `redis-check-rdb` when the program is called by that name: whether an RDB file can be loaded.
+//! Checks an RDB file: whether it can be loaded.
 //!
-//! It prints what redis-check-rdb prints, and ends with the same exit code: 0 for a file that can be loaded, 1 for any
-//! other. Where a record is damaged, the offset is that of its first byte. `--salvage` writes the keys before the
-//! damage to a new file.
+//! It prints what redis-check-rdb prints, and ends with the same exit code: 0 for a file that can be loaded, 1 for
+//! any other. Where a record is damaged, the offset is that of its first byte. `--salvage` writes the keys before
+//! the damage to a new file.
 //!
 //! Source: what redis-check-rdb of Redis 8.0.6 prints about files, whole and damaged.
 
@@ -19,26 +19,14 @@ use crate::server::clock::{from_system, system_time};
 use crate::value::View;
 use crate::value::text::TextView;
 
-/// What the words of the command line ask for.
+/// What is to be done with a file.
 #[derive(Debug)]
 struct Task<'a> {
     file: &'a str,
     salvaged: Option<&'a str>,
 }
 
-/// The name of the tool that the program was called as, and the words for it; `None` for the server.
-pub(super) fn tool(called: &[u8], words: &[Vec<u8>]) -> Option<(String, Vec<String>)> {
-    let text = |words: &[Vec<u8>]| words.iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect();
-    let called = String::from_utf8_lossy(called).into_owned();
-    let name = Path::new(&called).file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    match (name.as_str(), words) {
-        ("redis-check-rdb", words) => Some((called, text(words))),
-        (_, [check, words @ ..]) if check == b"check" => Some((format!("{called} check"), text(words))),
-        _ => None,
-    }
-}
-
-/// Runs the tool with the words behind its name; returns the exit code.
+/// Checks the file that the words name; returns the exit code.
 pub(super) fn run(tool: &str, words: &[String]) -> ExitCode {
     let Some(task) = task(words) else {
         eprintln!("Usage: {tool} <rdb-file-name> [--salvage <new-file-name>]");
@@ -66,7 +54,7 @@ fn task(words: &[String]) -> Option<Task<'_>> {
 }
 
 /// Prints the report about a file that could not be loaded.
-pub(super) fn report(file: &Path) {
+pub(in crate::server::program) fn report(file: &Path) {
     let file = file.display().to_string();
     // When nobody reads the output, there is nobody to tell.
     let _ = check(&Task { file: &file, salvaged: None }, &mut io::stdout().lock());
@@ -91,12 +79,22 @@ fn check(task: &Task<'_>, out: &mut impl Write) -> io::Result<bool> {
         None => read(file, &mut found, out, &mut |_| Ok(())),
         Some(salvaged) => salvage(file, Path::new(salvaged), &mut found, out)?,
     };
-    let offset = match &result {
-        Ok(offset) => *offset,
-        Err(fault) => fault.offset,
-    };
-    match &result {
-        Ok(_) => writeln!(out, "[offset {offset}] \\o/ RDB looks OK! \\o/")?,
+    show(&result, found, out)?;
+    Ok(result.is_ok())
+}
+
+/// Checks the RDB file that a file begins with; returns its length, or `None` if it cannot be loaded.
+pub(super) fn check_preamble(name: &str, file: File, out: &mut impl Write) -> io::Result<Option<u64>> {
+    writeln!(out, "[offset 0] Checking RDB file {name}")?;
+    let mut found = Found::default();
+    let result = read(file, &mut found, out, &mut |_| Ok(()));
+    show(&result, found, out)?;
+    Ok(result.ok())
+}
+
+fn show(result: &Result<u64, Fault>, found: Found, out: &mut impl Write) -> io::Result<()> {
+    match result {
+        Ok(offset) => writeln!(out, "[offset {offset}] \\o/ RDB looks OK! \\o/")?,
         Err(fault) => show_fault(fault, out)?,
     }
     let Found { keys, expires, already_expired, subexpires, functions } = found;
@@ -108,7 +106,7 @@ fn check(task: &Task<'_>, out: &mut impl Write) -> io::Result<bool> {
     if functions > 0 {
         writeln!(out, "[info] {functions} functions")?;
     }
-    Ok(result.is_ok())
+    Ok(())
 }
 
 /// Writes what can be loaded of a file to a new one.

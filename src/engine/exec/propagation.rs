@@ -1,0 +1,131 @@
+//! The stage that records a command for the log of changes, after it ran ([`crate::engine::state::propagation`]).
+//!
+//! A command goes out if it counted a change, as its row says ([`Propagated`]): its request, or the words that its
+//! handler queued in the place of it ([`propagate_instead`]). What a command causes beside its own change, such as the
+//! deletion of an expired key that it met, goes out before it, in its execution unit ([`propagate_also`],
+//! [`deletion`]).
+//!
+//! This is no row of [`super::stages`]: the fast path stays open while changes are recorded.
+
+use crate::engine::Engine;
+use crate::engine::exec::Ctx;
+use crate::engine::exec::stages::{Call, Caller, Ending};
+use crate::engine::spec::Propagated;
+
+/// The state of the data before a command, to see whether it changed them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Recording {
+    changes: u64,
+    offset: u64,
+    owns_unit: bool,
+}
+
+/// Begins to record a command, if changes are recorded.
+#[inline]
+pub(super) fn begin(engine: &mut Engine, call: &Call<'_>) -> Option<Recording> {
+    if engine.effects.propagation.is_on() { Some(begin_recording(engine, call)) } else { None }
+}
+
+fn begin_recording(engine: &mut Engine, call: &Call<'_>) -> Recording {
+    let (changes, offset) = (engine.stats.changes, engine.effects.propagation.offset());
+    note_second(engine);
+    engine.effects.propagation.has_own_words = false;
+    if call.is_nested() {
+        return Recording { changes, offset, owns_unit: false };
+    }
+    if !engine.scripts.is_busy() {
+        // A command that panicked has left its unit open.
+        end_unit(engine);
+    }
+    let is_loose = engine.table.entry(call.id).command.propagated == Propagated::Loose;
+    Recording { changes, offset, owns_unit: engine.effects.propagation.begin_unit(is_loose) }
+}
+
+/// Records a command that has run, and ends its execution unit.
+pub(super) fn end(engine: &mut Engine, call: &Call<'_>, recording: Recording, ending: &Ending, has_failed: bool) {
+    let command = engine.table.entry(call.id).command;
+    let goes_out = match command.propagated {
+        Propagated::Verbatim => engine.stats.changes != recording.changes,
+        Propagated::Always => !has_failed,
+        Propagated::OwnWords | Propagated::Never | Propagated::Loose => false,
+    };
+    let has_own_words = std::mem::take(&mut engine.effects.propagation.has_own_words);
+    if goes_out && !has_own_words && (call.caller != Caller::Script || may_script(engine)) {
+        let database = engine.sessions.get(call.session).map_or(0, |session| session.database);
+        engine.effects.propagation.push(database, call.request.iter());
+    }
+    if recording.owns_unit && !matches!(ending, Ending::Suspended) {
+        engine.effects.propagation.end_unit();
+        let offset = engine.effects.propagation.offset();
+        if offset != recording.offset
+            && let Some(session) = engine.sessions.get_mut(call.session)
+        {
+            session.written_offset = offset;
+        }
+    }
+}
+
+/// Has the time be noted in the stream, if the settings want that.
+fn note_second(engine: &mut Engine) {
+    if engine.settings.files.has_timestamps {
+        let second = engine.timing.now.unix_s();
+        engine.effects.propagation.note_second(second);
+    }
+}
+
+/// Ends the execution unit of a script that was suspended.
+pub(super) fn end_unit(engine: &mut Engine) {
+    if engine.effects.propagation.is_on() {
+        engine.effects.propagation.end_unit();
+    }
+}
+
+/// Whether the running script, if there is one, wants its commands to go out (`redis.set_repl`).
+fn may_script(engine: &Engine) -> bool {
+    engine.scripts.running.as_ref().is_none_or(|running| running.propagates)
+}
+
+/// Records the deletion of a key that no command asked for, of an expired or evicted one; as UNLINK if `is_lazy`.
+#[inline]
+pub(super) fn deletion(engine: &mut Engine, database: usize, key: &[u8], is_lazy: bool) {
+    if engine.effects.propagation.is_on() {
+        let name = if is_lazy { &b"UNLINK"[..] } else { b"DEL" };
+        note_second(engine);
+        engine.effects.propagation.push(database, [name, key].into_iter());
+    }
+}
+
+/// Records the deletion of a field that no command asked for.
+pub(super) fn field_deletion(engine: &mut Engine, database: usize, key: &[u8], field: &[u8]) {
+    note_second(engine);
+    engine.effects.propagation.push(database, [&b"HDEL"[..], key, field].into_iter());
+}
+
+/// Whether changes are recorded, so that a handler has to queue its words.
+#[inline]
+pub fn is_propagating(cx: &Ctx<'_>) -> bool {
+    cx.engine.effects.propagation.is_on()
+}
+
+/// Whether a log of changes is being replayed, which has requests that no client may send.
+pub fn is_loading(cx: &Ctx<'_>) -> bool {
+    cx.engine.effects.propagation.is_loading()
+}
+
+/// Queues words in place of the running command's request. To be called when the command has made its change.
+pub fn propagate_instead(cx: &mut Ctx<'_>, words: &[&[u8]]) {
+    if !cx.is_in_script() || may_script(cx.engine) {
+        propagate_also(cx, words);
+    }
+    cx.engine.effects.propagation.has_own_words = true;
+}
+
+/// Keeps the running command's request from going out: what it did is queued already.
+pub fn propagate_nothing(cx: &mut Ctx<'_>) {
+    cx.engine.effects.propagation.has_own_words = true;
+}
+
+/// Queues a command beside the running one, whatever a script says about its commands.
+pub fn propagate_also(cx: &mut Ctx<'_>, words: &[&[u8]]) {
+    cx.engine.effects.propagation.push(cx.database, words.iter().copied());
+}

@@ -1,0 +1,104 @@
+//! Replaying a log of changes (the AOF): its commands run as they did when they were written.
+//!
+//! They go past what concerns clients: permissions, limits, statistics, the slow log, the test kit, and the log itself.
+//! No key and no field expires meanwhile, whatever the clock says, since the log has the deletion of each one that did.
+//! A transaction runs when its EXEC has come, so one whose end is missing changes nothing.
+//!
+//! A command that answers with an error is passed over, as in Redis: its client was given that error, too. One that
+//! does not exist, or has the wrong number of arguments, ends the replay: the file is not what it seems.
+
+use std::sync::Arc;
+
+use crate::engine::Engine;
+use crate::engine::exec::Ctx;
+use crate::engine::spec::{Args, Error, shown};
+use crate::engine::state::{Origin, SessionId};
+use crate::resp::{Protocol, Reply, Request, Requests};
+
+/// A log that is being replayed.
+#[derive(Debug)]
+pub struct Replay {
+    /// The session whose selected database the commands use.
+    session: SessionId,
+    /// The commands of a transaction that has begun.
+    queue: Option<Requests>,
+    output: Vec<u8>,
+}
+
+/// Why a log cannot be replayed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReplayFault {
+    /// No command has that name.
+    #[error("Unknown command '{0}'")]
+    UnknownCommand(String),
+    /// A command has too few or too many arguments.
+    #[error("Wrong number of arguments for '{0}'")]
+    Arity(String),
+}
+
+impl Replay {
+    /// Begins to replay a log of changes.
+    pub fn begin(engine: &mut Engine) -> Replay {
+        let user = Arc::clone(engine.acl.users.default_user());
+        let origin = Origin { is_test_client: true, ..Origin::default() };
+        let session = engine.sessions.open(origin, user, true, engine.timing.now);
+        engine.effects.propagation.begin_loading();
+        engine.timing.set_replaying(true);
+        Replay { session, queue: None, output: Vec::new() }
+    }
+
+    /// Begins another file, in which no database is selected yet.
+    pub fn begin_file(&mut self, engine: &mut Engine) {
+        self.queue = None;
+        if let Some(session) = engine.sessions.get_mut(self.session) {
+            session.database = 0;
+        }
+    }
+
+    /// Replays a command.
+    ///
+    /// # Errors
+    /// It cannot be a command of this log.
+    pub fn run(&mut self, engine: &mut Engine, request: Request<'_>) -> Result<(), ReplayFault> {
+        let name = request.get(0).unwrap_or_default();
+        if name.eq_ignore_ascii_case(b"MULTI") {
+            self.queue = Some(Requests::default());
+        } else if name.eq_ignore_ascii_case(b"EXEC") {
+            for request in self.queue.take().unwrap_or_default().iter() {
+                self.execute(engine, request)?;
+            }
+        } else if let Some(queue) = &mut self.queue {
+            queue.push(request);
+        } else {
+            self.execute(engine, request)?;
+        }
+        Ok(())
+    }
+
+    fn execute(&mut self, engine: &mut Engine, request: Request<'_>) -> Result<(), ReplayFault> {
+        let (id, name_words) = engine.table.resolve(request).map_err(|error| match error {
+            Error::WrongArity(name) => ReplayFault::Arity(name),
+            _ => ReplayFault::UnknownCommand(shown(request.get(0).unwrap_or_default())),
+        })?;
+        let entry = engine.table.entry(id);
+        if !entry.command.arity.admits(request.len()) {
+            return Err(ReplayFault::Arity(entry.name.clone()));
+        }
+        let run = entry.command.run;
+        self.output.clear();
+        let mut ctx = Ctx::new(engine, self.session, id, Reply::new(&mut self.output, Protocol::Resp2), true);
+        // An error was the answer to the client, too.
+        let _ = run(&mut ctx, Args::new(request, name_words));
+        while engine.scripts.is_busy() {
+            engine.go_on(engine.timing.now);
+        }
+        Ok(())
+    }
+
+    /// Ends the replay: keys expire again.
+    pub fn end(self, engine: &mut Engine) {
+        engine.sessions.close(self.session);
+        engine.effects.propagation.turn_off();
+        engine.timing.set_replaying(false);
+    }
+}

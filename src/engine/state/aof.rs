@@ -1,0 +1,245 @@
+//! What the server knows of its append-only file (AOF): whether it is on, how far it is written, and its rewrites.
+//!
+//! Not here: the settings ([`crate::engine::FileSettings`]), the stream of commands ([`super::Propagation`]), and the
+//! files, which the host has. How far these are is in [`AofProgress`], which the host's threads update.
+//!
+//! Offsets are bytes of the stream of commands, counted since the server started.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use crate::engine::spec::{CommandId, Now};
+use crate::engine::state::lazy::Unused;
+use crate::engine::state::{FileSettings, SessionId, SyncPolicy};
+
+/// The time between two syncs of the policy `everysec`, in microseconds.
+const SYNC_US: i64 = 1_000_000;
+/// The time after which a write that failed is tried again, in microseconds.
+const RETRY_US: i64 = 100_000;
+/// The number of rewrites that fail in a row before the next one waits.
+const FAILURES_BEFORE_WAIT: u64 = 3;
+/// The longest wait between two rewrites, in minutes.
+const LONGEST_WAIT_MINUTES: u64 = 60;
+
+/// Whether changes go into the append-only file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AofState {
+    /// They do not.
+    #[default]
+    Off,
+    /// They will when the data of this moment have been saved as its base: it was switched on while the server ran, or
+    /// has to begin anew.
+    WaitsForBase,
+    /// They do.
+    On,
+}
+
+/// What the server knows of its append-only file.
+#[derive(Debug, Default)]
+pub struct Aof {
+    /// Whether changes go into it.
+    pub state: AofState,
+    /// The rewrite in progress.
+    pub rewrite: Option<Rewrite>,
+    /// A rewrite is to begin as soon as possible.
+    pub is_scheduled: bool,
+    /// The seconds that the last rewrite took.
+    pub last_rewrite_s: Option<i64>,
+    /// The last rewrite failed.
+    pub has_failed: bool,
+    /// The number of rewrites that began.
+    pub rewrites: u64,
+    /// The number of rewrites that failed since one succeeded.
+    pub failures: u64,
+    /// The bytes that were copied during the last rewrite, as they changed.
+    pub last_copied_bytes: usize,
+    /// Why the last write failed; writing commands are refused meanwhile.
+    pub write_error: Option<String>,
+    /// How far the files are.
+    pub progress: Arc<AofProgress>,
+    /// The moment before which no rewrite begins by itself, as several failed.
+    not_before: Option<Now>,
+    /// The moment of the last sync that was ordered, or of the last write that failed.
+    last_order: Now,
+    /// The clients that wait for a sync (WAITAOF).
+    waiting: Vec<SyncWait>,
+}
+
+/// A rewrite in progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rewrite {
+    /// The number of the rewrite, counted from 1.
+    pub id: u64,
+    /// The moment at which it began.
+    pub began: Now,
+    /// The number of commands of the stream at that moment.
+    pub commands: u64,
+}
+
+/// A client that waits until the files are synced up to the offset of its last write.
+#[derive(Clone, Copy, Debug)]
+pub struct SyncWait {
+    /// The client.
+    pub session: SessionId,
+    /// The command that waits.
+    pub command: CommandId,
+    /// The offset behind its last write.
+    pub offset: u64,
+    /// Whether its wait is over then.
+    pub ends: bool,
+}
+
+/// How far the files are. Threads of the host update it, without the engine's lock.
+#[derive(Debug, Default)]
+pub struct AofProgress {
+    /// The offset up to which the stream was handed to the files.
+    pub appended: AtomicU64,
+    /// The offset up to which they are written.
+    pub written: AtomicU64,
+    /// The offset up to which they are synced.
+    pub synced: AtomicU64,
+    /// The bytes of all files after the last rewrite, or at the start.
+    pub base_bytes: AtomicU64,
+    /// The bytes of all files.
+    pub total_bytes: AtomicU64,
+    /// A sync is in progress.
+    pub is_syncing: AtomicBool,
+    /// The syncs that took longer than two seconds while replies waited.
+    pub delayed: AtomicU64,
+    /// Microseconds to pause before each write, for tests (DEBUG AOF-FLUSH-SLEEP).
+    pub delay_us: AtomicU64,
+    /// Whether a client waits for a sync (WAITAOF).
+    is_awaited: AtomicBool,
+}
+
+impl Unused for Aof {
+    fn unused() -> &'static Aof {
+        static UNUSED: OnceLock<Aof> = OnceLock::new();
+        UNUSED.get_or_init(Aof::default)
+    }
+}
+
+impl AofProgress {
+    /// The offset up to which the stream was handed to the files.
+    pub fn appended(&self) -> u64 {
+        self.appended.load(Ordering::Acquire)
+    }
+
+    /// The offset up to which the files are synced.
+    pub fn synced(&self) -> u64 {
+        self.synced.load(Ordering::Acquire)
+    }
+
+    /// Whether a client waits for a sync.
+    pub fn is_awaited(&self) -> bool {
+        self.is_awaited.load(Ordering::SeqCst)
+    }
+
+    /// The bytes that were handed over and are not written.
+    pub fn unwritten(&self) -> u64 {
+        self.appended.load(Ordering::Relaxed).saturating_sub(self.written.load(Ordering::Relaxed))
+    }
+}
+
+impl Aof {
+    /// Whether it is on, or is being switched on.
+    pub fn is_on(&self) -> bool {
+        self.state != AofState::Off
+    }
+
+    /// Notes that a rewrite begins; returns its number.
+    pub(in crate::engine) fn begin_rewrite(&mut self, now: Now, commands: u64) -> u64 {
+        self.is_scheduled = false;
+        self.rewrites += 1;
+        self.rewrite = Some(Rewrite { id: self.rewrites, began: now, commands });
+        self.rewrites
+    }
+
+    /// Whether the rewrite of that number is the one in progress: others were stopped.
+    pub(in crate::engine) fn is_rewriting(&self, id: u64) -> bool {
+        self.rewrite.is_some_and(|rewrite| rewrite.id == id)
+    }
+
+    /// Notes the end of the rewrite in progress. Returns the minutes until the next one may begin by itself, if that
+    /// changed.
+    pub(in crate::engine) fn end_rewrite(&mut self, has_failed: bool, now: Now) -> Option<u64> {
+        let rewrite = self.rewrite.take()?;
+        self.last_rewrite_s = Some(now.unix_s() - rewrite.began.unix_s());
+        self.has_failed = has_failed;
+        if !has_failed {
+            (self.failures, self.not_before) = (0, None);
+            return None;
+        }
+        self.failures += 1;
+        // Redis waits after the third failure for a minute, then for twice as long each time.
+        let waits = self.failures.checked_sub(FAILURES_BEFORE_WAIT)?;
+        let minutes = 1_u64.checked_shl(waits.try_into().unwrap_or(u32::MAX)).unwrap_or(u64::MAX);
+        let minutes = minutes.min(LONGEST_WAIT_MINUTES);
+        self.not_before = Some(Now::from_us(now.unix_us.saturating_add(minutes as i64 * 60 * SYNC_US)));
+        Some(minutes)
+    }
+
+    /// Forgets that rewrites failed: a user asks for the next one.
+    pub(in crate::engine) fn forget_failures(&mut self) {
+        (self.failures, self.not_before) = (0, None);
+    }
+
+    /// The moment at which the next rewrite is to begin by itself.
+    pub(in crate::engine) fn next_rewrite(&self, files: &FileSettings, now: Now) -> Option<Now> {
+        if self.rewrite.is_some() || !(self.is_scheduled || self.growth_percent(files).is_some()) {
+            return None;
+        }
+        Some(self.not_before.map_or(now, |moment| moment.max(now)))
+    }
+
+    /// By how much the files have grown since the last rewrite, in percent of the base, if that asks for another one.
+    pub(in crate::engine) fn growth_percent(&self, files: &FileSettings) -> Option<u64> {
+        let total_bytes = self.progress.total_bytes.load(Ordering::Relaxed);
+        if self.state != AofState::On || files.rewrite_percent == 0 || total_bytes <= files.rewrite_from_bytes {
+            return None;
+        }
+        let base_bytes = self.progress.base_bytes.load(Ordering::Relaxed).max(1);
+        let growth = (u128::from(total_bytes) * 100 / u128::from(base_bytes)).saturating_sub(100);
+        let growth = u64::try_from(growth).unwrap_or(u64::MAX);
+        (growth >= files.rewrite_percent).then_some(growth)
+    }
+
+    /// The moment of the next order to sync, or to try a write again.
+    pub(in crate::engine) fn next_sync(&self, files: &FileSettings) -> Option<Now> {
+        if self.state != AofState::On {
+            return None;
+        }
+        if self.write_error.is_some() {
+            return Some(Now::from_us(self.last_order.unix_us.saturating_add(RETRY_US)));
+        }
+        let has_unsynced = self.progress.appended.load(Ordering::Relaxed) > self.progress.synced();
+        let is_due = files.syncs == SyncPolicy::EverySecond && has_unsynced;
+        // A sync that is in progress does not count: what it leaves unsynced needs another one.
+        is_due.then(|| Now::from_us(self.last_order.unix_us.saturating_add(SYNC_US)))
+    }
+
+    /// Notes that the files were ordered to sync, or to write again.
+    pub(in crate::engine) fn ordered(&mut self, now: Now) {
+        self.last_order = now;
+    }
+
+    /// Has a client wait until the files are synced up to an offset.
+    pub(in crate::engine) fn wait(&mut self, wait: SyncWait) {
+        self.waiting.retain(|other| other.session != wait.session);
+        self.waiting.push(wait);
+        self.progress.is_awaited.store(true, Ordering::SeqCst);
+    }
+
+    /// The clients whose writes are synced, which wait no longer.
+    pub(in crate::engine) fn take_synced(&mut self) -> Vec<SyncWait> {
+        let synced = self.progress.synced();
+        let done = self.waiting.extract_if(.., |wait| wait.offset <= synced).collect();
+        self.progress.is_awaited.store(!self.waiting.is_empty(), Ordering::SeqCst);
+        done
+    }
+
+    /// All clients that wait.
+    pub(in crate::engine) fn take_waiting(&mut self) -> Vec<SyncWait> {
+        std::mem::take(&mut self.waiting)
+    }
+}

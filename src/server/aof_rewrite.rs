@@ -1,0 +1,54 @@
+//! Rewriting the append-only file (BGREWRITEAOF), on the thread of a save.
+//!
+//! The next incremental file is made, and is durable in the manifest, before the base is taken: whenever the server is
+//! killed, the files that the manifest lists have all changes. A file that begins anew is listed together with its
+//! base: the append-only file was just switched on, or cannot be relied on.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::background_saver::{FAULT, KeyDelay, STOPPED, pace};
+use super::contain::contain;
+use super::os_host::reason;
+use super::shared::Shared;
+use crate::engine::AofState;
+use crate::engine::exec::aof;
+use crate::storage::replace;
+
+/// Rewrites the append-only file, and tells the engine how that ended.
+pub(super) fn rewrite(shared: &Shared, id: u64, delay: KeyDelay, is_stopped: &AtomicBool) {
+    let result = contain("the thread that saves", || try_rewrite(shared, id, delay, is_stopped));
+    let result = result.unwrap_or_else(|| Err(FAULT.to_owned()));
+    shared.act(|engine| aof::end_rewrite(engine, id, result));
+}
+
+fn try_rewrite(shared: &Shared, id: u64, delay: KeyDelay, is_stopped: &AtomicBool) -> Result<(), String> {
+    let writer = shared.worlds().aof();
+    let (state, settings, commands) = {
+        let engine = shared.engine();
+        let aof = &engine.persistence.aof;
+        (aof.state, engine.settings.clone(), aof.rewrite.map_or(0, |rewrite| rewrite.commands))
+    };
+    let storage = shared.worlds().storage();
+    let (file, temporary) = writer.prepare_rewrite(storage, &settings, state, commands)?;
+    if let Some(shared) = shared.worlds().first() {
+        writer.start(&shared).map_err(|error| reason(&error))?;
+    }
+    let base = shared.act(|engine| {
+        writer.append(&mut engine.effects.propagation);
+        let base = aof::take_base(engine, id)?;
+        if let Some(file) = file {
+            writer.switch(file, state == AofState::On);
+        }
+        Some(base)
+    });
+    let Some(base) = base else { return Err(STOPPED.to_owned()) };
+    let written = replace::create(&**storage, &temporary, |out| {
+        base.write_base(out, &settings.files, || pace(delay, is_stopped))
+    });
+    drop(base);
+    written.map_err(|error| reason(&error))?;
+    if is_stopped.load(Ordering::Acquire) {
+        return Err(STOPPED.to_owned());
+    }
+    writer.publish_base(&temporary, &settings.files)
+}

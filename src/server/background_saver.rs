@@ -1,0 +1,113 @@
+//! The threads that save in the background: the RDB file (BGSAVE), and the base of the append-only file (BGREWRITEAOF).
+//!
+//! Each save has a thread of its own; a server that never saves has none. What a thread writes is its caller's.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::os_host::reason;
+use super::processors;
+
+/// A pause for each key that is saved or loaded, for tests of what happens meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct KeyDelay(i64);
+
+/// The longest part of a pause after which a save is found to be stopped.
+const PAUSE_PART: Duration = Duration::from_millis(10);
+
+impl KeyDelay {
+    /// A pause of `us` microseconds a key; if it is negative, of one for each so many keys on average.
+    pub(crate) fn of_us(us: i64) -> KeyDelay {
+        KeyDelay(us)
+    }
+
+    /// Pauses.
+    pub(crate) fn pause(self) {
+        self.pause_while(|| true);
+    }
+
+    /// Pauses as long as `goes_on`, which is asked every few milliseconds.
+    fn pause_while(self, goes_on: impl Fn() -> bool) {
+        let us = match self.0 {
+            0 => return,
+            1.. => self.0.unsigned_abs(),
+            _ => u64::from(fastrand::u64(0..self.0.unsigned_abs()) == 0),
+        };
+        let mut rest = Duration::from_micros(us);
+        while !rest.is_zero() && goes_on() {
+            let part = rest.min(PAUSE_PART);
+            #[expect(clippy::disallowed_methods, reason = "the setting is there to make a save or a load take long")]
+            thread::sleep(part);
+            rest -= part;
+        }
+    }
+}
+
+/// The saves in the background: one at a time, and those that were stopped and have not ended yet.
+#[derive(Debug)]
+pub(crate) struct BackgroundSaver {
+    runs: Mutex<Vec<Run>>,
+    processors: String,
+}
+
+#[derive(Debug)]
+struct Run {
+    thread: JoinHandle<()>,
+    is_stopped: Arc<AtomicBool>,
+}
+
+impl BackgroundSaver {
+    /// Makes one whose threads will run on the processors of a list (`bgsave-cpulist`).
+    pub(crate) fn on(processors: &str) -> BackgroundSaver {
+        BackgroundSaver { runs: Mutex::default(), processors: processors.to_owned() }
+    }
+
+    /// Starts a thread for a save, which is given a flag that tells it to stop.
+    ///
+    /// # Errors
+    /// The system's message why it has no thread.
+    pub(crate) fn start(&self, save: impl FnOnce(&AtomicBool) + Send + 'static) -> Result<(), String> {
+        let is_stopped = Arc::new(AtomicBool::new(false));
+        let (processors, stop) = (self.processors.clone(), Arc::clone(&is_stopped));
+        let run = move || {
+            processors::keep_beside(&processors);
+            save(&stop);
+        };
+        let thread =
+            thread::Builder::new().name("dunlin-save".to_owned()).spawn(run).map_err(|error| reason(&error))?;
+        let mut runs = self.runs.lock();
+        runs.retain(|run| !run.thread.is_finished());
+        runs.push(Run { thread, is_stopped });
+        Ok(())
+    }
+
+    /// Makes all saves end soon, without a file.
+    pub(crate) fn stop(&self) {
+        self.runs.lock().iter().for_each(|run| run.is_stopped.store(true, Ordering::Relaxed));
+    }
+
+    /// Stops all saves and waits for their ends.
+    pub(crate) fn close(&self) {
+        self.stop();
+        let runs = std::mem::take(&mut *self.runs.lock());
+        // A panic of the thread was logged when it happened.
+        runs.into_iter().for_each(|run| drop(run.thread.join()));
+    }
+}
+
+/// Why a save fails whose thread panicked.
+pub(crate) const FAULT: &str = "a fault of the server, which the log has";
+
+/// Why a save fails that was stopped.
+pub(crate) const STOPPED: &str = "it was stopped";
+
+/// Pauses after a key, or fails if the save was stopped.
+pub(crate) fn pace(delay: KeyDelay, is_stopped: &AtomicBool) -> io::Result<()> {
+    delay.pause_while(|| !is_stopped.load(Ordering::Relaxed));
+    if is_stopped.load(Ordering::Relaxed) { Err(io::Error::other(STOPPED)) } else { Ok(()) }
+}

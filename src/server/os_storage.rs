@@ -1,0 +1,275 @@
+//! The real file system, as a [`Storage`].
+//!
+//! A call that a signal interrupted is repeated.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use super::atomic_file;
+use crate::storage::{PathLock, Storage, StorageFile};
+
+/// The file system of the machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct OsStorage;
+
+impl Storage for OsStorage {
+    fn open(&self, path: &Path) -> io::Result<Box<dyn Read + Send>> {
+        Ok(Box::new(uninterrupted(|| File::open(path))?))
+    }
+
+    fn length(&self, path: &Path) -> io::Result<u64> {
+        let found = uninterrupted(|| fs::metadata(path))?;
+        if found.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { Ok(found.len()) }
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn StorageFile>> {
+        // Append mode and truncation at the opening exclude each other.
+        let file = uninterrupted(|| at_end().create(true).open(path))?;
+        uninterrupted(|| file.set_len(0))?;
+        Ok(Arc::new(OsFile(file)))
+    }
+
+    fn append(&self, path: &Path) -> io::Result<Arc<dyn StorageFile>> {
+        let file = uninterrupted(|| at_end().open(path))?;
+        (&file).seek(SeekFrom::End(0))?;
+        Ok(Arc::new(OsFile(file)))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        uninterrupted(|| fs::rename(from, to))
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        uninterrupted(|| fs::remove_file(path))
+    }
+
+    fn create_folder(&self, path: &Path) -> io::Result<()> {
+        match uninterrupted(|| fs::create_dir(path)) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+            created => created,
+        }
+    }
+
+    fn list(&self, folder: &Path) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in uninterrupted(|| fs::read_dir(existing(folder)))? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                continue;
+            }
+            // A name that is not UTF-8 is none of the server's.
+            names.extend(entry.file_name().into_string());
+        }
+        Ok(names)
+    }
+
+    fn sync_folder(&self, folder: &Path) -> io::Result<()> {
+        uninterrupted(|| atomic_file::sync_folder(existing(folder)))
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn PathLock>>> {
+        let file = uninterrupted(|| open_to_lock(existing(path)))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Box::new(OsLock { _file: file }))),
+            Err(fs::TryLockError::WouldBlock) => Ok(None),
+            Err(fs::TryLockError::Error(error)) => Err(error),
+        }
+    }
+}
+
+/// Repeats a call for as long as signals interrupt it.
+fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
+
+/// The path of a folder; the current one's for an empty path.
+fn existing(folder: &Path) -> &Path {
+    if folder.as_os_str().is_empty() { Path::new(".") } else { folder }
+}
+
+/// Opens files so that each write is at the end, even if another program has changed the length.
+#[cfg(unix)]
+fn at_end() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.append(true);
+    options
+}
+
+/// Opens files for writing. A file in append mode could not be truncated on Windows, so the position is set to the
+/// end wherever that changes.
+#[cfg(not(unix))]
+fn at_end() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    options
+}
+
+/// The file or the folder itself: a lock does not keep others from using it.
+#[cfg(unix)]
+fn open_to_lock(path: &Path) -> io::Result<File> {
+    // Some network file systems lock only what is open for writing.
+    if path.is_dir() { File::open(path) } else { at_end().open(path) }
+}
+
+/// A file beside it, or `.lock` in a folder: on other systems a file that is locked can neither be read nor written,
+/// and a folder cannot be opened as a file.
+#[cfg(not(unix))]
+fn open_to_lock(path: &Path) -> io::Result<File> {
+    let lock = if fs::metadata(path)?.is_dir() { path.join(".lock") } else { path.with_added_extension("lock") };
+    OpenOptions::new().write(true).create(true).truncate(false).open(lock)
+}
+
+/// A lock, which the system releases when the file is closed, also at the end of the process.
+#[derive(Debug)]
+struct OsLock {
+    _file: File,
+}
+
+impl PathLock for OsLock {}
+
+/// A file that is open for writing.
+#[derive(Debug)]
+struct OsFile(File);
+
+impl StorageFile for OsFile {
+    fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        uninterrupted(|| (&self.0).write(bytes))
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        uninterrupted(|| self.0.sync_data())
+    }
+
+    fn truncate(&self, length: u64) -> io::Result<()> {
+        uninterrupted(|| self.0.set_len(length))?;
+        (&self.0).seek(SeekFrom::End(0)).map(drop)
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::storage::simulated::SimulatedDisk;
+
+    /// A folder of the test's own, which is removed at its end.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Folder {
+            let path = std::env::temp_dir().join(format!("dunlin-{name}-{}", std::process::id()));
+            fs::create_dir_all(&path).expect("the folder can be made");
+            Folder(path)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    /// The files that a walk has open.
+    type Files = Vec<Arc<dyn StorageFile>>;
+
+    /// What a call returned, as far as both file systems have to agree on it.
+    fn outcome<T>(result: io::Result<T>, text: impl FnOnce(T) -> String) -> String {
+        match result.map_err(|error| error.kind()) {
+            Ok(result) => text(result),
+            // Systems differ in what they say of a folder in the place of a file.
+            Err(io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::PermissionDenied) => "IsADirectory".to_owned(),
+            Err(kind) => format!("{kind:?}"),
+        }
+    }
+
+    /// Calls one of two storages as the seed says.
+    fn step(storage: &dyn Storage, root: &Path, files: &mut Files, seed: u64) -> String {
+        const PATHS: [&str; 8] = ["a", "b", "c", "one", "one/a", "one/b", "two/a", "a/b"];
+        let mut random = fastrand::Rng::with_seed(seed);
+        let kind = random.u8(0..13);
+        let path = root.join(PATHS[random.usize(..PATHS.len())]);
+        let other = root.join(PATHS[random.usize(..PATHS.len())]);
+        let file = random.usize(..files.len().max(1));
+        let bytes = vec![random.u8(b'a'..=b'z'); random.usize(0..1500)];
+        let opened = |result: io::Result<Arc<dyn StorageFile>>, files: &mut Files| {
+            outcome(result, |file| {
+                files.push(file);
+                "opened".to_owned()
+            })
+        };
+        match kind {
+            0 => opened(storage.create(&path), files),
+            1 => opened(storage.append(&path), files),
+            2 => outcome(storage.length(&path), |length| length.to_string()),
+            // The real file system can rename folders.
+            3 if storage.list(&path).is_ok() => String::new(),
+            3 => outcome(storage.rename(&path, &other), |()| "renamed".to_owned()),
+            4 => outcome(storage.remove(&path), |()| "removed".to_owned()),
+            5 => outcome(storage.create_folder(&path), |()| "created".to_owned()),
+            6 => outcome(storage.list(&path), |mut names| {
+                names.sort();
+                names.join(" ")
+            }),
+            7 => outcome(storage.sync_folder(root), |()| "synced".to_owned()),
+            8 => {
+                let mut text = String::new();
+                let read = storage.open(&path).and_then(|mut file| file.read_to_string(&mut text));
+                outcome(read, |_| text)
+            }
+            _ if files.is_empty() => String::new(),
+            9 | 10 => outcome(files[file].write(&bytes), |written| written.to_string()),
+            11 => outcome(files[file].sync(), |()| "synced".to_owned()),
+            _ => outcome(files[file].truncate(random.u64(0..2000)), |()| "truncated".to_owned()),
+        }
+    }
+
+    #[test]
+    fn the_simulated_disk_answers_as_the_real_file_system_does() {
+        for walk in 0..10 {
+            let folder = Folder::new(&format!("storage-{walk}"));
+            let (disk, root) = (SimulatedDisk::new(), Path::new("root"));
+            disk.add_folder(root);
+            let (mut real_files, mut simulated_files) = (Files::new(), Files::new());
+            for number in 0..200 {
+                let seed = walk * 1000 + number;
+                let real = step(&OsStorage, &folder.0, &mut real_files, seed);
+                let simulated = step(&disk, root, &mut simulated_files, seed);
+                assert_eq!(real, simulated, "walk {walk}, step {number}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_folder_and_a_file_have_one_lock_each() {
+        let folder = Folder::new("lock");
+        let path = folder.0.join("file");
+        let file = OsStorage.create(&path).expect("it can be created");
+        for path in [&folder.0, &path] {
+            let lock = OsStorage.lock(path).expect("it can be locked").expect("nobody has it");
+            assert!(OsStorage.lock(path).expect("it can be tried").is_none());
+            file.write(b"a lock keeps nobody from writing").expect("it can be written");
+            drop(lock);
+            assert!(OsStorage.lock(path).expect("it can be tried").is_some());
+        }
+        let missing = OsStorage.lock(&folder.0.join("missing")).expect_err("there is no such file");
+        assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_write_is_behind_what_another_program_has_written() {
+        let folder = Folder::new("append");
+        let path = folder.0.join("file");
+        let file = OsStorage.create(&path).expect("it can be created");
+        fs::write(&path, "of another program, ").expect("it can be written");
+        file.write(b"ours").expect("it can be written");
+        assert_eq!(fs::read_to_string(&path).expect("it exists"), "of another program, ours");
+    }
+}

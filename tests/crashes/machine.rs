@@ -1,0 +1,370 @@
+//! A server with an append-only file on a simulated disk, which does one thing at a time.
+//!
+//! It does what the threads of a server do, in any order that they could: a client changes data, the log is written, a
+//! sync begins, a sync ends, a rewrite makes its next step. All data and files are the project's own code; only the
+//! order is the test's.
+//!
+//! The oracle is a hash of all data after every change. After a restart, the data must be those after some change: not
+//! before the last one that is durable, and not an invented one.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+
+use dunlin::aof::files::{AofFiles, Place};
+use dunlin::aof::log::{Log, SyncOrder};
+use dunlin::aof::scan::Tail;
+use dunlin::engine::exec::aof;
+use dunlin::engine::exec::aof_load::AofLoad;
+use dunlin::engine::{AofState, Checkpoint, Effect, Settings, SyncPolicy};
+use dunlin::storage::simulated::{Call, CallKind, SimulatedDisk};
+use dunlin::storage::{Storage, StorageFile, replace};
+
+use crate::support::world::World;
+
+/// A change of the data.
+#[derive(Debug)]
+struct Change {
+    /// The offset of the stream behind it; the greatest one if it is not in the stream, but in the next base.
+    offset: u64,
+    /// The hash of all data after it.
+    digest: String,
+}
+
+/// A rewrite, and its next step.
+#[derive(Debug)]
+enum Rewrite {
+    Prepare,
+    TakeBase { file: Option<Arc<dyn StorageFile>>, state: AofState },
+    WriteBase { base: Box<Checkpoint>, changes: usize },
+    Publish { changes: usize },
+}
+
+/// The changes of the data that a disk has seen.
+#[derive(Debug, Default)]
+pub(crate) struct History {
+    changes: Vec<Change>,
+    /// The number of changes that are durable.
+    durable: usize,
+    /// The number of changes that the next start finds if the disk keeps its power.
+    written: usize,
+}
+
+/// A server that runs.
+pub(crate) struct Machine {
+    disk: SimulatedDisk,
+    world: World,
+    files: AofFiles,
+    log: Log,
+    sync: Option<SyncOrder>,
+    rewrite: Option<(u64, Rewrite)>,
+    pub(crate) sites: Sites,
+    pub(crate) history: History,
+}
+
+/// The place in the code that is running, for naming syncs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sites(Arc<Mutex<(&'static str, BTreeMap<String, usize>)>>);
+
+impl Sites {
+    /// Begins a part of the code.
+    fn begin(&self, part: &'static str) {
+        *self.0.lock().expect("nothing panics") = (part, BTreeMap::new());
+    }
+
+    /// The name of a sync: the part of the code, what is synced, and which of several such syncs it is. Those of the
+    /// log have no number.
+    pub(crate) fn name(&self, call: &Call) -> String {
+        let mut current = self.0.lock().expect("nothing panics");
+        let name = call.path.file_name().unwrap_or_default().to_string_lossy();
+        let what = match call.kind {
+            CallKind::SyncFolder if name == "appendonlydir" => "its folder",
+            CallKind::SyncFolder => "the folder above",
+            _ if name.ends_with(".manifest") => "the manifest",
+            _ if name.contains("base") => "the base",
+            _ if name == "appendonly.aof" => "the single file",
+            _ => return format!("{}: the log", current.0),
+        };
+        let count = current.1.entry(what.to_owned()).or_default();
+        *count += 1;
+        let count = *count;
+        format!("{}: {what} {count}", current.0)
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        // A base that is shared with the databases ends before them.
+        self.rewrite = None;
+    }
+}
+
+fn settings(settings: &mut Settings, policy: SyncPolicy) {
+    let files = Arc::make_mut(&mut settings.files);
+    (files.appends, files.syncs) = (true, policy);
+}
+
+fn place() -> Place {
+    Place { folder: PathBuf::from("data/appendonlydir"), name: "appendonly.aof".to_owned() }
+}
+
+impl History {
+    /// The number of changes up to an offset of the stream.
+    fn up_to(&self, offset: u64) -> usize {
+        self.changes.iter().rposition(|change| change.offset <= offset).map_or(0, |last| last + 1)
+    }
+
+    /// A history of one request, which is written, and may be durable.
+    pub(crate) fn of(request: &str, is_durable: bool) -> History {
+        let mut world = World::fresh();
+        let before = Change { offset: 0, digest: world.ask("DEBUG DIGEST") };
+        world.ask(request);
+        let after = Change { offset: 0, digest: world.ask("DEBUG DIGEST") };
+        History { changes: vec![before, after], durable: if is_durable { 2 } else { 0 }, written: 2 }
+    }
+
+    /// Notes that the disk has lost its power.
+    pub(crate) fn lose_power(&mut self) {
+        self.written = 0;
+    }
+
+    fn make_durable(&mut self, changes: usize) {
+        self.durable = self.durable.max(changes);
+    }
+
+    /// Checks the data that a restart has found, with which the history begins anew.
+    fn begin_with(&mut self, digest: String, offset: u64) -> Result<(), String> {
+        let is_known = |change: &Change| change.digest == digest;
+        let least = self.durable.max(self.written);
+        let first = least.saturating_sub(1);
+        let later = self.changes.get(first..).unwrap_or_default();
+        if !self.changes.is_empty() && !later.iter().any(is_known) {
+            let lost = self.changes.iter().position(is_known);
+            let all = self.changes.len();
+            return Err(match lost {
+                Some(found) => format!("{} of {least} durable changes are there, of {all}", found + 1),
+                None => format!("the data are none that there were after any of {all} changes"),
+            });
+        }
+        *self = History { changes: vec![Change { offset, digest }], durable: 1, written: 0 };
+        Ok(())
+    }
+}
+
+impl Machine {
+    /// Starts a server on what a disk has.
+    pub(crate) fn start(
+        disk: &SimulatedDisk,
+        policy: SyncPolicy,
+        sites: &Sites,
+        history: &mut History,
+    ) -> Result<Machine, String> {
+        sites.begin("open");
+        let mut world = World::with(|all| settings(all, policy));
+        let storage: Arc<dyn Storage> = Arc::new(disk.clone());
+        let mut files = AofFiles::open(storage, place()).map_err(|fault| fault.to_string())?;
+        if files.is_empty() {
+            sites.begin("first base");
+            let base = aof::first_base(&mut world.engine);
+            let created = files.create_base(|out| base.write(out, || Ok(())));
+            drop(base);
+            aof::reclaim_base(&mut world.engine);
+            created.map_err(|error| error.to_string())?;
+        } else {
+            sites.begin("cut");
+            load(disk, &files, &mut world)?;
+        }
+        sites.begin("go on");
+        let file = files.continue_last().map_err(|error| error.to_string())?;
+        aof::begin(&mut world.engine);
+        world.engine.effects.take();
+        let offset = world.engine.effects.propagation.offset();
+        history.begin_with(world.ask("DEBUG DIGEST"), offset)?;
+        Ok(Machine {
+            disk: disk.clone(),
+            world,
+            files,
+            log: Log::new(file, offset, true),
+            sync: None,
+            rewrite: None,
+            sites: sites.clone(),
+            history: std::mem::take(history),
+        })
+    }
+
+    /// Has a client send requests, and hands what they have changed over to the log.
+    pub(crate) fn run(&mut self, requests: &[String]) {
+        for request in requests {
+            self.world.ask(request);
+        }
+        let needs_base = self.log.append(|out| self.world.engine.effects.propagation.take_into(out));
+        assert!(!needs_base, "commands of Redis do not need a new base");
+        let stream = &self.world.engine.effects.propagation;
+        let offset = if stream.is_on() { stream.offset() } else { u64::MAX };
+        let digest = self.world.ask("DEBUG DIGEST");
+        // Without a change of the data, what the base has to have stays only in the base.
+        let is_same = |last: &Change| last.digest == digest && (last.offset == offset || last.offset == u64::MAX);
+        if !self.history.changes.last().is_some_and(is_same) {
+            self.history.changes.push(Change { offset, digest });
+        }
+        self.follow_effects();
+    }
+
+    fn follow_effects(&mut self) {
+        for effect in self.world.engine.effects.take() {
+            match effect {
+                Effect::Rewrite(id) => {
+                    self.stop_rewrite();
+                    self.rewrite = Some((id, Rewrite::Prepare));
+                }
+                Effect::StopSave => self.stop_rewrite(),
+                _ => {}
+            }
+        }
+    }
+
+    fn stop_rewrite(&mut self) {
+        if let Some((id, step)) = self.rewrite.take() {
+            drop(step);
+            aof::end_rewrite(&mut self.world.engine, id, Err("it was stopped".to_owned()));
+        }
+    }
+
+    /// Writes what the log has.
+    pub(crate) fn write(&mut self) {
+        self.sites.begin("write");
+        let written = self.log.write();
+        self.report(written.err().map(|error| error.to_string()));
+    }
+
+    /// Begins a sync, or ends the one that has begun.
+    pub(crate) fn sync(&mut self) {
+        self.sites.begin("sync");
+        let Some(order) = self.sync.take() else {
+            self.sync = self.log.sync_order();
+            return;
+        };
+        let result = order.file.sync();
+        self.log.note_sync(&result);
+        if let (Ok(()), Some(offset)) = (&result, order.offset) {
+            self.history.make_durable(self.history.up_to(offset));
+            self.world.engine.persistence.aof.progress.synced.fetch_max(offset, Ordering::SeqCst);
+        }
+        self.report(result.err().map(|error| error.to_string()));
+    }
+
+    /// Tells the engine what has failed, as the server does.
+    fn report(&mut self, fault: Option<String>) {
+        let must_restart = self.log.sync_error().is_some();
+        let has_failed = fault.is_some();
+        aof::set_error(&mut self.world.engine, fault);
+        if must_restart && has_failed && self.world.engine.persistence.aof.state != AofState::WaitsForBase {
+            self.begin_anew();
+        }
+        self.follow_effects();
+    }
+
+    /// Has the append-only file begin anew with the present data.
+    pub(crate) fn begin_anew(&mut self) {
+        self.log.append(|out| self.world.engine.effects.propagation.take_into(out));
+        aof::restart(&mut self.world.engine);
+        self.follow_effects();
+    }
+
+    /// Makes the next step of a rewrite, or begins one.
+    pub(crate) fn rewrite(&mut self) {
+        let Some((id, step)) = self.rewrite.take() else { return self.run(&["BGREWRITEAOF".to_owned()]) };
+        match self.rewrite_step(id, step) {
+            Ok(Some(next)) => self.rewrite = Some((id, next)),
+            Ok(None) => aof::end_rewrite(&mut self.world.engine, id, Ok(())),
+            Err(error) => aof::end_rewrite(&mut self.world.engine, id, Err(error)),
+        }
+        self.follow_effects();
+    }
+
+    fn rewrite_step(&mut self, id: u64, step: Rewrite) -> Result<Option<Rewrite>, String> {
+        let text = |error: std::io::Error| error.to_string();
+        let temporary = self.files.temporary_base();
+        match step {
+            Rewrite::Prepare => {
+                self.sites.begin("next file");
+                let state = self.world.engine.persistence.aof.state;
+                let file = match state {
+                    AofState::Off => None,
+                    AofState::WaitsForBase => Some(self.files.first_incr(self.log.appended()).map_err(text)?),
+                    AofState::On => Some(self.files.next_incr(self.log.appended()).map_err(text)?),
+                };
+                Ok(Some(Rewrite::TakeBase { file, state }))
+            }
+            Rewrite::TakeBase { file, state } => {
+                self.sites.begin("switch");
+                self.log.append(|out| self.world.engine.effects.propagation.take_into(out));
+                let Some(base) = aof::take_base(&mut self.world.engine, id) else {
+                    return Err("it was stopped".to_owned());
+                };
+                match file {
+                    Some(file) if state == AofState::On => self.log.switch(file, true),
+                    Some(file) => self.log.restart(file),
+                    None => {}
+                }
+                Ok(Some(Rewrite::WriteBase { base: Box::new(base), changes: self.history.changes.len() }))
+            }
+            Rewrite::WriteBase { base, changes } => {
+                self.sites.begin("base");
+                replace::create(&self.disk, &temporary, |out| base.write(out, || Ok(()))).map_err(text)?;
+                Ok(Some(Rewrite::Publish { changes }))
+            }
+            Rewrite::Publish { changes } => {
+                self.sites.begin("publish");
+                self.files.publish_base(&temporary, true, false).map_err(text)?;
+                self.log.relist();
+                self.history.make_durable(changes);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Ends the server in order.
+    pub(crate) fn end(&mut self) -> Result<(), String> {
+        self.stop_rewrite();
+        self.sites.begin("end");
+        self.log.write().map_err(|error| error.to_string())?;
+        if let Some(order) = self.log.sync_order() {
+            order.file.sync().map_err(|error| error.to_string())?;
+            if let Some(offset) = order.offset {
+                self.history.make_durable(self.history.up_to(offset));
+            }
+        }
+        self.files.end(self.log.written()).map_err(|error| error.to_string())
+    }
+
+    /// Notes what is there after the end of the process: what was written, if a start finds it.
+    pub(crate) fn outlive_process(&mut self) {
+        if self.log.is_listed() {
+            self.history.written = self.history.up_to(self.log.written());
+        }
+    }
+}
+
+/// Loads all files, and cuts off a torn end, as a server does.
+fn load(disk: &SimulatedDisk, files: &AofFiles, world: &mut World) -> Result<(), String> {
+    let engine = &mut world.engine;
+    let mut load = AofLoad::begin(engine);
+    for file in files.to_load() {
+        let name = file.path.display().to_string();
+        let source = disk.open(&file.path).map_err(|error| error.to_string())?;
+        load.open(engine, &name, source)?;
+        while load.step(engine)? {}
+        let (valid_bytes, tail) = load.tail();
+        if tail != Tail::Clean {
+            if !file.is_last {
+                return Err(format!("{name} is torn ({tail:?}) and not the last one"));
+            }
+            files.cut(&file.path, valid_bytes).map_err(|error| error.to_string())?;
+        }
+    }
+    let counts = load.end(engine);
+    engine.end_load(counts);
+    Ok(())
+}

@@ -1,0 +1,356 @@
+//! The append-only file: what survives a restart, a kill, a torn end; rewrites; and what is refused.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use dunlin::{Reply, Server};
+
+use crate::files::{DATA, Folder, ask, clients, error, info, names_in, run, told, told_by};
+use crate::oracle::{Process, Program};
+use crate::timeout::wait_until;
+
+impl Folder {
+    /// A server with an append-only file here.
+    fn appending(&self) -> Server {
+        self.appending_with("everysec")
+    }
+
+    fn appending_with(&self, policy: &str) -> Server {
+        let builder = Server::builder().set("dir", self.text()).set("appendonly", "yes").set("appendfsync", policy);
+        builder.allow_debug().start().expect("it starts")
+    }
+
+    /// The path of a file of the append-only file.
+    fn part(&self, name: &str) -> PathBuf {
+        self.0.join("appendonlydir").join(name)
+    }
+
+    /// The names of the files of the append-only file.
+    fn parts(&self) -> Vec<String> {
+        names_in(&self.0.join("appendonlydir"))
+    }
+
+    /// Adds bytes to the end of the first incremental file.
+    fn tear(&self, bytes: &[u8]) {
+        let path = self.part("appendonly.aof.1.incr.aof");
+        let mut log = fs::read(&path).expect("it is there");
+        log.extend_from_slice(bytes);
+        fs::write(&path, log).expect("it can be written");
+    }
+}
+
+/// Waits until no rewrite is in progress, and expects that the last one succeeded.
+fn wait_for_rewrite(server: &Server) {
+    wait_until("the rewrite has ended", || {
+        // In this order: one that was scheduled may begin in between.
+        info(server, "aof_rewrite_scheduled") == "0" && info(server, "aof_rewrite_in_progress") == "0"
+    });
+    assert_eq!(info(server, "aof_last_bgrewrite_status"), "ok");
+}
+
+#[test]
+fn changes_are_there_after_a_restart() {
+    let folder = Folder::new("aof-restart");
+    let before = {
+        let server = folder.appending();
+        run(&server, DATA);
+        server.dump()
+    };
+    assert_eq!(folder.parts(), ["appendonly.aof.1.base.rdb", "appendonly.aof.1.incr.aof", "appendonly.aof.manifest"]);
+    assert_eq!(folder.files(), ["appendonlydir"]);
+    let server = folder.appending();
+    assert_eq!(server.dump(), before);
+    run(&server, "SET later 1\nDEBUG LOADAOF");
+    assert_eq!(ask(&server, "GET later"), "1");
+    let before = server.dump();
+    drop(server);
+    assert_eq!(folder.appending().dump(), before);
+}
+
+#[test]
+fn a_killed_program_has_written_what_it_has_acknowledged() {
+    for policy in ["always", "everysec", "no"] {
+        let folder = Folder::new(&format!("aof-kill-{policy}"));
+        for round in 0..3 {
+            let program = folder.program(&["--appendonly", "yes", "--appendfsync", policy]);
+            wait_until("it is loaded", || told(&program, "PING") == "+PONG");
+            for past in 0..round {
+                assert_eq!(told(&program, &format!("GET key:{past}:99")), "$2\r\n99", "{policy} {round}");
+            }
+            for number in 0..100 {
+                assert_eq!(told(&program, &format!("SET key:{round}:{number} {number}")), "+OK");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_torn_transaction_is_cut_off_and_what_is_written_then_stays() {
+    let folder = Folder::new("aof-transaction");
+    run(&folder.appending(), "SET a 1");
+    folder.tear(b"*1\r\n$5\r\nMULTI\r\n*3\r\n$3\r\nSET\r\n$1\r\nb\r\n$1\r\n1\r\n*3\r\n$3\r\nSET\r\n$1\r\nc");
+    {
+        let server = folder.appending();
+        assert_eq!(ask(&server, "EXISTS a b c"), 1);
+        run(&server, "SET d 1\nSET e 1");
+    }
+    assert_eq!(ask(&folder.appending(), "EXISTS a b c d e"), 3);
+}
+
+#[test]
+fn a_torn_annotation_and_zeros_are_cut_off() {
+    let zeros = [0; 5000];
+    let tails: [&[u8]; 5] =
+        [b"#TS:18", b"#", b"*3\r\n$3\r\nSET\r\n$1\r\nx", &zeros, b"*3\r\n$3\r\nSET\r\n$1\0\0\0\0\0\0"];
+    for (number, tail) in tails.into_iter().enumerate() {
+        let folder = Folder::new(&format!("aof-tail-{number}"));
+        run(&folder.appending(), "SET a 1");
+        folder.tear(tail);
+        for round in 0..3 {
+            let server = folder.appending();
+            assert_eq!(ask(&server, "DBSIZE"), round + 1, "{number}");
+            run(&server, &format!("SET round:{round} 1"));
+        }
+    }
+}
+
+/// Starts a server that cannot load its append-only file, and returns why.
+fn refusal(folder: &Folder, setting: (&str, &str)) -> String {
+    let builder = Server::builder().set("dir", folder.text()).set("appendonly", "yes").set(setting.0, setting.1);
+    builder.start().expect_err("it does not start").to_string()
+}
+
+#[test]
+fn a_file_that_is_damaged_is_refused() {
+    let folder = Folder::new("aof-damaged");
+    run(&folder.appending(), "SET a 1");
+    let path = folder.part("appendonly.aof.1.incr.aof");
+    let whole = fs::read(&path).expect("it is there");
+    let cases: [(&[u8], &str); 4] = [
+        (b"*2\r\n$3\r\nGET", "Unexpected end of file reading the append only file appendonly.aof.1.incr.aof"),
+        (b"hello\r\n", "Bad file format reading the append only file appendonly.aof.1.incr.aof"),
+        (b"*2\r\n$3\r\nFOO\r\n$1\r\na\r\n", "Unknown command 'FOO' reading the append only file"),
+        (b"*2\r\n$3\r\nSET\r\n$1\r\na\r\n", "Wrong number of arguments for 'set' reading the append only file"),
+    ];
+    for (tail, why) in cases {
+        fs::write(&path, [&whole[..], tail].concat()).expect("it can be written");
+        let refusal = refusal(&folder, ("aof-load-truncated", "no"));
+        assert!(refusal.contains(why), "{refusal}");
+        assert_eq!(fs::read(&path).expect("it is there"), [&whole[..], tail].concat(), "it was changed");
+    }
+}
+
+#[test]
+fn no_key_expires_before_the_whole_file_is_loaded() {
+    let folder = Folder::new("aof-deadlines");
+    let soon = "SET kept x PX 30\nHSET hash f v g w\nHPEXPIRE hash 30 FIELDS 1 f\nSET gone x PX 30";
+    run(&folder.appending(), &format!("{soon}\nBGREWRITEAOF"));
+    {
+        let server = folder.appending();
+        run(&server, "SET again x PX 30\nPERSIST again");
+    }
+    let server = Server::builder().set("dir", folder.text()).set("appendonly", "yes");
+    let server = server.start().expect("it starts");
+    assert_eq!(ask(&server, "GET again"), "x");
+    wait_until("the others have expired", || ask(&server, "EXISTS kept gone") == 0);
+    assert_eq!(ask(&server, "HLEN hash"), 1);
+}
+
+#[test]
+fn a_rewrite_leaves_a_base_with_the_data_and_what_came_meanwhile() {
+    let folder = Folder::new("aof-rewrite");
+    let before = {
+        let server = folder.appending();
+        run(&server, DATA);
+        run(&server, "CONFIG SET rdb-key-save-delay 50000\nBGREWRITEAOF");
+        assert_eq!(error(&server, "BGREWRITEAOF"), "ERR Background append only file rewriting already in progress");
+        assert_eq!(
+            error(&server, "BGSAVE"),
+            "ERR Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE SCHEDULE in order to \
+             schedule a BGSAVE whenever possible."
+        );
+        assert_eq!(info(&server, "aof_rewrite_in_progress"), "1");
+        run(&server, "SET text other\nRPUSH list more\nDEL set\nHSET hash c 3\nSELECT 3\nSET late z");
+        wait_for_rewrite(&server);
+        run(&server, "CONFIG SET rdb-key-save-delay 0\nSELECT 3\nSET later z");
+        server.dump()
+    };
+    assert_eq!(folder.parts(), ["appendonly.aof.2.base.rdb", "appendonly.aof.2.incr.aof", "appendonly.aof.manifest"]);
+    let server = folder.appending();
+    assert_eq!(server.dump(), before);
+    for round in 0..3 {
+        run(&server, &format!("BGREWRITEAOF\nSET round {round}"));
+        wait_for_rewrite(&server);
+    }
+    let before = server.dump();
+    drop(server);
+    assert_eq!(folder.appending().dump(), before);
+}
+
+#[test]
+fn a_rewrite_waits_for_a_save_and_for_the_end_of_a_transaction() {
+    let folder = Folder::new("aof-scheduled");
+    let server = folder.appending();
+    run(&server, "SET a 1\nCONFIG SET rdb-key-save-delay 100000\nBGSAVE");
+    assert_eq!(ask(&server, "BGREWRITEAOF"), Reply::Status("Background append only file rewriting scheduled".into()));
+    assert_eq!(info(&server, "aof_rewrite_scheduled"), "1");
+    wait_for_rewrite(&server);
+    assert_eq!(info(&server, "rdb_saves"), "1");
+    assert_eq!(info(&server, "aof_rewrites"), "1");
+    let mut client = server.client().expect("it connects");
+    for line in ["MULTI", "BGREWRITEAOF", "EXEC"] {
+        client.call(line.split(' ')).expect("it is answered");
+    }
+    wait_until("it has begun", || info(&server, "aof_rewrites") == "2");
+    wait_for_rewrite(&server);
+    drop(server);
+    assert_eq!(ask(&folder.appending(), "GET a"), "1");
+}
+
+#[test]
+fn it_is_switched_on_and_off_while_the_server_runs() {
+    let folder = Folder::new("aof-switch");
+    let server = folder.server();
+    run(&server, DATA);
+    run(&server, "CONFIG SET appendonly yes");
+    assert_eq!(info(&server, "aof_enabled"), "1");
+    wait_for_rewrite(&server);
+    run(&server, "SET on 1");
+    let before = server.dump();
+    assert!(folder.is_refused());
+    run(&server, "CONFIG SET appendonly no\nSET off 1");
+    assert_eq!(info(&server, "aof_enabled"), "0");
+    assert_eq!(folder.appending().dump(), before);
+    run(&server, "CONFIG SET appendonly yes");
+    wait_for_rewrite(&server);
+    let before = server.dump();
+    drop(server);
+    assert_eq!(folder.appending().dump(), before);
+}
+
+impl Folder {
+    /// Whether another server refuses these files, as one has them.
+    fn is_refused(&self) -> bool {
+        Server::builder().set("dir", self.text()).set("appendonly", "yes").start().is_err()
+    }
+}
+
+#[test]
+fn it_is_rewritten_when_it_has_grown() {
+    let folder = Folder::new("aof-growth");
+    let server = folder.appending();
+    run(&server, "CONFIG SET auto-aof-rewrite-min-size 1000 auto-aof-rewrite-percentage 50");
+    for round in 0..200 {
+        run(&server, &format!("SET key {round}"));
+    }
+    wait_until("it was rewritten", || info(&server, "aof_rewrites") != "0");
+    wait_for_rewrite(&server);
+    let size = |field: &str| info(&server, field).parse::<u64>().expect("it is a number");
+    assert!(size("aof_base_size") < 1000 && size("aof_current_size") < 6000, "the sizes are those of all that was");
+    drop(server);
+    assert_eq!(ask(&folder.appending(), "GET key"), "199");
+}
+
+#[test]
+fn a_client_waits_until_its_writes_are_synced() {
+    let folder = Folder::new("aof-wait");
+    let server = folder.appending_with("always");
+    let mut client = server.client().expect("it connects");
+    let mut ask = |line: &str| client.call(line.split(' ')).expect("it is answered");
+    let answer = |own: i64| Reply::Array(vec![Reply::Integer(own), Reply::Integer(0)]);
+    assert_eq!(ask("WAITAOF 1 0 0"), answer(1));
+    ask("SET a 1");
+    assert_eq!(ask("WAITAOF 1 0 0"), answer(1));
+    ask("CONFIG SET appendfsync no");
+    ask("SET a 2");
+    assert_eq!(ask("WAITAOF 1 0 20"), answer(0));
+    assert_eq!(ask("WAITAOF 0 0 0"), answer(0));
+    ask("CONFIG SET appendfsync everysec");
+    ask("SET a 3");
+    assert_eq!(ask("WAITAOF 1 0 0"), answer(1));
+    ask("CONFIG SET appendfsync no");
+    ask("SET a 4");
+    let other = server.client().expect("it connects");
+    let waiting = std::thread::spawn(move || {
+        let mut other = other;
+        other.call(["SET", "b", "1"]).expect("it is answered");
+        other.call(["WAITAOF", "1", "0", "0"]).expect_err("the file is closed").to_string()
+    });
+    wait_until("it waits", || info(&server, "aof_enabled") == "1" && clients(&server, "blocked_clients") == "1");
+    ask("CONFIG SET appendonly no");
+    let refused = "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.";
+    assert_eq!(waiting.join().expect("it ends"), refused);
+}
+
+#[test]
+fn a_real_server_loads_our_files_and_we_load_its() {
+    let Some(program) = Program::from_environment("append-only files of a real server") else { return };
+    let folder = Folder::new("aof-real");
+    let digest = |server: &Server| ask(server, "DEBUG DIGEST").text().expect("it is text").into_owned();
+    let ours = {
+        let server = folder.appending();
+        run(&server, DATA);
+        run(&server, "BGREWRITEAOF");
+        wait_for_rewrite(&server);
+        run(&server, "SET text later\nXADD stream 3-1 f v\nRPUSH list x\nSPOP set\nINCRBYFLOAT number 1.5");
+        digest(&server)
+    };
+    let theirs = Process::start_with(&program, &["--appendonly", "yes"]).expect("it starts");
+    let their_folder = theirs.folder().join("appendonlydir");
+    for name in folder.parts() {
+        fs::copy(folder.part(&name), their_folder.join(&name)).expect("it can be copied");
+    }
+    let told = |command: &str| told_by(theirs.address, command);
+    assert_eq!(told("DEBUG LOADAOF"), "+OK");
+    assert_eq!(told("DEBUG DIGEST"), format!("+{ours}"));
+    assert_eq!(told("BGREWRITEAOF"), "+Background append only file rewriting started");
+    assert_eq!(told("RPUSH list theirs"), ":5");
+    wait_until("it has rewritten them", || told("INFO persistence").contains("aof_rewrite_in_progress:0"));
+    assert_eq!(told("RPUSH list again"), ":6");
+    let digest_of_theirs = told("DEBUG DIGEST");
+    let server = Server::builder().set("load", their_folder.to_str().expect("it is text")).allow_debug();
+    let server = server.start().expect("it loads their files");
+    assert_eq!(format!("+{}", digest(&server)), digest_of_theirs);
+}
+
+#[test]
+fn an_append_only_file_of_older_versions_is_moved_into_its_folder() {
+    let folder = Folder::new("aof-old");
+    let old = b"*2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n1\r\n";
+    fs::write(folder.0.join("appendonly.aof"), old).expect("it can be written");
+    run(&folder.appending(), "INCR a");
+    assert!(!Path::new(&folder.0.join("appendonly.aof")).exists());
+    assert_eq!(ask(&folder.appending(), "GET a"), "2");
+}
+
+#[test]
+fn the_clock_decides_when_the_file_is_synced() {
+    let folder = Folder::new("aof-clock");
+    let builder = Server::builder().set("dir", folder.text()).set("appendonly", "yes");
+    let server = builder.frozen_at(std::time::UNIX_EPOCH + Duration::from_secs(1_000_000)).start().expect("it starts");
+    let mut client = server.client().expect("it connects");
+    client.call(["SET", "a", "1"]).expect("it is answered");
+    server.advance(Duration::from_secs(1));
+    wait_until("it is synced", || {
+        client.call(["WAITAOF", "1", "0", "1"]).expect("it is answered")
+            == Reply::Array(vec![Reply::Integer(1), Reply::Integer(0)])
+    });
+}
+
+#[test]
+fn a_rollback_while_the_first_base_is_written_is_in_the_file() {
+    let folder = Folder::new("aof-rollback");
+    let server = folder.server();
+    run(&server, "SET a 1");
+    server.snapshot("before");
+    run(&server, "SET a 2\nCONFIG SET rdb-key-save-delay 300000\nCONFIG SET appendonly yes");
+    wait_until("the base is being written", || folder.parts().iter().any(|name| name.contains("base")));
+    server.rollback("before").expect("it was taken");
+    run(&server, "CONFIG SET rdb-key-save-delay 0\nSET b 1");
+    wait_for_rewrite(&server);
+    drop(server);
+    let server = folder.appending();
+    assert_eq!(ask(&server, "GET a"), "1");
+    assert_eq!(ask(&server, "GET b"), "1");
+}

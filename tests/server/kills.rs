@@ -1,0 +1,81 @@
+//! Programs that are killed while clients write: with `appendfsync always`, nothing that was acknowledged is lost, no
+//! transaction is halved, and nothing is there that nobody wrote.
+//!
+//! Each round starts on the files that the last one has left, so what a start makes of a torn end is killed, too. The
+//! round ends after a number of acknowledgements, not after a time. DUNLIN_KILLS sets the number of rounds.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Sender};
+use std::thread;
+
+use crate::files::{Folder, told};
+use crate::timeout::wait_until;
+
+const WRITERS: usize = 4;
+const USUAL_ROUNDS: u64 = 100;
+/// The reply to a transaction of two SETs.
+const DONE: &[u8] = b"+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n+OK\r\n+OK\r\n";
+
+/// What a writer has sent and what was acknowledged: the last number of each.
+#[derive(Default)]
+struct Writer {
+    sent: AtomicU64,
+    acknowledged: AtomicU64,
+}
+
+impl Writer {
+    /// Writes ascending numbers to two keys at once, until the server is gone.
+    fn write(&self, number: usize, address: SocketAddr, report: &Sender<()>) {
+        let Ok(mut stream) = TcpStream::connect(address) else { return };
+        let mut reply = [0; DONE.len()];
+        loop {
+            let value = self.sent.load(Ordering::Relaxed) + 1;
+            self.sent.store(value, Ordering::Relaxed);
+            let request = format!("MULTI\r\nSET a{number} {value}\r\nSET b{number} {value}\r\nEXEC\r\n");
+            if stream.write_all(request.as_bytes()).is_err() || stream.read_exact(&mut reply).is_err() {
+                return;
+            }
+            assert_eq!(reply, DONE);
+            self.acknowledged.store(value, Ordering::Relaxed);
+            // Nobody listens any more when the round is over.
+            let _ = report.send(());
+        }
+    }
+}
+
+#[test]
+fn a_killed_program_loses_nothing_that_it_acknowledged() {
+    let rounds = std::env::var("DUNLIN_KILLS").map_or(USUAL_ROUNDS, |number| number.parse().expect("it is a number"));
+    let (folder, mut generator) = (Folder::new("kills"), fastrand::Rng::with_seed(1));
+    let writers: Vec<Writer> = std::iter::repeat_with(Writer::default).take(WRITERS).collect();
+    for round in 0..rounds {
+        let arguments = ["--appendonly", "yes", "--appendfsync", "always"];
+        let growth = ["--auto-aof-rewrite-min-size", "2000", "--auto-aof-rewrite-percentage", "50"];
+        let program = folder.program(&[&arguments[..], if round % 2 == 0 { &growth } else { &[] }].concat());
+        wait_until("it is loaded", || told(&program, "PING") == "+PONG");
+        for (number, writer) in writers.iter().enumerate() {
+            let values = ["a", "b"].map(|key| told(&program, &format!("GET {key}{number}")));
+            assert_eq!(values[0], values[1], "round {round}: a transaction is halved");
+            let value = values[0].lines().nth(1).map_or(0, |value| value.parse::<u64>().expect("it is a number"));
+            let acknowledged = writer.acknowledged.load(Ordering::Relaxed);
+            let sent = writer.sent.load(Ordering::Relaxed);
+            assert!((acknowledged..=sent).contains(&value), "round {round}: {value} of {acknowledged} to {sent}");
+            // What was in flight counts as written from now on, or as never sent.
+            writer.acknowledged.store(value, Ordering::Relaxed);
+            writer.sent.store(value, Ordering::Relaxed);
+        }
+        let (report, acknowledged) = mpsc::channel();
+        let end = generator.usize(0..150);
+        thread::scope(|scope| {
+            for (number, writer) in writers.iter().enumerate() {
+                let (address, report) = (program.address(), report.clone());
+                scope.spawn(move || writer.write(number, address, &report));
+            }
+            drop(report);
+            assert_eq!(acknowledged.iter().take(end).count(), end, "round {round}: the program has ended by itself");
+            drop(program);
+        });
+    }
+}
