@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::background_saver::{FAULT, KeyDelay, STOPPED, pace};
+use super::background_saver::{FAULT, KeyDelay, STOPPED, announce_temporary_file, pace};
 use super::contain::contain;
 use super::os_host::reason;
 use super::shared::Shared;
@@ -29,6 +29,7 @@ fn try_rewrite(shared: &Shared, id: u64, delay: KeyDelay, is_stopped: &AtomicBoo
         (aof.state, engine.settings.clone(), aof.rewrite.map_or(0, |rewrite| rewrite.commands))
     };
     let storage = shared.worlds().storage();
+    let _announced = announce_temporary_file();
     let (file, temporary) = writer.prepare_rewrite(storage, &settings, state, commands)?;
     if let Some(shared) = shared.worlds().first() {
         writer.start(&shared).map_err(|error| reason(&error))?;
@@ -46,9 +47,12 @@ fn try_rewrite(shared: &Shared, id: u64, delay: KeyDelay, is_stopped: &AtomicBoo
         base.write_base(out, &settings.files, || pace(delay, is_stopped))
     });
     drop(base);
-    written.map_err(|error| reason(&error))?;
-    if is_stopped.load(Ordering::Acquire) {
-        return Err(STOPPED.to_owned());
+    let written = written.map_err(|error| reason(&error));
+    let kept = written.and_then(|_| if is_stopped.load(Ordering::Acquire) { Err(STOPPED.to_owned()) } else { Ok(()) });
+    if let Err(reason) = kept {
+        // There may be nothing to remove.
+        let _ = storage.remove(&temporary);
+        return Err(reason);
     }
     writer.publish_base(&temporary, &settings.files)
 }

@@ -1,6 +1,9 @@
 //! The threads that save in the background: the RDB file (BGSAVE), and the base of the append-only file (BGREWRITEAOF).
 //!
 //! Each save has a thread of its own; a server that never saves has none. What a thread writes is its caller's.
+//!
+//! Every save of the process, in the background or not, can be made to fail at once: a program that ends suddenly then
+//! leaves no temporary file.
 
 use std::io;
 use std::sync::Arc;
@@ -8,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 
 use super::os_host::reason;
 use super::processors;
@@ -108,6 +111,25 @@ pub(crate) const STOPPED: &str = "it was stopped";
 
 /// Pauses after a key, or fails if the save was stopped.
 pub(crate) fn pace(delay: KeyDelay, is_stopped: &AtomicBool) -> io::Result<()> {
-    delay.pause_while(|| !is_stopped.load(Ordering::Relaxed));
-    if is_stopped.load(Ordering::Relaxed) { Err(io::Error::other(STOPPED)) } else { Ok(()) }
+    let goes_on = || !is_stopped.load(Ordering::Relaxed) && !PROCESS_ENDS.load(Ordering::Relaxed);
+    delay.pause_while(goes_on);
+    if goes_on() { Ok(()) } else { Err(io::Error::other(STOPPED)) }
+}
+
+/// Whether the process is about to end, and every save in it is to fail.
+static PROCESS_ENDS: AtomicBool = AtomicBool::new(false);
+/// Locked for reading by each save of the process while it has a temporary file.
+static TEMPORARY_FILES: RwLock<()> = RwLock::new(());
+
+/// Says that a save has a temporary file, until the result is dropped.
+pub(crate) fn announce_temporary_file() -> RwLockReadGuard<'static, ()> {
+    TEMPORARY_FILES.read()
+}
+
+/// Makes every save of this process fail, and waits until their temporary files are removed, but not longer than
+/// `limit`. The process has to end then.
+#[cfg(feature = "program")]
+pub(crate) fn stop_all_in_process(limit: Duration) {
+    PROCESS_ENDS.store(true, Ordering::Relaxed);
+    drop(TEMPORARY_FILES.try_write_for(limit));
 }

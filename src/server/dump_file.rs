@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use super::background_saver::{FAULT, KeyDelay, pace};
+use super::background_saver::{FAULT, KeyDelay, announce_temporary_file, pace};
 use super::contain::contain;
 use super::os_host::reason;
 use super::shared::Shared;
@@ -24,6 +24,7 @@ pub(crate) fn write<T>(
     id: u64,
     write: impl FnOnce(&mut dyn Write) -> io::Result<T>,
 ) -> Result<T, String> {
+    let _announced = announce_temporary_file();
     let temporary = path.with_file_name(temporary_name(id));
     replace::replace(storage, path, &temporary, write).map_err(|error| reason(&error))
 }

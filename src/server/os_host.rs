@@ -9,12 +9,13 @@ use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::path::Path;
 use std::process;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use tracing::warn;
 
 use super::aof_writer::AofWriter;
+use super::background_saver::{KeyDelay, pace};
 use super::clock::{Clock, monotonic_us};
 use super::config_file;
 use super::dump_file;
@@ -151,6 +152,10 @@ impl Host for OsHost {
             return Err("only the first world has a file".to_owned());
         }
         dump_file::write(&*self.storage, path, 0, write)
+    }
+
+    fn pace_dump(&self, delay_us: i64) -> io::Result<()> {
+        pace(KeyDelay::of_us(delay_us), &AtomicBool::new(false))
     }
 
     fn open_dump(&self, path: &Path) -> Result<Box<dyn io::Read>, String> {

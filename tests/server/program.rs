@@ -8,6 +8,7 @@ use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 
 use dunlin::Reply;
 
+use crate::files::Folder;
 use crate::timeout::wait_until;
 use crate::wire::connect;
 
@@ -198,6 +199,20 @@ fn a_second_signal_ends_a_process_whose_cron_is_paused() {
     let mut program = start(&["--port", "0", "--enable-debug-command", "yes"]);
     connect(program.address()).ask("DEBUG PAUSE-CRON 1\r\n", "+OK\r\n");
     assert_eq!(insist(&mut program).0.code(), Some(1));
+}
+
+/// The pauses between its keys make the save take twenty seconds.
+#[test]
+#[cfg(unix)]
+fn a_second_signal_ends_the_last_save_and_leaves_no_file_of_it() {
+    let folder = Folder::new("insisted");
+    let mut program = folder.program(&["--save", "900 1", "--enable-debug-command", "yes"]);
+    connect(program.address()).ask("DEBUG POPULATE 20\r\nCONFIG SET rdb-key-save-delay 1000000\r\n", "+OK\r\n+OK\r\n");
+    program.signal("TERM");
+    wait_until("the last save has begun", || folder.files().iter().any(|name| name.starts_with("temp-")));
+    program.signal("INT");
+    assert_eq!(program.end().0.code(), Some(1));
+    assert_eq!(folder.files(), [""; 0]);
 }
 
 #[test]

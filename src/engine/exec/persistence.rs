@@ -43,7 +43,8 @@ pub(super) fn reclaim(engine: &mut Engine) {
 pub fn save(engine: &mut Engine) -> Result<(), Error> {
     let checkpoint = checkpoint(engine);
     let path = engine.settings.dump_path();
-    let written = engine.host.write_dump(&path, &mut |out| checkpoint.write(out, || Ok(())));
+    let (host, delay_us) = (&engine.host, engine.settings.files.save_delay_us);
+    let written = host.write_dump(&path, &mut |out| checkpoint.write(out, || host.pace_dump(delay_us)));
     drop(checkpoint);
     reclaim(engine);
     match written {

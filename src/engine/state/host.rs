@@ -170,6 +170,13 @@ pub trait Host: Send + std::fmt::Debug {
     fn write_dump(&self, _path: &Path, _write: WriteDump<'_>) -> Result<u64, String> {
         Err(READ_ONLY.to_owned())
     }
+    /// Waits after a key that is written to an RDB file in the foreground, for `delay_us` (`rdb-key-save-delay`).
+    ///
+    /// # Errors
+    /// The save is to end without a file.
+    fn pace_dump(&self, _delay_us: i64) -> io::Result<()> {
+        Ok(())
+    }
     /// Opens an RDB file.
     ///
     /// # Errors

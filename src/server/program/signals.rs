@@ -2,9 +2,9 @@
 //! process at once, whatever it is doing.
 //!
 //! They are received on a thread of their own, which never waits long for the engine's lock: so they also end a server
-//! that hangs in a script or in a long command. Only the save that comes before the end takes as long as it takes, and
-//! a second signal then ends the process when that is over. Only the `dunlin` program has this thread; a program that
-//! embeds a server handles signals itself.
+//! that hangs in a script or in a long command. The save that comes before the end has another thread, and the second
+//! signal makes it fail, which leaves the file of the save before. Only the `dunlin` program has these threads; a
+//! program that embeds a server handles signals itself.
 //!
 //! While DEBUG PAUSE-CRON is in force, the shutdown is postponed, and SHUTDOWN ABORT cancels it: the next signal then
 //! counts as the first one.
@@ -14,7 +14,7 @@ use std::io;
 use std::pin::pin;
 use std::process;
 use std::sync::Arc;
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
@@ -23,6 +23,7 @@ use tracing::{info, warn};
 use super::log;
 use crate::engine::Settings;
 use crate::engine::exec::persistence::ShutdownOptions;
+use crate::server::background_saver;
 use crate::server::contain::contain;
 use crate::server::race::first_of;
 use crate::server::shared::Shared;
@@ -31,6 +32,8 @@ use crate::server::shared::Shared;
 const INSISTED: i32 = 1;
 /// The time that callers which must not hang (signals) wait for the engine's lock.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(100);
+/// The time that a save has to remove its temporary file at the second signal.
+const REMOVAL_TIMEOUT: Duration = Duration::from_millis(500);
 /// The time between two attempts to get it.
 const RETRY: Duration = Duration::from_millis(20);
 
@@ -44,7 +47,7 @@ pub(super) fn end_when_signalled(shared: Arc<Shared>) -> io::Result<()> {
         let _entered = runtime.enter();
         Signals::new()
     };
-    let mut receiver = Receiver { shared, asked: None, is_waiting: false };
+    let mut receiver = Receiver { shared, asked: None, is_waiting: false, shutdown: None };
     thread::Builder::new().name("dunlin-signals".to_owned()).spawn(move || receiver.receive(&runtime, signals))?;
     Ok(())
 }
@@ -56,6 +59,8 @@ struct Receiver {
     asked: Option<Signal>,
     /// The engine was in use all the time, so the server still has to be asked to end.
     is_waiting: bool,
+    /// The thread of the shutdown that was begun, which tells whether the server ends.
+    shutdown: Option<JoinHandle<bool>>,
 }
 
 /// A signal that ends the process.
@@ -109,8 +114,13 @@ impl Receiver {
     }
 
     fn obey(&mut self, signal: Signal) {
+        if self.shutdown.as_ref().is_some_and(JoinHandle::is_finished) {
+            let ends = self.shutdown.take().is_some_and(|thread| thread.join().unwrap_or(true));
+            self.asked = self.asked.filter(|_| ends);
+        }
         if self.asked.is_some() && (self.is_waiting || !is_shutdown_called_off(&self.shared)) {
             warn!("You insist... exiting now.");
+            background_saver::stop_all_in_process(REMOVAL_TIMEOUT);
             log::flush();
             process::exit(INSISTED);
         }
@@ -138,11 +148,24 @@ impl Receiver {
         }
         let options = signal.options(&engine.settings);
         drop(engine);
-        if !self.shared.save_and_stop(options) {
-            warn!("Errors trying to shut down the server. Check the logs for more information.");
-            self.asked = None;
+        let shared = Arc::clone(&self.shared);
+        let run = move || shut_down(&shared, options);
+        match thread::Builder::new().name("dunlin-shutdown".to_owned()).spawn(run) {
+            Ok(thread) => self.shutdown = Some(thread),
+            // Without a thread for it, the second signal waits.
+            Err(_) if shut_down(&self.shared, options) => {}
+            Err(_) => self.asked = None,
         }
     }
+}
+
+/// Saves the data if they are to be, and stops the server. Returns false if that fails, and the server goes on.
+fn shut_down(shared: &Shared, options: ShutdownOptions) -> bool {
+    let ends = contain("the shutdown", || shared.save_and_stop(options)).unwrap_or(false);
+    if !ends {
+        warn!("Errors trying to shut down the server. Check the logs for more information.");
+    }
+    ends
 }
 
 /// Whether a shutdown that a signal asked for was cancelled (SHUTDOWN ABORT). Waits for the engine's lock no longer
