@@ -8,7 +8,8 @@
 //!   the engine's lock. While a sync is in progress a write may wait for the disk, so then the thread of the file
 //!   writes behind it, and the replies wait for that.
 //! - `always`: the thread writes and syncs what has gathered, and meanwhile the next changes gather. So many clients
-//!   share one sync, and nobody else waits for the disk.
+//!   share one sync, and nobody else waits for the disk. A connection that is the only one to wait syncs by itself, if
+//!   the disk is so quick that a change of threads would take longer.
 //!
 //! The thread tells the engine what it has to know: errors, and that what clients wait for (WAITAOF) is synced. It
 //! starts with the first file, so a server without one has none.
@@ -23,7 +24,7 @@ use std::sync::{Arc, Weak};
 use std::task::Waker;
 use std::thread::{self, JoinHandle};
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use tracing::{info, warn};
 
 use super::background_saver::KeyDelay;
@@ -41,6 +42,9 @@ use crate::storage::{Storage, StorageFile};
 
 /// The length of a sync from which on the writes behind it count as delayed, as in Redis.
 const LONG_SYNC_US: u64 = 2_000_000;
+
+/// The length of a sync up to which a connection that waits alone syncs by itself.
+const SHORT_SYNC_US: u64 = 1000;
 
 /// Ends the process when the files cannot be relied on.
 type OnFailure = Box<dyn Fn(&str) + Send + Sync>;
@@ -61,6 +65,10 @@ pub(crate) struct AofWriter {
     /// Whether the last write failed: replies leave, and clients that write get an error.
     has_failed: AtomicBool,
     waiting: Mutex<Vec<(u64, Waker)>>,
+    /// Locked during a sync.
+    syncing: Mutex<()>,
+    /// The length of the last sync, in microseconds; 0 before the first.
+    last_sync_us: AtomicU64,
     /// Wakes callers without a task.
     release: Condvar,
     orders: Mutex<Orders>,
@@ -208,9 +216,6 @@ impl AofWriter {
     pub(crate) fn append(&self, stream: &mut Propagation) -> bool {
         let needs_base = stream.take_into(&mut self.appended.lock());
         self.progress.appended.store(stream.offset(), Ordering::SeqCst);
-        if *self.policy.lock() == SyncPolicy::Always {
-            self.order(|orders| orders.writes = true);
-        }
         needs_base
     }
 
@@ -289,16 +294,30 @@ impl AofWriter {
         if is_released() {
             return true;
         }
-        let may_write = *self.policy.lock() != SyncPolicy::Always && !self.progress.is_syncing.load(Ordering::SeqCst);
-        if may_write || !self.is_open.load(Ordering::Acquire) {
-            if self.write().is_err() {
-                // The thread tries again, and tells the engine.
-                self.order(|orders| orders.writes = true);
-            }
+        let policy = *self.policy.lock();
+        let may_write = policy != SyncPolicy::Always && !self.progress.is_syncing.load(Ordering::SeqCst);
+        let is_done = if may_write || !self.is_open.load(Ordering::Acquire) {
+            self.write().is_ok()
         } else {
+            policy == SyncPolicy::Always && self.sync_alone(offset)
+        };
+        if !is_done {
+            // The thread does it, and tells the engine if that fails.
             self.order(|orders| orders.writes = true);
         }
         is_released()
+    }
+
+    /// Writes and syncs for a reply that is the only one to wait, where that is as quick as a change of threads. False
+    /// if it was not done.
+    fn sync_alone(&self, offset: u64) -> bool {
+        // The thread serves clients that wait for a sync by WAITAOF.
+        let is_alone = self.progress.appended.load(Ordering::SeqCst) == offset
+            && self.waiting.lock().is_empty()
+            && !self.progress.is_awaited();
+        let is_short = (1..=SHORT_SYNC_US).contains(&self.last_sync_us.load(Ordering::Relaxed));
+        let Some(syncing) = self.syncing.try_lock().filter(|_| is_alone && is_short) else { return false };
+        self.write().is_ok() && self.sync_with(&syncing).is_ok()
     }
 
     /// Gives the log what the engine has handed over.
@@ -338,6 +357,10 @@ impl AofWriter {
 
     /// Syncs what was written.
     fn sync(&self) -> io::Result<()> {
+        self.sync_with(&self.syncing.lock())
+    }
+
+    fn sync_with(&self, _syncing: &MutexGuard<'_, ()>) -> io::Result<()> {
         let Some(order) = self.log.lock().as_ref().and_then(Log::sync_order) else { return Ok(()) };
         if order.offset.is_some_and(|offset| offset <= self.progress.synced()) {
             return Ok(());
@@ -346,7 +369,9 @@ impl AofWriter {
         let start_us = monotonic_us();
         let result = order.file.sync();
         self.progress.is_syncing.store(false, Ordering::SeqCst);
-        if monotonic_us() - start_us > LONG_SYNC_US && !self.waiting.lock().is_empty() {
+        let elapsed_us = monotonic_us() - start_us;
+        self.last_sync_us.store(elapsed_us.max(1), Ordering::Relaxed);
+        if elapsed_us > LONG_SYNC_US && !self.waiting.lock().is_empty() {
             self.progress.delayed.fetch_add(1, Ordering::Relaxed);
             warn!("Asynchronous AOF fsync is taking too long (disk is busy?).");
         }
@@ -408,30 +433,23 @@ impl AofWriter {
 
     /// Tells the engine what has failed, or works again.
     fn report(&self, shared: &Shared, policy: SyncPolicy, written: io::Result<()>, synced: io::Result<()>) {
-        let fault = match (&written, &synced) {
-            (Err(error), _) => Some((reason(error), "write")),
-            (_, Err(error)) => Some((reason(error), "fsync")),
-            _ => None,
-        };
-        let Some((why, what)) = fault else {
+        let Err(error) = written.and(synced) else {
             if self.has_failed.swap(false, Ordering::AcqRel) {
                 shared.act(|engine| aof::set_error(engine, None));
             }
             return;
         };
+        let why = reason(&error);
+        let must_restart = self.log.lock().as_ref().is_some_and(|log| log.sync_error().is_some());
         if policy == SyncPolicy::Always
             && let Some(OnFailureHook(end)) = &*self.on_failure.lock()
         {
-            end(&match what {
-                "write" => {
-                    "Can't recover from AOF write error when the AOF fsync policy is 'always'. Exiting...".to_owned()
-                }
-                _ => format!(
-                    "Can't persist AOF for fsync error when the AOF fsync policy is 'always': {why}. Exiting..."
-                ),
+            end(&if must_restart {
+                format!("Can't persist AOF for fsync error when the AOF fsync policy is 'always': {why}. Exiting...")
+            } else {
+                "Can't recover from AOF write error when the AOF fsync policy is 'always'. Exiting...".to_owned()
             });
         }
-        let must_restart = self.log.lock().as_ref().is_some_and(|log| log.sync_error().is_some());
         // Only a new base heals a sync that failed, and the engine knows when it is in place.
         self.has_failed.store(!must_restart, Ordering::Release);
         shared.act(|engine| {

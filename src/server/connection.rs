@@ -396,7 +396,7 @@ impl Connection {
             engine.reject(self.session, fault, output.written_mut());
             stop = Stop::Closing;
         }
-        self.awaited_offset = shared.end_batch(&mut engine, due);
+        self.awaited_offset = shared.end_batch(&mut engine, due).max(self.awaited_offset);
         self.assignment.count_requests(done);
         let taken = batch.end_of(done);
         self.produced += (output.len() - before) as u64;

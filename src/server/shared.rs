@@ -210,14 +210,14 @@ impl Shared {
     }
 
     /// Ends a batch; `before` is what was due when it began. If that has changed, the timer is set anew. Returns
-    /// [`Shared::aof_offset`].
+    /// the offset of the append-only file before which the batch's replies may not leave; 0 if they may at once.
     pub(crate) fn end_batch(&self, engine: &mut Engine, before: DueState) -> u64 {
         engine.end_batch();
         self.complete(engine);
         if before != engine.due_state() {
             engine.next_due().into_iter().for_each(|moment| self.wakeup.no_later_than(moment));
         }
-        self.aof_offset(engine)
+        if engine.persistence.aof.is_on() { engine.persistence.aof.end_batch(&engine.settings.files) } else { 0 }
     }
 
     /// Completes a batch or a tick: sends gathered invalidations, evicts clients, carries out the effects, and wakes
@@ -429,7 +429,8 @@ impl Shared {
         }
     }
 
-    /// The offset of the append-only file before which no reply may leave that is written now; 0 while there is none.
+    /// The offset of the append-only file before which no reply may leave that shows all changes so far; 0 while there
+    /// is none.
     pub(crate) fn aof_offset(&self, engine: &Engine) -> u64 {
         if engine.persistence.aof.is_on() { engine.persistence.aof.progress.appended() } else { 0 }
     }

@@ -37,6 +37,35 @@ fn what_always_has_acknowledged_survives_every_power_loss() {
     }
 }
 
+/// The write of another client takes a fifth of a second.
+#[test]
+fn under_always_a_client_reads_other_keys_meanwhile_and_the_written_one_when_it_is_durable() {
+    let disk = Disk::new();
+    let builder = Server::builder().disk(&disk).set("appendonly", "yes").set("appendfsync", "always");
+    let server = builder.allow_debug().start().expect("it starts");
+    ask(&server, "SET other 1").expect("it is written");
+    ask(&server, "DEBUG AOF-FLUSH-SLEEP 200000").expect("it is known");
+    let is_written = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            ask(&server, "SET key durable").expect("it is written");
+            is_written.store(true, Ordering::SeqCst);
+        });
+        let mut reads = 0;
+        while !is_written.load(Ordering::SeqCst) {
+            assert_eq!(get(&server, "other"), "1");
+            reads += 1;
+        }
+        assert!(reads > 100, "it was read only {reads} times during the write");
+    });
+    thread::scope(|scope| {
+        scope.spawn(|| ask(&server, "APPEND key ,both"));
+        wait_until("the change is read", || get(&server, "key") == "durable,both");
+        disk.power_loss(1);
+    });
+    assert_eq!(get(&start(&disk, "always"), "key"), "durable,both");
+}
+
 /// Each client counts its own key, and knows the last number that was acknowledged while the disk had power.
 #[test]
 fn what_many_clients_were_told_survives_a_power_loss_while_they_write_and_rewrite() {

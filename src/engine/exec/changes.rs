@@ -1,10 +1,11 @@
-//! The consequences of a change of a key: WATCH, key tracking, key events and blocked clients are notified.
+//! The consequences of a change of a key: WATCH, key tracking, key events and blocked clients are notified, and replies
+//! that show it wait until it is durable.
 //!
 //! Invariant: every change of data passes through [`changed`] or, where only some of this applies, through one of the
 //! functions beside it. So nothing that observes keys can be forgotten.
 
 use crate::engine::Engine;
-use crate::engine::exec::{access, blocking, publish, tracking};
+use crate::engine::exec::{access, blocking, propagation, publish, tracking};
 use crate::engine::spec::Event;
 use crate::engine::state::Effect;
 
@@ -27,9 +28,12 @@ pub(super) fn announce(engine: &mut Engine, database: usize, event: Event, key: 
     publish::notify(engine, database, event, key);
 }
 
-/// Reports that the value of a key changed, to WATCH and key tracking.
+/// Reports that the value of a key changed, to WATCH, key tracking and the append-only file.
 #[inline]
 pub(super) fn touched(engine: &mut Engine, database: usize, key: &[u8]) {
+    if engine.effects.propagation.is_on() {
+        propagation::note_change(engine, database, key);
+    }
     if engine.observers.tracking.is_on() {
         tracking::invalidate(engine, key);
     }

@@ -10,7 +10,8 @@
 use crate::engine::Engine;
 use crate::engine::exec::Ctx;
 use crate::engine::exec::stages::{Call, Caller, Ending};
-use crate::engine::spec::Propagated;
+use crate::engine::spec::{Command, Family, Flags, KeyFlags, KeySpec, Propagated};
+use crate::engine::state::SyncPolicy;
 
 /// The state of the data before a command, to see whether it changed them.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +55,9 @@ pub(super) fn end(engine: &mut Engine, call: &Call<'_>, recording: Recording, en
         let database = engine.sessions.get(call.session).map_or(0, |session| session.database);
         engine.effects.propagation.push(database, call.request.iter());
     }
+    if engine.settings.files.syncs == SyncPolicy::Always {
+        hold_reply(engine, call, recording);
+    }
     if recording.owns_unit && !matches!(ending, Ending::Suspended) {
         engine.effects.propagation.end_unit();
         let offset = engine.effects.propagation.offset();
@@ -63,6 +67,49 @@ pub(super) fn end(engine: &mut Engine, call: &Call<'_>, recording: Recording, en
             session.written_offset = offset;
         }
     }
+}
+
+/// Notes that a key changes, which is durable when the unit that is open has been synced.
+pub(super) fn note_change(engine: &mut Engine, database: usize, key: &[u8]) {
+    if engine.settings.files.syncs == SyncPolicy::Always {
+        let (offset, aof) = (engine.effects.propagation.offset(), &mut *engine.persistence.aof);
+        aof.unsynced.note(database, key, offset, aof.progress.synced());
+    }
+}
+
+/// Has the reply of a command wait until what it shows is durable: the command's own change, and the values of keys
+/// that it read. A command that may show anything waits for all that was changed before it.
+fn hold_reply(engine: &mut Engine, call: &Call<'_>, recording: Recording) {
+    let command = engine.table.entry(call.id).command;
+    let offset = engine.effects.propagation.offset();
+    let database = engine.sessions.get(call.session).map_or(0, |session| session.database);
+    let aof = &mut *engine.persistence.aof;
+    if command.flags.has(Flags::WRITE) && !command.has_keys() {
+        aof.unsynced.note_all(offset);
+    }
+    if call.is_nested() || command.family == Family::Connection {
+        return;
+    }
+    let has_changed = engine.stats.changes != recording.changes || engine.effects.propagation.has_open_commands();
+    let needed = if has_changed || !shows_only_its_keys(command) {
+        u64::MAX
+    } else {
+        let keys = command.keys_of(call.request).into_iter();
+        let keys = keys.filter_map(|(place, _)| call.request.get(place));
+        keys.map(|key| aof.unsynced.needed(database, key)).max().unwrap_or(0)
+    };
+    if needed > aof.progress.synced() {
+        aof.hold_replies(needed);
+    }
+}
+
+/// Whether all that a reply of a command shows of the data are the keys that its request names.
+fn shows_only_its_keys(command: &Command) -> bool {
+    let is_whole = |spec: &KeySpec| !spec.access.has(KeyFlags::INCOMPLETE);
+    command.flags.has(Flags::READONLY)
+        && command.has_keys()
+        && command.keys.iter().all(is_whole)
+        && command.family != Family::Scripting
 }
 
 /// Has the time be noted in the stream, if the settings want that.

@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::engine::spec::{CommandId, Now};
 use crate::engine::state::lazy::Unused;
+use crate::engine::state::unsynced_keys::UnsyncedKeys;
 use crate::engine::state::{FileSettings, SessionId, SyncPolicy};
 
 /// The time between two syncs of the policy `everysec`, in microseconds.
@@ -57,6 +58,10 @@ pub struct Aof {
     pub write_error: Option<String>,
     /// How far the files are.
     pub progress: Arc<AofProgress>,
+    /// The keys that a reply under `appendfsync always` must not show yet.
+    pub(in crate::engine) unsynced: UnsyncedKeys,
+    /// The offset up to which the files have to be synced before the replies of the batch that is running may leave.
+    awaited: u64,
     /// The moment before which no rewrite begins by itself, as several failed.
     not_before: Option<Now>,
     /// The moment of the last sync that was ordered, or of the last write that failed.
@@ -213,7 +218,8 @@ impl Aof {
             return Some(Now::from_us(self.last_order.unix_us.saturating_add(RETRY_US)));
         }
         let has_unsynced = self.progress.appended.load(Ordering::Relaxed) > self.progress.synced();
-        let is_due = files.syncs == SyncPolicy::EverySecond && has_unsynced;
+        // With `always`, the clients that wait have it synced; what nobody waits for is synced each second, too.
+        let is_due = files.syncs != SyncPolicy::Never && has_unsynced;
         // A sync that is in progress does not count: what it leaves unsynced needs another one.
         is_due.then(|| Now::from_us(self.last_order.unix_us.saturating_add(SYNC_US)))
     }
@@ -221,6 +227,21 @@ impl Aof {
     /// Notes that the files were ordered to sync, or to write again.
     pub(in crate::engine) fn ordered(&mut self, now: Now) {
         self.last_order = now;
+    }
+
+    /// Has the replies of the running batch wait until the files are synced up to an offset.
+    pub(in crate::engine) fn hold_replies(&mut self, offset: u64) {
+        self.awaited = self.awaited.max(offset);
+    }
+
+    /// The offset before which the replies of the batch that ends here may not leave; 0 if they may at once.
+    pub fn end_batch(&mut self, files: &FileSettings) -> u64 {
+        let awaited = std::mem::take(&mut self.awaited);
+        match files.syncs {
+            SyncPolicy::Always => awaited.min(self.progress.appended()),
+            // Nobody waits for the disk, but each client has written what was appended before it gets a reply.
+            SyncPolicy::EverySecond | SyncPolicy::Never => self.progress.appended(),
+        }
     }
 
     /// Has a client wait until the files are synced up to an offset.

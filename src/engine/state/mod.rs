@@ -40,6 +40,7 @@ pub(in crate::engine) mod template;
 pub(in crate::engine) mod timing;
 pub mod tracking;
 mod transaction;
+mod unsynced_keys;
 
 pub use acl::Acl;
 pub use aof::{Aof, AofProgress, AofState, Rewrite, SyncWait};

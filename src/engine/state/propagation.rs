@@ -151,6 +151,11 @@ impl Propagation {
         self.taken_bytes + self.whole as u64
     }
 
+    /// Whether the open execution unit has a command.
+    pub(in crate::engine) fn has_open_commands(&self) -> bool {
+        self.bytes.len() > self.whole
+    }
+
     /// Whether there is anything to take.
     #[inline]
     pub fn has_more(&self) -> bool {
