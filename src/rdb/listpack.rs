@@ -326,9 +326,12 @@ impl<'a> Items<'a> {
             match self.next_short_text() {
                 Some(text) if !Item::may_be_number(text) => visitor.text(text),
                 Some(text) => visitor.item(Item::of(text)),
-                None => match self.next() {
-                    Some(item) => visitor.item(item),
-                    None => break,
+                None => match self.next_short_integer() {
+                    Some(number) => visitor.integer(number),
+                    None => match self.next() {
+                        Some(item) => visitor.item(item),
+                        None => break,
+                    },
                 },
             }
         }
@@ -371,13 +374,22 @@ impl<'a> Items<'a> {
     /// The next element as an integer; `None` if it is none.
     #[inline(always)]
     pub(super) fn next_integer(&mut self) -> Option<i64> {
+        match self.next_short_integer() {
+            Some(number) => Some(number),
+            None => self.next()?.as_int(),
+        }
+    }
+
+    /// The next element if it is an integer of at most 32 bits.
+    #[inline(always)]
+    fn next_short_integer(&mut self) -> Option<i64> {
         let (number, rest) = match *self.left {
             [code @ 0..0x80, 1, ref rest @ ..] => (i64::from(code), rest),
             [code @ 0xc0..0xe0, low, 2, ref rest @ ..] => (thirteen_bits(code, low), rest),
             [0xf1, a, b, 3, ref rest @ ..] => (i16::from_le_bytes([a, b]).into(), rest),
             [0xf2, a, b, c, 4, ref rest @ ..] => ((i32::from_le_bytes([0, a, b, c]) >> 8).into(), rest),
             [0xf3, a, b, c, d, 5, ref rest @ ..] => (i32::from_le_bytes([a, b, c, d]).into(), rest),
-            _ => return self.next()?.as_int(),
+            _ => return None,
         };
         self.step(rest)?;
         Some(number)

@@ -119,6 +119,9 @@ pub trait Visitor<'a> {
 
     /// Visits a text in one piece that is not the digits of a number.
     fn text(&mut self, text: &'a [u8]);
+
+    /// Visits a number.
+    fn integer(&mut self, number: i64);
 }
 
 impl<'a, I: Iterator<Item = Item<'a>> + Clone> Sequence<'a> for I {

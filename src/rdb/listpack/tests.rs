@@ -59,6 +59,10 @@ impl<'a> Visitor<'a> for Seen<'_, 'a> {
         assert_eq!(Item::of(text).as_int(), None);
         self.0.push(Item::Text(text, &[]));
     }
+
+    fn integer(&mut self, number: i64) {
+        self.0.push(Item::Int(number));
+    }
 }
 
 #[test]

@@ -150,6 +150,14 @@ impl<'a> Visitor<'a> for Measures {
         self.listpack = self.listpack.saturating_add(text.len() + 2);
         self.lengths.add(text.len());
     }
+
+    #[inline(always)]
+    fn integer(&mut self, number: i64) {
+        let item = Item::Int(number);
+        self.len += 1;
+        self.listpack = self.listpack.saturating_add(cost(item));
+        self.integers.add(Coded::new(item, 0).code);
+    }
 }
 
 /// The first and the last bytes of a text.
@@ -236,6 +244,19 @@ impl<'a, P: FnMut(usize)> Visitor<'a> for Filling<'_, P> {
         self.at = end;
         (self.put_code)(TEXT + length);
     }
+
+    #[inline(always)]
+    fn integer(&mut self, number: i64) {
+        let Coded { code, digits, .. } = Coded::new(Item::Int(number), 0);
+        let end = self.at + code;
+        // What is written behind it is overwritten by the next one.
+        match self.contents[self.at..].first_chunk_mut() {
+            Some(target) => *target = digits,
+            None => copy_short(&mut self.contents[self.at..end], &digits[..code]),
+        }
+        self.at = end;
+        (self.put_code)(code);
+    }
 }
 
 #[cfg(test)]
@@ -261,7 +282,7 @@ mod tests {
         assert_eq!((&of_texts.bytes, size_of_texts), (&built.bytes, size));
     }
 
-    /// Items of which the texts are visited as such.
+    /// Items of which the texts and the integers are visited as such.
     #[derive(Clone, Copy)]
     struct Plain<'i>(&'i [Item<'i>]);
 
@@ -278,7 +299,8 @@ mod tests {
         fn visit(self, visitor: &mut impl Visitor<'i>) {
             self.into_iter().for_each(|item| match item {
                 Item::Text(text, []) => visitor.text(text),
-                _ => visitor.item(item),
+                Item::Int(number) => visitor.integer(number),
+                Item::Text(..) => visitor.item(item),
             });
         }
     }
