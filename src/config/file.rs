@@ -100,6 +100,21 @@ pub fn load(text: &[u8], files: &mut dyn Files, commands: &Table) -> Result<Load
     Ok(loader.loaded)
 }
 
+/// Whether `announce` is on as far as the lines of a text can be read: also the fault of a configuration is announced.
+pub fn is_announced(text: &[u8]) -> bool {
+    let mut settings = Settings::default();
+    for line in text.split(|&byte| byte == b'\n') {
+        let Ok(words) = words_of(trimmed(line)) else { continue };
+        if let [name, value] = &words[..]
+            && let Some((parameter, "announce")) = super::find(name)
+        {
+            // A value that is neither yes nor no leaves it as it is.
+            let _ = parameter.assign_text(&mut settings, value);
+        }
+    }
+    settings.process.launch.is_announced
+}
+
 struct Loader<'a> {
     loaded: Loaded,
     files: &'a mut dyn Files,

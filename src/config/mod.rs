@@ -32,7 +32,7 @@ mod words;
 #[cfg(feature = "program")]
 pub use arguments::{HELP, Invocation, Sources, invocation};
 #[cfg(feature = "program")]
-pub use file::{Fatal, Files, Loaded, Unreadable, load};
+pub use file::{Fatal, Files, Loaded, Unreadable, is_announced, load};
 pub use parameter::{Assigned, Mutability, Otherwise, Parameter, parse_memory};
 pub use rewrite::rewritten;
 pub use rows::REPL_BACKLOG_SIZE;

@@ -4,6 +4,8 @@
 //! of Redis 8.0.6 to the values in the tests below.
 
 use super::parameter::{WRONG_NUMBER, parse_memory};
+#[cfg(feature = "program")]
+use crate::engine::EndWith;
 use crate::engine::{ClientsLimit, Notifications, OutputLimit, OutputLimits, SavePoint, Settings};
 use crate::value::number;
 
@@ -177,6 +179,13 @@ pub(super) fn shutdown_options(words: &[&str]) -> Result<String, String> {
         ["save", "nosave", ..] => Err("shutdown options SAVE and NOSAVE can't be used simultaneously".to_owned()),
         _ => Ok(given.join(" ")),
     }
+}
+
+/// `end-with`: the standard input, a process, or nothing.
+#[cfg(feature = "program")]
+pub(super) fn end_with(word: &str) -> Result<String, String> {
+    let known = EndWith::named(word).ok_or("argument must be 'stdin' or the id of a process")?;
+    Ok(known.name())
 }
 
 /// `replicaof`: a host and a port, or `no one`.

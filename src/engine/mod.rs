@@ -36,6 +36,8 @@ pub use state::{
     Stats, Subscribed, Subscriptions, Supervisor, Switches, SyncPolicy, Template, Timing, Topic, Transaction,
     Transfers, Transport, Wait, Waiting, Watches, WorldFigures, WorldName,
 };
+#[cfg(feature = "program")]
+pub use state::{EndWith, Launch};
 
 use std::sync::Arc;
 

@@ -38,6 +38,7 @@ pub(crate) mod run;
 pub(crate) mod shared;
 mod stream;
 mod timer;
+pub(crate) mod url;
 pub(crate) mod wake_flags;
 mod wakeup;
 pub(crate) mod worlds;

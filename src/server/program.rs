@@ -5,6 +5,7 @@
 
 mod background;
 mod check;
+mod launch;
 mod log;
 mod log_queue;
 mod signals;
@@ -21,17 +22,18 @@ use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{self, ExitCode};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use background::IdFile;
+use launch::{Addresses, Announcer, PortFile};
 use tracing::{info, warn};
 
 use super::clock::Clock;
 use super::os_host::{self, reason};
 use super::os_storage::OsStorage;
 use super::run::{ALLOCATOR, Plan, Server};
+use super::shared::Shared;
 use crate::commands;
 use crate::config::{self, Files, HELP, Invocation, Loaded, Sources, Unreadable};
 use crate::engine::state::host::Facts;
@@ -51,11 +53,23 @@ pub fn program() -> ExitCode {
     match config::invocation(&words) {
         Invocation::Version => print(&version()),
         Invocation::Help => print(HELP),
-        Invocation::Run(sources) => run(&sources).unwrap_or_else(|fault| {
-            // When the standard error is closed, there is nowhere left to report the fault.
-            let _ = writeln!(io::stderr(), "{fault}");
-            ExitCode::FAILURE
-        }),
+        Invocation::Run(sources) => {
+            let announcer = Arc::default();
+            run(&sources, &announcer).unwrap_or_else(|fault| {
+                announcer.failed(&sentence(fault.as_ref()));
+                // When the standard error is closed, there is nowhere left to report the fault.
+                let _ = writeln!(io::stderr(), "{fault}");
+                ExitCode::FAILURE
+            })
+        }
+    }
+}
+
+/// A fault of the configuration in one line.
+fn sentence(fault: &(dyn std::error::Error + 'static)) -> String {
+    match fault.downcast_ref() {
+        Some(config::Fatal::Line { line, reason, .. }) => format!("{}: {reason}", line.trim()),
+        _ => fault.to_string(),
     }
 }
 
@@ -76,13 +90,15 @@ fn print(text: &str) -> ExitCode {
 }
 
 /// Serves until the server is asked to end. A fault before the log is open is returned; a later one is logged.
-fn run(sources: &Sources) -> Result<ExitCode, Box<dyn std::error::Error>> {
+fn run(sources: &Sources, announcer: &Arc<Announcer>) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    announcer.want(config::is_announced(&sources.directives));
     let directory = env::current_dir();
     let mut stdin = Vec::new();
     if sources.stdin {
         io::stdin().read_to_end(&mut stdin)?;
     }
-    let (Loaded { mut settings, warnings }, config_file) = load(sources, &stdin)?;
+    let (Loaded { mut settings, warnings }, config_file) = load(sources, &stdin, announcer)?;
+    launch::check(&settings, sources)?;
     let in_background = settings.process.in_background && !supervision::is_wanted(settings.process.supervisor);
     if in_background && !background::is_here() {
         background::start(&directory?, &stdin)?;
@@ -104,7 +120,11 @@ fn run(sources: &Sources) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let supervisor = set_up_process(&mut settings, in_background);
     let id_file = IdFile::write(&settings.process.id_file);
     // The log states why the server could not run.
-    let result = serve(settings, config_file, supervisor).inspect_err(|error| warn!("{error}"));
+    let result = serve(settings, config_file, supervisor, announcer);
+    let result = result.inspect_err(|error| {
+        warn!("{error}");
+        announcer.failed(&error.to_string());
+    });
     supervision::ending(supervisor);
     drop(id_file);
     if result.is_ok() {
@@ -153,10 +173,18 @@ fn event_loops_on(cores: usize) -> usize {
 }
 
 /// Serves until the server is asked to end.
-fn serve(settings: Settings, config_file: String, supervisor: Supervisor) -> io::Result<()> {
-    let unix_socket = settings.unix_socket.clone();
-    // Without a Unix socket, port 0 means a port that the system picks.
-    let tcp = settings.port != 0 || unix_socket.is_empty();
+fn serve(
+    mut settings: Settings,
+    config_file: String,
+    supervisor: Supervisor,
+    announcer: &Arc<Announcer>,
+) -> io::Result<()> {
+    let tcp = launch::opens_tcp(&settings);
+    let launch = settings.process.launch.clone();
+    if launch.uses_free_port {
+        settings.port = 0;
+    }
+    let (unix_socket, password) = (settings.unix_socket.clone(), settings.password.clone());
     let seed = RandomState::new().hash_one(0);
     let facts = Facts { config_file, supervisor, ..Facts::default() };
     let (clock, storage) = (Clock::system(), Arc::new(OsStorage));
@@ -166,34 +194,78 @@ fn serve(settings: Settings, config_file: String, supervisor: Supervisor) -> io:
         log::flush();
         process::exit(1);
     });
-    signals::end_when_signalled(Arc::clone(server.shared()))?;
+    let requests = signals::end_when_signalled(Arc::clone(server.shared()))?;
+    launch::end_with_launcher(&launch, server.shared(), &requests)?;
     // The first line of a server that has started: tests read from it the port that the system picked.
     info!("dunlin {VERSION} ready on {}", places(server.addresses(), &unix_socket));
     info!("it answers as Redis version={REDIS_VERSION}, bits={}, PID: {}", usize::BITS, process::id());
     // Programs that start a Redis and wait for it look for these words in its log, after the line with the PID.
     info!("Server initialized");
     let transports = [("tcp", tcp), ("unix", !unix_socket.is_empty())];
+    let readiness = Arc::new(Readiness {
+        addresses: Addresses::of(server.addresses(), &unix_socket, &password),
+        port_path: launch.port_file,
+        port_file: OnceLock::new(),
+        announcer: Arc::clone(announcer),
+        fault: OnceLock::new(),
+    });
+    let (of_ready, of_fail) = (Arc::clone(&readiness), Arc::clone(&readiness));
+    let shared = Arc::clone(server.shared());
     let ready = move || {
         for (transport, _) in transports.iter().filter(|(_, is_open)| *is_open) {
             info!("Ready to accept connections {transport}");
         }
         supervision::ready(supervisor);
+        of_ready.tell(&shared);
     };
-    let has_failed = Arc::new(AtomicBool::new(false));
-    let failed = Arc::clone(&has_failed);
-    let fail = move |file: Option<&Path>| {
-        log::flush();
-        if let Some(file) = file {
-            check::report(file);
-        }
-        failed.store(true, Ordering::Release);
-    };
+    let fail = move |why: &str, file: Option<&Path>| of_fail.fail(why, file);
     start_load::load_at_start(server.shared(), ready, fail)?;
     server.serve();
-    if has_failed.load(Ordering::Acquire) { Err(io::Error::other(start_load::FATAL)) } else { Ok(()) }
+    readiness.fault.get().map_or(Ok(()), |why| Err(io::Error::other(why.as_str())))
 }
 
-fn load(sources: &Sources, stdin: &[u8]) -> Result<(Loaded, String), Box<dyn std::error::Error>> {
+/// What the start of a server leads to: the notices that it is ready, or the fault that ended it.
+struct Readiness {
+    addresses: Addresses,
+    /// The path of the file with the port, empty for none.
+    port_path: String,
+    port_file: OnceLock<PortFile>,
+    announcer: Arc<Announcer>,
+    /// The last line of the log of a server that could not start.
+    fault: OnceLock<String>,
+}
+
+impl Readiness {
+    /// Tells launchers that the server is ready, or ends it if that cannot be told.
+    fn tell(&self, shared: &Shared) {
+        if let Some(address) = self.addresses.tcp.filter(|_| !self.port_path.is_empty()) {
+            match PortFile::write(&self.port_path, address.port()) {
+                Ok(file) => _ = self.port_file.set(file),
+                Err(why) => {
+                    let _ = self.fault.set(why);
+                    return shared.stop();
+                }
+            }
+        }
+        self.announcer.ready(&self.addresses);
+    }
+
+    /// Reports why the data cannot be loaded, and the RDB file if it is one.
+    fn fail(&self, why: &str, file: Option<&Path>) {
+        log::flush();
+        if let Some(file) = file.filter(|_| !self.announcer.is_due()) {
+            check::report(file);
+        }
+        self.announcer.failed(why);
+        let _ = self.fault.set(start_load::FATAL.to_owned());
+    }
+}
+
+fn load(
+    sources: &Sources,
+    stdin: &[u8],
+    announcer: &Announcer,
+) -> Result<(Loaded, String), Box<dyn std::error::Error>> {
     let mut files = Disk;
     let (mut file, mut path) = (Vec::new(), String::new());
     if let Some(name) = &sources.file {
@@ -201,7 +273,11 @@ fn load(sources: &Sources, stdin: &[u8]) -> Result<(Loaded, String), Box<dyn std
         file = fs::read(&path).map_err(|error| config::Fatal::Unreadable(unreadable(&path, &error)))?;
         path = fs::canonicalize(&path)?.display().to_string();
     }
-    Ok((config::load(&sources.text(&file, stdin), &mut files, &Table::of(commands::FAMILIES))?, path))
+    let text = sources.text(&file, stdin);
+    announcer.want(config::is_announced(&text));
+    let loaded = config::load(&text, &mut files, &Table::of(commands::FAMILIES))?;
+    announcer.want(loaded.settings.process.launch.is_announced);
+    Ok((loaded, path))
 }
 
 /// Lowers `maxclients`, and logs it, where the system does not allow enough descriptors, as Redis does.

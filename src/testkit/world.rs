@@ -12,6 +12,7 @@ use crate::engine::state::kit::Filter;
 use crate::engine::{ClockOrder, Engine, FIRST_WORLD};
 use crate::server::clock::{from_system, to_system};
 use crate::server::shared::Shared;
+use crate::server::url::escaped;
 use crate::server::worlds::World as Place;
 
 /// A private server behind a server's port: with its own data, clients, clock, settings, users, scripts and snapshots.
@@ -338,27 +339,4 @@ impl World {
 
 pub(super) fn refused(error: impl Into<crate::engine::Error>) -> CallError {
     CallError::Refused(error.into().to_string())
-}
-
-/// A password, escaped for a URL.
-fn escaped(password: &str) -> String {
-    let mut text = String::with_capacity(password.len());
-    for byte in password.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            text.push(byte.into());
-        } else {
-            text.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_password_may_contain_the_special_characters_of_urls() {
-        assert_eq!(escaped("a:b@c/d é"), "a%3Ab%40c%2Fd%20%C3%A9");
-    }
 }

@@ -9,6 +9,7 @@ mod embedding;
 mod files;
 mod holes;
 mod kills;
+mod launching;
 mod limits;
 mod listeners;
 mod migrate;

@@ -6,6 +6,8 @@
 
 mod general;
 mod hidden;
+#[cfg(feature = "program")]
+mod launch;
 mod memory;
 mod network;
 mod persistence;
@@ -17,8 +19,17 @@ pub use replication::REPL_BACKLOG_SIZE;
 use super::parameter::Parameter;
 
 /// All rows.
-pub(super) const ALL: &[&[Parameter]] =
-    &[network::ROWS, general::ROWS, memory::ROWS, persistence::ROWS, replication::ROWS, tls::ROWS, hidden::ROWS];
+pub(super) const ALL: &[&[Parameter]] = &[
+    network::ROWS,
+    general::ROWS,
+    memory::ROWS,
+    persistence::ROWS,
+    replication::ROWS,
+    tls::ROWS,
+    hidden::ROWS,
+    #[cfg(feature = "program")]
+    launch::ROWS,
+];
 
 /// The largest value of C's `int`.
 const INT: i64 = i32::MAX as i64;

@@ -68,6 +68,57 @@ impl OomScore {
     }
 }
 
+/// `end-with`: what the server ends with, beside what it is asked to end by.
+#[cfg(feature = "program")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EndWith {
+    /// Nothing else.
+    #[default]
+    Nothing,
+    /// The standard input: whoever holds its other end keeps the server alive.
+    Stdin,
+    /// The process with this id.
+    Process(u32),
+}
+
+#[cfg(feature = "program")]
+impl EndWith {
+    /// What a value in the configuration means; `None` for a value that means nothing.
+    pub fn named(word: &str) -> Option<EndWith> {
+        match word {
+            "" => Some(EndWith::Nothing),
+            _ if word.eq_ignore_ascii_case("stdin") => Some(EndWith::Stdin),
+            // The system's process ids are positive and have 31 bits.
+            _ => word.parse().ok().filter(|id| (1..=i32::MAX as u32).contains(id)).map(EndWith::Process),
+        }
+    }
+
+    /// The value in the configuration.
+    pub fn name(self) -> String {
+        match self {
+            EndWith::Nothing => String::new(),
+            EndWith::Stdin => "stdin".to_owned(),
+            EndWith::Process(id) => id.to_string(),
+        }
+    }
+}
+
+/// How a program that starts a server for itself learns where it is, and how the server ends with that program.
+#[cfg(feature = "program")]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Launch {
+    /// `announce`: the addresses are announced on the standard output.
+    pub is_announced: bool,
+    /// `end-with`: what the server ends with.
+    pub end_with: EndWith,
+    /// `free-port`: the system picks the port.
+    pub uses_free_port: bool,
+    /// `port-file`: the path of a file with the port, empty for none.
+    pub port_file: String,
+    /// `idle-end`: the seconds without a client after which the server ends, 0 for never.
+    pub idle_end_s: u32,
+}
+
 /// The settings of the process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
@@ -100,6 +151,9 @@ pub struct Process {
     pub on_signals: [String; 2],
     /// `socket-mark-id`: the mark of the listening sockets, for the rules of the system's firewall; 0 for none.
     pub socket_mark: u32,
+    /// The settings for programs that start a server for themselves.
+    #[cfg(feature = "program")]
+    pub launch: Launch,
 }
 
 impl Default for Process {
@@ -119,6 +173,8 @@ impl Default for Process {
             save_processors: String::new(),
             on_signals: ["default".to_owned(), "default".to_owned()],
             socket_mark: 0,
+            #[cfg(feature = "program")]
+            launch: Launch::default(),
         }
     }
 }

@@ -41,15 +41,18 @@ type Filtered = Layered<reload::Layer<LevelFilter, Registry>, Registry>;
 /// A destination of log lines.
 type Output = Box<dyn Layer<Filtered> + Send + Sync>;
 
-/// Starts the log: to `logfile`, or to the standard output if that is empty, and with `syslog-enabled` also to the
-/// system's log.
+/// Starts the log: to `logfile`, or to the standard output if that is empty (the standard error with `announce`), and
+/// with `syslog-enabled` also to the system's log.
 ///
 /// # Errors
 /// When the file cannot be opened.
 pub(crate) fn begin(settings: &Settings) -> io::Result<()> {
     let (filter, handle) = reload::Layer::new(filter_of(settings.log_level));
-    let output: Box<dyn io::Write + Send> =
-        if settings.log_file.is_empty() { Box::new(io::stdout()) } else { Box::new(open(&settings.log_file)?) };
+    let output: Box<dyn io::Write + Send> = match settings.log_file.as_str() {
+        "" if settings.process.launch.is_announced => Box::new(io::stderr()),
+        "" => Box::new(io::stdout()),
+        path => Box::new(open(path)?),
+    };
     let queue = LogQueue::start(output, |dropped| {
         line_of(Level::WARN, &format!("{dropped} lines of the log were dropped: they were not read in time"))
     })?;

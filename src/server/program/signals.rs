@@ -1,4 +1,4 @@
-//! Signals that end the process (SIGINT, SIGTERM): the first one shuts the server down cleanly, the second one ends the
+//! What ends the process, signals (SIGINT, SIGTERM) and requests of the program itself: the first one shuts the server down cleanly, the second one ends the
 //! process at once, whatever it is doing.
 //!
 //! They are received on a thread of their own, which never waits long for the engine's lock: so they also end a server
@@ -18,6 +18,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tracing::{info, warn};
 
 use super::log;
@@ -37,24 +38,38 @@ const REMOVAL_TIMEOUT: Duration = Duration::from_millis(500);
 /// The time between two attempts to get it.
 const RETRY: Duration = Duration::from_millis(20);
 
-/// Starts the thread that ends the server on signals.
+/// Asks the signal thread to end the server, as a signal does.
+#[derive(Clone, Debug)]
+pub(super) struct ShutdownRequests(UnboundedSender<&'static str>);
+
+impl ShutdownRequests {
+    /// Asks for the end, for a reason that the log shows: the second time is like the second signal.
+    pub(super) fn send(&self, why: &'static str) {
+        // The signal thread ends with the process only.
+        let _ = self.0.send(why);
+    }
+}
+
+/// Starts the thread that ends the server on signals and requests.
 ///
 /// # Errors
 /// When the system has no thread or no descriptor for it.
-pub(super) fn end_when_signalled(shared: Arc<Shared>) -> io::Result<()> {
+pub(super) fn end_when_signalled(shared: Arc<Shared>) -> io::Result<ShutdownRequests> {
     let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
     let signals = {
         let _entered = runtime.enter();
         Signals::new()
     };
-    let mut receiver = Receiver { shared, asked: None, is_waiting: false, shutdown: None };
+    let (sender, requests) = mpsc::unbounded_channel();
+    let mut receiver = Receiver { shared, requests, asked: None, is_waiting: false, shutdown: None };
     thread::Builder::new().name("dunlin-signals".to_owned()).spawn(move || receiver.receive(&runtime, signals))?;
-    Ok(())
+    Ok(ShutdownRequests(sender))
 }
 
 /// The state of the signal thread.
 struct Receiver {
     shared: Arc<Shared>,
+    requests: UnboundedReceiver<&'static str>,
     /// The signal that has asked the server to end.
     asked: Option<Signal>,
     /// The engine was in use all the time, so the server still has to be asked to end.
@@ -63,29 +78,34 @@ struct Receiver {
     shutdown: Option<JoinHandle<bool>>,
 }
 
-/// A signal that ends the process.
+/// What ends the process: a signal, or a request with its reason.
 #[derive(Clone, Copy, Debug)]
 enum Signal {
     Interrupt,
     #[cfg(unix)]
     Terminate,
+    Request(&'static str),
 }
 
 impl Signal {
-    fn name(self) -> &'static str {
+    /// What the log says of it.
+    fn received(self) -> String {
         match self {
-            Signal::Interrupt => "SIGINT",
+            Signal::Interrupt => "Received SIGINT".to_owned(),
             #[cfg(unix)]
-            Signal::Terminate => "SIGTERM",
+            Signal::Terminate => "Received SIGTERM".to_owned(),
+            Signal::Request(why) => format!("{why},"),
         }
     }
 
-    /// The options of SHUTDOWN that the settings have for it (`shutdown-on-sigint`, `shutdown-on-sigterm`).
+    /// The options of SHUTDOWN that the settings have for it (`shutdown-on-sigint`, `shutdown-on-sigterm`). A request is
+    /// like a SIGTERM.
     fn options(self, settings: &Settings) -> ShutdownOptions {
         let words = match self {
             Signal::Interrupt => &settings.process.on_signals[0],
             #[cfg(unix)]
             Signal::Terminate => &settings.process.on_signals[1],
+            Signal::Request(_) => &settings.process.on_signals[1],
         };
         let has = |option| words.split(' ').any(|word| word == option);
         ShutdownOptions { saves: has("save"), skips_save: has("nosave"), is_forced: has("force") }
@@ -96,7 +116,14 @@ impl Receiver {
     fn receive(&mut self, runtime: &Runtime, mut signals: Signals) {
         loop {
             contain("the signal thread", || {
-                let next = async { Some(signals.next().await) };
+                let signal = async { Some(signals.next().await) };
+                let requests = &mut self.requests;
+                let request = async {
+                    match requests.recv().await {
+                        Some(why) => Some(Signal::Request(why)),
+                        None => future::pending().await,
+                    }
+                };
                 let retry = async {
                     if self.is_waiting {
                         tokio::time::sleep(RETRY).await
@@ -105,6 +132,7 @@ impl Receiver {
                     }
                     None
                 };
+                let next = async { first_of(pin!(signal), pin!(request)).await };
                 match runtime.block_on(async { first_of(pin!(next), pin!(retry)).await }) {
                     Some(signal) => self.obey(signal),
                     None => self.try_to_stop(),
@@ -125,7 +153,7 @@ impl Receiver {
             process::exit(INSISTED);
         }
         self.asked = Some(signal);
-        info!("Received {} scheduling shutdown...", signal.name());
+        info!("{} scheduling shutdown...", signal.received());
         self.try_to_stop();
     }
 

@@ -151,21 +151,21 @@ fn summary(counts: LoadCounts) -> String {
 }
 
 /// Loads the files with which the server starts, if there are any, on a thread, and then calls `ready`; without a file
-/// it is called at once. The server ends when a file cannot be loaded: `fail` is called before, with the RDB file if
-/// it is one.
+/// it is called at once. The server ends when a file cannot be loaded: `fail` is called before, with the reason, and
+/// with the RDB file if it is one.
 ///
 /// # Errors
 /// When a file is not what it should be or cannot be read, or the system has no thread.
 pub(super) fn load_at_start(
     shared: &Arc<Shared>,
     ready: impl FnOnce() + Send + 'static,
-    fail: impl FnOnce(Option<&Path>) + Send + 'static,
+    fail: impl FnOnce(&str, Option<&Path>) + Send + 'static,
 ) -> io::Result<()> {
     let (load, new_aof) = match plan(shared) {
         Ok(planned) => planned,
         Err((why, path)) => {
             warn!("{why}");
-            fail(path.as_deref());
+            fail(&why, path.as_deref());
             return Err(io::Error::other(FATAL));
         }
     };
@@ -181,8 +181,9 @@ pub(super) fn load_at_start(
             match load.run(&shared, new_aof) {
                 Ok(()) => ready(),
                 Err(why) => {
-                    warn!("{}", named(why, path.as_deref()));
-                    fail(path.as_deref());
+                    let why = named(why, path.as_deref());
+                    warn!("{why}");
+                    fail(&why, path.as_deref());
                     shared.stop();
                 }
             }

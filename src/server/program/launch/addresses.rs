@@ -1,0 +1,70 @@
+//! The addresses of a server as its clients use them.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{self, PathBuf};
+
+use crate::server::url::escaped;
+
+/// Where a server can be reached.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Addresses {
+    /// The address of TCP clients; `None` without TCP.
+    pub(in super::super) tcp: Option<SocketAddr>,
+    /// The full path of the Unix socket; `None` without one.
+    pub(in super::super) socket: Option<PathBuf>,
+    password: String,
+}
+
+impl Addresses {
+    /// The addresses of a server that listens on `bound`. The first one counts; clients reach a server that listens on
+    /// every address of the machine through the loopback interface.
+    pub(in super::super) fn of(bound: &[SocketAddr], unix_socket: &str, password: &str) -> Addresses {
+        let reachable = |address: &SocketAddr| match address.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => SocketAddr::new(Ipv4Addr::LOCALHOST.into(), address.port()),
+            IpAddr::V6(ip) if ip.is_unspecified() => SocketAddr::new(Ipv6Addr::LOCALHOST.into(), address.port()),
+            _ => *address,
+        };
+        let socket = Some(unix_socket).filter(|path| !path.is_empty());
+        Addresses {
+            tcp: bound.first().map(reachable),
+            // Without a working directory the path stays relative.
+            socket: socket.map(|path| path::absolute(path).unwrap_or_else(|_| path.into())),
+            password: password.to_owned(),
+        }
+    }
+
+    /// The URL for clients, with the password if there is one: that of TCP, or of the Unix socket without TCP.
+    pub(in super::super) fn url(&self) -> String {
+        let login = if self.password.is_empty() { String::new() } else { format!(":{}@", escaped(&self.password)) };
+        match (self.tcp, &self.socket) {
+            (Some(address), _) => format!("redis://{login}{address}"),
+            (None, Some(path)) => format!("unix://{login}{}", path.display()),
+            (None, None) => String::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn addresses(bound: &[&str], unix_socket: &str, password: &str) -> Addresses {
+        let bound: Vec<SocketAddr> = bound.iter().map(|text| text.parse().expect("it is an address")).collect();
+        Addresses::of(&bound, unix_socket, password)
+    }
+
+    #[test]
+    fn the_url_has_the_first_address_and_the_password() {
+        assert_eq!(addresses(&["127.0.0.1:7000", "[::1]:7000"], "/s", "").url(), "redis://127.0.0.1:7000");
+        assert_eq!(addresses(&["[::1]:7000"], "", "a/b").url(), "redis://:a%2Fb@[::1]:7000");
+        assert_eq!(addresses(&[], "/run/a.sock", "").url(), "unix:///run/a.sock");
+        assert_eq!(addresses(&[], "/run/a.sock", "pw").url(), "unix://:pw@/run/a.sock");
+    }
+
+    #[test]
+    fn a_server_on_every_address_is_reached_through_the_loopback_interface() {
+        assert_eq!(addresses(&["0.0.0.0:1"], "", "").url(), "redis://127.0.0.1:1");
+        assert_eq!(addresses(&["[::]:1"], "", "").url(), "redis://[::1]:1");
+        assert_eq!(addresses(&["192.0.2.1:1"], "", "").url(), "redis://192.0.2.1:1");
+    }
+}
