@@ -9,7 +9,6 @@
 use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -29,6 +28,9 @@ use crate::engine::{Engine, Origin, Settings, Transport};
 /// The pause after the system could not accept a client, usually because it is out of descriptors.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
 
+/// The number of ports that are tried when the system picks one.
+const FREE_PORT_TRIES: usize = 10;
+
 /// The number of the event loop that accepts clients.
 const ACCEPTING: usize = 0;
 
@@ -45,11 +47,24 @@ const PROTECTED: &str = "-DENIED Redis is running in protected mode because prot
     '--protected-mode no' option. 4) Set up an authentication password for the default user. NOTE: You only need to do \
     one of the above things in order for the server to start accepting connections from the outside.\r\n";
 
-/// Opens a TCP socket on each address of `bind`. With port 0 the system picks one, the same for all of them.
+/// Opens a TCP socket on each address of `bind`. With port 0 the system picks one, the same for all of them: it picks
+/// for the first address, so another one may have the port in use, and then it picks again.
 ///
 /// # Errors
 /// When an address cannot be bound and is not marked with `-` as optional, or when no address can be bound.
 pub(crate) fn open_tcp(settings: &Settings) -> io::Result<Vec<std::net::TcpListener>> {
+    let is_taken = |error: &io::Error| error.kind() == io::ErrorKind::AddrInUse;
+    let tries = if settings.port == 0 { FREE_PORT_TRIES } else { 1 };
+    for _ in 1..tries {
+        match open_each(settings) {
+            Err(error) if is_taken(&error) => {}
+            opened => return opened,
+        }
+    }
+    open_each(settings)
+}
+
+fn open_each(settings: &Settings) -> io::Result<Vec<std::net::TcpListener>> {
     let mut listeners: Vec<std::net::TcpListener> = Vec::new();
     let mut port = settings.port;
     let mut missing = None;
@@ -122,35 +137,38 @@ fn resolve(name: &str, port: u16) -> io::Result<SocketAddr> {
     }
 }
 
-/// Distributes accepted clients over the event loops in use, in turn.
+/// Distributes accepted clients over the event loops in use, in turn. They come into one world, the first or the one
+/// that has a port of its own.
 #[derive(Debug)]
 pub(crate) struct Acceptor {
     shared: Arc<Shared>,
     loops: Arc<Loops>,
-    arrivals: AtomicUsize,
 }
 
 /// A client on its way to the loop that will serve it.
 #[derive(Debug)]
 pub(crate) enum Accepted {
-    /// A client that has just connected.
-    New { socket: stream::Socket, origin: Origin, assignment: LoopAssignment },
+    /// A client that has just connected, and the world that it comes into.
+    New { world: Arc<Shared>, socket: stream::Socket, origin: Origin, assignment: LoopAssignment },
     /// A client that another loop served before.
     Moves { socket: stream::Socket, connection: Box<Connection> },
 }
 
 impl Acceptor {
     pub(crate) fn new(shared: Arc<Shared>, loops: Arc<Loops>) -> Acceptor {
-        Acceptor { shared, loops, arrivals: AtomicUsize::new(0) }
+        Acceptor { shared, loops }
     }
 
     fn admit(&self, stream: Stream, mut origin: Origin) {
-        let assignment = LoopAssignment::of(Arc::clone(&self.loops), self.arrivals.fetch_add(1, Ordering::Relaxed));
+        let assignment = LoopAssignment::of(Arc::clone(&self.loops), self.loops.count_arrival());
         origin.event_loop = assignment.number();
         match assignment.number() {
             ACCEPTING => serve(&self.shared, stream, origin, assignment),
             other => match stream.leave() {
-                Ok(socket) => self.loops.send(other, Accepted::New { socket, origin, assignment }),
+                Ok(socket) => {
+                    let world = Arc::clone(&self.shared);
+                    self.loops.send(other, Accepted::New { world, socket, origin, assignment });
+                }
                 Err(error) => debug!("a client was lost while moving to its event loop: {error}"),
             },
         }
@@ -158,10 +176,10 @@ impl Acceptor {
 }
 
 /// Serves an accepted client on this thread's loop.
-pub(crate) fn serve_accepted(shared: &Arc<Shared>, accepted: Accepted) {
+pub(crate) fn serve_accepted(accepted: Accepted) {
     let served = match accepted {
-        Accepted::New { socket, origin, assignment } => {
-            socket.join().map(|stream| serve(shared, stream, origin, assignment))
+        Accepted::New { world, socket, origin, assignment } => {
+            socket.join().map(|stream| serve(&world, stream, origin, assignment))
         }
         Accepted::Moves { socket, connection } => connection.arrive(socket).map(|served| drop(tokio::spawn(served))),
     };

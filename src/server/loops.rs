@@ -33,6 +33,8 @@ pub(crate) struct Loops {
     /// The number of elements of `per_loop` that have a running loop.
     count: AtomicUsize,
     in_use: AtomicUsize,
+    /// The number of clients that were accepted so far.
+    arrivals: AtomicUsize,
     next_sample_ns: AtomicU64,
     sampler: Mutex<LoopSampler>,
     /// The memory of the query buffers of all clients that have not logged in.
@@ -68,6 +70,7 @@ impl Loops {
             per_loop: (0..count).map(|_| LoopStats::default()).collect(),
             count: AtomicUsize::new(count),
             in_use: AtomicUsize::new(count),
+            arrivals: AtomicUsize::new(0),
             next_sample_ns: AtomicU64::new(now_ns + WINDOW_NS),
             sampler: Mutex::new(LoopSampler { at_ns: now_ns, ..LoopSampler::default() }),
             unauthenticated_bytes: AtomicUsize::new(0),
@@ -107,6 +110,11 @@ impl Loops {
         if let Some(inbox) = self.per_loop[number].inbox.get() {
             drop(inbox.send(accepted));
         }
+    }
+
+    /// Counts a client that is accepted; returns the number of those before it.
+    pub(crate) fn count_arrival(&self) -> usize {
+        self.arrivals.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Counts requests that a loop has served.

@@ -157,7 +157,7 @@ impl Server {
         processors::restrict_to(&self.processors);
         let threads = start_threads(&self.shared, &self.loops);
         let acceptor = Arc::new(Acceptor::new(Arc::clone(&self.shared), Arc::clone(&self.loops)));
-        let serve_accepted = serve_accepted(Arc::clone(&self.shared), &self.loops, 0);
+        let serve_accepted = serve_accepted(&self.loops, 0);
         self.runtime.block_on(async {
             tokio::spawn(timer::run(Arc::clone(&self.shared)));
             tokio::spawn(deliveries::deliver(Arc::clone(&self.shared)));
@@ -167,6 +167,7 @@ impl Server {
             self.shared.stopped().await;
             // Listeners close first: a client whose connection was closed can no longer reconnect.
             self.listeners.close();
+            self.shared.worlds().close_listeners();
             self.shared.close_connections();
         });
         self.shared.worlds().saver().close();
@@ -226,7 +227,7 @@ fn start_threads(shared: &Arc<Shared>, loops: &Arc<Loops>) -> Vec<thread::JoinHa
 
 fn start_thread(shared: Arc<Shared>, loops: &Arc<Loops>, number: usize) -> io::Result<thread::JoinHandle<()>> {
     let runtime = event_loop(loops, number)?;
-    let serve_accepted = serve_accepted(Arc::clone(&shared), loops, number);
+    let serve_accepted = serve_accepted(loops, number);
     let serve = move || {
         runtime.block_on(first_of(pin!(shared.connections_closed()), pin!(serve_accepted)));
     };
@@ -234,12 +235,12 @@ fn start_thread(shared: Arc<Shared>, loops: &Arc<Loops>, number: usize) -> io::R
 }
 
 /// Serves the clients that are sent to a loop, until the server ends.
-fn serve_accepted(shared: Arc<Shared>, loops: &Arc<Loops>, number: usize) -> impl Future<Output = ()> + use<> {
+fn serve_accepted(loops: &Arc<Loops>, number: usize) -> impl Future<Output = ()> + use<> {
     let (inbox, mut accepted_clients) = mpsc::unbounded_channel();
     loops.open(number, inbox);
     async move {
         while let Some(accepted) = accepted_clients.recv().await {
-            contain("the start of a connection", || listen::serve_accepted(&shared, accepted));
+            contain("the start of a connection", || listen::serve_accepted(accepted));
         }
     }
 }

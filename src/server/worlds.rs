@@ -3,17 +3,19 @@
 //! A world is one more [`Shared`], made when a client enters it for the first time, from what the server was started
 //! with or from a template. All worlds share the sockets, the event loops, the command table and the threads for lazy
 //! freeing and MIGRATE; each has a timer task of its own. A client connects to the first world, and enters another one
-//! by a [`HostCall`]: [`answer`] gives it a session there, and ends its old one.
+//! by a [`HostCall`]: [`answer`] gives it a session there, and ends its old one. A world may have a port of its own, for
+//! clients that can name no world: they come straight into it.
 //!
 //! A world ends when it is dropped, when a client shuts it down, or, if it is temporary, when its last client leaves.
 //! The next client that enters its name makes a fresh one. The first world ends with the server.
 //!
-//! Lock order: an engine's first, then that of the list of worlds. A thread that holds the lock of one engine takes
+//! Lock order: an engine's first, then that of the list of worlds, then that of a world's port. A thread that holds the lock of one engine takes
 //! that of no other.
 //!
 //! Costs: the list is read when a client changes its world, not when it is served.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -28,6 +30,8 @@ use super::background_saver::BackgroundSaver;
 use super::clock::Clock;
 use super::deliveries;
 use super::lazy_free::LazyFreeThread;
+use super::listen::{self, Acceptor};
+use super::listeners::Listeners;
 use super::loops::Loops;
 use super::migrate_client::MigrateClient;
 use super::os_host::{self, OsHost};
@@ -100,6 +104,8 @@ pub(crate) struct World {
     has_ended: AtomicBool,
     /// The task of its timer and its deliveries.
     task: Mutex<Option<AbortHandle>>,
+    /// Its own port, if it has one, and what listens there.
+    port: Mutex<Option<(u16, Listeners)>>,
 }
 
 /// A session, its world, and its wake flags.
@@ -129,6 +135,31 @@ impl World {
     fn is_temporary(&self) -> bool {
         self.is_temporary.load(Ordering::Acquire)
     }
+
+    /// Opens the port of this world, which `shared` is, where `settings` say, unless it is open; `None` if the world
+    /// has ended.
+    fn listen(&self, shared: &Arc<Shared>, settings: &Settings, config: &WorldConfig) -> io::Result<Option<u16>> {
+        let mut own = self.port.lock();
+        if self.has_ended() {
+            return Ok(None);
+        }
+        if let Some((port, _)) = &*own {
+            return Ok(Some(*port));
+        }
+        let sockets = listen::open_tcp(settings)?;
+        let port = sockets.first().ok_or_else(|| io::Error::other("'bind' has no address"))?.local_addr()?.port();
+        let listeners = Listeners::new(sockets, config.event_loop.clone())?;
+        listeners.accept_into(&Arc::new(Acceptor::new(Arc::clone(shared), Arc::clone(&config.loops))));
+        *own = Some((port, listeners));
+        Ok(Some(port))
+    }
+
+    /// Closes the port of this world. Clients that came through it stay.
+    fn close_port(&self) {
+        if let Some((_, listeners)) = self.port.lock().take() {
+            listeners.close();
+        }
+    }
 }
 
 /// Answers the host call of a session, whose request is then run again. Returns the new attachment if the session
@@ -141,6 +172,7 @@ pub(crate) fn answer(shared: &Arc<Shared>, session: SessionId, output: &mut Vec<
             Ok(attachment) => (HostReply::Done, attachment),
             Err(why) => (HostReply::Refused(why), None),
         },
+        HostCall::Listen(name) => (worlds.listen(name).map_or_else(HostReply::Refused, HostReply::Port), None),
         HostCall::Worlds => (HostReply::Worlds(worlds.figures()), None),
         HostCall::Dump(name) => {
             (worlds.dump(name, shared, session).map_or_else(HostReply::Refused, HostReply::Text), None)
@@ -232,6 +264,7 @@ impl Worlds {
             is_temporary: AtomicBool::new(false),
             has_ended: AtomicBool::new(false),
             task: Mutex::default(),
+            port: Mutex::default(),
         };
         let shared = Arc::new(Shared::of_world(engine, clock, config.phase.clone(), Arc::clone(self), world));
         let (kept, delivered) = (Arc::clone(&shared), Arc::clone(&shared));
@@ -269,6 +302,40 @@ impl Worlds {
         // Only the first world reads and writes the file of users.
         engine.settings.user_file.clear();
         engine
+    }
+
+    /// The port of the world of that name, which is made now if it does not exist.
+    ///
+    /// # Errors
+    /// Those of [`Worlds::port_of`], or there are too many worlds.
+    fn listen(self: &Arc<Worlds>, name: &WorldName) -> Result<u16, KitError> {
+        loop {
+            // A world that has ended meanwhile has no port; the next try makes another one of its name.
+            if let Some(port) = self.port_of(&self.find_or_make(name)?)? {
+                return Ok(port);
+            }
+        }
+    }
+
+    /// The port of a world, which is opened now if it has none, on the addresses of the server; `None` if the world has
+    /// ended. The first world has the port of the server.
+    ///
+    /// # Errors
+    /// When no port can be opened, or the server has ended.
+    pub(crate) fn port_of(&self, shared: &Arc<Shared>) -> Result<Option<u16>, KitError> {
+        let first = self.first().ok_or(KitError::TooManyWorlds)?;
+        let mut settings = first.engine().settings.clone();
+        let Some(world) = shared.world() else {
+            let none = || KitError::Listen("the server has no port".to_owned());
+            return Some(settings.port).filter(|port| *port != 0).ok_or_else(none).map(Some);
+        };
+        settings.port = 0;
+        world.listen(shared, &settings, &self.config).map_err(|error| KitError::Listen(error.to_string()))
+    }
+
+    /// Closes the ports of all worlds, as the server ends.
+    pub(crate) fn close_listeners(&self) {
+        self.list.lock().worlds.values().filter_map(|shared| shared.world()).for_each(World::close_port);
     }
 
     /// Moves a session of `shared` to the world of that name; `None` if it is there already.
@@ -423,6 +490,7 @@ impl Shared {
             return;
         }
         self.worlds().forget(self, &world.name);
+        world.close_port();
         world.task.lock().take().iter().for_each(AbortHandle::abort);
         self.notify_all(WakeFlag::Close);
         let is_direct = |session: &&crate::engine::Session| session.origin.transport == Transport::Direct;

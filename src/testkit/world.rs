@@ -84,6 +84,25 @@ impl World {
         format!("redis://{user}:{}@{}/", escaped(password), self.address)
     }
 
+    /// Opens a port for this world, and returns its address: clients that connect there are in this world, so it serves
+    /// programs that take a host and a port but no URL. The port closes with the world. A second call returns the same
+    /// address; the first world has the one of the server.
+    ///
+    /// ```
+    /// let server = dunlin::Server::start()?;
+    /// let cart = server.world("cart")?;
+    /// let address = cart.listen()?;
+    /// assert_ne!(address, server.addr());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`CallError::Refused`] if the system has no free port or descriptor, [`CallError::Closed`] if the world has ended.
+    pub fn listen(&self) -> Result<SocketAddr, CallError> {
+        let port = self.shared.worlds().port_of(&self.shared).map_err(refused)?.ok_or(CallError::Closed)?;
+        Ok(SocketAddr::new(self.address.ip(), port))
+    }
+
     /// Makes it end when its last client leaves, direct ones included. The first world cannot: it ends with its server.
     pub fn make_temporary(&self) {
         self.shared.world().into_iter().for_each(Place::make_temporary);

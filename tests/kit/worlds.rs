@@ -2,6 +2,7 @@
 
 mod entering;
 mod logins;
+mod ports;
 mod privacy;
 
 use dunlin::{Client, Reply, Server, World};

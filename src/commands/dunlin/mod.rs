@@ -44,6 +44,7 @@ const DUNLIN: Command = Command {
         clock::FREEZE,
         help::row(Family::Server, SINCE),
         journal::JOURNAL,
+        world::LISTEN,
         state::LOAD,
         clock::RESUME,
         snapshots::ROLLBACK,

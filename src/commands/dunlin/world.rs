@@ -1,5 +1,5 @@
-//! DUNLIN WORLD and related commands: private servers behind one port. A client enters a world by DUNLIN WORLD, or by
-//! the user name of its login ([`of_login`]), which any URL can contain.
+//! DUNLIN WORLD and related commands: private servers behind one port. A client enters a world by DUNLIN WORLD, by the
+//! user name of its login ([`of_login`]), which any URL can contain, or through the port that DUNLIN LISTEN has opened.
 
 use super::ROW;
 use crate::engine::{Args, Arity, Command, Ctx, Effect, Error, HostCall, HostReply, KitError, Template, WorldName};
@@ -70,6 +70,24 @@ fn worlds(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
             reply.bulk(field.as_bytes());
             reply.integer(number as i64);
         }
+    }
+    Ok(())
+}
+
+pub(super) const LISTEN: Command = Command {
+    name: "LISTEN",
+    syntax: "world",
+    arity: Arity::Exactly(3),
+    about: "Opens a port whose clients come into a world, which is created if it does not exist; returns the port, which \
+            closes with the world.",
+    run: listen,
+    ..ROW
+};
+
+fn listen(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let world = WorldName::parse(args.word()?)?;
+    if let Some(HostReply::Port(port)) = cx.call_host(HostCall::Listen(world))? {
+        cx.reply().integer(port.into());
     }
     Ok(())
 }

@@ -63,6 +63,8 @@ pub enum HostCall {
     },
     /// List all worlds.
     Worlds,
+    /// Open a port for that world, which is created if it does not exist.
+    Listen(WorldName),
     /// End that world.
     DropWorld(WorldName),
     /// Return the data of that world as text.
@@ -76,6 +78,8 @@ pub enum HostReply {
     Done,
     /// The state of all worlds, by name.
     Worlds(Vec<WorldFigures>),
+    /// The port of a world.
+    Port(u16),
     /// The data of a world as text.
     Text(String),
     /// The call failed.

@@ -41,6 +41,7 @@ const NOT_MEASURED: &[(&str, &str)] = &[
     ("dunlin|drop-world", "the same"),
     ("dunlin|freeze", "it sets a switch"),
     ("dunlin|help", "its text is always as long"),
+    ("dunlin|listen", "the host does it, and no engine by itself"),
     ("dunlin|resume", "it sets a switch"),
     ("dunlin|seed", "it sets a number"),
     ("dunlin|set-time", "it does what DUNLIN ADVANCE does"),

@@ -29,6 +29,9 @@ pub enum KitError {
     /// The world `default` was to be dropped, but it ends only with the server.
     #[error("ERR the world 'default' cannot be dropped")]
     LastingWorld,
+    /// No port can be opened for a world; the reason.
+    #[error("ERR cannot listen: {0}")]
+    Listen(String),
     /// The data of the world `default` was requested from another world by a user without all permissions there.
     #[error("NOPERM the data of the world 'default' is shown only to users with all permissions there")]
     HiddenWorld,
