@@ -101,7 +101,8 @@ mod tests {
     fn with_server(act: impl FnOnce(&Shared, SocketAddr)) {
         let settings = Settings { port: 0, ..Settings::default() };
         let (clock, facts) = (Clock::system(), Facts::default());
-        let plan = Plan { settings, tcp: true, clock, seed: 1, repeats: true, facts, storage: Arc::new(OsStorage) };
+        let storage = Arc::new(OsStorage);
+        let plan = Plan { settings, tcp: true, clock, seed: 1, repeats: true, facts, storage, disk_faults: None };
         let server = Server::open(plan).expect("there is a free port");
         let (shared, address) = (Arc::clone(server.shared()), server.addresses()[0]);
         let serving = thread::spawn(move || server.serve());

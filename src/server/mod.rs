@@ -18,6 +18,7 @@ mod contain;
 mod deliveries;
 mod dump_file;
 mod fairness;
+pub(crate) mod faulty_storage;
 mod lazy_free;
 mod listen;
 mod listeners;

@@ -24,6 +24,7 @@ use super::loops::Loops;
 use super::migrate_client::MigrateClient;
 use super::oom_score;
 use crate::engine::state::host::{self, Facts, ProcessorTime, ProcessorTimes, Usage};
+use crate::engine::state::kit::DiskFaults;
 use crate::engine::{AofState, Host, Now, Process, RemoteRequest, RemoteResult, Settings};
 use crate::storage::Storage;
 pub(crate) use crate::storage::reason;
@@ -37,10 +38,19 @@ pub(crate) struct OsHost {
     /// The listeners; `None` for worlds beside the first, which cannot change them.
     listeners: Option<Arc<Listeners>>,
     loops: Arc<Loops>,
-    storage: Arc<dyn Storage>,
-    /// The append-only file, which only the first world has.
-    aof: Option<Arc<AofWriter>>,
+    files: HostFiles,
     resident_memory: ResidentMemory,
+}
+
+/// What a host has of the files.
+#[derive(Debug)]
+pub(crate) struct HostFiles {
+    /// The file system of the data.
+    pub(crate) storage: Arc<dyn Storage>,
+    /// The append-only file, which only the first world has.
+    pub(crate) aof: Option<Arc<AofWriter>>,
+    /// The rules by which the file system fails, which only a first world with the test kit has.
+    pub(crate) faults: Option<DiskFaults>,
 }
 
 impl OsHost {
@@ -51,11 +61,10 @@ impl OsHost {
         migrate_client: Arc<MigrateClient>,
         listeners: Option<Arc<Listeners>>,
         loops: Arc<Loops>,
-        storage: Arc<dyn Storage>,
-        aof: Option<Arc<AofWriter>>,
+        files: HostFiles,
     ) -> OsHost {
         let resident_memory = ResidentMemory::default();
-        OsHost { facts, clock, migrate_client, listeners, loops, storage, aof, resident_memory }
+        OsHost { facts, clock, migrate_client, listeners, loops, files, resident_memory }
     }
 }
 
@@ -151,7 +160,7 @@ impl Host for OsHost {
         if self.listeners.is_none() {
             return Err("only the first world has a file".to_owned());
         }
-        dump_file::write(&*self.storage, path, 0, write)
+        dump_file::write(&*self.files.storage, path, 0, write)
     }
 
     fn pace_dump(&self, delay_us: i64) -> io::Result<()> {
@@ -159,18 +168,22 @@ impl Host for OsHost {
     }
 
     fn open_dump(&self, path: &Path) -> Result<Box<dyn io::Read>, String> {
-        let file = dump_file::open(&*self.storage, path)?;
+        let file = dump_file::open(&*self.files.storage, path)?;
         Ok(file)
     }
 
     fn prepare_aof(&self, settings: &Settings) -> Result<(), String> {
-        let Some(aof) = &self.aof else { return Err("only the first world has a file".to_owned()) };
-        aof.prepare_rewrite(&self.storage, settings, AofState::WaitsForBase, 0).map(drop)
+        let Some(aof) = &self.files.aof else { return Err("only the first world has a file".to_owned()) };
+        aof.prepare_rewrite(&self.files.storage, settings, AofState::WaitsForBase, 0).map(drop)
     }
 
     fn open_aof(&self, settings: &Settings, rest: Vec<u8>) -> Result<Vec<host::AofSource>, String> {
-        let Some(aof) = &self.aof else { return Err("only the first world has a file".to_owned()) };
-        aof.open_for_reading(&self.storage, settings, rest)
+        let Some(aof) = &self.files.aof else { return Err("only the first world has a file".to_owned()) };
+        aof.open_for_reading(&self.files.storage, settings, rest)
+    }
+
+    fn disk_faults(&self) -> Option<&DiskFaults> {
+        self.files.faults.as_ref()
     }
 
     fn send_remote(&self, remote: RemoteRequest) -> RemoteResult {
@@ -375,8 +388,9 @@ mod tests {
         let listeners = Listeners::new(Vec::new(), event_loop.handle().clone()).expect("there are none");
         let clock = Arc::new(Clock::system());
         let listeners = Some(Arc::new(listeners));
-        let (migrate_client, loops, storage) = (Arc::new(migrate_client), Loops::new(1), Arc::new(OsStorage));
-        let machine = OsHost::new(Facts::default(), clock, migrate_client, listeners, loops, storage, None);
+        let (migrate_client, loops) = (Arc::new(migrate_client), Loops::new(1));
+        let files = HostFiles { storage: Arc::new(OsStorage), aof: None, faults: None };
+        let machine = OsHost::new(Facts::default(), clock, migrate_client, listeners, loops, files);
         let (usage, time) = (machine.usage(), machine.processor_time().process);
         assert!(usage.resident_bytes > 0 && time.user_us + time.system_us > 0, "{usage:?} {time:?}");
     }

@@ -30,6 +30,7 @@ use launch::{Addresses, Announcer, PortFile};
 use tracing::{info, warn};
 
 use super::clock::Clock;
+use super::faulty_storage::FaultyStorage;
 use super::os_host::{self, reason};
 use super::os_storage::OsStorage;
 use super::run::{ALLOCATOR, Plan, Server};
@@ -37,7 +38,9 @@ use super::shared::Shared;
 use crate::commands;
 use crate::config::{self, Files, HELP, Invocation, Loaded, Sources, Unreadable};
 use crate::engine::state::host::Facts;
+use crate::engine::state::kit::DiskFaults;
 use crate::engine::{REDIS_VERSION, Settings, Supervisor, Table, build_id};
+use crate::storage::Storage;
 use crate::value::glob;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -187,8 +190,13 @@ fn serve(
     let (unix_socket, password) = (settings.unix_socket.clone(), settings.password.clone());
     let seed = RandomState::new().hash_one(0);
     let facts = Facts { config_file, supervisor, ..Facts::default() };
-    let (clock, storage) = (Clock::system(), Arc::new(OsStorage));
-    let server = Server::open(Plan { settings, tcp, clock, seed, repeats: false, facts, storage })?;
+    let clock = Clock::system();
+    let disk_faults = settings.test_kit.then(DiskFaults::default);
+    let storage: Arc<dyn Storage> = match &disk_faults {
+        Some(faults) => FaultyStorage::over(Arc::new(OsStorage), faults.clone()),
+        None => Arc::new(OsStorage),
+    };
+    let server = Server::open(Plan { settings, tcp, clock, seed, repeats: false, facts, storage, disk_faults })?;
     server.shared().worlds().aof().end_on_failure(|why| {
         warn!("{why}");
         log::flush();

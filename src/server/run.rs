@@ -7,10 +7,10 @@
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread;
 
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::{mpsc, watch};
 use tracing::warn;
 
@@ -22,15 +22,17 @@ use super::listen::{self, Acceptor};
 use super::listeners::Listeners;
 use super::loops::Loops;
 use super::migrate_client::MigrateClient;
-use super::os_host::{self, OsHost};
+use super::os_host::{self, HostFiles, OsHost};
 use super::processors;
 use super::race::first_of;
 use super::shared::{Phase, Shared};
 use super::timer;
 use super::worlds::{WorldConfig, Worlds};
 use crate::commands;
+use crate::engine::exec::kit::waits;
 use crate::engine::exec::rights;
 use crate::engine::state::host::Facts;
+use crate::engine::state::kit::DiskFaults;
 use crate::engine::{Engine, Settings, Table};
 use crate::storage::Storage;
 
@@ -49,6 +51,8 @@ pub(crate) struct Plan {
     pub(crate) facts: Facts,
     /// The file system of the data: that of the machine, but for tests of what fails.
     pub(crate) storage: Arc<dyn Storage>,
+    /// The rules by which that file system fails, in servers with the test kit.
+    pub(crate) disk_faults: Option<DiskFaults>,
 }
 
 /// A server whose sockets are open.
@@ -62,6 +66,7 @@ pub(crate) struct Server {
     loops: Arc<Loops>,
     /// The list of processors that the event loops may run on (`server-cpulist`); empty for all.
     processors: String,
+    disk_faults: Option<DiskFaults>,
 }
 
 /// The allocator's name in INFO and `--version`.
@@ -78,7 +83,7 @@ impl Server {
     /// # Errors
     /// When an address cannot be listened on, or the system is out of descriptors.
     pub(crate) fn open(plan: Plan) -> io::Result<Server> {
-        let Plan { mut settings, tcp, clock, seed, repeats, facts, storage } = plan;
+        let Plan { mut settings, tcp, clock, seed, repeats, facts, storage, disk_faults } = plan;
         let table = table(&settings).map_err(io::Error::other)?;
         let listeners = if tcp { listen::open_tcp(&settings)? } else { Vec::new() };
         let addresses = listeners.iter().map(std::net::TcpListener::local_addr).collect::<io::Result<Vec<_>>>()?;
@@ -110,8 +115,7 @@ impl Server {
             Arc::clone(&migrate_client),
             Some(Arc::clone(&listeners)),
             Arc::clone(&loops),
-            Arc::clone(&storage),
-            Some(Arc::clone(&aof)),
+            HostFiles { storage: Arc::clone(&storage), aof: Some(Arc::clone(&aof)), faults: disk_faults.clone() },
         ));
         let mut engine = Engine::new(table.clone(), settings, seed, clock.now(), host);
         engine.switches.is_deterministic = repeats;
@@ -133,7 +137,10 @@ impl Server {
             aof,
         });
         let shared = Shared::first(engine, first_clock, phase, worlds);
-        Ok(Server { shared, runtime, listeners, unix_socket, addresses, loops, processors })
+        if let Some(faults) = &disk_faults {
+            wake_waiters_on_fire(faults, &shared, runtime.handle().clone());
+        }
+        Ok(Server { shared, runtime, listeners, unix_socket, addresses, loops, processors, disk_faults })
     }
 
     /// The part of the server that its threads and in-process clients share.
@@ -170,6 +177,9 @@ impl Server {
             self.shared.worlds().close_listeners();
             self.shared.close_connections();
         });
+        if let Some(faults) = &self.disk_faults {
+            faults.end_waits();
+        }
         self.shared.worlds().saver().close();
         self.shared.worlds().close();
         self.shared.end_aof_with_server();
@@ -180,6 +190,20 @@ impl Server {
             drop(thread.join());
         }
     }
+}
+
+/// Has clients that wait for a fault of the disk be checked when one happens. The disk fails on threads that may have
+/// any lock, so a task does it.
+fn wake_waiters_on_fire(faults: &DiskFaults, shared: &Arc<Shared>, event_loop: Handle) {
+    let shared = Arc::downgrade(shared);
+    faults.on_fire(move || {
+        let shared = Weak::clone(&shared);
+        event_loop.spawn(async move {
+            if let Some(shared) = shared.upgrade() {
+                shared.act(waits::wake_waiters);
+            }
+        });
+    });
 }
 
 /// The command table of a server. Tables without renamed commands are shared by all servers and built once.

@@ -162,7 +162,8 @@ mod tests {
     fn server_at(moment: Now) -> Server {
         let (clock, facts) = (Clock::frozen(moment), Facts::default());
         let settings = Settings { test_kit: true, ..Settings::default() };
-        let plan = Plan { settings, tcp: false, clock, seed: 1, repeats: true, facts, storage: Arc::new(OsStorage) };
+        let storage = Arc::new(OsStorage);
+        let plan = Plan { settings, tcp: false, clock, seed: 1, repeats: true, facts, storage, disk_faults: None };
         Server::open(plan).expect("it opens no socket")
     }
 

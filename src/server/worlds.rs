@@ -34,7 +34,7 @@ use super::listen::{self, Acceptor};
 use super::listeners::Listeners;
 use super::loops::Loops;
 use super::migrate_client::MigrateClient;
-use super::os_host::{self, OsHost};
+use super::os_host::{self, HostFiles, OsHost};
 use super::race::first_of;
 use super::shared::{Phase, Shared};
 use super::timer;
@@ -287,8 +287,8 @@ impl Worlds {
             ..config.facts.clone()
         };
         let (migrate_client, loops) = (Arc::clone(&config.migrate_client), Arc::clone(&config.loops));
-        let host =
-            OsHost::new(facts, Arc::clone(clock), migrate_client, None, loops, Arc::clone(&config.storage), None);
+        let files = HostFiles { storage: Arc::clone(&config.storage), aof: None, faults: None };
+        let host = OsHost::new(facts, Arc::clone(clock), migrate_client, None, loops, files);
         let (table, settings) = (config.table.clone(), config.settings.clone());
         let mut engine = Engine::new(table, settings, config.seed, clock.now(), Box::new(host));
         engine.switches.is_deterministic = config.repeats;

@@ -107,6 +107,10 @@ pub trait StorageFile: Send + Sync + Debug {
     /// # Errors
     /// The system's.
     fn truncate(&self, length: u64) -> io::Result<()>;
+
+    /// Loses what was written since the last sync, as a sync may that fails: for tests, on a simulated disk. Others do
+    /// nothing.
+    fn lose_unsynced(&self) {}
 }
 
 /// A file as an [`io::Write`].

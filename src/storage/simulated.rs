@@ -345,7 +345,7 @@ impl State {
 
 impl Fault {
     /// The system's error.
-    fn error(self) -> io::Error {
+    pub fn error(self) -> io::Error {
         let (number, kind) = match self {
             Fault::InputOutput => (5, io::ErrorKind::Other),
             Fault::Full => (28, io::ErrorKind::StorageFull),
@@ -482,6 +482,13 @@ impl StorageFile for SimulatedFile {
         let length = usize::try_from(length).map_err(|_| Fault::Full.error())?;
         state.image.file(self.file).change(Change::Truncate(length));
         Ok(())
+    }
+
+    fn lose_unsynced(&self) {
+        let mut state = self.disk.state();
+        if state.start == self.start {
+            state.image.lose_pending(self.file);
+        }
     }
 }
 

@@ -11,9 +11,11 @@ use thiserror::Error;
 use super::{Disk, Server};
 use crate::config::{self, Assigned};
 use crate::engine::state::host::Facts;
+use crate::engine::state::kit::DiskFaults;
 use crate::engine::{Permission, Settings};
 use crate::server::aof_start;
 use crate::server::clock::{Clock, from_system, system_time};
+use crate::server::faulty_storage::FaultyStorage;
 use crate::server::loading::{self, Source};
 use crate::server::os_storage::OsStorage;
 use crate::server::run::Plan;
@@ -184,16 +186,18 @@ impl Builder {
         let seed = self.seed.unwrap_or_else(|| RandomState::new().hash_one(0));
         let repeats = self.seed.is_some();
         let settings = self.settings;
-        let storage: Arc<dyn Storage> = match &self.disk {
-            Some(disk) => disk.attach(&settings.directory),
-            None => Arc::new(OsStorage),
+        let (inner, faults): (Arc<dyn Storage>, _) = match &self.disk {
+            Some(disk) => (disk.attach(&settings.directory), disk.faults().for_next_server()),
+            None => (Arc::new(OsStorage), DiskFaults::default()),
         };
+        let (storage, disk_faults) = (FaultyStorage::over(inner, faults.clone()), Some(faults));
         let appends = settings.files.appends;
         let own_file = if appends { None } else { loading::own_file(&*storage, &settings) };
         let data = own_file.map(Source::File).or(self.data);
         let data = data.or_else(|| loading::file_to_load(&settings).map(Source::File));
         let (facts, files) = (Facts::default(), Arc::clone(&storage));
-        let server = Server::run(Plan { settings, tcp: true, clock, seed, repeats, facts, storage: files })?;
+        let plan = Plan { settings, tcp: true, clock, seed, repeats, facts, storage: files, disk_faults };
+        let server = Server::run(plan)?;
         let aof = if appends { aof_start::load_whole(server.shared()) } else { Ok(None) };
         let aof = aof.map_err(|reason| StartError::Data { file: "the append-only file".to_owned(), reason })?;
         if let Some(data) = data.filter(|_| !appends || aof.is_some()) {

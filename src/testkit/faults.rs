@@ -54,20 +54,19 @@ impl<'s> FaultRule<'s> {
 
     /// Fires from the n-th match on, counted from 1, and once unless [`FaultRule::times`] sets another number.
     pub fn nth(mut self, nth: u64) -> FaultRule<'s> {
-        self.rule.nth = nth;
-        self.rule.times = self.rule.times.or(Some(1));
+        self.rule.trigger.set_nth(nth);
         self
     }
 
     /// Fires at most this many times.
     pub fn times(mut self, times: u64) -> FaultRule<'s> {
-        self.rule.times = Some(times);
+        self.rule.trigger.times = Some(times);
         self
     }
 
     /// Fires with this probability, from 0 to 100 percent, which the server's seed makes repeatable.
     pub fn percent(mut self, percent: f64) -> FaultRule<'s> {
-        self.rule.percent = Some(percent);
+        self.rule.trigger.percent = Some(percent);
         self
     }
 

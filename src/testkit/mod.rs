@@ -23,7 +23,7 @@ mod world;
 pub use crate::engine::state::kit::{Entry, Finding, Level, Rule, Source, State};
 pub use builder::{Builder, StartError};
 pub use client::{CallError, Client};
-pub use disk::Disk;
+pub use disk::{Disk, DiskFaultRule};
 pub use expected::Expected;
 pub use faults::FaultRule;
 pub use guard::{TestServer, test};

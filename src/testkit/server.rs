@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use super::world::{World, refused};
-use super::{Builder, CallError, StartError};
+use super::{Builder, CallError, DiskFaultRule, StartError};
 use crate::engine::exec::persistence::ShutdownOptions;
 use crate::engine::{KitError, WorldName};
 use crate::server::run::{self, Plan};
@@ -83,6 +83,17 @@ impl Server {
     fn find_or_make(&self, name: &str) -> Result<World, KitError> {
         let shared = self.first.shared().worlds().find_or_make(&WorldName::parse(name.as_bytes())?)?;
         Ok(self.first.beside(shared))
+    }
+
+    /// Starts a rule by which calls of the file system fail or take long, with this name; the rule applies once its
+    /// failure is set, and replaces the rule of the same name. [`World::remove_fault`] and [`World::clear_faults`]
+    /// remove it.
+    pub fn disk_fault(&self, name: &str) -> DiskFaultRule {
+        let mut engine = self.first.shared().engine();
+        engine.observers.kit().faults.remove(name.as_bytes());
+        engine.observers.put_kit_away();
+        // The first world of a server with the test kit has them.
+        DiskFaultRule::of(&engine.host.disk_faults().cloned().unwrap_or_default(), name)
     }
 
     /// Returns the names of the existing worlds, the first one first.

@@ -171,7 +171,7 @@ impl World {
         let mut engine = self.shared.engine();
         let was_there = engine.observers.kit().faults.remove(name.as_bytes());
         engine.observers.put_kit_away();
-        was_there
+        was_there | engine.host.disk_faults().is_some_and(|faults| faults.remove(name.as_bytes()))
     }
 
     /// Removes all fault rules. Failures that have already happened remain: a delay ends at its time.
@@ -179,6 +179,9 @@ impl World {
         let mut engine = self.shared.engine();
         engine.observers.kit().faults.clear();
         engine.observers.put_kit_away();
+        if let Some(faults) = engine.host.disk_faults() {
+            faults.clear();
+        }
     }
 
     /// Returns the rules of strict mode, which fail a test for what would break in production.

@@ -4,6 +4,7 @@
 mod append_only;
 #[cfg(target_os = "linux")]
 mod descriptors;
+mod disk_faults;
 mod effects;
 mod embedding;
 mod files;

@@ -1,8 +1,10 @@
-//! DUNLIN FAULT: adds, lists and removes the rules by which commands fail.
+//! DUNLIN FAULT: adds, lists and removes the rules by which commands, and calls of the disk, fail.
 
 use super::filter::command;
 use super::{ROW, explained};
-use crate::engine::state::kit::{Disturbance, Failure, Fault, State};
+use crate::engine::state::kit::{
+    DiskCalls, DiskFailure, DiskFault, DiskFaults, Disturbance, Failure, Fault, State, Trigger,
+};
 use crate::engine::{Args, Arity, Command, Ctx, Error, ServerError, Table, says};
 use crate::resp::Reply;
 use crate::value::number;
@@ -12,10 +14,12 @@ pub(super) const FAULT: Command = Command {
     syntax: "action:<add:<ADD name [COMMAND command] [KEY pattern] [CLIENT client] [NTH nth] [TIMES times] \
              [PERCENT percent] failure:<DELAY milliseconds|ERROR text|DROP-BEFORE|DROP-AFTER|HALF-REPLY|\
              SPLIT-REPLY|SILENCE|LOADING|BUSY|READONLY|OOM|moved:<MOVED slot node>|MASTERDOWN>>|\
+             disk:<ADD name DISK calls:<READ|WRITE|SYNC|RENAME|ANY> [FILE pattern] [NTH nth] [TIMES times] \
+             [PERCENT percent] failure:<EIO|ENOSPC|SPACE bytes|DELAY milliseconds>>|\
              REMOVE rule|LIST|CLEAR>",
     arity: Arity::AtLeast(3),
     cost: "O(N), N being the rules",
-    about: "Makes commands fail, be late, or lose their replies or connections, by rules.",
+    about: "Makes commands fail, be late, or lose their replies or connections, or the disk fail, by rules.",
     run: |cx, args| explained(&FAULT, fault(cx, args)),
     ..ROW
 };
@@ -32,18 +36,74 @@ fn fault(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 }
 
 fn add(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let mut rule = Fault::of(args.word()?);
+    let name = args.word()?;
+    if args.take("DISK") {
+        return add_for_disk(cx, name, args);
+    }
+    let mut rule = Fault::of(name);
     options(cx.table(), &mut rule, &mut args)?;
     rule.disturbance = disturbance(&mut args)?;
     args.end()?;
+    if let Some(faults) = cx.engine().host.disk_faults() {
+        faults.remove(name);
+    }
     cx.observers_mut().kit().faults.add(rule);
     cx.reply().ok();
     Ok(())
 }
 
-/// Parses the commands that a rule matches, and for which matches it fires: `NTH n` alone fires once.
+/// Adds a rule for calls of the file system.
+fn add_for_disk(cx: &mut Ctx<'_>, name: &[u8], mut args: Args<'_>) -> Result<(), Error> {
+    let calls = disk_calls(args.word()?)?;
+    let (mut file, mut trigger) = (None, Trigger::default());
+    loop {
+        if args.take("FILE") {
+            file = Some(args.word()?.to_vec());
+        } else if !trigger_option(&mut trigger, &mut args)? {
+            break;
+        }
+    }
+    let failure = disk_failure(calls, &mut args)?;
+    args.end()?;
+    let seed = if trigger.percent.is_some() { cx.random() } else { 0 };
+    let Some(faults) = cx.engine().host.disk_faults() else {
+        return Err(ServerError::Kit("only the first world has files".to_owned()).into());
+    };
+    faults.add(DiskFault { name: name.to_vec(), calls, file, trigger, failure }, seed);
+    cx.observers_mut().kit().faults.remove(name);
+    cx.observers_mut().put_kit_away();
+    cx.reply().ok();
+    Ok(())
+}
+
+fn disk_calls(word: &[u8]) -> Result<DiskCalls, Error> {
+    Ok(match () {
+        () if says(word, "ANY") => DiskCalls::Any,
+        () if says(word, "READ") => DiskCalls::Read,
+        () if says(word, "WRITE") => DiskCalls::Write,
+        () if says(word, "SYNC") => DiskCalls::Sync,
+        () if says(word, "RENAME") => DiskCalls::Rename,
+        () => return Err(Error::Syntax),
+    })
+}
+
+fn disk_failure(calls: DiskCalls, args: &mut Args<'_>) -> Result<DiskFailure, Error> {
+    let word = args.word()?;
+    Ok(match () {
+        () if says(word, "EIO") => DiskFailure::InputOutput,
+        () if says(word, "ENOSPC") => DiskFailure::Full,
+        () if says(word, "SPACE") && calls == DiskCalls::Write => DiskFailure::Space { bytes: not_negative(args)? },
+        () if says(word, "DELAY") => DiskFailure::Delay { ms: not_negative(args)? },
+        () => return Err(Error::Syntax),
+    })
+}
+
+fn not_negative(args: &mut Args<'_>) -> Result<u64, Error> {
+    u64::try_from(args.integer()?).map_err(|_| Error::NotAnInteger)
+}
+
+/// Parses the commands that a rule matches, and for which matches it fires.
 fn options(table: &Table, rule: &mut Fault, args: &mut Args<'_>) -> Result<(), Error> {
-    let mut nth = None;
     loop {
         if args.take("COMMAND") {
             rule.command = Some(command(table, args)?);
@@ -51,23 +111,26 @@ fn options(table: &Table, rule: &mut Fault, args: &mut Args<'_>) -> Result<(), E
             rule.key = Some(args.word()?.to_vec());
         } else if args.take("CLIENT") {
             rule.client = Some(args.word()?.to_vec());
-        } else if args.take("NTH") {
-            nth = Some(from_one(args)?);
-        } else if args.take("TIMES") {
-            rule.times = Some(from_one(args)?);
-        } else if args.take("PERCENT") {
-            let percent = args.float()?;
-            rule.percent = Some(percent).filter(|percent| (0.0..=100.0).contains(percent));
-            rule.percent.ok_or_else(|| ServerError::Kit("a percentage must be from 0 to 100".to_owned()))?;
-        } else {
-            break;
+        } else if !trigger_option(&mut rule.trigger, args)? {
+            return Ok(());
         }
     }
-    if let Some(nth) = nth {
-        rule.nth = nth;
-        rule.times = rule.times.or(Some(1));
+}
+
+/// Parses one of the options that say when a rule fires, if the next word is one: `NTH n` alone fires once.
+fn trigger_option(trigger: &mut Trigger, args: &mut Args<'_>) -> Result<bool, Error> {
+    if args.take("NTH") {
+        trigger.set_nth(from_one(args)?);
+    } else if args.take("TIMES") {
+        trigger.times = Some(from_one(args)?);
+    } else if args.take("PERCENT") {
+        let percent = args.float()?;
+        trigger.percent = Some(percent).filter(|percent| (0.0..=100.0).contains(percent));
+        trigger.percent.ok_or_else(|| ServerError::Kit("a percentage must be from 0 to 100".to_owned()))?;
+    } else {
+        return Ok(false);
     }
-    Ok(())
+    Ok(true)
 }
 
 fn from_one(args: &mut Args<'_>) -> Result<u64, Error> {
@@ -124,7 +187,8 @@ fn remove(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     args.end()?;
     let was_there = cx.observers_mut().kit().faults.remove(name);
     cx.observers_mut().put_kit_away();
-    cx.reply().integer(was_there.into());
+    let was_of_disk = cx.engine().host.disk_faults().is_some_and(|faults| faults.remove(name));
+    cx.reply().integer((was_there || was_of_disk).into());
     Ok(())
 }
 
@@ -132,6 +196,9 @@ fn clear(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     args.end()?;
     cx.observers_mut().kit().faults.clear();
     cx.observers_mut().put_kit_away();
+    if let Some(faults) = cx.engine().host.disk_faults() {
+        faults.clear();
+    }
     cx.reply().ok();
     Ok(())
 }
@@ -140,19 +207,21 @@ fn list(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     args.end()?;
     let (engine, reply) = cx.engine_and_reply();
     let rules = engine.observers.kit.as_ref().map_or(&[][..], |kit| kit.faults.rules());
-    reply.array(rules.len());
-    rules.iter().for_each(|rule| write_rule(rule, reply));
+    let disk_rules = engine.host.disk_faults().map(DiskFaults::rules).unwrap_or_default();
+    reply.array(rules.len() + disk_rules.len());
+    rules.iter().for_each(|rule| write_rule(&rule.name, &rule.to_string(), &rule.trigger, reply));
+    disk_rules.iter().for_each(|rule| write_rule(&rule.name, &rule.to_string(), &rule.trigger, reply));
     Ok(())
 }
 
-fn write_rule(rule: &Fault, reply: &mut Reply<'_>) {
+fn write_rule(name: &[u8], text: &str, trigger: &Trigger, reply: &mut Reply<'_>) {
     reply.map(4);
     reply.bulk(b"name");
-    reply.bulk(&rule.name);
+    reply.bulk(name);
     reply.bulk(b"rule");
-    reply.bulk(rule.to_string().as_bytes());
+    reply.bulk(text.as_bytes());
     reply.bulk(b"matched");
-    reply.integer(rule.matched.cast_signed());
+    reply.integer(trigger.matched.cast_signed());
     reply.bulk(b"struck");
-    reply.integer(rule.fired.cast_signed());
+    reply.integer(trigger.fired.cast_signed());
 }

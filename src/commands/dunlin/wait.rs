@@ -53,9 +53,7 @@ fn can_come(cx: &mut Ctx<'_>, condition: &Condition) -> Result<(), Error> {
     let kit = cx.engine().observers.kit.as_ref();
     match condition {
         Condition::Journal { .. } if kit.is_none_or(|kit| kit.journal.is_none()) => Err(no_journal()),
-        Condition::Struck { rule, .. }
-            if kit.is_none_or(|kit| !kit.faults.rules().iter().any(|known| known.name == *rule)) =>
-        {
+        Condition::Struck { rule, .. } if waits::trigger(cx.engine(), rule).is_none() => {
             Err(ServerError::Kit(format!("no fault rule {}; add one with DUNLIN FAULT ADD", shown(rule))).into())
         }
         _ => Ok(()),

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::engine::spec::Now;
+use crate::engine::state::kit::DiskFaults;
 use crate::engine::state::{FIRST_WORLD, Process, RemoteFault, RemoteRequest, RemoteResult, Settings, Supervisor};
 
 /// Facts that stay the same while the process runs.
@@ -198,6 +199,10 @@ pub trait Host: Send + std::fmt::Debug {
     /// The message why they cannot be read.
     fn open_aof(&self, _settings: &Settings, _rest: Vec<u8>) -> Result<Vec<AofSource>, String> {
         Err(NO_FILES.to_owned())
+    }
+    /// The rules by which calls of the file system fail (DUNLIN FAULT); `None` where there are no files, or no rules.
+    fn disk_faults(&self) -> Option<&DiskFaults> {
+        None
     }
     /// Sends requests to another server, and waits for the result.
     fn send_remote(&self, remote: RemoteRequest) -> RemoteResult;

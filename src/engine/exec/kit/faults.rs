@@ -39,7 +39,7 @@ pub(super) fn fire(engine: &mut Engine, session: SessionId, request: Request<'_>
                 Disturbance::State(state) => state.refuses(&engine.table.entry(id).name, flags, has_slot),
                 Disturbance::Failure(_) => true,
             };
-        if hits && rule.is_due(&mut engine.generator) {
+        if hits && rule.trigger.is_due(&mut engine.generator) {
             return Some(rule.failure(flags));
         }
     }

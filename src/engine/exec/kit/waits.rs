@@ -6,7 +6,7 @@
 
 use crate::engine::Engine;
 use crate::engine::exec::kit;
-use crate::engine::state::kit::{Condition, Waiter};
+use crate::engine::state::kit::{Condition, Trigger, Waiter};
 use crate::engine::state::{SessionId, Topic};
 
 /// Whether the condition holds.
@@ -34,9 +34,7 @@ pub fn progress(engine: &Engine, condition: &Condition) -> u64 {
             journal.map_or(0, |journal| journal.matching(filter, &engine.table).count())
         }
         Condition::Struck { rule, .. } => {
-            let rules = engine.observers.kit.as_ref().map(|kit| kit.faults.rules());
-            let found = rules.and_then(|rules| rules.iter().find(|known| known.name == *rule));
-            return found.map_or(0, |rule| rule.fired);
+            return trigger(engine, rule).map_or(0, |trigger| trigger.fired);
         }
         Condition::Clients { asker, .. } => {
             let others = engine.sessions.iter().filter(|client| client.id != *asker && !client.origin.is_test_client);
@@ -46,8 +44,16 @@ pub fn progress(engine: &Engine, condition: &Condition) -> u64 {
     count as u64
 }
 
+/// What the fault rule of that name has done, for commands or for the disk.
+pub fn trigger(engine: &Engine, rule: &[u8]) -> Option<Trigger> {
+    let rules = engine.observers.kit.as_ref().map_or(&[][..], |kit| kit.faults.rules());
+    let of_commands = rules.iter().find(|known| known.name == rule).map(|known| known.trigger.clone());
+    let of_disk = || Some(engine.host.disk_faults()?.find(rule)?.trigger);
+    of_commands.or_else(of_disk)
+}
+
 /// Resumes the clients whose condition holds.
-pub(in crate::engine) fn wake_waiters(engine: &mut Engine) {
+pub fn wake_waiters(engine: &mut Engine) {
     let Some(kit) = engine.observers.kit.as_ref().filter(|kit| !kit.waiters.is_empty()) else { return };
     let is_due = |waiter: &&Waiter| holds(engine, &waiter.condition);
     let due: Vec<SessionId> = kit.waiters.iter().filter(is_due).map(|waiter| waiter.session).collect();

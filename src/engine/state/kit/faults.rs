@@ -10,7 +10,7 @@
 use std::fmt::{self, Display};
 
 use crate::engine::spec::{Error, Flags};
-use crate::engine::state::kit::quoted;
+use crate::engine::state::kit::{Trigger, quoted};
 
 /// All fault rules.
 #[derive(Debug, Default)]
@@ -29,18 +29,10 @@ pub struct Fault {
     pub key: Option<Vec<u8>>,
     /// The name of the client.
     pub client: Option<Vec<u8>>,
-    /// The first match that it strikes, counted from 1: earlier ones pass.
-    pub nth: u64,
-    /// The most times that it strikes.
-    pub times: Option<u64>,
-    /// The probability that it strikes, in percent.
-    pub percent: Option<f64>,
+    /// When it fires.
+    pub trigger: Trigger,
     /// The effect on a command that it strikes.
     pub disturbance: Disturbance,
-    /// The number of commands that have matched.
-    pub matched: u64,
-    /// The number of commands that it struck.
-    pub fired: u64,
 }
 
 /// The effect of a rule on a command.
@@ -173,27 +165,9 @@ impl Fault {
             command: None,
             key: None,
             client: None,
-            nth: 1,
-            times: None,
-            percent: None,
+            trigger: Trigger::default(),
             disturbance: Disturbance::Failure(Failure::Silence),
-            matched: 0,
-            fired: 0,
         }
-    }
-
-    /// Whether it strikes a command that matches.
-    pub(in crate::engine) fn is_due(&mut self, generator: &mut fastrand::Rng) -> bool {
-        self.matched += 1;
-        let is_used_up = self.times.is_some_and(|times| self.fired >= times);
-        if self.matched < self.nth || is_used_up {
-            return false;
-        }
-        if self.percent.is_some_and(|percent| generator.f64() * 100.0 >= percent) {
-            return false;
-        }
-        self.fired += 1;
-        true
     }
 
     /// The failure that it causes for a command with these flags.
@@ -213,15 +187,7 @@ impl Display for Fault {
                 write!(formatter, "{word} {} ", quoted(value))?;
             }
         }
-        if self.nth > 1 {
-            write!(formatter, "NTH {} ", self.nth)?;
-        }
-        if let Some(times) = self.times {
-            write!(formatter, "TIMES {times} ")?;
-        }
-        if let Some(percent) = self.percent {
-            write!(formatter, "PERCENT {percent} ")?;
-        }
+        write!(formatter, "{}", self.trigger)?;
         match &self.disturbance {
             Disturbance::Failure(failure) => failure.fmt(formatter),
             Disturbance::State(state) => state.fmt(formatter),

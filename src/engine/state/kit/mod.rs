@@ -2,18 +2,22 @@
 //!
 //! All of it is behind one pointer ([`crate::engine::Observers::kit`]), which is empty until a test uses the kit.
 
+mod disk;
 pub(in crate::engine) mod faults;
 pub(in crate::engine) mod journal;
 pub(in crate::engine) mod reply_text;
 pub(in crate::engine) mod strict;
 mod transcript;
+mod trigger;
 pub(in crate::engine) mod waits;
 
+pub use disk::{DiskCalls, DiskFailure, DiskFault, DiskFaults};
 pub use faults::{Disturbance, Failure, Fault, Faults, State};
 pub use journal::{Bound, Entry, Filter, Journal, MOST_ENTRIES, Source, USUAL_ENTRIES};
 pub use reply_text::quoted;
 pub use strict::rule::{Level, Rule};
 pub use strict::{CheckRule, CheckedCommand, Finding, Setting, Strict, Violation};
+pub use trigger::Trigger;
 pub use waits::{Condition, Waiter};
 
 use std::collections::{BTreeMap, BTreeSet};
