@@ -8,7 +8,7 @@ use crate::engine::exec::ctx::Halt;
 use crate::engine::exec::scripts::{load, take_vm};
 use crate::engine::exec::stages::Ending;
 use crate::engine::exec::{Ctx, blocking, dispatch, measure, propagation, snapshots, tracking};
-use crate::engine::spec::{CommandId, Error, Flags, Now};
+use crate::engine::spec::{CommandId, Error, Flags, Now, ServerError};
 use crate::engine::state::SessionId;
 use crate::engine::state::scripts::{Digest, Kind, Name, Outer, Running};
 use crate::resp::{Protocol, Reply, Request, Requests};
@@ -98,8 +98,8 @@ fn conclude(cx: &mut Ctx<'_>, outcome: Outcome) -> Result<(), Error> {
 fn begin(cx: &mut Ctx<'_>, name: Name, header: &Header) -> Result<(), Error> {
     let now_us = cx.engine.host.elapsed_us();
     let command = cx.command().command;
-    if header.is_there && !header.no_writes && command.flags.has(Flags::READONLY) {
-        return Err(Error::WritesThoughReading);
+    if header.is_there && !header.no_writes {
+        admit_writing(cx.engine, command.flags)?;
     }
     if header.is_there && !header.allow_oom && !header.no_writes && cx.engine.databases.pressure.is_short {
         return Err(Error::ScriptWithoutMemory);
@@ -128,6 +128,20 @@ fn begin(cx: &mut Ctx<'_>, name: Name, header: &Header) -> Result<(), Error> {
         partial: Vec::new(),
     });
     Ok(())
+}
+
+/// Whether a script that may write can run now, in Redis's order. Most are refused at the gates; one whose source a
+/// transaction has loaded before was not known there.
+fn admit_writing(engine: &Engine, flags: Flags) -> Result<(), Error> {
+    match engine.persistence.disk_error(&engine.settings) {
+        Some(ServerError::NotAppended(reason)) => return Err(ServerError::ScriptNotAppended(reason).into()),
+        Some(_) => return Err(ServerError::ScriptNotSaved.into()),
+        None => {}
+    }
+    if flags.has(Flags::READONLY) {
+        return Err(Error::WritesThoughReading);
+    }
+    if engine.settings.counts_replicas() { Err(ServerError::NoReplicas.into()) } else { Ok(()) }
 }
 
 /// Makes the running transaction continue with the request at `next` when the suspended script has ended.

@@ -69,6 +69,19 @@ pub enum ServerError {
          the RDB error."
     )]
     NotSaved,
+    /// A script that may write is to run within a transaction while the data cannot be saved.
+    #[error(
+        "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. Writable \
+         scripts are blocked. Use 'no-writes' flag for read only scripts."
+    )]
+    ScriptNotSaved,
+    /// A script that may write is to run within a transaction while the append-only file cannot be written, for this
+    /// reason.
+    #[error(
+        "MISCONF Redis is configured to persist data to AOF, but it's currently unable to persist to disk. Writable \
+         scripts are blocked. Use 'no-writes' flag for read only scripts. AOF error: {0}"
+    )]
+    ScriptNotAppended(String),
 
     // DEBUG.
     /// DEBUG LISTPACK names a value that is not a listpack in Redis either.
