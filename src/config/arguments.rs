@@ -133,12 +133,18 @@ pub const HELP: &str = "\
 dunlin: a server that answers as Redis 8.0
 
 Usage: dunlin [file] [--directive value ...] [-]
+       dunlin run [option ...] -- command [argument ...]
+       dunlin ping [option ...]
+       dunlin check [option ...] file
 
   file           a redis.conf; settings that this server does not support are reported in the log
   --directive    any directive of a redis.conf; overrides the file
   -              read further directives from the standard input
   -v, --version  print the version
   -h, --help     print this help
+  run            runs a command with a server of its own; dunlin run --help
+  ping           tells whether a server answers; dunlin ping --help
+  check          tells whether a file of data can be loaded
 
 Examples:
   dunlin

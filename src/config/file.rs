@@ -88,14 +88,14 @@ impl std::error::Error for Fatal {}
 /// The maximum depth of nested includes.
 const DEEPEST: usize = 16;
 
-/// Parses the lines of `text` into settings, starting from the defaults. Lines that name commands mean those of
-/// `commands`.
+/// Parses the lines of `text` into `settings`, which are those that it does not mention. Lines that name commands mean
+/// those of `commands`.
 ///
 /// # Errors
 /// The first line that is invalid or requests something that this server cannot be, or the first file that
 /// cannot be read.
-pub fn load(text: &[u8], files: &mut dyn Files, commands: &Table) -> Result<Loaded, Fatal> {
-    let mut loader = Loader { loaded: Loaded::default(), files, commands };
+pub fn load(settings: Settings, text: &[u8], files: &mut dyn Files, commands: &Table) -> Result<Loaded, Fatal> {
+    let mut loader = Loader { loaded: Loaded { settings, ..Loaded::default() }, files, commands };
     loader.load(text, 0)?;
     Ok(loader.loaded)
 }
@@ -282,7 +282,7 @@ mod tests {
 
     fn loaded(text: &str) -> Result<Loaded, Fatal> {
         let mut files = Shelf(&[("a", "port 1\ninclude b\n"), ("b", "timeout 2"), ("loop", "include loop")]);
-        load(text.as_bytes(), &mut files, &Table::of(COMMANDS))
+        load(Settings::default(), text.as_bytes(), &mut files, &Table::of(COMMANDS))
     }
 
     fn refused(text: &str) -> (usize, String, String) {

@@ -157,7 +157,8 @@ mod tests {
     }
 
     fn read(text: &[u8]) -> Settings {
-        let Loaded { settings, .. } = load(text, &mut NoFiles, &Table::of(&[])).expect("every line is right");
+        let Loaded { settings, .. } =
+            load(Settings::default(), text, &mut NoFiles, &Table::of(&[])).expect("every line is right");
         settings
     }
 

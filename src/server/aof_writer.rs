@@ -141,12 +141,7 @@ impl AofWriter {
     ///
     /// # Errors
     /// The message why that fails; the files are then as before.
-    pub(crate) fn publish_base(
-        &self,
-        temporary: &Path,
-        settings: &FileSettings,
-        commands: u64,
-    ) -> Result<(), String> {
+    pub(crate) fn publish_base(&self, temporary: &Path, settings: &FileSettings, commands: u64) -> Result<(), String> {
         let mut guard = self.files.lock();
         let Some(files) = &mut *guard else { return Err("the files were closed".to_owned()) };
         files.set_base_offset(commands);

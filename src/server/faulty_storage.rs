@@ -6,9 +6,23 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+#[cfg(feature = "program")]
+use super::os_storage::OsStorage;
+#[cfg(feature = "program")]
+use crate::engine::Settings;
 use crate::engine::state::kit::DiskFaults;
 use crate::storage::simulated::CallKind;
 use crate::storage::{PathLock, Storage, StorageFile};
+
+/// The real file system for a program with these settings: one with faults, and their rules, if it has the test kit.
+#[cfg(feature = "program")]
+pub(crate) fn of_real_files(settings: &Settings) -> (Arc<dyn Storage>, Option<DiskFaults>) {
+    if !settings.test_kit {
+        return (Arc::new(OsStorage), None);
+    }
+    let faults = DiskFaults::default();
+    (FaultyStorage::over(Arc::new(OsStorage), faults.clone()), Some(faults))
+}
 
 /// A file system with faults.
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 //! The data with which a server starts.
 //!
-//! An embedded server loads a file before [`crate::Server`] is returned, so its clients never see it loading. The
-//! program serves meanwhile (`program/start_load`). Besides RDB files, an embedded server loads the text that DUNLIN
-//! DUMP returns.
+//! An embedded server loads a file before [`crate::Server`] is returned, and that of `dunlin run` before its command
+//! starts, so their clients never see them loading; beside RDB files they load the text that DUNLIN DUMP returns. The
+//! program serves meanwhile (`program/start_load`).
 //!
 //! A server loads its own file (`dir`, `dbfilename`) if files were asked for and there is one; otherwise the file of
 //! `load`, which is only ever read.
@@ -42,6 +42,32 @@ pub(crate) fn own_file(storage: &dyn Storage, settings: &Settings) -> Option<Pat
 /// The file of `load`, if it is set.
 pub(crate) fn file_to_load(settings: &Settings) -> Option<PathBuf> {
     (!settings.files.load_file.is_empty()).then(|| PathBuf::from(&settings.files.load_file))
+}
+
+/// What a server with these settings starts with: the file that it has saved itself, or else `given`, or what `load`
+/// names.
+pub(crate) fn source_at_start(storage: &dyn Storage, settings: &Settings, given: Option<Source>) -> Option<Source> {
+    let own_file = if settings.files.appends { None } else { own_file(storage, settings) };
+    own_file.map(Source::File).or(given).or_else(|| file_to_load(settings).map(Source::File))
+}
+
+/// Loads what a server starts with, before any client uses it: its append-only file, or else `data`.
+///
+/// # Errors
+/// The file that cannot be loaded, and why.
+pub(crate) fn load_before_clients(
+    shared: &Arc<Shared>,
+    storage: &dyn Storage,
+    data: Option<Source>,
+) -> Result<(), (String, String)> {
+    let of_aof = |reason| ("the append-only file".to_owned(), reason);
+    let appends = shared.engine().settings.files.appends;
+    let aof = if appends { aof_start::load_whole(shared).map_err(of_aof)? } else { None };
+    if let Some(data) = data.filter(|_| !appends || aof.is_some()) {
+        let file = if let Source::File(path) = &data { path.display().to_string() } else { "the bytes".to_owned() };
+        load_whole(shared, storage, &data).map_err(|reason| (file, reason))?;
+    }
+    aof.map_or(Ok(()), |files| aof_start::begin_new(shared, files)).map_err(of_aof)
 }
 
 /// Loads data into a server that no client uses yet.

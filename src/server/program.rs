@@ -8,6 +8,9 @@ mod check;
 mod launch;
 mod log;
 mod log_queue;
+mod pause;
+mod ping;
+mod run;
 mod signals;
 mod start_load;
 mod supervision;
@@ -30,26 +33,32 @@ use launch::{Addresses, Announcer, PortFile};
 use tracing::{info, warn};
 
 use super::clock::Clock;
-use super::faulty_storage::FaultyStorage;
+use super::faulty_storage;
 use super::os_host::{self, reason};
-use super::os_storage::OsStorage;
 use super::run::{ALLOCATOR, Plan, Server};
 use super::shared::Shared;
 use crate::commands;
 use crate::config::{self, Files, HELP, Invocation, Loaded, Sources, Unreadable};
 use crate::engine::state::host::Facts;
-use crate::engine::state::kit::DiskFaults;
 use crate::engine::{REDIS_VERSION, Settings, Supervisor, Table, build_id};
-use crate::storage::Storage;
 use crate::value::glob;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Runs the program with the arguments of this process; returns its exit code.
 pub fn program() -> ExitCode {
-    let mut words = env::args_os().map(OsString::into_encoded_bytes);
-    let called = words.next().unwrap_or_default();
-    let words: Vec<Vec<u8>> = words.collect();
+    let mut words = env::args_os();
+    let called = words.next().unwrap_or_default().into_encoded_bytes();
+    let words: Vec<OsString> = words.collect();
+    if words.first().is_some_and(|word| word == "run") {
+        return run::run(words[1..].to_vec());
+    }
+    let words: Vec<Vec<u8>> = words.into_iter().map(OsString::into_encoded_bytes).collect();
+    if let [word, words @ ..] = &words[..]
+        && word == b"ping"
+    {
+        return ping::run(words);
+    }
     if let Some((tool, words)) = check::tool(&called, &words) {
         return check::run(&tool, &words);
     }
@@ -58,7 +67,7 @@ pub fn program() -> ExitCode {
         Invocation::Help => print(HELP),
         Invocation::Run(sources) => {
             let announcer = Arc::default();
-            run(&sources, &announcer).unwrap_or_else(|fault| {
+            run_server(&sources, &announcer).unwrap_or_else(|fault| {
                 announcer.failed(&sentence(fault.as_ref()));
                 // When the standard error is closed, there is nowhere left to report the fault.
                 let _ = writeln!(io::stderr(), "{fault}");
@@ -93,14 +102,14 @@ fn print(text: &str) -> ExitCode {
 }
 
 /// Serves until the server is asked to end. A fault before the log is open is returned; a later one is logged.
-fn run(sources: &Sources, announcer: &Arc<Announcer>) -> Result<ExitCode, Box<dyn std::error::Error>> {
+fn run_server(sources: &Sources, announcer: &Arc<Announcer>) -> Result<ExitCode, Box<dyn std::error::Error>> {
     announcer.want(config::is_announced(&sources.directives));
     let directory = env::current_dir();
     let mut stdin = Vec::new();
     if sources.stdin {
         io::stdin().read_to_end(&mut stdin)?;
     }
-    let (Loaded { mut settings, warnings }, config_file) = load(sources, &stdin, announcer)?;
+    let (Loaded { mut settings, warnings }, config_file) = load(Settings::default(), sources, &stdin, announcer)?;
     launch::check(&settings, sources)?;
     let in_background = settings.process.in_background && !supervision::is_wanted(settings.process.supervisor);
     if in_background && !background::is_here() {
@@ -110,13 +119,9 @@ fn run(sources: &Sources, announcer: &Arc<Announcer>) -> Result<ExitCode, Box<dy
     if settings.directory.is_empty() {
         settings.directory = current_directory();
     }
-    if !settings.files.load_file.is_empty()
-        && let Ok(directory) = &directory
-    {
-        let path = directory.join(&settings.files.load_file).display().to_string();
-        settings.files_mut().load_file = path;
-    }
-    log::begin(&settings)?;
+    complete_load_file(&mut settings, directory.ok());
+    let stream = if settings.process.launch.is_announced { log::Stream::Error } else { log::Stream::Output };
+    log::begin(&settings, stream)?;
     for warning in warnings {
         warn!("{warning}");
     }
@@ -135,6 +140,14 @@ fn run(sources: &Sources, announcer: &Arc<Announcer>) -> Result<ExitCode, Box<dy
     }
     log::flush();
     Ok(result.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS))
+}
+
+/// Makes the path of `load` one from the directory in which the process was started.
+fn complete_load_file(settings: &mut Settings, directory: Option<PathBuf>) {
+    if let Some(directory) = directory.filter(|_| !settings.files.load_file.is_empty()) {
+        let path = directory.join(&settings.files.load_file).display().to_string();
+        settings.files_mut().load_file = path;
+    }
 }
 
 /// Applies the settings that concern the process, and stores in the settings what depends on the process and machine.
@@ -156,9 +169,13 @@ fn set_up_process(settings: &mut Settings, in_background: bool) -> Supervisor {
     }
     os_host::set_oom_score(process);
     limit_clients(settings);
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    settings.usual_event_loops = event_loops_on(cores);
+    settings.usual_event_loops = event_loops();
     supervisor
+}
+
+/// The most event loops on this machine.
+fn event_loops() -> usize {
+    event_loops_on(thread::available_parallelism().map_or(1, usize::from))
 }
 
 /// Disables transparent huge pages for this process (Linux only).
@@ -191,11 +208,7 @@ fn serve(
     let seed = RandomState::new().hash_one(0);
     let facts = Facts { config_file, supervisor, ..Facts::default() };
     let clock = Clock::system();
-    let disk_faults = settings.test_kit.then(DiskFaults::default);
-    let storage: Arc<dyn Storage> = match &disk_faults {
-        Some(faults) => FaultyStorage::over(Arc::new(OsStorage), faults.clone()),
-        None => Arc::new(OsStorage),
-    };
+    let (storage, disk_faults) = faulty_storage::of_real_files(&settings);
     let server = Server::open(Plan { settings, tcp, clock, seed, repeats: false, facts, storage, disk_faults })?;
     server.shared().worlds().aof().end_on_failure(|why| {
         warn!("{why}");
@@ -269,7 +282,9 @@ impl Readiness {
     }
 }
 
+/// Reads the configuration over `settings`, which are those that it does not mention, and the path of its file.
 fn load(
+    settings: Settings,
     sources: &Sources,
     stdin: &[u8],
     announcer: &Announcer,
@@ -283,7 +298,7 @@ fn load(
     }
     let text = sources.text(&file, stdin);
     announcer.want(config::is_announced(&text));
-    let loaded = config::load(&text, &mut files, &Table::of(commands::FAMILIES))?;
+    let loaded = config::load(settings, &text, &mut files, &Table::of(commands::FAMILIES))?;
     announcer.want(loaded.settings.process.launch.is_announced);
     Ok((loaded, path))
 }

@@ -13,7 +13,6 @@ use crate::config::{self, Assigned};
 use crate::engine::state::host::Facts;
 use crate::engine::state::kit::DiskFaults;
 use crate::engine::{Permission, Settings};
-use crate::server::aof_start;
 use crate::server::clock::{Clock, from_system, system_time};
 use crate::server::faulty_storage::FaultyStorage;
 use crate::server::loading::{self, Source};
@@ -191,24 +190,12 @@ impl Builder {
             None => (Arc::new(OsStorage), DiskFaults::default()),
         };
         let (storage, disk_faults) = (FaultyStorage::over(inner, faults.clone()), Some(faults));
-        let appends = settings.files.appends;
-        let own_file = if appends { None } else { loading::own_file(&*storage, &settings) };
-        let data = own_file.map(Source::File).or(self.data);
-        let data = data.or_else(|| loading::file_to_load(&settings).map(Source::File));
+        let data = loading::source_at_start(&*storage, &settings, self.data);
         let (facts, files) = (Facts::default(), Arc::clone(&storage));
         let plan = Plan { settings, tcp: true, clock, seed, repeats, facts, storage: files, disk_faults };
         let server = Server::run(plan)?;
-        let aof = if appends { aof_start::load_whole(server.shared()) } else { Ok(None) };
-        let aof = aof.map_err(|reason| StartError::Data { file: "the append-only file".to_owned(), reason })?;
-        if let Some(data) = data.filter(|_| !appends || aof.is_some()) {
-            let loaded = loading::load_whole(server.shared(), &*storage, &data);
-            let file = if let Source::File(path) = &data { path.display().to_string() } else { "the bytes".to_owned() };
-            loaded.map_err(|reason| StartError::Data { file, reason })?;
-        }
-        if let Some(files) = aof {
-            aof_start::begin_new(server.shared(), files)
-                .map_err(|reason| StartError::Data { file: "the append-only file".to_owned(), reason })?;
-        }
+        let loaded = loading::load_before_clients(server.shared(), &*storage, data);
+        loaded.map_err(|(file, reason)| StartError::Data { file, reason })?;
         Ok(server)
     }
 }

@@ -20,6 +20,8 @@ mod process;
 mod program;
 mod queues;
 mod requests;
+#[cfg(unix)]
+mod run_command;
 mod slow_scripts;
 mod subscribers;
 #[path = "../support/mod.rs"]

@@ -104,6 +104,11 @@ const BANNED: &[(&str, &str, &str)] = &[
 const BANNED_EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("src/server/shared.rs", "thread::sleep", "DEBUG SLEEP is there to make a server that does not answer"),
     ("src/server/background_saver.rs", "thread::sleep", "two settings are there to make a save or a load take long"),
+    (
+        "src/server/program/pause.rs",
+        "thread::sleep",
+        "neither another process nor the absence of clients can be awaited",
+    ),
     ("src/server/program/signals.rs", "time::sleep", "a lock does not signal that it is free"),
     ("src/server/contain.rs", "time::sleep", "a task that panics at each start must leave others time"),
     ("src/server/listen.rs", "time::sleep", "the system does not signal that it has descriptors again"),

@@ -41,15 +41,23 @@ type Filtered = Layered<reload::Layer<LevelFilter, Registry>, Registry>;
 /// A destination of log lines.
 type Output = Box<dyn Layer<Filtered> + Send + Sync>;
 
-/// Starts the log: to `logfile`, or to the standard output if that is empty (the standard error with `announce`), and
-/// with `syslog-enabled` also to the system's log.
+/// The standard stream of a log that has no file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stream {
+    /// The standard output.
+    Output,
+    /// The standard error.
+    Error,
+}
+
+/// Starts the log: to `logfile`, or to `stream` if that is empty, and with `syslog-enabled` also to the system's log.
 ///
 /// # Errors
 /// When the file cannot be opened.
-pub(crate) fn begin(settings: &Settings) -> io::Result<()> {
+pub(crate) fn begin(settings: &Settings, stream: Stream) -> io::Result<()> {
     let (filter, handle) = reload::Layer::new(filter_of(settings.log_level));
     let output: Box<dyn io::Write + Send> = match settings.log_file.as_str() {
-        "" if settings.process.launch.is_announced => Box::new(io::stderr()),
+        "" if stream == Stream::Error => Box::new(io::stderr()),
         "" => Box::new(io::stdout()),
         path => Box::new(open(path)?),
     };

@@ -33,6 +33,11 @@ impl Addresses {
         }
     }
 
+    /// The password that clients need, empty for none.
+    pub(in super::super) fn password(&self) -> &str {
+        &self.password
+    }
+
     /// The URL for clients, with the password if there is one: that of TCP, or of the Unix socket without TCP.
     pub(in super::super) fn url(&self) -> String {
         let login = if self.password.is_empty() { String::new() } else { format!(":{}@", escaped(&self.password)) };

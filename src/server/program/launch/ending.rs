@@ -8,13 +8,13 @@
 
 use std::io::{self, Read};
 use std::sync::Arc;
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
 use crate::engine::{EndWith, Launch};
 use crate::server::clock::monotonic_us;
 use crate::server::contain::contain;
+use crate::server::program::pause::pause;
 use crate::server::program::signals::ShutdownRequests;
 use crate::server::shared::Shared;
 
@@ -115,13 +115,6 @@ impl End {
         }
         counts
     }
-}
-
-/// Waits for this long.
-fn pause(length: Duration) {
-    let (_sender, nothing): (Sender<()>, _) = mpsc::channel();
-    // Nothing is ever sent, so the time always passes.
-    let _: Result<(), RecvTimeoutError> = nothing.recv_timeout(length);
 }
 
 #[cfg(target_os = "linux")]

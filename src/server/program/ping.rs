@@ -1,0 +1,216 @@
+//! `dunlin ping`: whether a server answers PING, as an exit status. It is for health checks, in images without a shell
+//! and another client too, and for scripts that wait for a server (`--wait`).
+
+use std::env;
+use std::fmt;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use super::pause::pause;
+use crate::server::clock::monotonic_us;
+use crate::server::os_host::reason;
+
+/// The text that `dunlin ping --help` prints.
+const HELP: &str = "\
+dunlin ping: exits with 0 when the server answers PONG, and with 1 when it does not
+
+Usage: dunlin ping [option ...]
+
+  -h host         the host, 127.0.0.1 by default
+  -p port         the port, 6379 by default
+  -s socket       the path of a Unix socket, in the place of host and port
+  -a password     the password; by default that in the variable REDISCLI_AUTH, if it is set
+  --wait seconds  tries again for that long; otherwise it tries once
+  --help          prints this help
+";
+
+/// The time that a try may take.
+const TRY_TIMEOUT: Duration = Duration::from_secs(5);
+/// The time between two tries.
+const RETRY: Duration = Duration::from_millis(20);
+/// The longest line of a reply that is read.
+const LONGEST_LINE: u64 = 1024;
+
+/// The options of a call.
+#[derive(Debug, PartialEq, Eq)]
+struct Options {
+    host: String,
+    port: u16,
+    /// The path of a Unix socket, empty for TCP.
+    socket: String,
+    password: Option<String>,
+    wait: Duration,
+}
+
+/// Runs `dunlin ping` with the words behind its name; returns the exit code.
+pub(super) fn run(words: &[Vec<u8>]) -> ExitCode {
+    if words == [b"--help"] {
+        return super::print(HELP);
+    }
+    let answer = options(words, env::var("REDISCLI_AUTH").ok()).and_then(|options| ask_until(&options));
+    match answer {
+        Ok(()) => super::print("PONG\n"),
+        Err(why) => {
+            // When the standard error is closed, the exit code alone has to say it.
+            let _ = writeln!(io::stderr(), "dunlin ping: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn options(words: &[Vec<u8>], password: Option<String>) -> Result<Options, String> {
+    let mut options =
+        Options { host: "127.0.0.1".to_owned(), port: 6379, socket: String::new(), password, wait: Duration::ZERO };
+    for option in words.chunks(2) {
+        let [name, value] = option else {
+            return Err(format!("'{}' is not an option with a value; see dunlin ping --help", shown(&option[0])));
+        };
+        let text = shown(value);
+        let invalid = || format!("'{text}' is not a value for {}", shown(name));
+        match name.as_slice() {
+            b"-h" => options.host = text,
+            b"-p" => options.port = text.parse().map_err(|_| invalid())?,
+            b"-s" => options.socket = text,
+            b"-a" => options.password = Some(text),
+            b"--wait" => {
+                let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+                options.wait = seconds.ok_or_else(invalid)?;
+            }
+            _ => return Err(format!("unknown option '{}'; see dunlin ping --help", shown(name))),
+        }
+    }
+    Ok(options)
+}
+
+fn shown(word: &[u8]) -> String {
+    String::from_utf8_lossy(word).into_owned()
+}
+
+/// Asks until the server answers, or the time to wait is over.
+fn ask_until(options: &Options) -> Result<(), String> {
+    let end_us = monotonic_us() + u64::try_from(options.wait.as_micros()).unwrap_or(u64::MAX / 2);
+    loop {
+        let left = Duration::from_micros(end_us.saturating_sub(monotonic_us()));
+        let why = match ask(options, if options.wait.is_zero() { TRY_TIMEOUT } else { left.clamp(RETRY, TRY_TIMEOUT) })
+        {
+            Ok(()) => return Ok(()),
+            Err(why) => why,
+        };
+        if left <= RETRY {
+            return Err(format!("{}: {why}", options.place()));
+        }
+        pause(RETRY);
+    }
+}
+
+impl Options {
+    /// Where the server is to be.
+    fn place(&self) -> String {
+        if self.socket.is_empty() { format!("{}:{}", self.host, self.port) } else { self.socket.clone() }
+    }
+}
+
+/// Asks once.
+fn ask(options: &Options, limit: Duration) -> Result<(), String> {
+    let told = |error: io::Error| match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => "no answer in time".to_owned(),
+        _ => reason(&error),
+    };
+    if options.socket.is_empty() {
+        let stream = connect(&options.host, options.port, limit).map_err(told)?;
+        stream.set_read_timeout(Some(limit)).map_err(told)?;
+        return talk(stream, options).map_err(|why| why.told(told));
+    }
+    #[cfg(unix)]
+    {
+        let stream = std::os::unix::net::UnixStream::connect(&options.socket).map_err(told)?;
+        stream.set_read_timeout(Some(limit)).map_err(told)?;
+        talk(stream, options).map_err(|why| why.told(told))
+    }
+    #[cfg(not(unix))]
+    Err("there are no Unix sockets on this system".to_owned())
+}
+
+/// Connects to the first address of a host that accepts.
+fn connect(host: &str, port: u16, limit: Duration) -> io::Result<TcpStream> {
+    let mut failed = io::Error::from(io::ErrorKind::NotFound);
+    for address in (host, port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, limit) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => failed = error,
+        }
+    }
+    Err(failed)
+}
+
+/// Why there was no PONG.
+enum Failure {
+    System(io::Error),
+    Answer(String),
+}
+
+impl Failure {
+    fn told(self, told: impl Fn(io::Error) -> String) -> String {
+        match self {
+            Failure::System(error) => told(error),
+            Failure::Answer(line) if line.is_empty() => "the connection was closed without an answer".to_owned(),
+            Failure::Answer(line) => format!("the answer was: {line}"),
+        }
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        Failure::System(error)
+    }
+}
+
+/// Logs in if there is a password, and asks.
+fn talk(mut stream: impl Read + Write, options: &Options) -> Result<(), Failure> {
+    let password = options.password.as_deref().map(|password| (vec!["AUTH", password], "+OK"));
+    for (words, expected) in password.into_iter().chain([(vec!["PING"], "+PONG")]) {
+        stream.write_all(Request(&words).to_string().as_bytes())?;
+        let mut line = String::new();
+        BufReader::new((&mut stream).take(LONGEST_LINE)).read_line(&mut line)?;
+        if line.trim_end() != expected {
+            return Err(Failure::Answer(line.trim_end().to_owned()));
+        }
+    }
+    Ok(())
+}
+
+/// A request, which displays as RESP.
+struct Request<'a>(&'a [&'a str]);
+
+impl fmt::Display for Request<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "*{}\r\n", self.0.len())?;
+        self.0.iter().try_for_each(|word| write!(formatter, "${}\r\n{word}\r\n", word.len()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Options, String> {
+        let words: Vec<Vec<u8>> = line.split_ascii_whitespace().map(|word| word.as_bytes().to_vec()).collect();
+        options(&words, Some("of the variable".to_owned()))
+    }
+
+    #[test]
+    fn options_are_those_of_redis_cli() {
+        let (host, wait) = ("a".to_owned(), Duration::from_millis(1500));
+        let all = Options { host, port: 7, socket: "/s".to_owned(), password: Some("b".to_owned()), wait };
+        assert_eq!(parsed("-h a -p 7 -s /s -a b --wait 1.5"), Ok(all));
+        assert_eq!(
+            parsed("").map(|options| (options.port, options.password)),
+            Ok((6379, Some("of the variable".into())))
+        );
+        for line in ["-p", "-p x", "-p 70000", "--wait -1", "--wait soon", "-x 1", "7000"] {
+            assert!(parsed(line).is_err(), "{line}");
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! `dunlin run`: runs a command with a server of its own.
+//!
+//! The server is in this process, on a free port, and ready before the command starts, which finds it by its environment
+//! ([`variables`]). Streams, signals and the exit status are the command's ([`command`]). The server ends with it, and
+//! nothing is left of either, save what the command itself has left running.
+
+mod command;
+mod options;
+mod server;
+mod variables;
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use options::{Call, Options};
+use server::CommandServer;
+
+use crate::engine::state::kit::Level;
+use crate::server::os_host::reason;
+
+/// The exit code when the server cannot be started, as that of `docker run` and `timeout` for a fault of their own.
+const NO_SERVER: u8 = 125;
+/// The exit code of a command that has passed, when it was found or left to be wrong.
+const FAILED: u8 = 1;
+
+/// Runs `dunlin run` with the words behind its name; returns the exit code.
+pub(super) fn run(words: Vec<OsString>) -> ExitCode {
+    match options::parse(words) {
+        Ok(Call::Help) => super::print(options::HELP),
+        Ok(Call::Run(options)) => run_with_server(&options).unwrap_or_else(|why| {
+            say(&why);
+            ExitCode::from(NO_SERVER)
+        }),
+        Err(why) => {
+            say(&why);
+            ExitCode::from(NO_SERVER)
+        }
+    }
+}
+
+/// Writes a line to the standard error.
+fn say(line: &str) {
+    // The command may have closed it; the exit code remains.
+    let _ = writeln!(io::stderr(), "dunlin run: {line}");
+}
+
+/// Runs the command of the options.
+///
+/// # Errors
+/// When the server cannot be started.
+fn run_with_server(options: &Options) -> Result<ExitCode, String> {
+    let server = CommandServer::start(options)?;
+    let variables = variables::of(server.addresses(), &options.names, options.only_names);
+    if options.prints_env {
+        let lines: String = variables.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
+        server.end();
+        return Ok(super::print(&lines));
+    }
+    let code = command::run(&options.command, &variables, server.descriptors());
+    let code = if checked(options, &server) || code != 0 { code } else { FAILED };
+    server.end();
+    Ok(ExitCode::from(code))
+}
+
+/// Reports what strict mode has found, and writes the data; false if the command is to fail for one of them.
+fn checked(options: &Options, server: &CommandServer) -> bool {
+    let findings = server.findings();
+    if !findings.is_empty() {
+        let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
+        say(&format!("strict mode found {}:\n  {}", lines.len(), lines.join("\n  ")));
+    }
+    let is_dumped = options.dump.is_empty() || {
+        let written = fs::write(&options.dump, server.dump());
+        written.inspect_err(|error| say(&format!("cannot write {}: {}", options.dump, reason(error)))).is_ok()
+    };
+    is_dumped && !findings.iter().any(|finding| finding.level == Level::Error)
+}

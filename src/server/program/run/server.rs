@@ -1,0 +1,222 @@
+//! The server of `dunlin run`: on a free port, and on a Unix socket in a folder that only this user may enter.
+//!
+//! What a server of its own does to its process is not done here, as the command would inherit it: the pages, the
+//! out-of-memory score and the processors of the process stay as they are, and the limit on descriptors is the old one
+//! while the command is started.
+
+use std::env;
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use super::options::Options;
+use crate::commands::dunlin::{self, strict};
+use crate::engine::exec::kit::strict as rules;
+use crate::engine::exec::persistence::ShutdownOptions;
+use crate::engine::state::host::Facts;
+use crate::engine::state::kit::{Finding, Rule};
+use crate::engine::{EndWith, Settings};
+use crate::server::clock::Clock;
+use crate::server::faulty_storage;
+use crate::server::loading;
+use crate::server::os_host;
+use crate::server::program::launch::{Addresses, Announcer, PortFile};
+use crate::server::program::{event_loops, log};
+use crate::server::run::{Plan, Server};
+use crate::server::shared::Shared;
+
+/// The longest path of a Unix socket that every system takes, in bytes.
+const LONGEST_PATH: usize = 100;
+
+/// A server that runs beside a command.
+#[derive(Debug)]
+pub(super) struct CommandServer {
+    shared: Arc<Shared>,
+    thread: JoinHandle<()>,
+    addresses: Addresses,
+    descriptors: DescriptorLimit,
+    _port_file: Option<PortFile>,
+    _folder: Option<PrivateFolder>,
+}
+
+impl CommandServer {
+    /// Starts a server, and returns when it has loaded its data and clients can connect.
+    ///
+    /// # Errors
+    /// A sentence with the reason why it cannot be started.
+    pub(super) fn start(options: &Options) -> Result<CommandServer, String> {
+        let (mut settings, folder) = settings(options)?;
+        let port_path = settings.process.launch.port_file.clone();
+        let descriptors = DescriptorLimit::now();
+        settings.max_clients = os_host::make_room_for(settings.max_clients);
+        let (unix_socket, password) = (settings.unix_socket.clone(), settings.password.clone());
+        let (storage, disk_faults) = faulty_storage::of_real_files(&settings);
+        let data = loading::source_at_start(&*storage, &settings, None);
+        let plan = Plan {
+            settings,
+            tcp: true,
+            clock: Clock::system(),
+            seed: RandomState::new().hash_one(0),
+            repeats: false,
+            facts: Facts::default(),
+            storage: Arc::clone(&storage),
+            disk_faults,
+        };
+        let server = Server::open(plan).map_err(|error| error.to_string())?;
+        let shared = Arc::clone(server.shared());
+        let addresses = Addresses::of(server.addresses(), &unix_socket, &password);
+        if let Some(level) = options.strict {
+            strict::set_rules(&mut shared.engine().observers, &Rule::ALL, level, None);
+        }
+        let loaded = loading::load_before_clients(&shared, &*storage, data);
+        loaded.map_err(|(file, why)| format!("{file}: {why}"))?;
+        let port = addresses.tcp.map(|address| address.port()).filter(|_| !port_path.is_empty());
+        let port_file = port.map(|port| PortFile::write(&port_path, port)).transpose()?;
+        let thread = thread::Builder::new().name("dunlin".to_owned()).spawn(move || server.serve());
+        let thread = thread.map_err(|error| os_host::reason(&error))?;
+        Ok(CommandServer { shared, thread, addresses, descriptors, _port_file: port_file, _folder: folder })
+    }
+
+    /// Where it can be reached.
+    pub(super) fn addresses(&self) -> &Addresses {
+        &self.addresses
+    }
+
+    /// The limit on descriptors that the command is started with.
+    pub(super) fn descriptors(&self) -> &DescriptorLimit {
+        &self.descriptors
+    }
+
+    /// What strict mode has found, in all worlds.
+    pub(super) fn findings(&self) -> Vec<Finding> {
+        self.shared.worlds().all().iter().flat_map(|world| rules::findings(&world.engine())).collect()
+    }
+
+    /// The data of the first world as text.
+    pub(super) fn dump(&self) -> String {
+        self.shared.act(|engine| dunlin::dump(engine))
+    }
+
+    /// Ends it; with save points it saves its data.
+    pub(super) fn end(self) {
+        if !self.shared.saves_at_end() || !self.shared.save_and_stop(ShutdownOptions::default()) {
+            self.shared.stop();
+        }
+        // A panic of the thread was reported when it happened.
+        drop(self.thread.join());
+    }
+}
+
+/// The settings of the command line, and the folder of the Unix socket if they name none.
+fn settings(options: &Options) -> Result<(Settings, Option<PrivateFolder>), String> {
+    let directory = env::current_dir();
+    let defaults = Settings { port: 0, test_kit: true, ..Settings::default() };
+    let loaded = super::super::load(defaults, &options.sources, &[], &Announcer::default());
+    let mut settings = loaded.map_err(|fault| super::super::sentence(fault.as_ref()))?.0.settings;
+    let launch = &settings.process.launch;
+    let foreign = [
+        ("announce", launch.is_announced),
+        ("end-with", launch.end_with != EndWith::Nothing),
+        ("idle-end", launch.idle_end_s > 0),
+        ("daemonize", settings.process.in_background),
+    ];
+    if let Some((name, _)) = foreign.iter().find(|(_, is_set)| *is_set) {
+        return Err(format!("'{name}' cannot be used here: the server ends with the command"));
+    }
+    if settings.process.launch.uses_free_port {
+        settings.port = 0;
+    }
+    if settings.directory.is_empty() {
+        settings.directory = super::super::current_directory();
+    }
+    super::super::complete_load_file(&mut settings, directory.ok());
+    settings.usual_event_loops = event_loops();
+    if options.is_verbose || !settings.log_file.is_empty() {
+        log::begin(&settings, log::Stream::Error).map_err(|error| error.to_string())?;
+    }
+    let folder = if settings.unix_socket.is_empty() { PrivateFolder::make() } else { None };
+    if let Some(folder) = &folder {
+        settings.unix_socket = folder.socket();
+    }
+    Ok((settings, folder))
+}
+
+/// A folder that only this user may enter, removed with the file of the Unix socket when this is dropped.
+#[derive(Debug)]
+struct PrivateFolder(PathBuf);
+
+impl PrivateFolder {
+    /// Makes one where the path of a socket is short enough; `None` if there is no such place.
+    #[cfg(unix)]
+    fn make() -> Option<PrivateFolder> {
+        use std::fs::DirBuilder;
+        use std::os::unix::fs::DirBuilderExt;
+        let name = format!("dunlin-run-{}-{:08x}", std::process::id(), RandomState::new().hash_one(0) as u32);
+        let places = [env::temp_dir(), PathBuf::from("/tmp")];
+        let mut folders = places.iter().map(|place| PrivateFolder(place.join(&name)));
+        folders.find(|folder| {
+            folder.socket().len() <= LONGEST_PATH && DirBuilder::new().mode(0o700).create(&folder.0).is_ok()
+        })
+    }
+
+    /// There are no Unix sockets on this system.
+    #[cfg(not(unix))]
+    fn make() -> Option<PrivateFolder> {
+        None
+    }
+
+    /// The path of the socket in it.
+    fn socket(&self) -> String {
+        Path::new(&self.0).join("socket").display().to_string()
+    }
+}
+
+impl Drop for PrivateFolder {
+    fn drop(&mut self) {
+        // The server has removed its file, so nothing is lost where this fails.
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+/// The limit on open descriptors before the server has raised it.
+#[derive(Debug)]
+pub(super) struct DescriptorLimit {
+    #[cfg(unix)]
+    before: Option<(u64, u64)>,
+}
+
+#[cfg(unix)]
+impl DescriptorLimit {
+    fn now() -> DescriptorLimit {
+        use nix::sys::resource::{Resource, getrlimit};
+        DescriptorLimit { before: getrlimit(Resource::RLIMIT_NOFILE).ok() }
+    }
+
+    /// Starts a process under the limit that there was before.
+    pub(super) fn start<T>(&self, start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        use nix::sys::resource::{Resource, getrlimit, setrlimit};
+        let raised = getrlimit(Resource::RLIMIT_NOFILE).ok();
+        let set = |limit: Option<(u64, u64)>| {
+            // Where this fails, the command has a higher limit than it would have had.
+            let _ = limit.map(|(soft, hard)| setrlimit(Resource::RLIMIT_NOFILE, soft, hard));
+        };
+        set(self.before);
+        let started = start();
+        set(raised);
+        started
+    }
+}
+
+#[cfg(not(unix))]
+impl DescriptorLimit {
+    fn now() -> DescriptorLimit {
+        DescriptorLimit {}
+    }
+
+    /// Starts a process: on other systems there is no limit.
+    pub(super) fn start<T>(&self, start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        start()
+    }
+}
