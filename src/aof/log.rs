@@ -102,6 +102,11 @@ impl Log {
         self.next.push_back((self.appended, file, is_listed));
     }
 
+    /// Whether the next write goes on in another file, and so syncs the open one first.
+    pub fn is_switching(&self) -> bool {
+        !self.next.is_empty()
+    }
+
     /// Writes what was appended. To a file whose sync has failed nothing is written: behind what was lost, it would
     /// make the file one that cannot be loaded.
     ///

@@ -5,43 +5,51 @@
 //! ([`AofWriter::is_released`]). So a client knows of nothing that a killed server would have lost.
 //!
 //! - `everysec`, `no`: the connection that sends first writes what all have appended, with one system call and outside
-//!   the engine's lock. While a sync is in progress a write may wait for the disk, so then the thread of the file
-//!   writes behind it, and the replies wait for that.
+//!   the engine's lock. While a sync is in progress, on a thread of its own, a write may wait for the disk, so then the
+//!   thread that writes does it, and the replies wait for that. When it takes longer than a millisecond they leave
+//!   all the same, for two seconds: for as long Redis does not even try to write while it syncs. Then they wait.
 //! - `always`: the thread writes and syncs what has gathered, and meanwhile the next changes gather. So many clients
 //!   share one sync, and nobody else waits for the disk. A connection that is the only one to wait syncs by itself, if
 //!   the disk is so quick that a change of threads would take longer.
 //!
-//! The thread tells the engine what it has to know: errors, and that what clients wait for (WAITAOF) is synced. It
-//! starts with the first file, so a server without one has none.
+//! What is not written yet is limited to [`MOST_UNWRITTEN_BYTES`]: beyond that replies wait, and so do the requests of
+//! clients that do not wait for replies ([`AofWriter::is_full`]).
+//!
+//! The threads tell the engine what it has to know: errors, and that what clients wait for (WAITAOF) is synced. They
+//! start with the first file, so a server without one has none.
 //!
 //! Lock order: the engine's first, then that of the files, of the log, of the appended bytes.
 
 use std::io;
 use std::mem;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
 use std::task::Waker;
-use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use tracing::{info, warn};
 
+use super::aof_threads::Worker;
 use super::background_saver::KeyDelay;
 use super::clock::monotonic_us;
-use super::contain::contain;
 use super::os_host::reason;
 use super::shared::Shared;
 use crate::aof::files::{AofFiles, LogFile, Place};
 use crate::aof::log::Log;
-use crate::engine::exec::aof;
 use crate::engine::state::Propagation;
 use crate::engine::state::host::AofSource;
 use crate::engine::{AofProgress, AofState, FileSettings, Settings, SyncPolicy};
 use crate::storage::{Storage, StorageFile};
 
-/// The length of a sync from which on the writes behind it count as delayed, as in Redis.
+/// The length of a sync from which on the writes behind it count as delayed, as in Redis, and that of a write from which
+/// on replies wait for it.
 const LONG_SYNC_US: u64 = 2_000_000;
+/// The time that a reply waits for a write that began during a sync.
+const PATIENCE_US: u64 = 1000;
+/// The bytes that may be unwritten. Clients that send more wait, each behind its next batch of requests.
+const MOST_UNWRITTEN_BYTES: u64 = 64 << 20;
 
 /// The length of a sync up to which a connection that waits alone syncs by itself.
 const SHORT_SYNC_US: u64 = 1000;
@@ -52,49 +60,47 @@ type OnFailure = Box<dyn Fn(&str) + Send + Sync>;
 /// The append-only file of a server.
 #[derive(Debug, Default)]
 pub(crate) struct AofWriter {
-    progress: Arc<AofProgress>,
+    pub(super) progress: Arc<AofProgress>,
     files: Mutex<Option<AofFiles>>,
-    log: Mutex<Option<Log>>,
+    pub(super) log: Mutex<Option<Log>>,
     /// The bytes that the engine has handed over, and that the log does not have yet.
     appended: Mutex<Vec<u8>>,
-    policy: Mutex<SyncPolicy>,
+    pub(super) policy: Mutex<SyncPolicy>,
     /// The offset up to which replies may leave.
     released: AtomicU64,
     /// Whether a file is open, so that replies may have to wait.
     is_open: AtomicBool,
     /// Whether the last write failed: replies leave, and clients that write get an error.
-    has_failed: AtomicBool,
+    pub(super) has_failed: AtomicBool,
     waiting: Mutex<Vec<(u64, Waker)>>,
     /// Locked during a sync.
-    syncing: Mutex<()>,
+    sync_lock: Mutex<()>,
     /// The length of the last sync, in microseconds; 0 before the first.
     last_sync_us: AtomicU64,
     /// Wakes callers without a task.
     release: Condvar,
-    orders: Mutex<Orders>,
-    order_came: Condvar,
-    thread: Mutex<Option<JoinHandle<()>>>,
-    on_failure: Mutex<Option<OnFailureHook>>,
+    /// Whether a task watches how long replies wait. Changed under the lock of `waiting`.
+    is_watched: AtomicBool,
+    /// Whether the next write syncs a file that has ended.
+    is_switching: AtomicBool,
+    /// When the present write of the thread began, in microseconds of the monotonic clock; 0 while there is none.
+    pub(super) write_began_us: AtomicU64,
+    /// When the present sync began, or writes behind it last counted as delayed; 0 while there is none.
+    sync_began_us: AtomicU64,
+    /// Writes; and syncs, with the policy `always`.
+    pub(super) writing: Worker,
+    /// Syncs, with the policy `everysec`.
+    pub(super) syncing: Worker,
+    pub(super) on_failure: Mutex<Option<OnFailureHook>>,
 }
 
 /// What is done when a server with the policy `always` cannot write or sync.
-struct OnFailureHook(OnFailure);
+pub(super) struct OnFailureHook(pub(super) OnFailure);
 
 impl std::fmt::Debug for OnFailureHook {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str("OnFailureHook")
     }
-}
-
-/// What the thread is to do.
-#[derive(Clone, Copy, Debug, Default)]
-struct Orders {
-    /// Write what was appended.
-    writes: bool,
-    /// Sync it, too.
-    syncs: bool,
-    /// End.
-    ends: bool,
 }
 
 impl AofWriter {
@@ -193,20 +199,6 @@ impl AofWriter {
         Ok(())
     }
 
-    /// Starts the thread, unless it runs.
-    ///
-    /// # Errors
-    /// The system has no thread.
-    pub(crate) fn start(self: &Arc<AofWriter>, shared: &Arc<Shared>) -> io::Result<()> {
-        let mut thread = self.thread.lock();
-        if thread.is_none() {
-            let (writer, shared) = (Arc::clone(self), Arc::downgrade(shared));
-            let run = move || writer.run(&shared);
-            *thread = Some(thread::Builder::new().name("dunlin-aof".to_owned()).spawn(run)?);
-        }
-        Ok(())
-    }
-
     /// Sets the policy (`appendfsync`).
     pub(crate) fn set_policy(&self, policy: SyncPolicy) {
         *self.policy.lock() = policy;
@@ -228,7 +220,13 @@ impl AofWriter {
         match guard.as_mut() {
             Some(log) => {
                 self.hand_over(log);
-                if is_listed { log.switch(file, true) } else { log.restart(file) }
+                if is_listed {
+                    log.switch(file, true)
+                } else {
+                    log.restart(file)
+                }
+                self.is_switching.store(log.is_switching(), Ordering::SeqCst);
+                self.writing.order(|orders| orders.writes = true);
             }
             None => *guard = Some(Log::new(file, offset, is_listed)),
         }
@@ -261,20 +259,30 @@ impl AofWriter {
 
     /// Orders a sync, or another try to write.
     pub(crate) fn sync_soon(&self) {
-        self.order(|orders| (orders.writes, orders.syncs) = (true, true));
+        self.writing.order(|orders| (orders.writes, orders.syncs) = (true, true));
     }
 
-    fn order(&self, set: impl FnOnce(&mut Orders)) {
-        set(&mut self.orders.lock());
-        self.order_came.notify_one();
+    fn is_always(&self) -> bool {
+        *self.policy.lock() == SyncPolicy::Always
+    }
+
+    /// Whether so much is unwritten that a client whose replies wait is to run no more requests.
+    pub(crate) fn is_full(&self) -> bool {
+        self.progress.unwritten() >= MOST_UNWRITTEN_BYTES
     }
 
     /// Whether a reply may leave that depends on the stream up to `offset`. If not, `waker` is woken when it may.
-    pub(crate) fn is_released(&self, offset: u64, waker: &Waker) -> bool {
+    pub(crate) fn is_released(self: &Arc<AofWriter>, offset: u64, waker: &Waker) -> bool {
         if self.is_released_now(offset) {
             return true;
         }
-        self.waiting.lock().push((offset, waker.clone()));
+        let watches = !self.is_always();
+        let mut waiting = self.waiting.lock();
+        waiting.push((offset, waker.clone()));
+        if watches && !self.is_watched.swap(true, Ordering::Relaxed) {
+            tokio::spawn(Arc::clone(self).watch());
+        }
+        drop(waiting);
         // It may have been released before the waker was there.
         self.released.load(Ordering::SeqCst) >= offset
     }
@@ -283,9 +291,52 @@ impl AofWriter {
     pub(crate) fn wait_released(&self, offset: u64) {
         if !self.is_released_now(offset) {
             let mut waiting = self.waiting.lock();
-            while self.released.load(Ordering::SeqCst) < offset {
-                self.release.wait(&mut waiting);
+            while self.released.load(Ordering::SeqCst) < offset && (self.is_always() || !self.may_leave_unwritten()) {
+                self.release.wait_for(&mut waiting, Duration::from_micros(PATIENCE_US));
             }
+        }
+    }
+
+    /// Wakes those that wait when replies may leave unwritten.
+    async fn watch(self: Arc<AofWriter>) {
+        loop {
+            tokio::time::sleep(Duration::from_micros(PATIENCE_US)).await;
+            let mut waiting = self.waiting.lock();
+            let may_leave = self.may_leave_unwritten();
+            if may_leave {
+                waiting.drain(..).for_each(|(_, waker)| waker.wake());
+            }
+            let wait_us = self.write_us().unwrap_or(0);
+            if may_leave || waiting.is_empty() || wait_us >= LONG_SYNC_US || self.is_full() {
+                self.is_watched.store(false, Ordering::Relaxed);
+                return;
+            }
+        }
+    }
+
+    /// For how long the present write of the thread has taken; `None` while there is none.
+    fn write_us(&self) -> Option<u64> {
+        let began_us = Some(self.write_began_us.load(Ordering::SeqCst)).filter(|began_us| *began_us > 0)?;
+        Some(monotonic_us().saturating_sub(began_us))
+    }
+
+    /// Whether replies leave before what they depend on is written: the disk is busy, but not for too long yet.
+    fn may_leave_unwritten(&self) -> bool {
+        self.write_us().is_some_and(|us| (PATIENCE_US..LONG_SYNC_US).contains(&us)) && !self.is_full()
+    }
+
+    /// Counts the writes behind a sync that takes long as delayed, once for every two seconds.
+    fn count_delay(&self) {
+        let began_us = self.sync_began_us.load(Ordering::SeqCst);
+        let now_us = monotonic_us();
+        let is_long = began_us > 0 && now_us.saturating_sub(began_us) >= LONG_SYNC_US;
+        let counts = || self.sync_began_us.compare_exchange(began_us, now_us, Ordering::SeqCst, Ordering::SeqCst);
+        if is_long && counts().is_ok() {
+            self.progress.delayed.fetch_add(1, Ordering::Relaxed);
+            info!(
+                "Asynchronous AOF fsync is taking too long (disk is busy?). Writing the AOF buffer without waiting for \
+                 fsync to complete, this may slow down Redis."
+            );
         }
     }
 
@@ -295,30 +346,41 @@ impl AofWriter {
         if is_released() {
             return true;
         }
-        let policy = *self.policy.lock();
-        let may_write = policy != SyncPolicy::Always && !self.progress.is_syncing.load(Ordering::SeqCst);
-        let is_done = if may_write || !self.is_open.load(Ordering::Acquire) {
-            self.write().is_ok()
-        } else {
-            policy == SyncPolicy::Always && self.sync_alone(offset)
-        };
-        if !is_done {
-            // The thread does it, and tells the engine if that fails.
-            self.order(|orders| orders.writes = true);
+        let is_always = self.is_always();
+        if !self.is_open.load(Ordering::Acquire) || !(is_always || self.is_disk_busy()) {
+            if self.write().is_err() {
+                // The thread tries again, and tells the engine.
+                self.writing.order(|orders| orders.writes = true);
+            }
+            return is_released();
         }
-        is_released()
+        if is_always && self.sync_alone(offset) {
+            return is_released();
+        }
+        self.writing.order(|orders| orders.writes = true);
+        if is_always {
+            return is_released();
+        }
+        self.count_delay();
+        is_released() || self.may_leave_unwritten()
+    }
+
+    /// Whether a write may wait for the disk, as there is a sync, or a write that waits already.
+    fn is_disk_busy(&self) -> bool {
+        let is_syncing = self.progress.is_syncing.load(Ordering::SeqCst) || self.is_switching.load(Ordering::SeqCst);
+        is_syncing || self.write_began_us.load(Ordering::SeqCst) > 0
     }
 
     /// Writes and syncs for a reply that is the only one to wait, where that is as quick as a change of threads. False
-    /// if it was not done.
+    /// if it was not done; the thread then does it, and tells the engine what fails.
     fn sync_alone(&self, offset: u64) -> bool {
         // The thread serves clients that wait for a sync by WAITAOF.
         let is_alone = self.progress.appended.load(Ordering::SeqCst) == offset
             && self.waiting.lock().is_empty()
             && !self.progress.is_awaited();
         let is_short = (1..=SHORT_SYNC_US).contains(&self.last_sync_us.load(Ordering::Relaxed));
-        let Some(syncing) = self.syncing.try_lock().filter(|_| is_alone && is_short) else { return false };
-        self.write().is_ok() && self.sync_with(&syncing).is_ok()
+        let Some(lock) = self.sync_lock.try_lock().filter(|_| is_alone && is_short) else { return false };
+        self.write().is_ok() && self.sync_with(&lock).is_ok()
     }
 
     /// Gives the log what the engine has handed over.
@@ -334,7 +396,7 @@ impl AofWriter {
     }
 
     /// Writes what was appended.
-    fn write(&self) -> io::Result<()> {
+    pub(super) fn write(&self) -> io::Result<()> {
         let mut guard = self.log.lock();
         let Some(log) = guard.as_mut() else {
             // Nothing is open, so nobody needs it.
@@ -348,6 +410,7 @@ impl AofWriter {
         let result = log.write();
         self.progress.total_bytes.fetch_add(log.written_bytes() - before, Ordering::Relaxed);
         self.progress.written.store(log.written(), Ordering::Release);
+        self.is_switching.store(log.is_switching(), Ordering::SeqCst);
         let waits_for_sync = *self.policy.lock() == SyncPolicy::Always && log.has_been_listed();
         if !waits_for_sync {
             // When the disk takes no more, clients learn it from their next write.
@@ -357,25 +420,22 @@ impl AofWriter {
     }
 
     /// Syncs what was written.
-    fn sync(&self) -> io::Result<()> {
-        self.sync_with(&self.syncing.lock())
+    pub(super) fn sync(&self) -> io::Result<()> {
+        self.sync_with(&self.sync_lock.lock())
     }
 
-    fn sync_with(&self, _syncing: &MutexGuard<'_, ()>) -> io::Result<()> {
+    fn sync_with(&self, _lock: &MutexGuard<'_, ()>) -> io::Result<()> {
         let Some(order) = self.log.lock().as_ref().and_then(Log::sync_order) else { return Ok(()) };
         if order.offset.is_some_and(|offset| offset <= self.progress.synced()) {
             return Ok(());
         }
         self.progress.is_syncing.store(true, Ordering::SeqCst);
         let start_us = monotonic_us();
+        self.sync_began_us.store(start_us, Ordering::SeqCst);
         let result = order.file.sync();
+        self.sync_began_us.store(0, Ordering::SeqCst);
+        self.last_sync_us.store((monotonic_us() - start_us).max(1), Ordering::Relaxed);
         self.progress.is_syncing.store(false, Ordering::SeqCst);
-        let elapsed_us = monotonic_us() - start_us;
-        self.last_sync_us.store(elapsed_us.max(1), Ordering::Relaxed);
-        if elapsed_us > LONG_SYNC_US && !self.waiting.lock().is_empty() {
-            self.progress.delayed.fetch_add(1, Ordering::Relaxed);
-            warn!("Asynchronous AOF fsync is taking too long (disk is busy?).");
-        }
         if let Some(log) = self.log.lock().as_mut() {
             log.note_sync(&result);
         }
@@ -399,68 +459,6 @@ impl AofWriter {
         self.release.notify_all();
     }
 
-    /// The thread: carries out orders until the server ends.
-    fn run(&self, shared: &Weak<Shared>) {
-        loop {
-            let orders = {
-                let mut orders = self.orders.lock();
-                while !(orders.writes || orders.syncs || orders.ends) {
-                    self.order_came.wait(&mut orders);
-                }
-                mem::take(&mut *orders)
-            };
-            if orders.ends {
-                return;
-            }
-            let Some(shared) = shared.upgrade() else { return };
-            contain("the thread of the append-only file", || self.carry_out(orders, &shared));
-        }
-    }
-
-    fn carry_out(&self, orders: Orders, shared: &Shared) {
-        let policy = *self.policy.lock();
-        let written = self.write();
-        let syncs = orders.syncs && policy != SyncPolicy::Never || policy == SyncPolicy::Always;
-        let synced = if syncs && written.is_ok() { self.sync() } else { Ok(()) };
-        if syncs && written.is_ok() {
-            // What came during the sync, and whose replies wait.
-            let _ = self.write();
-        }
-        self.report(shared, policy, written, synced);
-        if self.progress.is_awaited() {
-            shared.act(aof::end_synced_waits);
-        }
-    }
-
-    /// Tells the engine what has failed, or works again.
-    fn report(&self, shared: &Shared, policy: SyncPolicy, written: io::Result<()>, synced: io::Result<()>) {
-        let Err(error) = written.and(synced) else {
-            if self.has_failed.swap(false, Ordering::AcqRel) {
-                shared.act(|engine| aof::set_error(engine, None));
-            }
-            return;
-        };
-        let why = reason(&error);
-        let must_restart = self.log.lock().as_ref().is_some_and(|log| log.sync_error().is_some());
-        if policy == SyncPolicy::Always
-            && let Some(OnFailureHook(end)) = &*self.on_failure.lock()
-        {
-            end(&if must_restart {
-                format!("Can't persist AOF for fsync error when the AOF fsync policy is 'always': {why}. Exiting...")
-            } else {
-                "Can't recover from AOF write error when the AOF fsync policy is 'always'. Exiting...".to_owned()
-            });
-        }
-        // Only a new base heals a sync that failed, and the engine knows when it is in place.
-        self.has_failed.store(!must_restart, Ordering::Release);
-        shared.act(|engine| {
-            aof::set_error(engine, Some(why));
-            if must_restart {
-                aof::heal(engine);
-            }
-        });
-    }
-
     /// Writes, syncs and closes the files (`appendonly no`, the end of the server), whose stream has so many commands.
     /// What clients wait for is released.
     pub(crate) fn close(&self, commands: u64) {
@@ -476,15 +474,6 @@ impl AofWriter {
             warn!("Fail to write the AOF manifest: {}.", reason(&error));
         }
         self.release_to(self.progress.appended.load(Ordering::Acquire));
-    }
-
-    /// Ends the thread.
-    pub(crate) fn end(&self) {
-        self.order(|orders| orders.ends = true);
-        if let Some(thread) = self.thread.lock().take() {
-            // A panic of the thread was logged when it happened.
-            drop(thread.join());
-        }
     }
 }
 

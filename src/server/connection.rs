@@ -218,6 +218,9 @@ impl Connection {
         if self.may_have_pushes && self.write_queue.is_empty() {
             self.send_pushes(cx, &mut scratch.work)?;
         }
+        if self.awaited_offset > 0 && self.shared.worlds().aof().is_full() && !self.is_released(cx) {
+            return Poll::Pending;
+        }
         if self.has_more && self.state == State::Open {
             self.run_unread(cx, &mut scratch.work)?;
             return self.go_on_after_others(cx);

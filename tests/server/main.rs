@@ -22,6 +22,7 @@ mod queues;
 mod requests;
 #[cfg(unix)]
 mod run_command;
+mod slow_disk;
 mod slow_scripts;
 mod subscribers;
 #[path = "../support/mod.rs"]

@@ -109,7 +109,7 @@ pub struct AofProgress {
     pub total_bytes: AtomicU64,
     /// A sync is in progress.
     pub is_syncing: AtomicBool,
-    /// The syncs that took longer than two seconds while replies waited.
+    /// How often writes were behind a sync that took two seconds, or that much longer.
     pub delayed: AtomicU64,
     /// Microseconds to pause before each write, for tests (DEBUG AOF-FLUSH-SLEEP).
     pub delay_us: AtomicU64,

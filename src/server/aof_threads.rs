@@ -1,0 +1,171 @@
+//! The threads of the append-only file: one writes, and one syncs with the policy `everysec`, so that writes go on
+//! meanwhile. They tell the engine what has failed, or works again.
+
+use std::io;
+use std::mem;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+use std::thread::{self, JoinHandle};
+
+use parking_lot::{Condvar, Mutex};
+
+use super::aof_writer::{AofWriter, OnFailureHook};
+use super::clock::monotonic_us;
+use super::contain::contain;
+use super::os_host::reason;
+use super::shared::Shared;
+use crate::engine::SyncPolicy;
+use crate::engine::exec::aof;
+
+/// A thread and its orders.
+#[derive(Debug, Default)]
+pub(super) struct Worker {
+    orders: Mutex<Orders>,
+    order_came: Condvar,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What a thread is to do.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Orders {
+    /// Write what was appended.
+    pub(super) writes: bool,
+    /// Sync it, too.
+    pub(super) syncs: bool,
+    /// End.
+    ends: bool,
+}
+
+impl Worker {
+    /// Gives orders, which `set` adds to those that are open.
+    pub(super) fn order(&self, set: impl FnOnce(&mut Orders)) {
+        set(&mut self.orders.lock());
+        self.order_came.notify_one();
+    }
+
+    /// Waits for orders, and takes them.
+    fn next_orders(&self) -> Orders {
+        let mut orders = self.orders.lock();
+        while !(orders.writes || orders.syncs || orders.ends) {
+            self.order_came.wait(&mut orders);
+        }
+        mem::take(&mut *orders)
+    }
+
+    /// Ends the thread.
+    fn end(&self) {
+        self.order(|orders| orders.ends = true);
+        if let Some(thread) = self.thread.lock().take() {
+            // A panic of the thread was logged when it happened.
+            drop(thread.join());
+        }
+    }
+}
+
+impl AofWriter {
+    /// Starts the threads, unless they run.
+    ///
+    /// # Errors
+    /// The system has no thread.
+    pub(crate) fn start(self: &Arc<AofWriter>, shared: &Arc<Shared>) -> io::Result<()> {
+        let mut thread = self.syncing.thread.lock();
+        if thread.is_none() {
+            let (writer, shared) = (Arc::clone(self), Arc::downgrade(shared));
+            let run = move || writer.run(&writer.syncing, &shared, AofWriter::sync_as_ordered);
+            *thread = Some(thread::Builder::new().name("dunlin-sync".to_owned()).spawn(run)?);
+        }
+        drop(thread);
+        let mut thread = self.writing.thread.lock();
+        if thread.is_none() {
+            let (writer, shared) = (Arc::clone(self), Arc::downgrade(shared));
+            let run = move || writer.run(&writer.writing, &shared, AofWriter::write_as_ordered);
+            *thread = Some(thread::Builder::new().name("dunlin-aof".to_owned()).spawn(run)?);
+        }
+        Ok(())
+    }
+
+    /// A thread: carries out orders until the server ends.
+    fn run(&self, worker: &Worker, shared: &Weak<Shared>, carry_out: fn(&AofWriter, Orders, &Shared)) {
+        loop {
+            let orders = worker.next_orders();
+            if orders.ends {
+                return;
+            }
+            let Some(shared) = shared.upgrade() else { return };
+            contain("a thread of the append-only file", || {
+                carry_out(self, orders, &shared);
+                if self.progress.is_awaited() {
+                    shared.act(aof::end_synced_waits);
+                }
+            });
+        }
+    }
+
+    fn write_as_ordered(&self, orders: Orders, shared: &Shared) {
+        let policy = *self.policy.lock();
+        self.write_began_us.store(monotonic_us(), Ordering::SeqCst);
+        let written = self.write();
+        self.write_began_us.store(0, Ordering::SeqCst);
+        let mut synced = Ok(());
+        if written.is_ok() {
+            match policy {
+                SyncPolicy::Always => {
+                    synced = self.sync();
+                    // What came during the sync, and whose replies wait.
+                    let _ = self.write();
+                }
+                SyncPolicy::EverySecond if orders.syncs => self.syncing.order(|orders| orders.syncs = true),
+                SyncPolicy::EverySecond | SyncPolicy::Never => {}
+            }
+        }
+        self.report(shared, policy, written, synced);
+    }
+
+    fn sync_as_ordered(&self, _: Orders, shared: &Shared) {
+        let synced = self.sync();
+        // Whether writes work is for the other thread to say.
+        if synced.is_err() {
+            self.report(shared, *self.policy.lock(), Ok(()), synced);
+        }
+    }
+
+    /// Tells the engine what has failed, or works again.
+    fn report(&self, shared: &Shared, policy: SyncPolicy, written: io::Result<()>, synced: io::Result<()>) {
+        let must_restart = || self.log.lock().as_ref().is_some_and(|log| log.sync_error().is_some());
+        let Err(error) = written.and(synced) else {
+            if self.has_failed.swap(false, Ordering::AcqRel) {
+                shared.act(|engine| {
+                    if !must_restart() {
+                        aof::set_error(engine, None)
+                    }
+                });
+            }
+            return;
+        };
+        let why = reason(&error);
+        if policy == SyncPolicy::Always
+            && let Some(OnFailureHook(end)) = &*self.on_failure.lock()
+        {
+            end(&if must_restart() {
+                format!("Can't persist AOF for fsync error when the AOF fsync policy is 'always': {why}. Exiting...")
+            } else {
+                "Can't recover from AOF write error when the AOF fsync policy is 'always'. Exiting...".to_owned()
+            });
+        }
+        let must_restart = must_restart();
+        // Only a new base heals a sync that failed, and the engine knows when it is in place.
+        self.has_failed.store(!must_restart, Ordering::Release);
+        shared.act(|engine| {
+            aof::set_error(engine, Some(why));
+            if must_restart {
+                aof::heal(engine);
+            }
+        });
+    }
+
+    /// Ends the threads.
+    pub(crate) fn end(&self) {
+        self.writing.end();
+        self.syncing.end();
+    }
+}
