@@ -97,7 +97,8 @@ impl World {
     /// ```
     ///
     /// # Errors
-    /// [`CallError::Refused`] if the system has no free port or descriptor, [`CallError::Closed`] if the world has ended.
+    /// [`CallError::Refused`] if the system has no free port or descriptor, [`CallError::Closed`] if the world has
+    /// ended.
     pub fn listen(&self) -> Result<SocketAddr, CallError> {
         let port = self.shared.worlds().port_of(&self.shared).map_err(refused)?.ok_or(CallError::Closed)?;
         Ok(SocketAddr::new(self.address.ip(), port))

@@ -1,5 +1,5 @@
 //! Parameters of our own for programs that start a server for themselves: how they learn where it is, and how it ends
-//! with them. CONFIG GET shows them only by name. The program goes by them; servers that are embedded have none of them.
+//! with them. CONFIG GET shows them only by name. The program goes by them; embedded servers have none of them.
 
 use super::INT;
 use crate::config::parameter::{Held, Parameter};

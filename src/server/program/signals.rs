@@ -1,5 +1,5 @@
-//! What ends the process, signals (SIGINT, SIGTERM) and requests of the program itself: the first one shuts the server down cleanly, the second one ends the
-//! process at once, whatever it is doing.
+//! What ends the process, signals (SIGINT, SIGTERM) and requests of the program itself: the first one shuts the server
+//! down cleanly, the second one ends the process at once, whatever it is doing.
 //!
 //! They are received on a thread of their own, which never waits long for the engine's lock: so they also end a server
 //! that hangs in a script or in a long command. The save that comes before the end has another thread, and the second
@@ -98,8 +98,8 @@ impl Signal {
         }
     }
 
-    /// The options of SHUTDOWN that the settings have for it (`shutdown-on-sigint`, `shutdown-on-sigterm`). A request is
-    /// like a SIGTERM.
+    /// The options of SHUTDOWN that the settings have for it (`shutdown-on-sigint`, `shutdown-on-sigterm`). A request
+    /// is like a SIGTERM.
     fn options(self, settings: &Settings) -> ShutdownOptions {
         let words = match self {
             Signal::Interrupt => &settings.process.on_signals[0],

@@ -1,8 +1,8 @@
 //! The end of a server with the program that it was started for (`end-with`), or without clients (`idle-end`).
 //!
 //! A launcher that is killed cannot end its server. So the server watches: the standard input, whose other end only the
-//! launcher holds, on every system; or a process, on Linux. It asks for its shutdown as a signal would. If it hangs in a
-//! command then, and has nothing to save, it ends all the same after [`PATIENCE`].
+//! launcher holds, on every system; or a process, on Linux. It asks for its shutdown as a signal would. If it hangs in
+//! a command then, and has nothing to save, it ends all the same after [`PATIENCE`].
 //!
 //! Each watch is a thread that waits, and exists only if its parameter is set. The threads are never joined.
 

@@ -1,8 +1,8 @@
 //! `dunlin run`: runs a command with a server of its own.
 //!
-//! The server is in this process, on a free port, and ready before the command starts, which finds it by its environment
-//! ([`variables`]). Streams, signals and the exit status are the command's ([`command`]). The server ends with it, and
-//! nothing is left of either, save what the command itself has left running.
+//! The server is in this process, on a free port, and ready before the command starts, which finds it by its
+//! environment ([`variables`]). Streams, signals and the exit status are the command's ([`command`]). The server ends
+//! with it, and nothing is left of either, save what the command itself has left running.
 
 mod command;
 mod options;
