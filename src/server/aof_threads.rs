@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 
 use parking_lot::{Condvar, Mutex};
 
-use super::aof_writer::{AofWriter, OnFailureHook};
+use super::aof_writer::{AofWriter, OnFailureHook, PATIENCE_US};
 use super::clock::monotonic_us;
 use super::contain::contain;
 use super::os_host::reason;
@@ -101,11 +101,21 @@ impl AofWriter {
         }
     }
 
-    fn write_as_ordered(&self, orders: Orders, shared: &Shared) {
-        let policy = *self.policy.lock();
-        self.write_began_us.store(monotonic_us(), Ordering::SeqCst);
+    /// Writes, and lets others see for how long what is being written has waited.
+    fn timed_write(&self) -> io::Result<()> {
+        let began_us = monotonic_us();
+        let (last_began_us, last_end_us) = *self.last_write_us.lock();
+        let has_waited = began_us.saturating_sub(last_end_us) < PATIENCE_US;
+        self.write_began_us.store(if has_waited { last_began_us } else { began_us }, Ordering::SeqCst);
         let written = self.write();
         self.write_began_us.store(0, Ordering::SeqCst);
+        *self.last_write_us.lock() = (began_us, monotonic_us());
+        written
+    }
+
+    fn write_as_ordered(&self, orders: Orders, shared: &Shared) {
+        let policy = *self.policy.lock();
+        let written = self.timed_write();
         let mut synced = Ok(());
         if written.is_ok() {
             match policy {

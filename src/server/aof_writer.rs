@@ -29,6 +29,8 @@ use std::task::Waker;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
+use tokio::sync::Notify;
+use tokio::time::timeout;
 use tracing::{info, warn};
 
 use super::aof_threads::Worker;
@@ -43,11 +45,11 @@ use crate::engine::state::host::AofSource;
 use crate::engine::{AofProgress, AofState, FileSettings, Settings, SyncPolicy};
 use crate::storage::{Storage, StorageFile};
 
-/// The length of a sync from which on the writes behind it count as delayed, as in Redis, and that of a write from which
-/// on replies wait for it.
+/// The length of a sync from which on the writes behind it count as delayed, as in Redis, and that of a write from
+/// which on replies wait for it.
 const LONG_SYNC_US: u64 = 2_000_000;
 /// The time that a reply waits for a write that began during a sync.
-const PATIENCE_US: u64 = 1000;
+pub(super) const PATIENCE_US: u64 = 1000;
 /// The bytes that may be unwritten. Clients that send more wait, each behind its next batch of requests.
 const MOST_UNWRITTEN_BYTES: u64 = 64 << 20;
 
@@ -81,10 +83,15 @@ pub(crate) struct AofWriter {
     release: Condvar,
     /// Whether a task watches how long replies wait. Changed under the lock of `waiting`.
     is_watched: AtomicBool,
+    /// Notified when the files are closed.
+    closed: Notify,
     /// Whether the next write syncs a file that has ended.
     is_switching: AtomicBool,
-    /// When the present write of the thread began, in microseconds of the monotonic clock; 0 while there is none.
+    /// When the present write of the thread began, in microseconds of the monotonic clock, or the one before it, during
+    /// which what it writes was appended; 0 while there is none.
     pub(super) write_began_us: AtomicU64,
+    /// The beginning and the end of the thread's last write.
+    pub(super) last_write_us: Mutex<(u64, u64)>,
     /// When the present sync began, or writes behind it last counted as delayed; 0 while there is none.
     sync_began_us: AtomicU64,
     /// Writes; and syncs, with the policy `always`.
@@ -300,7 +307,8 @@ impl AofWriter {
     /// Wakes those that wait when replies may leave unwritten.
     async fn watch(self: Arc<AofWriter>) {
         loop {
-            tokio::time::sleep(Duration::from_micros(PATIENCE_US)).await;
+            // Both outcomes mean the same: it may be time.
+            let _ = timeout(Duration::from_micros(PATIENCE_US), self.closed.notified()).await;
             let mut waiting = self.waiting.lock();
             let may_leave = self.may_leave_unwritten();
             if may_leave {
@@ -474,6 +482,7 @@ impl AofWriter {
             warn!("Fail to write the AOF manifest: {}.", reason(&error));
         }
         self.release_to(self.progress.appended.load(Ordering::Acquire));
+        self.closed.notify_waiters();
     }
 }
 

@@ -197,14 +197,7 @@ impl Connection {
 
     /// Takes one turn. `Ready` when the connection has ended, in whatever way.
     fn turn(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Poll<Result<(), Ended>> {
-        self.turn_end = TurnEnd::default();
-        if mem::take(&mut self.is_new) {
-            self.wake_flags.attach(cx.waker());
-        }
-        if self.state == State::Fresh {
-            self.limits = self.limits(&self.shared.engine());
-            self.state = State::Open;
-        }
+        self.begin_turn(cx);
         self.flush(cx)?;
         let flags = self.wake_flags.take();
         if flags.has(WakeFlag::Close) {
@@ -256,6 +249,17 @@ impl Connection {
         // When the whole server ends, the connection stays until the listeners are closed: the client cannot reconnect.
         let is_over = self.write_queue.is_empty() && !self.shared.is_ending();
         if is_over { Poll::Ready(Ok(())) } else { Poll::Pending }
+    }
+
+    fn begin_turn(&mut self, cx: &Context<'_>) {
+        self.turn_end = TurnEnd::default();
+        if mem::take(&mut self.is_new) {
+            self.wake_flags.attach(cx.waker());
+        }
+        if self.state == State::Fresh {
+            self.limits = self.limits(&self.shared.engine());
+            self.state = State::Open;
+        }
     }
 
     /// Ends a turn that leaves more to do, which the next turn does after others had theirs.

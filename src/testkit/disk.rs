@@ -50,8 +50,8 @@ impl Disk {
         self.simulated.power_loss(seed);
     }
 
-    /// Starts a rule by which the disk fails, as [`Server::disk_fault`](super::Server::disk_fault) does. Rules stay when
-    /// the power is lost, and when a server ends.
+    /// Starts a rule by which the disk fails, as [`Server::disk_fault`](super::Server::disk_fault) does. Rules stay
+    /// when the power is lost, and when a server ends.
     pub fn fault(&self, name: &str) -> DiskFaultRule {
         DiskFaultRule::of(&self.faults, name)
     }

@@ -9,10 +9,8 @@ use std::fmt::{self, Display};
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
-
-use parking_lot::{Condvar, Mutex};
 
 use crate::engine::state::kit::{Trigger, quoted};
 use crate::storage::simulated::{CallKind, Fault};
@@ -115,8 +113,14 @@ impl DiskCalls {
     }
 }
 
+impl Table {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl DiskFaults {
-    /// The same rules for another server, which uses the disk next.
+    /// Returns a handle of these rules for the server that uses the disk next: the end of this one ends no waits there.
     pub fn for_next_server(&self) -> DiskFaults {
         DiskFaults { table: Arc::clone(&self.table), user: Arc::default() }
     }
@@ -130,13 +134,13 @@ impl DiskFaults {
     /// Has no more calls of this server wait: it ends.
     pub fn end_waits(&self) {
         self.user.is_ending.store(true, Ordering::Release);
-        drop(self.table.state.lock());
+        drop(self.table.state());
         self.table.changed.notify_all();
     }
 
     /// Adds a rule behind the others; it replaces the one of its name. The seed is for rules that fire by chance.
     pub fn add(&self, rule: DiskFault, seed: u64) {
-        let mut state = self.table.state.lock();
+        let mut state = self.table.state();
         state.rules.retain(|(_, other)| other.name != rule.name);
         state.added += 1;
         let number = state.added;
@@ -148,7 +152,7 @@ impl DiskFaults {
 
     /// Removes a rule, and ends its delays; false when there is none of that name.
     pub fn remove(&self, name: &[u8]) -> bool {
-        let mut state = self.table.state.lock();
+        let mut state = self.table.state();
         let before = state.rules.len();
         state.rules.retain(|(_, rule)| rule.name != name);
         let was_there = state.rules.len() < before;
@@ -159,18 +163,18 @@ impl DiskFaults {
 
     /// Removes all rules, and ends their delays.
     pub fn clear(&self) {
-        self.table.state.lock().rules.clear();
+        self.table.state().rules.clear();
         self.table.changed.notify_all();
     }
 
     /// All rules, in the order in which they are tried.
     pub fn rules(&self) -> Vec<DiskFault> {
-        self.table.state.lock().rules.iter().map(|(_, rule)| rule.clone()).collect()
+        self.table.state().rules.iter().map(|(_, rule)| rule.clone()).collect()
     }
 
     /// The rule of that name.
     pub fn find(&self, name: &[u8]) -> Option<DiskFault> {
-        self.table.state.lock().rules.iter().find(|(_, rule)| rule.name == name).map(|(_, rule)| rule.clone())
+        self.table.state().rules.iter().find(|(_, rule)| rule.name == name).map(|(_, rule)| rule.clone())
     }
 
     /// Begins a call, which the first rule that fires has wait or fail. Returns how many of `bytes` a write takes.
@@ -178,7 +182,7 @@ impl DiskFaults {
     /// # Errors
     /// That of the rule.
     pub fn begin(&self, kind: CallKind, path: &Path, bytes: usize) -> io::Result<usize> {
-        let mut guard = self.table.state.lock();
+        let mut guard = self.table.state();
         let state = &mut *guard;
         let mut fired = None;
         for (number, rule) in &mut state.rules {
@@ -201,7 +205,7 @@ impl DiskFaults {
                     let is_ending = self.user.is_ending.load(Ordering::Acquire);
                     !is_ending && state.rules.iter().any(|(other, _)| *other == number)
                 };
-                self.table.changed.wait_while_for(&mut guard, waits, Duration::from_millis(ms));
+                drop(self.table.changed.wait_timeout_while(guard, Duration::from_millis(ms), waits));
                 Ok(bytes)
             }
         }
