@@ -1,0 +1,215 @@
+"""Connections to the server that the launcher keeps for itself: RESP2, and nothing of redis-py.
+
+A world ends with its last client, so its connection also keeps the world while the application has none.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import weakref
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+
+class DunlinError(Exception):
+    """The base of all errors of this package."""
+
+
+class CommandError(DunlinError):
+    """The server refused a command; the text is the server's."""
+
+
+def checked(reply: Any) -> Any:
+    """Raises a reply that is an error."""
+    if isinstance(reply, CommandError):
+        raise reply
+    return reply
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a server is, and the password that it wants."""
+
+    host: str | None
+    port: int | None
+    socket: str | None
+    user: str = ""
+    password: str = ""
+
+    @classmethod
+    def of_url(cls, url: str) -> Address:
+        parts = urlsplit(url)
+        user, password = unquote(parts.username or ""), unquote(parts.password or "")
+        if parts.scheme == "unix" and parts.path:
+            return cls(None, None, unquote(parts.path), user, password)
+        if parts.scheme == "redis" and parts.hostname:
+            return cls(parts.hostname, parts.port or 6379, None, user, password)
+        raise DunlinError(f"'{url}' is no address of a server; it should be like redis://127.0.0.1:6379")
+
+    def url(self, user: str = "") -> str:
+        """The URL of a user, which may be a world."""
+        user = user or self.user
+        secret = self.password or ("any" if user else "")
+        login = f"{quote(user, safe='')}:{quote(secret, safe='')}@" if secret else ""
+        if self.port is None:
+            return f"unix://{login}{self.socket}"
+        return f"redis://{login}{f'[{self.host}]' if ':' in str(self.host) else self.host}:{self.port}"
+
+    def at_port(self, port: int) -> Address:
+        return replace(self, port=port, socket=None)
+
+
+def packed(words: tuple[Any, ...]) -> bytes:
+    """A command as it is sent."""
+    parts = [b"*%d\r\n" % len(words)]
+    for word in words:
+        data = bytes(word) if isinstance(word, (bytes, bytearray)) else str(word).encode("utf-8", "surrogateescape")
+        parts.append(b"$%d\r\n%b\r\n" % (len(data), data))
+    return b"".join(parts)
+
+
+class Connection:
+    """One connection. A call that fails halfway closes it."""
+
+    def __init__(self, address: Address, patience: float) -> None:
+        try:
+            if address.socket is not None:
+                self._socket = socket.socket(socket.AF_UNIX)
+                self._socket.connect(address.socket)
+            else:
+                self._socket = socket.create_connection((address.host, address.port or 0), timeout=patience)
+                self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except OSError as error:
+            raise DunlinError(f"no dunlin answers at {address.url()}: {error.strerror or error}") from None
+        self._reader = self._socket.makefile("rb")
+        if address.password:
+            login = (address.user, address.password) if address.user else (address.password,)
+            checked(self.call(("AUTH", *login), patience))
+        elif address.user:
+            checked(self.call(("AUTH", address.user, "any"), patience))
+
+    def call(self, words: tuple[Any, ...], patience: float | None) -> Any:
+        return self.call_all([words], patience)[0]
+
+    def call_all(self, commands: list[tuple[Any, ...]], patience: float | None) -> list[Any]:
+        """Sends all commands at once; a reply that is an error is a value here."""
+        try:
+            self._socket.settimeout(patience)
+            self._socket.sendall(b"".join(map(packed, commands)))
+            return [self._reply() for _ in commands]
+        except BaseException:
+            self.close()
+            raise
+
+    def _reply(self) -> Any:
+        line = self._reader.readline()
+        if not line.endswith(b"\r\n"):
+            raise DunlinError("the server has closed the connection: it has ended, or the world was dropped")
+        kind, rest = line[:1], line[1:-2]
+        if kind == b"+":
+            return rest.decode()
+        if kind == b":":
+            return int(rest)
+        if kind == b"-":
+            return CommandError(rest.decode("utf-8", "backslashreplace"))
+        length = int(rest)
+        if length < 0:
+            return None
+        if kind == b"*":
+            return [self._reply() for _ in range(length)]
+        data = self._reader.read(length + 2)
+        if len(data) != length + 2:
+            raise DunlinError("the server has closed the connection within a reply")
+        return data[:-2]
+
+    def close(self) -> None:
+        self._reader.close()
+        self._socket.close()
+
+
+# How many connections without work a pool keeps: as many as tests that end together begin again soon.
+_IDLE = 16
+
+
+class Pool:
+    """The connections of a server or a world: one for each call that is under way, so that a thread that waits keeps no
+    other thread from moving the clock."""
+
+    def __init__(self, address: Address, entrance: tuple[Any, ...] = ()) -> None:
+        self.address, self.entrance = address, entrance
+        self._reset()
+        _pools.add(self)
+
+    def _reset(self) -> None:
+        self._idle: list[Connection] = []
+        self._lock = threading.Lock()
+        self.count = 0
+
+    def take(self, patience: float = 10) -> Connection:
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+            self.count += 1
+        try:
+            connection = Connection(self.address, patience)
+            if self.entrance:
+                checked(connection.call(self.entrance, patience))
+        except BaseException:
+            self.lose()
+            raise
+        return connection
+
+    def give(self, connection: Connection) -> None:
+        with self._lock:
+            self._idle.append(connection)
+
+    def adopt(self, connection: Connection) -> None:
+        """Takes over the connection of another pool, unless enough are idle here."""
+        with self._lock:
+            if len(self._idle) < _IDLE:
+                self.count += 1
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def lose(self) -> None:
+        with self._lock:
+            self.count -= 1
+
+    def call_all(self, commands: list[tuple[Any, ...]], patience: float | None) -> list[Any]:
+        connection = self.take()
+        try:
+            replies = connection.call_all(commands, patience)
+        except BaseException:
+            self.lose()
+            raise
+        self.give(connection)
+        return replies
+
+    def drain(self) -> list[Connection]:
+        """Takes all idle connections away."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+            self.count -= len(idle)
+        return idle
+
+    def forget(self) -> None:
+        """Gives up the connections in a forked process: the parent uses them."""
+        for connection in self._idle:
+            connection.close()
+        self._reset()
+
+
+_pools: weakref.WeakSet[Pool] = weakref.WeakSet()
+
+
+def _forget_in_child() -> None:
+    for pool in list(_pools):
+        pool.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_in_child)

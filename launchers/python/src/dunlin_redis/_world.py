@@ -1,0 +1,392 @@
+"""Servers and worlds: what a test holds in its hands."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ._connection import Address, CommandError, DunlinError, Pool, checked
+from ._kit import EPOCH, Entry, FaultRule, Journal, Strict, filter_words, maps, milliseconds, text
+from ._program import Child
+
+if TYPE_CHECKING:
+    from redis import Redis
+    from redis.asyncio import Redis as AsyncRedis
+
+    from .aio import Waits
+
+_Self = TypeVar("_Self", bound="World")
+# A wait ends by the server's clock, which may be frozen; by this clock it ends a second later.
+_MARGIN_S = 1.0
+
+
+class World:
+    """A private server behind the port of another: its own keys, channels, scripts, settings, users and clock.
+
+    It is temporary: its data goes with `close`, or with the end of a `with` block, and its clients are disconnected.
+    """
+
+    def __init__(self, server: Server, name: str, pool: Pool, address: Address) -> None:
+        self._server, self.name, self._pool, self._address = server, name, pool, address
+        self._clients: list[Any] = []
+        self._port: int | None = None
+        self._is_closed = False
+        self.journal, self.strict = Journal(self), Strict(self)
+
+    @property
+    def url(self) -> str:
+        """The URL by which any client comes into this world."""
+        return self._address.url(f"temporary-world.{self.name}")
+
+    @property
+    def host(self) -> str:
+        return self._server.host
+
+    @property
+    def port(self) -> int:
+        """A port whose clients come straight into this world, for what takes a host and a port but no URL."""
+        if self._port is None:
+            self._port = self._dunlin("LISTEN", self.name)
+        return self._port
+
+    def client(self, **options: Any) -> Redis:
+        """A client of redis-py, with its options; it is closed with this world."""
+        import redis
+
+        client = redis.Redis.from_url(self.url, **options)
+        self._clients.append(client)
+        return client
+
+    def async_client(self, **options: Any) -> AsyncRedis:
+        """A client of redis-py for asyncio; `await client.aclose()` before its loop ends."""
+        import redis.asyncio
+
+        return redis.asyncio.Redis.from_url(self.url, **options)
+
+    @property
+    def aio(self) -> Waits:
+        """The waits, as coroutines for any event loop."""
+        from .aio import Waits
+
+        return Waits(self)
+
+    # The clock
+
+    def now(self) -> datetime:
+        """The time of this world, in UTC."""
+        return self._time("ADVANCE", 0)
+
+    def advance(self, duration: timedelta | None = None, **units: float) -> datetime:
+        """Moves the clock: `advance(hours=1)`. Whatever is due on the way has happened when this returns."""
+        return self._time("ADVANCE", milliseconds(duration, units))
+
+    def advance_to_next(self) -> datetime | None:
+        """Moves the clock to the next moment when something is due; returns None if nothing is."""
+        moment = self._dunlin("ADVANCE-TO-NEXT")
+        return None if moment is None else EPOCH + timedelta(milliseconds=moment)
+
+    def freeze(self) -> datetime:
+        """Stops the clock. A blocked client, such as one in BLPOP, then waits until the clock is moved."""
+        return self._time("FREEZE")
+
+    def resume(self) -> None:
+        self._dunlin("RESUME")
+
+    def set_time(self, moment: datetime) -> datetime:
+        return self._time("SET-TIME", (moment.astimezone(EPOCH.tzinfo) - EPOCH) // timedelta(milliseconds=1))
+
+    def speed(self, factor: float) -> None:
+        """Lets the clock run this many times as fast as real time."""
+        self._dunlin("SPEED", factor)
+
+    # Randomness and state
+
+    def seed(self, number: int) -> None:
+        """Makes every random answer and the order of SCAN repeatable."""
+        self._dunlin("SEED", number)
+
+    def snapshot(self, name: str) -> None:
+        self._dunlin("SNAPSHOT", name)
+
+    def rollback(self, name: str) -> None:
+        self._dunlin("ROLLBACK", name)
+
+    def snapshots(self) -> list[str]:
+        return text(self._dunlin("SNAPSHOTS"))
+
+    def drop_snapshot(self, name: str) -> None:
+        self._dunlin("DROP-SNAPSHOT", name)
+
+    def load(self, data: str | bytes | Path) -> None:
+        """Replaces all data by that of a text, of an RDB file's bytes, or of a file of either."""
+        self._dunlin("LOAD", data.read_bytes() if isinstance(data, Path) else data)
+
+    def dump(self) -> str:
+        """The data as text: a line for each command that would create a part of it."""
+        return text(self._dunlin("DUMP"))
+
+    def diff(self, other: str | Path | World) -> str:
+        """How the data differs from a text, or from another world of this server; empty if it does not."""
+        if isinstance(other, World):
+            return text(self._dunlin("DIFF", "WORLD", other.name))
+        return text(self._dunlin("DIFF", other.read_bytes() if isinstance(other, Path) else other))
+
+    def make_template(self) -> None:
+        """Makes new worlds start as a copy of the present state of this one."""
+        self._dunlin("TEMPLATE")
+
+    def drop_template(self) -> None:
+        self._dunlin("DROP-TEMPLATE")
+
+    # Faults
+
+    def fault(
+        self,
+        name: str,
+        *,
+        command: str | None = None,
+        key: str | None = None,
+        client: str | None = None,
+        nth: int | None = None,
+        times: int | None = None,
+        percent: float | None = None,
+    ) -> FaultRule:
+        """A failure for certain commands: `fault("dies", command="LMOVE", times=1).drop_after()`."""
+        words = filter_words(command, key, client)
+        for word, value in (("NTH", nth), ("TIMES", times), ("PERCENT", percent)):
+            words += [] if value is None else [word, value]
+        return FaultRule(self, name, words)
+
+    def faults(self) -> list[dict[str, Any]]:
+        """Each rule with how many commands it matched, and for how many it struck."""
+        return maps(self._dunlin("FAULT", "LIST"))
+
+    def remove_fault(self, name: str) -> None:
+        self._dunlin("FAULT", "REMOVE", name)
+
+    def clear_faults(self) -> None:
+        self._dunlin("FAULT", "CLEAR")
+
+    # Waits: each has a timeout in seconds, and raises TimeoutError
+
+    def wait_until_blocked(self, key: str, count: int = 1, *, timeout: float = 5.0) -> None:
+        """Waits until so many clients are blocked on a key of database 0."""
+        self._wait(timeout, "BLOCKED", key, count)
+
+    def wait_for_subscribers(self, channel: str, count: int = 1, *, timeout: float = 5.0) -> None:
+        self._wait(timeout, "SUBSCRIBERS", channel, count)
+
+    def wait_until_fired(self, fault: str, times: int = 1, *, timeout: float = 5.0) -> None:
+        self._wait(timeout, "FAULT", fault, times)
+
+    def wait_for_clients(self, count: int, *, timeout: float = 5.0) -> None:
+        """Waits until the application has exactly so many connections to this world."""
+        self._wait(timeout, *self._clients_words(count))
+
+    def _clients_words(self, count: int, own: int = 0) -> tuple[Any, ...]:
+        # The caller does not count; other connections of the launcher do.
+        connection = self._pool.take()
+        self._pool.give(connection)
+        return ("CLIENTS", count + self._pool.count - 1 + own)
+
+    # Calls
+
+    def call(self, *words: Any) -> Any:
+        """Any command, from a connection of the launcher; texts in the reply are bytes. Raises CommandError."""
+        return checked(self._pool.call_all([words], 10)[0])
+
+    def _dunlin(self, *words: Any) -> Any:
+        return self.call("DUNLIN", *words)
+
+    def _time(self, *words: Any) -> datetime:
+        return EPOCH + timedelta(milliseconds=self._dunlin(*words))
+
+    def _assert(self, *words: Any) -> None:
+        __tracebackhide__ = True
+        try:
+            self._dunlin(*words)
+        except CommandError as error:
+            failure = str(error).removeprefix("ERR ")
+            if not failure.startswith(("expected", "strict mode", "STRICT")):
+                raise
+        else:
+            return
+        raise AssertionError(failure)
+
+    def _wait(self, timeout: float, *words: Any) -> None:
+        wait = ("DUNLIN", "WAIT", *words, "TIMEOUT", max(1, round(timeout * 1000)))
+        try:
+            checked(self._pool.call_all([wait], timeout + _MARGIN_S)[0])
+        except CommandError as error:
+            raise _timeout_or(error) from None
+        except TimeoutError:
+            raise TimeoutError(_in_vain(timeout, words)) from None
+
+    def report(self, last: int = 20) -> str:
+        """What to show when a test fails: the last commands, if there is a journal, and the findings."""
+        listed, findings = self._pool.call_all([("DUNLIN", "JOURNAL", "LIST"), ("DUNLIN", "STRICT", "FINDINGS")], 10)
+        lines: list[str] = []
+        if isinstance(listed, list):
+            entries = [Entry.of(each) for each in maps(listed)]
+            shown = entries[-last:]
+            lines.append(f"the last {len(shown)} of {len(entries)} commands in the world {self.name}:")
+            lines.extend(f"  {entry}" for entry in shown)
+        if isinstance(findings, list):
+            lines.extend(f"strict mode, {each['rule']} ({each['level']}): {each['text']}" for each in maps(findings))
+        return "\n".join(lines)
+
+    def close(self) -> None:
+        if not self._is_closed:
+            self._is_closed = True
+            self._close_clients()
+            self._server._end_world(self)
+
+    def _close_clients(self) -> None:
+        for client in self._clients:
+            client.close()
+        self._clients.clear()
+
+    def __enter__(self: _Self) -> _Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self: _Self) -> _Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.close()
+
+
+def _timeout_or(error: CommandError) -> Exception:
+    is_over = "waited in vain" in str(error)
+    return TimeoutError(str(error).replace("ERR ", "", 1)) if is_over else error
+
+
+def _in_vain(timeout: float, words: tuple[Any, ...]) -> str:
+    what = " ".join(map(str, words))
+    return f"waited {timeout + _MARGIN_S:g} s in vain for {what}; is the clock frozen, which timeouts go by?"
+
+
+class Server(World):
+    """A server of its own, on a free port; directives are those of a redis.conf: `Server(maxmemory="10mb")`.
+
+    Where the variable DUNLIN_URL names a server that runs, one without directives is a handle to that: it starts
+    nothing, and `close` ends nothing.
+    """
+
+    def __init__(self, **directives: Any) -> None:
+        given = os.environ.get("DUNLIN_URL") if not directives else None
+        self._child = None if given else Child(directives)
+        self.announcement: dict[str, Any] = self._child.announcement if self._child else {}
+        address = Address.of_url(given or self.announcement["url"])
+        self.socket: str | None = address.socket or self.announcement.get("socket")
+        near = Address(None, None, self.socket, address.user, address.password) if self.socket else address
+        super().__init__(self, "default", Pool(near), address)
+        try:
+            if given:
+                self.name = text(self._dunlin("WORLD"))
+        except CommandError as error:
+            raise DunlinError(
+                f"the server at DUNLIN_URL ({given}) has no test kit ({error}); start it with 'dunlin --test-kit yes'"
+            ) from None
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it was started by this handle, and ends with it."""
+        return self._child is not None
+
+    @property
+    def url(self) -> str:
+        return self._address.url()
+
+    @property
+    def host(self) -> str:
+        return self._address.host or "127.0.0.1"
+
+    @property
+    def port(self) -> int:
+        return self._address.port or 0
+
+    @property
+    def pid(self) -> int | None:
+        return self.announcement.get("pid")
+
+    def world(self, name: str | None = None, *, seed: int | None = None, journal: bool = False) -> World:
+        """A new temporary world, or another handle to the one of this name."""
+        name = name or f"w-{os.urandom(8).hex()}"
+        entrance = ("DUNLIN", "WORLD", name, "TEMPORARY")
+        near = self._pool.address
+        world = World(
+            self, name, Pool(Address(near.host, near.port, near.socket, "", near.password), entrance), self._address
+        )
+        commands: list[tuple[Any, ...]] = [entrance]
+        commands += [] if seed is None else [("DUNLIN", "SEED", seed)]
+        commands += [("DUNLIN", "JOURNAL", "START")] if journal else []
+        connection = self._pool.take()
+        try:
+            for reply in connection.call_all(commands, 10):
+                checked(reply)
+        except CommandError:
+            connection.close()
+            self._pool.lose()
+            raise
+        except BaseException:
+            self._pool.lose()
+            raise
+        self._pool.lose()
+        world._pool.adopt(connection)
+        return world
+
+    def worlds(self) -> list[dict[str, Any]]:
+        return maps(self._dunlin("WORLDS"))
+
+    def _end_world(self, world: World) -> None:
+        idle = world._pool.drain()
+        first = idle.pop() if idle else None
+        for connection in idle:
+            connection.close()
+        drop = ("DUNLIN", "DROP-WORLD", world.name)
+        try:
+            if first is None:
+                self._pool.call_all([drop], 10)
+                return
+            # The connection leaves the world and serves the next one. A world that it was alone in is gone then.
+            checked(first.call_all([("DUNLIN", "WORLD", self.name), drop], 10)[0])
+        except (DunlinError, OSError):
+            if first is not None:
+                first.close()
+            return
+        self._pool.adopt(first)
+
+    def log(self) -> str:
+        """The last lines of the server's log."""
+        return self._child.log() if self._child else ""
+
+    def close(self) -> None:
+        if not self._is_closed:
+            self._is_closed = True
+            self._close_clients()
+            for connection in self._pool.drain():
+                connection.close()
+            if self._child:
+                self._child.end()
+
+
+_shared: list[tuple[int, Server]] = []
+_shared_lock = threading.Lock()
+
+
+def shared_server() -> Server:
+    """The server that all tests of this process share; the first call starts it."""
+    with _shared_lock:
+        if not _shared or _shared[-1][0] != os.getpid() or _shared[-1][1]._is_closed:
+            server = Server()
+            atexit.register(server.close)
+            _shared.append((os.getpid(), server))
+        return _shared[-1][1]

@@ -1,0 +1,194 @@
+"""How the program is found and started, and that it never outlives the tests."""
+
+import os
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import dunlin_redis
+import pytest
+
+PROGRAM = Path(dunlin_redis.__file__).with_name("bin") / "dunlin"
+
+
+def program(folder, lines):
+    """A program of our own in the place of dunlin."""
+    path = folder / "dunlin"
+    path.write_text("#!/bin/sh\n" + lines)
+    path.chmod(0o755)
+    return str(path)
+
+
+def refusal(monkeypatch, path):
+    monkeypatch.setenv("DUNLIN_BINARY", str(path))
+    with pytest.raises(dunlin_redis.StartError) as raised:
+        dunlin_redis.Server()
+    return str(raised.value)
+
+
+def test_a_variable_that_names_no_program_is_named(monkeypatch):
+    assert refusal(monkeypatch, "/nowhere/dunlin").startswith(
+        "there is no program at /nowhere/dunlin, which the variable"
+    )
+
+
+def test_a_package_without_a_program_names_both_places(monkeypatch):
+    monkeypatch.delenv("DUNLIN_BINARY", raising=False)
+    monkeypatch.setattr("dunlin_redis._program._OWN", Path("/nowhere/bin/dunlin"))
+    with pytest.raises(
+        dunlin_redis.StartError, match="DUNLIN_BINARY is not set.* none at /nowhere/bin/dunlin; install"
+    ):
+        dunlin_redis.Server()
+
+
+def test_a_file_that_is_no_program_is_refused(monkeypatch, tmp_path):
+    (tmp_path / "dunlin").write_text("text")
+    assert "Permission denied; its file system may forbid" in refusal(monkeypatch, tmp_path / "dunlin")
+    (tmp_path / "dunlin").chmod(0o755)
+    assert "Exec format error" in refusal(monkeypatch, tmp_path / "dunlin")
+
+
+def test_another_version_is_refused_by_name(monkeypatch, tmp_path):
+    path = program(tmp_path, """echo '{"dunlin":"9.9.9","url":"redis://127.0.0.1:1"}'; exec cat\n""")
+    assert "is dunlin 9.9.9, but dunlin-redis" in refusal(monkeypatch, path)
+
+
+def test_a_program_that_does_not_announce_says_what_it_is(monkeypatch, tmp_path):
+    path = program(tmp_path, """[ "$1" = --version ] && echo Redis server v=7 || echo bad directive >&2; exit 1\n""")
+    said = refusal(monkeypatch, path)
+    assert "says it is: Redis server v=7" in said and said.endswith("\n  bad directive")
+
+
+def test_a_program_that_says_nothing_is_given_up(monkeypatch, tmp_path):
+    monkeypatch.setattr("dunlin_redis._program.PATIENCE_S", 0.1)
+    path = program(tmp_path, """[ "$1" = --version ] || { echo starting >&2; exec cat; }\n""")
+    assert "within 0.1 s" in refusal(monkeypatch, path)
+
+
+def test_an_announcement_that_comes_byte_by_byte_is_read(monkeypatch, tmp_path):
+    with dunlin_redis.Server() as real:
+        line = '{"dunlin":"%s","url":"%s","pid":1}' % (dunlin_redis.__version__, real.url)
+        path = program(tmp_path, f"""printf '%s' '{line}' | dd bs=1 2>/dev/null; echo; exec cat\n""")
+        monkeypatch.setenv("DUNLIN_BINARY", path)
+        with dunlin_redis.Server() as server:
+            assert server.port == real.port and server.call("PING") == "PONG"
+
+
+def test_a_directive_that_does_not_exist_is_told_in_the_words_of_the_server():
+    with pytest.raises(dunlin_redis.StartError, match="could not start: .*no-such.*Bad directive"):
+        dunlin_redis.Server(no_such="1")
+
+
+def test_a_port_that_is_taken_is_named():
+    with dunlin_redis.Server() as first:
+        with pytest.raises(dunlin_redis.StartError, match=f"{first.port}.*[Aa]ddress already in use"):
+            dunlin_redis.Server(port=first.port)
+
+
+def test_the_log_is_there_when_the_server_has_ended():
+    with dunlin_redis.Server() as server:
+        server.now()
+    assert "Ready to accept connections" in server.log() and "bye bye" in server.log()
+
+
+RUNNER = """
+import os, sys, time
+import dunlin_redis
+server = dunlin_redis.Server()
+print(server.pid, server.socket, flush=True)
+{then}
+time.sleep(60)
+"""
+
+
+def start(then=""):
+    """A process with a server; the ids of both, and the server's socket."""
+    runner = subprocess.Popen([sys.executable, "-c", RUNNER.format(then=then)], stdout=subprocess.PIPE, text=True)
+    pid, socket = runner.stdout.readline().split()
+    return runner, int(pid), socket
+
+
+def runs(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def ends_soon(pid, within_s):
+    until = time.monotonic() + within_s
+    while time.monotonic() < until and runs(pid):
+        time.sleep(0.002)
+    return not runs(pid)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="it looks into /proc")
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_a_server_ends_with_its_process(end):
+    runner, pid, socket = start()
+    assert runs(pid)
+    runner.send_signal(end)
+    runner.wait()
+    assert ends_soon(pid, 2) and not os.path.exists(socket)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is forked here")
+def test_a_server_does_not_live_as_long_as_a_forked_process():
+    runner, pid, _ = start("pid = os.fork()\nif pid: print(pid, flush=True)")
+    forked = int(runner.stdout.readline())
+    runner.kill()
+    runner.wait()
+    try:
+        assert ends_soon(pid, 2) and runs(forked)
+    finally:
+        os.kill(forked, signal.SIGKILL)
+
+
+def test_a_forked_process_that_ends_leaves_the_server():
+    runner, pid, _ = start("if os.fork() == 0: sys.exit()\nos.wait(); print(server.call('PING'), flush=True)")
+    assert runner.stdout.readline() == "PONG\n"
+    runner.kill()
+    runner.wait()
+    assert ends_soon(pid, 2)
+
+
+def test_an_executed_process_does_not_keep_the_server():
+    runner, pid, _ = start("import subprocess; print(subprocess.Popen(['sleep', '60']).pid, flush=True)")
+    other = int(runner.stdout.readline())
+    runner.kill()
+    runner.wait()
+    try:
+        assert ends_soon(pid, 2)
+    finally:
+        os.kill(other, signal.SIGKILL)
+
+
+def test_a_server_starts_without_a_home_and_without_a_folder_to_write_in():
+    script = "import tempfile, dunlin_redis; tempfile.tempdir = '/nowhere/' + 'x' * 120\n"
+    script += "with dunlin_redis.Server() as server: print(server.socket, server.call('PING'))"
+    done = subprocess.run([sys.executable, "-c", script], env={}, cwd="/", capture_output=True, text=True)
+    assert done.stdout == "None PONG\n", done.stderr
+
+
+def test_the_program_in_the_package_can_be_executed():
+    assert stat.S_IMODE(PROGRAM.stat().st_mode) & 0o111 == 0o111
+    assert re.search(
+        rf"dunlin={re.escape(dunlin_redis.__version__)}\b", subprocess.check_output([PROGRAM, "--version"], text=True)
+    )
+
+
+def test_a_package_in_a_folder_of_its_own_finds_its_program(tmp_path):
+    package = Path(dunlin_redis.__file__).parent
+    shutil.copytree(package, tmp_path / package.name)
+    (information,) = package.parent.glob("dunlin_redis-*.dist-info")
+    shutil.copytree(information, tmp_path / information.name)
+    script = "import dunlin_redis\nwith dunlin_redis.Server() as server: print(dunlin_redis.__file__)"
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", script], env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True
+    )
+    assert done.stdout.startswith(str(tmp_path)), done.stderr

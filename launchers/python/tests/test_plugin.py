@@ -1,0 +1,204 @@
+"""The pytest plugin, its options, the stand-in for pytest-redis, and the base for unittest."""
+
+import subprocess
+import sys
+
+import pytest
+
+MANY = """
+import pytest
+
+@pytest.mark.parametrize("number", range(60))
+def test_each_has_a_world_of_its_own(dunlin, number):
+    client = dunlin.client()
+    assert client.incr("counter") == 1
+    client.flushall()
+    client.incr("counter")
+    dunlin.advance(days=1)
+    assert client.get("counter") == b"1"
+"""
+
+
+@pytest.mark.parametrize("arguments", [["-p", "no:xdist"], ["-n4"], ["-n2", "--dist=each"]], ids=" ".join)
+def test_any_number_of_workers_see_only_their_own_keys(pytester, arguments):
+    pytester.makepyfile(MANY)
+    times = 2 if "--dist=each" in arguments else 1
+    pytester.runpytest_subprocess(*arguments).assert_outcomes(passed=60 * times)
+
+
+def test_workers_share_the_server_that_a_variable_names(pytester, dunlin_server, monkeypatch):
+    monkeypatch.setenv("DUNLIN_URL", dunlin_server.url)
+    monkeypatch.setenv("DUNLIN_BINARY", "/nowhere")
+    pytester.makepyfile(MANY)
+    pytester.runpytest_subprocess("-n2").assert_outcomes(passed=60)
+    assert [each["name"] for each in dunlin_server.worlds()] == ["default"]
+
+
+def test_a_test_that_fails_shows_its_commands_and_the_seed_and_one_that_passes_nothing(pytester):
+    pytester.makepyfile("""
+        def test_fails(dunlin):
+            dunlin.call("SET", "user:1", "ann")
+            assert not dunlin.call("GET", "user:1")
+
+        def test_passes(dunlin):
+            dunlin.call("SET", "user:2", "ben")
+    """)
+    result = pytester.runpytest_subprocess("--dunlin-seed", "42")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*- dunlin -*",
+            "the last 2 of 2 commands in the world *",
+            "  1 client *: SET user:1 ann -> OK",
+            '  2 client *: GET user:1 -> "ann"',
+            "seed 42: repeat with --dunlin-seed 42",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*user:2*")
+
+
+def test_the_seed_of_a_run_draws_the_same_in_each_test(pytester):
+    pytester.makepyfile("""
+        import pytest
+
+        drawn = set()
+
+        @pytest.mark.parametrize("number", range(3))
+        def test_draws(dunlin, number):
+            dunlin.call("SADD", "raffle", *range(1000))
+            drawn.add(dunlin.call("SRANDMEMBER", "raffle"))
+            assert len(drawn) == 1
+    """)
+    pytester.runpytest_subprocess().assert_outcomes(passed=3)
+
+
+def test_findings_of_strict_mode_fail_a_test_that_would_pass(pytester):
+    pytester.makeini("[pytest]\ndunlin_strict = error")
+    pytester.makepyfile("""
+        def test_leaves_a_set_for_ever(dunlin):
+            dunlin.call("SADD", "seen", "event-1")
+
+        def test_leaves_nothing(dunlin):
+            dunlin.call("SET", "seen", "event-1", "EX", 60)
+    """)
+    result = pytester.runpytest_subprocess()
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["E * unbounded-collection*seen is never trimmed*"])
+
+
+def test_a_level_that_does_not_exist_is_refused(pytester):
+    pytester.makeini("[pytest]\ndunlin_strict = loud")
+    pytester.makepyfile("def test_any(dunlin): pass")
+    pytester.runpytest_subprocess().assert_outcomes(errors=1)
+
+
+@pytest.mark.parametrize("is_shared", [False, True], ids=["own", "shared"])
+def test_variables_and_a_fixture_are_there_for_each_test(pytester, dunlin_server, monkeypatch, is_shared):
+    if is_shared:
+        monkeypatch.setenv("DUNLIN_URL", dunlin_server.url)
+    pytester.makeini("[pytest]\ndunlin_env = REDIS_URL CACHE_URL\ndunlin_fixture = shop.txt")
+    pytester.makefile(".txt", shop="SET stock 3\n")
+    pytester.makepyfile("""
+        import os, pytest, redis
+
+        @pytest.mark.parametrize("number", range(2))
+        def test_sells(dunlin, number):
+            assert redis.Redis.from_url(os.environ["REDIS_URL"]).decr("stock") == 2
+            assert os.environ["CACHE_URL"] == dunlin.url
+            assert dunlin.diff("SET stock 2") == ""
+
+        def test_has_no_world():
+            assert "REDIS_URL" not in os.environ
+    """)
+    pytester.runpytest_subprocess().assert_outcomes(passed=3)
+
+
+def test_no_server_starts_where_no_test_asks_for_one(pytester, monkeypatch):
+    monkeypatch.setenv("DUNLIN_BINARY", "/nowhere")
+    pytester.makepyfile("def test_plain(): pass\ndef test_other(dunlin): pass")
+    result = pytester.runpytest_subprocess()
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines(["E *StartError: there is no program at /nowhere*"])
+    imported = subprocess.check_output(
+        [sys.executable, "-c", "import sys, dunlin_redis; print('redis' in sys.modules)"]
+    )
+    assert imported == b"False\n"
+
+
+@pytest.mark.parametrize("mode", ["auto", "strict"])
+def test_clients_of_asyncio_work_in_each_mode(pytester, mode):
+    mark = "" if mode == "auto" else "@pytest.mark.asyncio"
+    pytester.makepyfile(f"""
+        import pytest
+
+        {mark}
+        async def test_asks(dunlin_async_client, dunlin_client):
+            await dunlin_async_client.set("key", "value")
+            assert dunlin_client.get("key") == b"value"
+    """)
+    pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function")
+    pytester.runpytest_subprocess(f"--asyncio-mode={mode}", "-W", "error").assert_outcomes(passed=1)
+
+
+def test_the_fixtures_of_pytest_redis_have_a_stand_in(pytester):
+    pytester.makeconftest("""
+        from dunlin_redis.as_pytest_redis import factories
+
+        redis_second_proc = factories.redis_proc(port=None, password="secret", db_count=4)
+        second = factories.redisdb("redis_second_proc", dbnum=1, decode=True)
+    """)
+    pytester.makepyfile("""
+        import pytest, redis
+
+        @pytest.mark.parametrize("number", range(2))
+        def test_is_empty_each_time(redisdb, redis_proc, number):
+            assert redisdb.incr("counter") == 1
+            assert redis.Redis(redis_proc.host, redis_proc.port).get("counter") == b"1"
+
+        @pytest.mark.parametrize("number", range(2))
+        def test_is_another_server(redisdb, second, redis_second_proc, number):
+            assert second.incr("counter") == 1 and second.get("counter") == "1"
+            assert redisdb.get("counter") is None
+            assert second.config_get("databases") == {"databases": "4"}
+            assert second.config_get("maxmemory") == {"maxmemory": "0"}
+            second.config_set("maxmemory", "1mb")
+    """)
+    pytester.runpytest_subprocess("-p", "dunlin_redis.as_pytest_redis", "-n2").assert_outcomes(passed=4)
+
+
+def test_unittest_has_a_base_with_a_world(tmp_path):
+    (tmp_path / "test_cart.py").write_text("""
+import unittest
+from dunlin_redis.unittest import IsolatedAsyncioTestCase, TestCase
+
+class CartTest(TestCase):
+    def test_1_is_kept(self):
+        self.dunlin.call("SET", "cart", "apple", "EX", 60)
+        self.dunlin.advance(seconds=59)
+        self.assertEqual(self.dunlin.call("GET", "cart"), b"apple")
+
+    def test_2_starts_empty(self):
+        self.assertIsNone(self.dunlin.call("GET", "cart"))
+
+    def test_3_fails(self):
+        self.dunlin.call("SET", "cart", "pear")
+        self.fail("on purpose")
+
+    def test_4_skips(self):
+        self.skipTest("on purpose")
+
+class StrictTest(IsolatedAsyncioTestCase):
+    dunlin_strict = "error"
+    dunlin_data = "SET stock 3"
+
+    async def test_5_leaves_a_set(self):
+        assert self.dunlin.call("GET", "stock") == b"3"
+        self.dunlin.call("SADD", "seen", "event-1")
+
+unittest.main()
+""")
+    done = subprocess.run([sys.executable, "test_cart.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert "FAILED (failures=2, skipped=1)" in done.stderr, done.stderr
+    assert "CartTest.test_3_fails failed; the last 1 of 1 commands in the world" in done.stderr
+    assert "SET cart pear -> OK\nseed " in done.stderr
+    assert "unbounded-collection" in done.stderr

@@ -1,0 +1,159 @@
+"""Servers and their worlds: who sees what, and what ends when."""
+
+import multiprocessing
+import os
+import subprocess
+import sys
+
+import dunlin_redis
+import pytest
+import redis
+
+
+def test_two_servers_differ_in_port_and_data():
+    with dunlin_redis.Server() as one, dunlin_redis.Server() as two:
+        assert one.port != two.port
+        one.client().set("key", "value")
+        assert two.client().get("key") is None
+        assert redis.Redis(one.host, one.port).get("key") == b"value"
+        assert redis.Redis(unix_socket_path=one.socket).get("key") == b"value"
+
+
+def test_directives_are_those_of_a_redis_conf():
+    with dunlin_redis.Server(maxmemory="10mb", requirepass="a/b c", hash_max_listpack_entries=7, save="") as server:
+        client = server.client(decode_responses=True)
+        assert client.config_get("maxmemory", "hash-max-listpack-entries") == {
+            "maxmemory": "10485760",
+            "hash-max-listpack-entries": "7",
+        }
+        with server.world() as world:
+            world.client().set("key", "value")
+            assert world.aio and redis.Redis(world.host, world.port, password="a/b c").get("key") == b"value"
+
+
+def test_a_server_that_was_closed_can_be_closed_again():
+    server = dunlin_redis.Server()
+    server.close()
+    server.close()
+    with pytest.raises(dunlin_redis.DunlinError, match="no dunlin answers at"):
+        server.now()
+
+
+def test_a_server_ends_at_once_while_a_client_waits():
+    server = dunlin_redis.Server()
+    waiting = subprocess.Popen(
+        [sys.executable, "-c", f"import redis; redis.Redis(port={server.port}, retry=None).blpop('queue', 0)"],
+        stderr=subprocess.DEVNULL,
+    )
+    server.wait_until_blocked("queue", timeout=20)
+    server.close()
+    assert waiting.wait(20) != 0
+    assert not os.path.exists(server.socket)
+
+
+def test_a_world_sees_no_other(dunlin_server):
+    with dunlin_server.world() as north, dunlin_server.world() as south:
+        north.client().set("key", "north")
+        south.advance(days=1)
+        south.client().flushall()
+        south.client().config_set("maxmemory", "1mb")
+        assert north.client().get("key") == b"north"
+        assert north.client().config_get("maxmemory") == {"maxmemory": "0"}
+        assert south.now() > north.now()
+
+
+def test_a_port_leads_straight_into_a_world(dunlin_server):
+    with dunlin_server.world() as world:
+        direct = redis.Redis(world.host, world.port)
+        direct.set("key", "value")
+        assert world.client().get("key") == b"value"
+        assert dunlin_server.client().get("key") is None
+
+
+def test_data_outlives_the_connections_of_the_application(dunlin):
+    with dunlin.client() as client:
+        client.set("key", "value")
+    assert dunlin.client().get("key") == b"value"
+
+
+def test_a_world_that_was_closed_is_gone(dunlin_server):
+    world = dunlin_server.world("gone")
+    client = redis.Redis.from_url(world.url, retry=None)
+    client.set("key", "value")
+    world.close()
+    world.close()
+    assert "gone" not in [each["name"] for each in dunlin_server.worlds()]
+    # A client that connects again finds another world of that name, which ends with it.
+    assert client.get("key") is None
+    client.close()
+
+
+def test_hundreds_of_worlds_are_there_at_once(dunlin_server):
+    worlds = [dunlin_server.world() for _ in range(300)]
+    for number, world in enumerate(worlds):
+        world.call("SET", "number", number)
+    assert [int(world.call("GET", "number")) for world in worlds] == list(range(300))
+    for world in worlds:
+        world.close()
+    assert len(dunlin_server.worlds()) < 10
+
+
+def test_worlds_start_as_a_copy_of_a_template(dunlin_server):
+    with dunlin_server.world() as first:
+        first.load("SET price 30")
+        first.make_template()
+        with dunlin_server.world() as second:
+            assert second.call("GET", "price") == b"30"
+        first.drop_template()
+        with dunlin_server.world() as third:
+            assert third.call("GET", "price") is None
+
+
+def test_the_name_of_a_world_is_checked(dunlin_server):
+    with pytest.raises(dunlin_redis.CommandError, match="letters, digits"):
+        dunlin_server.world("a/b")
+    assert dunlin_server.world("still-works").close() is None
+
+
+def test_a_server_that_runs_is_used(dunlin_server, monkeypatch):
+    monkeypatch.setenv("DUNLIN_URL", dunlin_server.url)
+    monkeypatch.setenv("DUNLIN_BINARY", "/nowhere")
+    with dunlin_redis.Server() as same, same.world() as world:
+        assert not same.is_own and same.url == dunlin_server.url
+        world.client().set("key", "value")
+        assert world.name in [each["name"] for each in dunlin_server.worlds()]
+    assert dunlin_server.call("PING") == "PONG"
+
+
+def test_a_server_without_test_kit_is_refused(monkeypatch):
+    with dunlin_redis.Server(test_kit=False) as plain:
+        monkeypatch.setenv("DUNLIN_URL", plain.url)
+        with pytest.raises(dunlin_redis.DunlinError, match="start it with 'dunlin --test-kit yes'"):
+            dunlin_redis.Server()
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1", "redis://127.0.0.1:1"])
+def test_an_address_where_no_server_is_is_named(monkeypatch, url):
+    monkeypatch.setenv("DUNLIN_URL", url)
+    with pytest.raises(dunlin_redis.DunlinError, match=url):
+        dunlin_redis.Server()
+
+
+def _child(world, results):
+    world.call("SET", "from", "child")
+    results.put(world.now() is not None)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_uses_the_world_on_connections_of_its_own(dunlin):
+    context = multiprocessing.get_context("fork")
+    results = context.Queue()
+    children = [context.Process(target=_child, args=(dunlin, results)) for _ in range(3)]
+    for child in children:
+        child.start()
+    for _ in range(100):
+        dunlin.now()
+    for child in children:
+        child.join()
+        assert child.exitcode == 0
+    assert dunlin.call("GET", "from") == b"child"
