@@ -2,7 +2,7 @@
 //!
 //! Signals are caught and not ignored, since a command inherits what is ignored. Those of a terminal (Ctrl-C) reach the
 //! command from there, as it is in the same process group, and are passed on only if no terminal can have sent them.
-//! The others are always passed on. The second SIGINT or SIGTERM within [`INSISTENCE`] kills the command.
+//! The others are always passed on. The second SIGINT or SIGTERM within two seconds kills the command.
 
 use std::ffi::OsString;
 use std::io;
