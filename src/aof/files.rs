@@ -114,8 +114,6 @@ pub struct AofFiles {
     pending: Option<(Listed, PathBuf)>,
     /// The number of the incremental file that the next base is before; `None` if that is after all of them.
     rewritten_from: Option<i64>,
-    /// Where the incremental file behind that base begins in the stream.
-    base_offset: Option<i64>,
     /// Files that no manifest in memory lists, and the one on the disk may: a sync of the folder failed.
     in_doubt: Vec<String>,
     lines: Vec<String>,
@@ -157,7 +155,6 @@ impl AofFiles {
             manifest: Manifest::default(),
             pending: None,
             rewritten_from: None,
-            base_offset: None,
             in_doubt: Vec::new(),
             lines: Vec::new(),
             locks: Vec::new(),
@@ -287,12 +284,6 @@ impl AofFiles {
         }
     }
 
-    /// Notes where in the stream the next base is taken, which is known only after its incremental file is listed. The
-    /// manifest has it together with the base.
-    pub fn set_base_offset(&mut self, offset: u64) {
-        self.base_offset = i64::try_from(offset).ok();
-    }
-
     /// Where a base is to be written.
     pub fn temporary_base(&self) -> PathBuf {
         self.temporary("base")
@@ -343,7 +334,7 @@ impl AofFiles {
             }
             return Err(unlisted.error);
         }
-        (self.pending, self.rewritten_from, self.base_offset) = (None, None, None);
+        (self.pending, self.rewritten_from) = (None, None);
         if !keeps_history && let Err(error) = self.remove_history() {
             self.lines.push(format!("Can't remove the history files of the AOF: {}", reason(&error)));
         }
@@ -510,20 +501,11 @@ impl AofFiles {
     fn with_base(&self, base: Listed, incr: Option<Listed>) -> Manifest {
         let Manifest { base: former, mut history, incrs } = self.manifest.clone();
         let (mut kept, mut replaced) = (Vec::new(), Vec::from_iter(former));
-        let begins_at_base = |mut listed: Listed| {
-            listed.start_offset = self.base_offset.or(listed.start_offset);
-            listed
-        };
         for listed in incrs {
-            let is_first = self.rewritten_from == Some(listed.sequence);
             let is_kept = incr.is_none() && self.rewritten_from.is_some_and(|from| listed.sequence >= from);
-            match is_kept {
-                true if is_first => kept.push(begins_at_base(listed)),
-                true => kept.push(listed),
-                false => replaced.push(listed),
-            }
+            if is_kept { kept.push(listed) } else { replaced.push(listed) }
         }
-        kept.extend(incr.map(begins_at_base));
+        kept.extend(incr);
         // As in Redis, the last one is the first.
         replaced.reverse();
         replaced.append(&mut history);

@@ -40,9 +40,9 @@ fn try_rewrite(shared: &Shared, id: u64, delay: KeyDelay, is_stopped: &AtomicBoo
         if let Some(file) = file {
             writer.switch(file, state == AofState::On);
         }
-        Some((base, engine.effects.propagation.commands()))
+        Some(base)
     });
-    let Some((base, commands)) = base else { return Err(STOPPED.to_owned()) };
+    let Some(base) = base else { return Err(STOPPED.to_owned()) };
     let written = replace::create(&**storage, &temporary, |out| {
         base.write_base(out, &settings.files, || pace(delay, is_stopped))
     });
@@ -54,5 +54,5 @@ fn try_rewrite(shared: &Shared, id: u64, delay: KeyDelay, is_stopped: &AtomicBoo
         let _ = storage.remove(&temporary);
         return Err(reason);
     }
-    writer.publish_base(&temporary, &settings.files, commands)
+    writer.publish_base(&temporary, &settings.files)
 }

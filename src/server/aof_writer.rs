@@ -149,15 +149,14 @@ impl AofWriter {
         Ok((file, files.temporary_base()))
     }
 
-    /// Puts the base of a rewrite in place, which is written and synced, and was taken behind so many commands of the
-    /// stream. The files before it are removed, unless they are kept.
+    /// Puts the base of a rewrite in place, which is written and synced. The files before it are removed, unless they
+    /// are kept.
     ///
     /// # Errors
     /// The message why that fails; the files are then as before.
-    pub(crate) fn publish_base(&self, temporary: &Path, settings: &FileSettings, commands: u64) -> Result<(), String> {
+    pub(crate) fn publish_base(&self, temporary: &Path, settings: &FileSettings) -> Result<(), String> {
         let mut guard = self.files.lock();
         let Some(files) = &mut *guard else { return Err("the files were closed".to_owned()) };
-        files.set_base_offset(commands);
         files.publish_base(temporary, settings.has_rdb_base, settings.keeps_history).map_err(|error| reason(&error))?;
         log_lines(files);
         let mut log = self.log.lock();

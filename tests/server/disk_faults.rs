@@ -1,13 +1,10 @@
 //! Rules by which the disk fails (DUNLIN FAULT ADD .. DISK): what clients of a server with real files notice.
 
-use std::net::SocketAddr;
-
 use dunlin::Server;
 
 use crate::files::{Folder, names_in, told, told_by};
 use crate::program::Running;
 use crate::timeout::wait_until;
-use crate::wire::connect;
 
 /// A program with the test kit and an append-only file.
 fn appending(folder: &Folder, policy: &str) -> Running {
@@ -181,57 +178,4 @@ fn an_impossible_rule_for_the_disk_is_refused() {
     let world = server.world("other").expect("it can be made");
     let refused = world.client().expect("there is room").call("DUNLIN FAULT ADD x DISK ANY EIO".split(' '));
     assert_eq!(refused.expect_err("it has no files").to_string(), "ERR only the first world has files");
-}
-
-/// What the last command of a transaction answers that loads a script with a `#!` line and then calls it.
-fn loaded_and_called(address: SocketAddr) -> String {
-    const SOURCE: &str = "#!lua\nreturn 7";
-    const DIGEST: &str = "ed8d22a2dd0538847dce0f01a660f76b512ed2b6";
-    let mut client = connect(address);
-    client.send(format!("MULTI\r\n*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n$14\r\n{SOURCE}\r\n"));
-    client.send(format!("EVALSHA {DIGEST} 0\r\nEXEC\r\nSCRIPT FLUSH\r\nQUIT\r\n"));
-    let replies = String::from_utf8(client.rest()).expect("it is text");
-    let replies = replies.strip_suffix("+OK\r\n+OK\r\n").expect("the last two commands succeed");
-    replies.rsplit(DIGEST).next().unwrap_or_default().trim().to_owned()
-}
-
-#[test]
-fn a_script_that_may_write_is_refused_in_words_of_its_own_where_the_gates_did_not_know_it() {
-    let folder = Folder::new("fault-script");
-    let program = appending(&folder, "everysec");
-    assert_eq!(loaded_and_called(program.address()), ":7");
-    assert_eq!(told(&program, "DUNLIN FAULT ADD full DISK WRITE ENOSPC"), "+OK");
-    wait_until("writes are refused", || told(&program, "SET key full") == REFUSED);
-    assert_eq!(
-        loaded_and_called(program.address()),
-        "-MISCONF Redis is configured to persist data to AOF, but it's currently unable to persist to disk. Writable \
-         scripts are blocked. Use 'no-writes' flag for read only scripts. AOF error: No space left on device"
-    );
-    let folder = Folder::new("fault-script-save");
-    let server = Server::builder().set("dir", folder.text()).set("save", "3600 1").start().expect("it starts");
-    assert_eq!(ask(&server, "DUNLIN FAULT ADD rename DISK RENAME EIO"), "+OK");
-    assert_eq!(ask(&server, "BGSAVE"), "+Background saving started");
-    wait_until("it has failed", || ask(&server, "SET key value").starts_with("-MISCONF"));
-    assert_eq!(
-        loaded_and_called(server.addr()),
-        "-MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. Writable \
-         scripts are blocked. Use 'no-writes' flag for read only scripts."
-    );
-}
-
-#[test]
-fn the_next_file_begins_where_the_base_was_taken_however_long_its_creation_took() {
-    let folder = Folder::new("fault-start");
-    let program = appending(&folder, "everysec");
-    assert_eq!(told(&program, "DUNLIN FAULT ADD slow DISK SYNC FILE temp-*.manifest TIMES 1 DELAY 600000"), "+OK");
-    assert_eq!(told(&program, "BGREWRITEAOF"), "+Background append only file rewriting started");
-    assert_eq!(told(&program, "DUNLIN WAIT FAULT slow 1"), "+OK");
-    for number in 0..3 {
-        assert_eq!(told(&program, &format!("SET key {number}")), "+OK");
-    }
-    assert_eq!(told(&program, "DUNLIN FAULT CLEAR"), "+OK");
-    wait_until("it is rewritten", || persistence(&program, "aof_rewrite_in_progress:0"));
-    let manifest = std::fs::read_to_string(folder.0.join("appendonlydir/appendonly.aof.manifest"));
-    let manifest = manifest.expect("it is there");
-    assert!(manifest.ends_with("appendonly.aof.2.incr.aof seq 2 type i startoffset 3\n"), "{manifest}");
 }
