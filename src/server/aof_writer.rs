@@ -2,12 +2,13 @@
 //!
 //! The engine hands over its stream at the end of each batch, under its lock ([`AofWriter::append`]). Before a reply
 //! leaves, what its batch appended must be in the file: written with `everysec` and `no`, synced with `always`
-//! ([`AofWriter::is_released`]). So a client knows of nothing that a killed server would have lost.
+//! ([`AofWriter::is_released`]). So a killed server has lost nothing that a client knows of; the one exception, with
+//! `everysec` and `no`, is a disk that takes no writes for a while.
 //!
 //! - `everysec`, `no`: the connection that sends first writes what all have appended, with one system call and outside
 //!   the engine's lock. While a sync is in progress, on a thread of its own, a write may wait for the disk, so then the
 //!   thread that writes does it, and the replies wait for that. When it takes longer than a millisecond they leave
-//!   all the same, for two seconds: for as long Redis does not even try to write while it syncs. Then they wait.
+//!   all the same, for two seconds: that is how long Redis puts a write off while it syncs. Then they wait.
 //! - `always`: the thread writes and syncs what has gathered, and meanwhile the next changes gather. So many clients
 //!   share one sync, and nobody else waits for the disk. A connection that is the only one to wait syncs by itself, if
 //!   the disk is so quick that a change of threads would take longer.

@@ -10,12 +10,13 @@ A test that fails shows the last commands of its world and the seed on the stand
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import random
 import sys
 import unittest
-from typing import Any, Callable
+from typing import Any, Callable, Iterator
 
 from ._world import World, shared_server
 
@@ -50,33 +51,30 @@ class DunlinMixin:
 
             @functools.wraps(test)
             async def watched_coroutine() -> None:
-                try:
+                with self._reporting():
                     await test()
-                    self.dunlin.strict.check()
-                except unittest.SkipTest:
-                    raise
-                except Exception:
-                    self._show()
-                    raise
 
             return watched_coroutine
 
         @functools.wraps(test)
         def watched() -> None:
-            try:
+            with self._reporting():
                 test()
-                self.dunlin.strict.check()
-            except unittest.SkipTest:
-                raise
-            except Exception:
-                self._show()
-                raise
 
         return watched
 
-    def _show(self) -> None:
-        name = self.id()  # type: ignore[attr-defined]
-        print(f"\n{name} failed; {self.dunlin.report()}\nseed {self.dunlin_seed}", file=sys.stderr)
+    @contextlib.contextmanager
+    def _reporting(self) -> Iterator[None]:
+        """Checks the findings of strict mode after a test, and prints what the world knows of one that fails."""
+        try:
+            yield
+            self.dunlin.strict.check()
+        except unittest.SkipTest:
+            raise
+        except Exception:
+            name = self.id()  # type: ignore[attr-defined]
+            print(f"\n{name} failed; {self.dunlin.report()}\nseed {self.dunlin_seed}", file=sys.stderr)
+            raise
 
 
 class TestCase(DunlinMixin, unittest.TestCase):
