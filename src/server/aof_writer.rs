@@ -93,8 +93,6 @@ pub(crate) struct AofWriter {
     pub(super) write_began_us: AtomicU64,
     /// The beginning and the end of the thread's last write.
     pub(super) last_write_us: Mutex<(u64, u64)>,
-    /// When the present sync began, or writes behind it last counted as delayed; 0 while there is none.
-    sync_began_us: AtomicU64,
     /// Writes; and syncs, with the policy `always`.
     pub(super) writing: Worker,
     /// Syncs, with the policy `everysec`.
@@ -335,10 +333,11 @@ impl AofWriter {
 
     /// Counts the writes behind a sync that takes long as delayed, once for every two seconds.
     fn count_delay(&self) {
-        let began_us = self.sync_began_us.load(Ordering::SeqCst);
+        let began_us = self.progress.sync_began_us.load(Ordering::SeqCst);
         let now_us = monotonic_us();
         let is_long = began_us > 0 && now_us.saturating_sub(began_us) >= LONG_SYNC_US;
-        let counts = || self.sync_began_us.compare_exchange(began_us, now_us, Ordering::SeqCst, Ordering::SeqCst);
+        let counts =
+            || self.progress.sync_began_us.compare_exchange(began_us, now_us, Ordering::SeqCst, Ordering::SeqCst);
         if is_long && counts().is_ok() {
             self.progress.delayed.fetch_add(1, Ordering::Relaxed);
             info!(
@@ -375,8 +374,9 @@ impl AofWriter {
 
     /// Whether a write may wait for the disk, as there is a sync, or a write that waits already.
     fn is_disk_busy(&self) -> bool {
-        let is_syncing = self.progress.is_syncing.load(Ordering::SeqCst) || self.is_switching.load(Ordering::SeqCst);
-        is_syncing || self.write_began_us.load(Ordering::SeqCst) > 0
+        self.progress.is_syncing()
+            || self.is_switching.load(Ordering::SeqCst)
+            || self.write_began_us.load(Ordering::SeqCst) > 0
     }
 
     /// Writes and syncs for a reply that is the only one to wait, where that is as quick as a change of threads. False
@@ -437,13 +437,11 @@ impl AofWriter {
         if order.offset.is_some_and(|offset| offset <= self.progress.synced()) {
             return Ok(());
         }
-        self.progress.is_syncing.store(true, Ordering::SeqCst);
         let start_us = monotonic_us();
-        self.sync_began_us.store(start_us, Ordering::SeqCst);
+        self.progress.sync_began_us.store(start_us, Ordering::SeqCst);
         let result = order.file.sync();
-        self.sync_began_us.store(0, Ordering::SeqCst);
+        self.progress.sync_began_us.store(0, Ordering::SeqCst);
         self.last_sync_us.store((monotonic_us() - start_us).max(1), Ordering::Relaxed);
-        self.progress.is_syncing.store(false, Ordering::SeqCst);
         if let Some(log) = self.log.lock().as_mut() {
             log.note_sync(&result);
         }

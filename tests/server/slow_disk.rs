@@ -36,6 +36,8 @@ fn what_is_acknowledged_while_a_sync_takes_long_survives_a_kill() {
         persistence(&program, "aof_delayed_fsync:1")
     });
     let later = told(&program, "GET later");
+    // A thread that writes and does not get the processor for a millisecond is a busy disk, too.
+    wait_until("it is written", || persistence(&program, "aof_buffer_length:0"));
     // The end of the scope kills it.
     drop(program);
     let program = folder.program(&["--appendonly", "yes"]);

@@ -185,9 +185,7 @@ pub(super) const PERSISTENCE: &[Field] = &[
     appending("aof_base_size", |scene| scene.aof().progress.base_bytes.load(Ordering::Relaxed).into()),
     appending("aof_pending_rewrite", |_| 0_u8.into()),
     appending("aof_buffer_length", |scene| scene.aof().progress.unwritten().into()),
-    appending("aof_pending_bio_fsync", |scene| {
-        u8::from(scene.aof().progress.is_syncing.load(Ordering::Relaxed)).into()
-    }),
+    appending("aof_pending_bio_fsync", |scene| u8::from(scene.aof().progress.is_syncing()).into()),
     appending("aof_delayed_fsync", |scene| scene.aof().progress.delayed.load(Ordering::Relaxed).into()),
     loading("loading_start_time", |scene| scene.loading().began.unix_s().into()),
     loading("loading_total_bytes", |scene| scene.loading().total_bytes.into()),

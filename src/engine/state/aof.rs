@@ -17,6 +17,8 @@ use crate::engine::state::{FileSettings, SessionId, SyncPolicy};
 const SYNC_US: i64 = 1_000_000;
 /// The time after which a write that failed is tried again, in microseconds.
 const RETRY_US: i64 = 100_000;
+/// The time between two tries to heal the files by a new base, in microseconds.
+const HEAL_US: i64 = 500_000;
 /// The number of rewrites that fail in a row before the next one waits.
 const FAILURES_BEFORE_WAIT: u64 = 3;
 /// The longest wait between two rewrites, in minutes.
@@ -107,8 +109,9 @@ pub struct AofProgress {
     pub base_bytes: AtomicU64,
     /// The bytes of all files.
     pub total_bytes: AtomicU64,
-    /// A sync is in progress.
-    pub is_syncing: AtomicBool,
+    /// When the sync in progress began, or writes behind it last counted as delayed, in microseconds of the monotonic
+    /// clock; 0 while there is none.
+    pub sync_began_us: AtomicU64,
     /// How often writes were behind a sync that took two seconds, or that much longer.
     pub delayed: AtomicU64,
     /// Microseconds to pause before each write, for tests (DEBUG AOF-FLUSH-SLEEP).
@@ -133,6 +136,11 @@ impl AofProgress {
     /// The offset up to which the files are synced.
     pub fn synced(&self) -> u64 {
         self.synced.load(Ordering::Acquire)
+    }
+
+    /// Whether a sync is in progress.
+    pub fn is_syncing(&self) -> bool {
+        self.sync_began_us.load(Ordering::SeqCst) > 0
     }
 
     /// Whether a client waits for a sync.
@@ -173,6 +181,11 @@ impl Aof {
         self.has_failed = has_failed;
         if !has_failed {
             (self.failures, self.not_before) = (0, None);
+            return None;
+        }
+        if self.state == AofState::WaitsForBase && self.write_error.is_some() {
+            // Writing commands are refused until there is a base, so it is tried again soon.
+            self.not_before = Some(Now::from_us(now.unix_us.saturating_add(HEAL_US)));
             return None;
         }
         self.failures += 1;
