@@ -194,7 +194,9 @@ impl Shared {
     ) -> Flow {
         let flow = engine.run_zero_copy(engine.now(), session, request, output);
         if !engine.effects.is_empty() {
-            self.carry_out(engine, Some(session));
+            // A request that waits has no reply that pushes could go with, so its client is woken as others are.
+            let has_reply = !matches!(flow, Flow::Block | Flow::Wait(_) | Flow::CallHost);
+            self.carry_out(engine, has_reply.then_some(session));
         }
         if engine.is_timed_later() {
             return flow;

@@ -146,6 +146,7 @@ mod tests {
     use proptest::test_runner::{Config, TestCaseResult, TestRunner};
 
     use super::*;
+    use crate::engine::state::Effect;
     use crate::engine::state::host::Facts;
     use crate::engine::{ClockOrder, Flow, Origin, Settings};
     use crate::resp::{ReplyBuffer, Requests};
@@ -185,6 +186,16 @@ mod tests {
         Timer::default().tick(shared, &mut engine, Now::from_us(6_000));
         assert!(wake_flags.take().has(WakeFlag::Resume));
         assert_eq!(engine.timing.pause().until(), None);
+    }
+
+    #[test]
+    fn a_client_that_blocks_is_woken_for_what_came_while_its_command_ran() {
+        let server = server();
+        let shared = server.shared();
+        let (session, wake_flags) = shared.connect(Origin::default()).expect("there is room");
+        shared.engine().effects.push(Effect::Wake(session));
+        assert_eq!(ask(shared, session, "BLPOP queue 0"), Flow::Block);
+        assert!(wake_flags.take().has(WakeFlag::Pushed));
     }
 
     /// Milliseconds about where moments, as microseconds and as milliseconds, end.
