@@ -1,0 +1,6 @@
+import type { World } from '../index.js'
+
+declare global {
+  /** The world of this test file. */
+  const dunlin: World
+}

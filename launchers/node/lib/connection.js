@@ -1,0 +1,150 @@
+'use strict'
+// A connection that speaks RESP2: words go out, values come back in order. It does not keep the process alive unless a
+// reply is awaited, so that no test runner waits for it.
+
+const net = require('node:net')
+
+/** An error that the server replied. */
+class ReplyError extends Error {
+  name = 'ReplyError'
+}
+
+class Connection {
+  #socket
+  #waiting = []
+  #chunks = []
+  #received = 0
+  #needed = 1
+  #ended
+
+  static open({ host, port }) {
+    const socket = net.connect(port, host)
+    socket.setNoDelay(true)
+    return new Promise((resolve, reject) => {
+      socket.once('error', reject)
+      socket.once('connect', () => {
+        socket.off('error', reject)
+        resolve(new Connection(socket, `${host}:${port}`))
+      })
+    })
+  }
+
+  constructor(socket, address) {
+    this.#socket = socket.unref()
+    socket.on('data', chunk => this.#receive(chunk))
+    socket.on('error', error => this.#end(error.message))
+    socket.on('close', () => this.#end('it was closed'))
+    this.address = address
+  }
+
+  /** Sends a command; the promise has its reply, or the server's error. */
+  call(words) {
+    if (this.#ended) return Promise.reject(this.#lost(words))
+    this.#socket.ref().write(encode(words))
+    return new Promise((resolve, reject) => this.#waiting.push({ words, resolve, reject }))
+  }
+
+  close() {
+    this.#socket.destroy()
+    this.#end('it was closed')
+  }
+
+  #receive(chunk) {
+    this.#chunks.push(chunk)
+    this.#received += chunk.length
+    if (this.#received < this.#needed) return
+    const reader = new Reader(Buffer.concat(this.#chunks))
+    for (let value; (value = reader.next()) !== undefined;) {
+      const { resolve, reject } = this.#waiting.shift()
+      value instanceof ReplyError ? reject(value) : resolve(value)
+    }
+    this.#chunks = [reader.rest()]
+    this.#received = this.#chunks[0].length
+    this.#needed = reader.needed
+    if (this.#waiting.length === 0) this.#socket.unref()
+  }
+
+  #end(reason) {
+    this.#ended ??= reason
+    for (const { words, reject } of this.#waiting.splice(0)) reject(this.#lost(words))
+  }
+
+  #lost(words) {
+    const [command, reason] = [words.slice(0, 3).join(' '), this.#ended]
+    return new Error(`dunlin: no reply to ${command}, as the connection to ${this.address} has ended: ${reason}`)
+  }
+}
+
+function encode(words) {
+  const parts = [Buffer.from(`*${words.length}\r\n`)]
+  for (const word of words) {
+    const bytes = ArrayBuffer.isView(word) ? word : Buffer.from(String(word))
+    parts.push(Buffer.from(`$${bytes.byteLength}\r\n`), bytes, Buffer.from('\r\n'))
+  }
+  return Buffer.concat(parts)
+}
+
+/** Reads values from bytes; a value that is not complete stays in `rest`, and `needed` is how long that must grow. */
+class Reader {
+  #bytes
+  #at = 0
+  #whole = 0
+  needed = 1
+
+  constructor(bytes) {
+    this.#bytes = bytes
+  }
+
+  rest() {
+    return this.#bytes.subarray(this.#whole)
+  }
+
+  /** The next value, or undefined if it is not complete. */
+  next() {
+    const value = this.#value()
+    if (value !== undefined) this.#whole = this.#at
+    return value
+  }
+
+  #value() {
+    const end = this.#bytes.indexOf('\r\n', this.#at)
+    if (end < 0) return this.#wait(this.#bytes.length + 1)
+    const [type, text] = [String.fromCharCode(this.#bytes[this.#at]), this.#bytes.toString('utf8', this.#at + 1, end)]
+    this.#at = end + 2
+    switch (type) {
+      case '+': return text
+      case '-': return new ReplyError(text)
+      case ':': return Number(text)
+      case '$': return this.#bulk(Number(text))
+      case '*': return this.#array(Number(text))
+      default: throw new Error(`dunlin: the server sent ${type}${text}, which is no reply in RESP2`)
+    }
+  }
+
+  #bulk(length) {
+    if (length < 0) return null
+    const end = this.#at + length
+    if (this.#bytes.length < end + 2) return this.#wait(end + 2)
+    const text = this.#bytes.toString('utf8', this.#at, end)
+    this.#at = end + 2
+    return text
+  }
+
+  #array(length) {
+    if (length < 0) return null
+    const values = []
+    while (values.length < length) {
+      const value = this.#value()
+      if (value === undefined) return undefined
+      values.push(value)
+    }
+    return values
+  }
+
+  #wait(end) {
+    this.needed = end - this.#whole
+    return undefined
+  }
+}
+
+module.exports = { Connection, ReplyError }

@@ -1,0 +1,121 @@
+'use strict'
+// Finds the program and starts it as a child that ends with this process, however that ends: the server watches its
+// standard input, whose other end is held here.
+
+const { spawn } = require('node:child_process')
+const path = require('node:path')
+const { version } = require('../package.json')
+
+const PATIENCE_MS = 10_000
+const TAIL_LINES = 200
+
+/** The program that is given, else that of DUNLIN_BINARY, else of the platform's package; never one of PATH. */
+function findProgram(given) {
+  if (given) return { file: given, origin: 'given as binary' }
+  if (process.env.DUNLIN_BINARY) return { file: process.env.DUNLIN_BINARY, origin: 'named by DUNLIN_BINARY' }
+  const platform = `${process.platform}-${process.arch}`
+  const name = process.platform === 'win32' ? 'dunlin.exe' : 'dunlin'
+  try {
+    return { file: require.resolve(`@dunlin/${platform}/bin/${name}`), origin: 'of its package' }
+  } catch {
+    throw new Error(
+      `dunlin: there is no program: DUNLIN_BINARY is not set, and the package @dunlin/${platform} is not installed ` +
+        `where ${path.dirname(__dirname)} finds it (npm leaves it out with --omit=optional, and where the lock file ` +
+        'was made on another platform); ' +
+        `run 'npm install --save-dev @dunlin/${platform}@${version}', or set DUNLIN_BINARY`
+    )
+  }
+}
+
+/** Starts the program; the result has the child and what it announced. */
+async function startProgram(program, settings) {
+  const args = ['--test-kit', 'yes', '--announce', 'yes', '--end-with', 'stdin', ...settings]
+  // In a session of its own, Ctrl-C reaches the runner only, and its last tests still have their server.
+  const child = spawn(program.file, args, { stdio: 'pipe', detached: process.platform !== 'win32', windowsHide: true })
+  const tail = keepTail(child.stderr)
+  child.stdin.on('error', () => {})
+  try {
+    const announced = parse(await firstLine(child, program), program)
+    checkVersion(announced, program)
+    child.stdout.resume()
+    for (const handle of [child, child.stdin, child.stdout, child.stderr]) handle.unref()
+    return { child, announced }
+  } catch (error) {
+    child.kill('SIGKILL')
+    error.message += tail.length > 0 && !error.isComplete ? `; it said:\n${tail.join('\n')}` : ''
+    throw error
+  }
+}
+
+/** The first line of the output, in as many pieces as it comes. */
+function firstLine(child, program) {
+  return new Promise((resolve, reject) => {
+    let text = ''
+    const fail = reason => reject(new Error(`dunlin: ${program.file} (${program.origin}) did not start: ${reason}`))
+    const timer = setTimeout(() => fail(`it announced nothing for ${PATIENCE_MS / 1000} s`), PATIENCE_MS)
+    child.stdout.setEncoding('utf8')
+    child.stdout.on('data', piece => {
+      text += piece
+      if (!text.includes('\n')) return
+      clearTimeout(timer)
+      resolve(text.split('\n', 1)[0])
+    })
+    child.once('error', error => {
+      clearTimeout(timer)
+      fail(error.message)
+    })
+    child.once('close', (code, signal) => {
+      clearTimeout(timer)
+      fail(`it ended with ${signal ?? `status ${code}`}`)
+    })
+  })
+}
+
+function parse(line, program) {
+  let announced
+  try {
+    announced = JSON.parse(line)
+  } catch {
+    const said = JSON.stringify(line)
+    throw new Error(`dunlin: ${program.file} (${program.origin}) is no dunlin that this package knows: it said ${said}`)
+  }
+  if (!announced.error) return announced
+  throw Object.assign(new Error(`dunlin: ${program.file} cannot start: ${announced.error}`), { isComplete: true })
+}
+
+/** A checkout has no version in its package.json, so there any program will do. */
+function checkVersion(announced, program) {
+  if (!version || announced.dunlin === version) return
+  const text =
+    `dunlin: ${program.file} (${program.origin}) is version ${announced.dunlin}, but the package dunlin is ` +
+    `${version}; both must have one version`
+  throw Object.assign(new Error(text), { isComplete: true })
+}
+
+function keepTail(stream) {
+  const lines = []
+  let rest = ''
+  stream.setEncoding('utf8').on('data', text => {
+    const parts = (rest + text).split('\n')
+    rest = parts.pop()
+    lines.push(...parts)
+    lines.splice(0, lines.length - TAIL_LINES)
+  })
+  return lines
+}
+
+/** Ends the child by its standard input; after five seconds by force. */
+function stopProgram(child) {
+  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve()
+  return new Promise(resolve => {
+    const timer = setTimeout(() => child.kill('SIGKILL'), 5_000)
+    child.ref()
+    child.once('exit', () => {
+      clearTimeout(timer)
+      resolve()
+    })
+    child.stdin.end()
+  })
+}
+
+module.exports = { findProgram, startProgram, stopProgram }

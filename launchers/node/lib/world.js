@@ -1,0 +1,264 @@
+'use strict'
+// A world: a private server behind the port of another, with its own data, clock, settings and journal. The connection
+// here keeps a temporary world alive while the application has none.
+
+const { randomBytes, randomInt } = require('node:crypto')
+const path = require('node:path')
+const { createRequire } = require('node:module')
+const { Connection } = require('./connection.js')
+const { asserted, expectation, filter, milliseconds, objects, options } = require('./words.js')
+
+const WAIT_MS = 5_000
+const SHOWN_COMMANDS = 20
+
+class World {
+  #connection
+  #clients = []
+  #waits = new Set()
+  #port
+  #dropped
+
+  /** Enters a new world of that server, or its default world if `name` is null. */
+  static async open(server, name = `test-${randomBytes(8).toString('hex')}`, given = {}) {
+    const world = new this(server, name)
+    await world.#enter(given)
+    return world
+  }
+
+  constructor(server, name) {
+    this.server = server
+    this.host = server.address.host
+    this.name = name ?? 'default'
+    this.journal = new Journal(this)
+    this.strict = new Strict(this)
+  }
+
+  async #enter({ journal = true, seed = process.env.DUNLIN_SEED ?? randomInt(2 ** 32), strict, load }) {
+    this.#connection = await this.#connect()
+    this.lastSeed = Number(seed)
+    const levels = typeof strict === 'string' ? { all: strict } : (strict ?? {})
+    await Promise.all([
+      this.dunlin('SEED', seed),
+      load && this.load(load),
+      journal && this.journal.start(),
+      ...Object.entries(levels).map(([rule, level]) => this.strict.set(rule, level))
+    ]).catch(error => {
+      this.#connection.close()
+      throw error
+    })
+  }
+
+  /** A new connection in this world. Nothing may be sent before it is there: it would change the default world. */
+  async #connect() {
+    const { address, password } = this.server
+    const connection = await Connection.open(address)
+    const user = this.isDefault ? [] : [`temporary-world.${this.name}`]
+    try {
+      if (user.length > 0 || password) await connection.call(['AUTH', ...user, password || 'any'])
+      return connection
+    } catch (error) {
+      connection.close()
+      throw error
+    }
+  }
+
+  get isDefault() {
+    return this.name === 'default'
+  }
+
+  /** What an application connects to. Its user name leads into this world. */
+  get url() {
+    const { address, password } = this.server
+    const secret = encodeURIComponent(password || 'any')
+    if (this.isDefault) return `redis://${password ? `:${secret}@` : ''}${address.host}:${address.port}`
+    return `redis://temporary-world.${this.name}:${secret}@${address.host}:${address.port}`
+  }
+
+  /** The host, and a port whose clients are in this world without a user name, until it is dropped. */
+  async listen() {
+    this.#port ??= this.isDefault ? this.server.address.port : this.dunlin('LISTEN', this.name)
+    return { host: this.host, port: await this.#port }
+  }
+
+  /** The reply to any command in this world. */
+  call(...words) {
+    return this.#connection.call(words)
+  }
+
+  dunlin(...words) {
+    return this.call('DUNLIN', ...words)
+  }
+
+  /** A client of the package ioredis, which ends with this world. */
+  client(given = {}) {
+    const project = path.join(process.cwd(), 'package.json')
+    let Redis
+    try {
+      Redis = createRequire(project)('ioredis')
+    } catch {
+      throw new Error(
+        `dunlin: client() needs the package ioredis, which ${project} does not find; ` +
+          "run 'npm install --save-dev ioredis', or give the url to the client that you have"
+      )
+    }
+    const client = new (Redis.default ?? Redis)(this.url, given)
+    this.#clients.push(client)
+    return client
+  }
+
+  // The clock.
+  advance = async duration => new Date(await this.dunlin('ADVANCE', milliseconds(duration)))
+  now = () => this.advance(0)
+  freeze = async () => new Date(await this.dunlin('FREEZE'))
+  setTime = async time => new Date(await this.dunlin('SET-TIME', Number(time)))
+  resume = () => this.#done('RESUME')
+  setSpeed = factor => this.#done('SPEED', factor)
+  /** The moment to which the clock was moved, or null if nothing is due. */
+  async advanceToNext() {
+    const time = await this.dunlin('ADVANCE-TO-NEXT')
+    return time === null ? null : new Date(time)
+  }
+
+  async seed(seed) {
+    await this.dunlin('SEED', seed)
+    this.lastSeed = Number(seed)
+  }
+
+  // State.
+  snapshot = name => this.#done('SNAPSHOT', name)
+  rollback = name => this.#done('ROLLBACK', name)
+  dropSnapshot = name => this.#done('DROP-SNAPSHOT', name)
+  snapshots = () => this.dunlin('SNAPSHOTS')
+  load = text => this.#done('LOAD', text)
+  dump = () => this.dunlin('DUMP')
+  /** The lines that differ from a text or from another world; empty if none does. */
+  diff = other => (other instanceof World ? this.dunlin('DIFF', 'WORLD', other.name) : this.dunlin('DIFF', other))
+  makeTemplate = () => this.#done('TEMPLATE')
+  dropTemplate = () => this.#done('DROP-TEMPLATE')
+
+  // Faults.
+  /** A rule by its name and what it matches; the method that is called on it says how the commands fail. */
+  fault(name, given = {}) {
+    const words = ['FAULT', 'ADD', name, ...options(given, ['command', 'key', 'client', 'nth', 'times', 'percent'])]
+    const fails = (...failure) => this.#done(...words, ...failure)
+    return {
+      delay: duration => fails('DELAY', milliseconds(duration)),
+      error: text => fails('ERROR', text),
+      dropBefore: () => fails('DROP-BEFORE'),
+      dropAfter: () => fails('DROP-AFTER'),
+      halfReply: () => fails('HALF-REPLY'),
+      splitReply: () => fails('SPLIT-REPLY'),
+      silence: () => fails('SILENCE'),
+      loading: () => fails('LOADING'),
+      busy: () => fails('BUSY'),
+      readonly: () => fails('READONLY'),
+      oom: () => fails('OOM'),
+      masterdown: () => fails('MASTERDOWN'),
+      moved: (slot, node) => fails('MOVED', slot, node)
+    }
+  }
+  faults = async () => objects(await this.dunlin('FAULT', 'LIST'))
+  removeFault = name => this.#done('FAULT', 'REMOVE', name)
+  clearFaults = () => this.#done('FAULT', 'CLEAR')
+
+  // Waits. Each has a connection of its own, so that the clock can be moved meanwhile.
+  waitUntilBlocked = (key, { clients = 1, timeout } = {}) => this.#wait(timeout, 'BLOCKED', key, clients)
+  waitForSubscribers = (channel, count = 1, { timeout } = {}) => this.#wait(timeout, 'SUBSCRIBERS', channel, count)
+  waitForCommands = (count, { timeout, ...given } = {}) => this.#wait(timeout, 'JOURNAL', count, ...filter(given))
+  waitUntilFired = (name, count = 1, { timeout } = {}) => this.#wait(timeout, 'FAULT', name, count)
+  /** Waits until exactly so many clients are connected besides the connections of this object. */
+  waitForClients = (count, { timeout } = {}) => this.#wait(timeout, 'CLIENTS', count + 1 + this.#waits.size)
+
+  async #wait(timeout, ...words) {
+    const patience = timeout === undefined ? WAIT_MS : milliseconds(timeout)
+    const wait = this.#connect()
+    this.#waits.add(wait)
+    let timer
+    try {
+      const connection = await wait
+      const late = new Promise((_, reject) => {
+        const text = `dunlin: waited ${patience} ms in vain for ${words.join(' ')} in the world ${this.name}`
+        timer = setTimeout(() => reject(new Error(text)), patience)
+      })
+      await Promise.race([connection.call(['DUNLIN', 'WAIT', ...words]), late])
+    } finally {
+      clearTimeout(timer)
+      this.#waits.delete(wait)
+      await wait.then(connection => connection.close(), () => {})
+    }
+  }
+
+  /** What helps to understand a test that has failed: the seed, the last commands, and the findings. */
+  async report() {
+    const commands = await this.journal.list().catch(() => []) // there may be no journal
+    const findings = await this.strict.findings()
+    const shown = commands.slice(-SHOWN_COMMANDS)
+    const line = ({ client, command, reply }) => `  client ${client}: ${command.join(' ')} -> ${reply ?? '(blocked)'}`
+    return [
+      `dunlin: the seed was ${this.lastSeed} (DUNLIN_SEED=${this.lastSeed} repeats it), the world ${this.name}`,
+      `the last ${shown.length} of ${commands.length} commands:`,
+      ...shown.map(line),
+      ...findings.map(({ rule, text }) => `  strict ${rule}: ${text}`)
+    ].join('\n')
+  }
+
+  /** Ends this world and its connections. */
+  drop() {
+    return (this.#dropped ??= this.#drop())
+  }
+
+  async #drop() {
+    for (const client of this.#clients) client.disconnect()
+    if (!this.isDefault) await this.#done('DROP-WORLD', this.name).catch(() => {})
+    this.#connection.close()
+  }
+
+  async #done(...words) {
+    await this.dunlin(...words)
+  }
+
+  [Symbol.asyncDispose]() {
+    return this.drop()
+  }
+}
+
+/** What the clients of a world have sent. */
+class Journal {
+  #world
+
+  constructor(world) {
+    this.#world = world
+  }
+
+  #call = (...words) => this.#world.dunlin('JOURNAL', ...words)
+  #done = async (...words) => void (await this.#call(...words))
+  start = (...count) => this.#done('START', ...count)
+  stop = () => this.#done('STOP')
+  clear = () => this.#done('CLEAR')
+  list = async (given = {}) => objects(await this.#call('LIST', ...filter(given)))
+  count = (given = {}) => this.#call('COUNT', ...filter(given))
+  export = () => this.#call('EXPORT')
+  /** Fails as an assertion unless there are as many commands as expected; the error lists them. */
+  expect = async given => asserted(this.#call('EXPECT', ...expectation(given)), /^ERR expected /)
+}
+
+/** The rules that find what would break in production. */
+class Strict {
+  #world
+
+  constructor(world) {
+    this.#world = world
+  }
+
+  #call = (...words) => this.#world.dunlin('STRICT', ...words)
+  #done = async (...words) => void (await this.#call(...words))
+  rules = async () => objects(await this.#call())
+  set = (rule, level, given = {}) => this.#done('SET', rule, level, ...options(given, ['limit']))
+  allow = (rule, pattern) => this.#done('ALLOW', rule, pattern)
+  findings = async () => objects(await this.#call('FINDINGS'))
+  clear = () => this.#done('CLEAR')
+  /** Fails as an assertion if there are findings of rules whose level is error. */
+  check = async () => asserted(this.#call('CHECK'), /^ERR strict mode found/)
+}
+
+module.exports = { World }

@@ -1,0 +1,201 @@
+// A server starts, is used and ends; and what is said when it cannot.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import fs from 'node:fs'
+import net from 'node:net'
+import os from 'node:os'
+import path from 'node:path'
+import { test } from 'node:test'
+import { Dunlin } from 'dunlin'
+import { RedisMemoryServer } from 'dunlin/redis-memory-server'
+import { fakeProgram, processesWith, run, start, until } from './support.mjs'
+
+const folderFor = t => {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'dunlin-test-'))
+  t.after(() => fs.rmSync(folder, { recursive: true }))
+  return folder
+}
+
+/** What the server at that port answers to PING. */
+async function ping({ port, path, words = 'PING\r\n' }) {
+  const socket = net.connect(path ? { path } : { port, host: '127.0.0.1' })
+  socket.write(words)
+  const [reply] = await once(socket, 'data')
+  socket.destroy()
+  return reply.toString()
+}
+
+test('the url has the port that answers', async t => {
+  const server = await start(t)
+  assert.equal(server.url, `redis://127.0.0.1:${server.port}`)
+  assert.equal(await ping(server), '+PONG\r\n')
+})
+
+test('two servers have different ports and data', async t => {
+  const [one, other] = [await start(t), await start(t)]
+  assert.notEqual(one.port, other.port)
+  await one.call('SET', 'key', 'one')
+  assert.equal(await other.call('GET', 'key'), null)
+})
+
+test('a server that is stopped twice is stopped once', async () => {
+  const server = await Dunlin.start()
+  await Promise.all([server.stop(), server.stop()])
+  await server.stop()
+  await server[Symbol.asyncDispose]()
+  await assert.rejects(ping(server), /ECONNREFUSED/)
+  await assert.rejects(server.advance(1), /no reply to DUNLIN ADVANCE 1, as the connection .* has ended/)
+})
+
+test('a server listens on a Unix socket, which goes with it', async t => {
+  const server = await Dunlin.start({ socket: true })
+  assert.equal(await ping({ path: server.socket }), '+PONG\r\n')
+  assert.equal(fs.statSync(server.socket).mode & 0o777, 0o700)
+  await server.stop()
+  assert(!fs.existsSync(server.socket))
+})
+
+test('a server takes directives, among them a password', async t => {
+  const server = await start(t, { args: ['--requirepass', 'top/secret', '--databases', 3] })
+  assert.deepEqual(await server.call('CONFIG', 'GET', 'databases'), ['databases', '3'])
+  const world = await server.world()
+  assert.match(world.url, /^redis:\/\/temporary-world\.test-[0-9a-f]{16}:top%2Fsecret@127/)
+  assert.match(await ping(server), /^-NOAUTH/)
+})
+
+test('stopping takes no time while a client is blocked', async () => {
+  const server = await Dunlin.start()
+  const blocked = net.connect(server.port, '127.0.0.1').on('error', () => {})
+  blocked.write('BLPOP queue 0\r\n')
+  await server.waitUntilBlocked('queue')
+  const before = performance.now()
+  await server.stop()
+  assert(performance.now() - before < 1_000, `it took ${performance.now() - before} ms`)
+})
+
+test('without a program the error names the places and what to do', async t => {
+  const folder = folderFor(t)
+  fs.cpSync('node_modules/dunlin', `${folder}/node_modules/dunlin`, { recursive: true })
+  const { errors, status } = await run(['-e', "require('dunlin').Dunlin.start()"], { cwd: folder })
+  assert.equal(status, 1)
+  const platform = `${process.platform}-${process.arch}`
+  assert.match(errors, new RegExp(`the package @dunlin/${platform} is not installed where ${folder}`))
+  assert.match(errors, new RegExp(`run 'npm install --save-dev @dunlin/${platform}@\\d+\\.\\d+\\.\\d+', or set DUNLIN`))
+})
+
+test('a path that is no program is named, and where it came from', async () => {
+  const env = { DUNLIN_BINARY: '/nowhere/dunlin' }
+  const { errors } = await run(['-e', "require('dunlin').Dunlin.start()"], { env })
+  assert.match(errors, /\/nowhere\/dunlin \(named by DUNLIN_BINARY\) did not start: spawn \/nowhere\/dunlin ENOENT/)
+})
+
+test('a program of another version is refused by name', async t => {
+  const program = fakeProgram(folderFor(t), `console.log('{"dunlin":"0.0.9","url":"redis://127.0.0.1:1"}')`)
+  await assert.rejects(
+    Dunlin.start({ binary: program }),
+    /fake-dunlin \(given as binary\) is version 0\.0\.9, but the package dunlin is \d/
+  )
+})
+
+test('a program that is no dunlin is refused with what it said', async t => {
+  const program = fakeProgram(folderFor(t), "console.error('a word'); console.log('Ready to accept connections')")
+  await assert.rejects(Dunlin.start({ binary: program }), /is no dunlin .* it said "Ready to accept connections"/)
+})
+
+test('a program that ends without a word is told with its status and its last lines', async t => {
+  const program = fakeProgram(folderFor(t), "console.error('out of luck'); process.exitCode = 3; process.exit()")
+  await assert.rejects(Dunlin.start({ binary: program }), /start: it ended with status 3; it said:\nout of luck/)
+})
+
+test('a program that announces nothing for ten seconds is ended, and its last lines are told', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const folder = folderFor(t)
+  const program = fakeProgram(folder, `require('fs').writeFileSync('${folder}/pid', String(process.pid))`)
+  const starting = Dunlin.start({ binary: program })
+  const refused = assert.rejects(starting, /fake-dunlin .* did not start: it announced nothing for 10 s/)
+  await until(() => fs.existsSync(`${folder}/pid`) && fs.readFileSync(`${folder}/pid`, 'utf8') !== '')
+  t.mock.timers.tick(10_000)
+  await refused
+  const pid = Number(fs.readFileSync(`${folder}/pid`))
+  await until(() => !processesWith(program).includes(String(pid)))
+})
+
+test('a wrong directive and a taken port are told in the words of the server', async t => {
+  await assert.rejects(Dunlin.start({ args: ['--no-such', 'x'] }), /cannot start: no-such "x": Bad directive/)
+  const { port } = await start(t)
+  await assert.rejects(Dunlin.start({ port }), new RegExp(`cannot start: .*${port}.*[Aa]ddress already in use`))
+})
+
+test('an announcement that comes byte by byte is read', async t => {
+  const server = await start(t)
+  const { version } = JSON.parse(fs.readFileSync('node_modules/dunlin/package.json'))
+  const { host, port, url } = server
+  const line = JSON.stringify({ dunlin: version, pid: 1, host, port, socket: null, url })
+  const write = `const bytes = ${JSON.stringify(`${line}\n`)}; let at = 0
+    const next = () => at < bytes.length && process.stdout.write(bytes[at++], () => setTimeout(next))
+    next()`
+  const again = await start(t, { binary: fakeProgram(folderFor(t), write) })
+  assert.equal(await again.call('PING'), 'PONG')
+})
+
+test('a server starts without HOME and where nothing can be written', async () => {
+  const script = "require('dunlin').Dunlin.start().then(s => s.call('PING')).then(console.log)"
+  const { output, errors } = await run(['-e', script], { env: { HOME: undefined, TMPDIR: '/proc/1' } })
+  assert.equal(output, 'PONG\n', errors)
+})
+
+test('with DUNLIN_URL nothing starts, and each process has a world there', async t => {
+  const server = await start(t, { args: ['--requirepass', 'secret'] })
+  await server.call('SET', 'key', 'default')
+  const script = `const { Dunlin } = require('dunlin')
+    Dunlin.start().then(async s => console.log(s.pid, s.name, await s.call('GET', 'key'), await s.stop()))`
+  const { output } = await run(['-e', script], { env: { DUNLIN_URL: server.url } })
+  assert.match(output, /^null test-[0-9a-f]+ null undefined\n$/)
+  assert.equal(await server.call('GET', 'key'), 'default')
+})
+
+test('a DUNLIN_URL where nobody answers is told with what to do', async () => {
+  const env = { DUNLIN_URL: 'redis://127.0.0.1:1' }
+  const { errors } = await run(['-e', "require('dunlin').Dunlin.start()"], { env })
+  assert.match(errors, /no world can be made at 127\.0\.0\.1:1 \(DUNLIN_URL\): .*ECONNREFUSED.*; start a dunlin there/)
+})
+
+test('a wrong password is told, and the default world stays as it is', async t => {
+  const server = await start(t, { args: ['--requirepass', 'secret'] })
+  const url = server.url.replace('secret', 'wrong')
+  await assert.rejects(Dunlin.connect(url, { load: 'SET key value' }), /no world can be made at .* 'WRONGPASS/)
+  assert.equal(await server.dump(), '')
+})
+
+test('a process ends although it stops nothing', async () => {
+  const script = `const { Dunlin } = require('dunlin')
+    Dunlin.start().then(async s => { await s.world(); await s.freeze(); console.log('done') })`
+  const before = performance.now()
+  const { output, status } = await run(['-e', script])
+  assert.deepEqual([output, status], ['done\n', 0])
+  assert(performance.now() - before < 5_000)
+})
+
+test('client() says what is missing where ioredis is not installed', async t => {
+  const folder = folderFor(t)
+  const script = `require('${process.cwd()}/node_modules/dunlin').Dunlin.start().then(s => s.client())`
+  const { errors } = await run(['-e', script], { cwd: folder })
+  assert.match(errors, /client\(\) needs the package ioredis, which .*package\.json does not find; run 'npm install/)
+})
+
+test("redis-memory-server's class starts, tells and stops a server", async () => {
+  const server = new RedisMemoryServer()
+  const [host, port] = [await server.getHost(), await server.getPort()]
+  assert.equal(host, '127.0.0.1')
+  assert.equal(await ping({ port }), '+PONG\r\n')
+  assert.equal(server.getInstanceInfo().port, port)
+  assert.equal(await server.stop(), true)
+  assert.equal(server.getInstanceInfo(), false)
+  const other = await RedisMemoryServer.create({ instance: { args: ['--databases', '2'] }, autoStart: false })
+  assert.equal(other.getInstanceInfo(), false)
+  assert.equal(await other.start(), true)
+  await assert.rejects(other.start(), /started already/)
+  assert.equal(await ping({ port: await other.getPort(), words: 'SELECT 2\r\n' }), '-ERR DB index is out of range\r\n')
+  await other.stop()
+})

@@ -1,0 +1,34 @@
+// The set-up for Node's own runner: a failing test shows its journal, a passing one nothing, and files run in parallel.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { world } from 'dunlin/node'
+import { run } from './support.mjs'
+
+test('a world is given to a test', async t => {
+  const dunlin = await world(t)
+  await dunlin.call('SET', 'key', 'value')
+  assert.equal(await dunlin.diff('SET key value'), '')
+})
+
+test('a failing test shows its last commands and its seed', async () => {
+  const env = { DUNLIN_SEED: '77' }
+  const { output } = await run(['--test', '--test-reporter=tap', 'fixtures/failing.mjs'], { env })
+  assert.match(output, /# dunlin: the seed was 77 \(DUNLIN_SEED=77 repeats it\)/)
+  assert.match(output, /# the last 20 of 30 commands:\n# {3}client \d+: SET key 10 -> OK\n/)
+  assert.match(output, /# {3}client \d+: SET key 29 -> OK/)
+})
+
+test('a test fails by what strict mode finds at its end', async () => {
+  const { output, status } = await run(['--test', '--test-reporter=tap', 'fixtures/strict.mjs'])
+  assert.equal(status, 1)
+  assert.match(output, /not ok 1 - it leaves a set behind[^]*strict mode found 1: error unbounded-collection/)
+})
+
+test('a passing test shows nothing, and files that run at once do not meet', async () => {
+  const files = [1, 2, 3, 4].map(each => `fixtures/passing${each}.mjs`)
+  const { output, errors, status } = await run(['--test', '--test-reporter=tap', '--test-concurrency=4', ...files])
+  assert.deepEqual([status, errors], [0, ''])
+  assert.match(output, /# pass 100\n/)
+  assert.doesNotMatch(output, /# dunlin|# the last/)
+})

@@ -1,0 +1,3 @@
+import 'dunlin/jest'
+
+export const url: string = dunlin.url
