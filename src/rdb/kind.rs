@@ -41,3 +41,26 @@ pub(super) const HASH_VALKEY: u8 = 22;
 pub(super) fn is_known(kind: u8) -> bool {
     kind <= HASH_LISTPACK_EX && !matches!(kind, MODULE | MODULE_2 | 8)
 }
+
+/// The form of the values of that type as the log names it, in Redis's words.
+pub(super) fn form(kind: u8) -> &'static str {
+    match kind {
+        TEXT => "String",
+        LIST | LIST_QUICKLIST_2 => "List",
+        LIST_ZIPLIST => "List ziplist",
+        LIST_QUICKLIST => "Quicklist ziplist",
+        SET => "Set",
+        SET_INTSET => "Intset",
+        SET_LISTPACK => "Set listpack",
+        ZSET | ZSET_2 => "Zset",
+        ZSET_ZIPLIST => "Zset ziplist",
+        ZSET_LISTPACK => "Zset listpack",
+        HASH | HASH_METADATA_PRE_GA | HASH_METADATA => "Hash",
+        HASH_ZIPMAP => "Zipmap",
+        HASH_ZIPLIST => "Hash ziplist",
+        HASH_LISTPACK => "Hash listpack",
+        HASH_LISTPACK_EX_PRE_GA | HASH_LISTPACK_EX => "Hash listpack with TTL",
+        STREAM | STREAM_2 | STREAM_3 => "Stream listpack",
+        _ => "Type byte",
+    }
+}

@@ -45,7 +45,10 @@ const FOOTER_BYTES: usize = 2 + 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadError {
     /// The payload is damaged.
-    Damaged,
+    Damaged {
+        /// The form in which its first byte says that the value is.
+        form: &'static str,
+    },
     /// The value in the payload is too large.
     TooLarge,
 }
@@ -65,7 +68,12 @@ pub fn dump(view: View<'_>, compresses: bool) -> Vec<u8> {
 pub fn restore(payload: &[u8], forms: &Forms, room_bytes: usize) -> Result<Value, LoadError> {
     let mut reader = Reader::within(payload, room_bytes);
     let value = reader.byte().and_then(|kind| reader.value(kind, forms));
-    value.ok_or(if reader.is_full() { LoadError::TooLarge } else { LoadError::Damaged })
+    value.ok_or_else(|| {
+        if reader.is_full() {
+            return LoadError::TooLarge;
+        }
+        LoadError::Damaged { form: kind::form(payload.first().copied().unwrap_or(u8::MAX)) }
+    })
 }
 
 impl Writer {

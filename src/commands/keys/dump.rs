@@ -2,7 +2,7 @@
 
 use crate::engine::exec::operations;
 use crate::engine::{
-    Args, Arity, Change, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Lookup, RestoreError,
+    Args, Arity, Change, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, LogLevel, Lookup, RestoreError,
     state::lru::LruHint,
 };
 use crate::rdb::{self, LoadError};
@@ -110,7 +110,10 @@ fn restore(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let payload = rdb::without_footer(payload, cx.engine().switches.verifies_checksums).ok_or(Error::PayloadWrong)?;
     let room_bytes = cx.engine().switches.capacity.collection_bytes;
     let value = rdb::restore(payload, &cx.settings().forms(), room_bytes).map_err(|refusal| match refusal {
-        LoadError::Damaged => RestoreError::BadFormat.into(),
+        LoadError::Damaged { form } => {
+            operations::log(cx, LogLevel::Verbose, format!("{form} integrity check failed."));
+            RestoreError::BadFormat.into()
+        }
         LoadError::TooLarge => Error::OutOfMemory,
     })?;
     if deadline_ms.is_some_and(|deadline_ms| deadline_ms <= cx.engine().timing.past_ms()) {

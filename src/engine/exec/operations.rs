@@ -25,7 +25,7 @@ use crate::engine::exec::{
 use crate::engine::spec::{Error, Now, ServerError};
 use crate::engine::state::scripts::{Digest, Kind};
 use crate::engine::state::tracking::Mode;
-use crate::engine::state::{PauseScope, RemoteRequest, RemoteResult, SessionId, Settings, Topic};
+use crate::engine::state::{LogLevel, PauseScope, RemoteRequest, RemoteResult, SessionId, Settings, Topic};
 use crate::keyspace::Slot;
 use crate::script::Function;
 
@@ -44,6 +44,11 @@ pub fn replace_settings(cx: &mut Ctx<'_>, settings: Settings) {
         rights::set_default_password(cx.engine, &password);
     }
     eviction::begin_evicting(cx.engine);
+}
+
+/// Writes a line to the server's log.
+pub fn log(cx: &mut Ctx<'_>, level: LogLevel, line: String) {
+    persistence::log(cx.engine, level, line);
 }
 
 /// Saves all databases to the RDB file now (SAVE).
