@@ -4,190 +4,27 @@
 //! zeros: the file's format has no checksum with which other damage could be found.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use dunlin::engine::SyncPolicy;
-use dunlin::storage::Storage;
-use dunlin::storage::simulated::{DataLoss, Fault, Freedom, NameLoss, SimulatedDisk};
+use dunlin::storage::simulated::{Call, CallKind};
 
-use crate::machine::{History, Machine, Sites};
+use crate::support::choices::Choices;
+use crate::support::crash::machine::Sites;
+use crate::support::crash::run::Run;
 
 /// How many seeds are run, unless DUNLIN_CRASHES says it.
 const SEEDS: u64 = 1000;
-/// How often the machine is restarted on the same files.
-const CRASHES: usize = 4;
 /// The most seeds until one notices that a sync is left out.
 const SEEDS_TO_NOTICE: u64 = 40_000;
 
-/// What a server before Redis 7 had as its only file.
-const SINGLE_FILE: (&str, &str) = ("SET text:0 old", "*3\r\n$3\r\nSET\r\n$6\r\ntext:0\r\n$3\r\nold\r\n");
-
-/// A run of a machine that is restarted several times.
-struct Run {
-    disk: SimulatedDisk,
-    random: fastrand::Rng,
-    policy: SyncPolicy,
-    sites: Sites,
-    history: History,
-    /// Whether calls may fail.
-    has_faults: bool,
-    /// Whether much is done before anything is written.
-    writes_rarely: bool,
-    /// The number of the client's request, with which it makes different ones.
-    number: usize,
-}
-
-impl Run {
-    fn new(seed: u64, has_faults: bool) -> Run {
-        let disk = SimulatedDisk::with(Freedom {
-            names: if seed.is_multiple_of(3) { NameLoss::InOrder } else { NameLoss::Any },
-            data: DataLoss::InOrder,
-            sync_keeps_new_names: seed.is_multiple_of(5),
-        });
-        disk.add_folder("data");
-        let mut history = History::default();
-        if seed.is_multiple_of(7) {
-            let file = disk.create(Path::new("data/appendonly.aof")).expect("the disk works");
-            file.write(SINGLE_FILE.1.as_bytes()).expect("the disk works");
-            let is_durable = seed.is_multiple_of(2);
-            if is_durable {
-                file.sync().and_then(|()| disk.sync_folder(Path::new("data"))).expect("the disk works");
-            }
-            history = History::of(SINGLE_FILE.0, is_durable);
-        }
-        let mut random = fastrand::Rng::with_seed(seed);
-        let policy = if random.bool() { SyncPolicy::Always } else { SyncPolicy::EverySecond };
-        Run {
-            disk,
-            random,
-            policy,
-            sites: Sites::default(),
-            history,
-            has_faults,
-            writes_rarely: seed % 4 == 1,
-            number: 0,
-        }
-    }
-
-    /// Starts the server, works, and crashes, several times in a row; then starts it once more.
-    fn run(&mut self) -> Result<(), String> {
-        for _ in 0..CRASHES {
-            self.prepare_faults();
-            let mut machine = self.start()?;
-            self.work(&mut machine);
-            // What a failed sync has lost is still in memory, and a start takes it for durable.
-            let keeps_power = !self.has_faults && self.random.bool();
-            if keeps_power {
-                machine.outlive_process();
-            }
-            self.history = std::mem::take(&mut machine.history);
-            drop(machine);
-            if keeps_power { self.disk.process_end() } else { self.lose_power() }
-        }
-        self.start().map(drop)
-    }
-
-    /// Starts the server. With a disk that works, it has to start.
-    fn start(&mut self) -> Result<Machine, String> {
-        let mut may_fail = self.has_faults;
-        loop {
-            let started = Machine::start(&self.disk, self.policy, &self.sites, &mut self.history);
-            if started.is_ok() || !(may_fail || self.disk.is_stopped()) {
-                return started;
-            }
-            // What is to fail is forgotten.
-            self.lose_power();
-            may_fail = false;
-        }
-    }
-
-    fn lose_power(&mut self) {
-        self.disk.power_loss(self.random.u64(..));
-        self.history.lose_power();
-    }
-
-    /// Has the disk stop or fail at a call to come.
-    fn prepare_faults(&mut self) {
-        let most = [20, 60, 150][self.random.usize(0..3)];
-        if self.random.u8(0..8) > 0 {
-            self.disk.stop_at_call(self.random.u64(0..most));
-        }
-        if self.has_faults {
-            let faults = [Fault::InputOutput, Fault::Full, Fault::Short, Fault::Interrupted];
-            for _ in 0..self.random.u8(0..3) {
-                let fault = faults[self.random.usize(..faults.len())];
-                self.disk.fail_call(self.random.u64(0..most), fault);
-            }
-        }
-    }
-
-    /// Does one thing after the other until the machine stops, or for a while.
-    fn work(&mut self, machine: &mut Machine) {
-        for _ in 0..self.random.usize(0..60) {
-            match self.random.u8(0..40) {
-                0..12 => {
-                    let requests = self.requests();
-                    machine.run(&requests);
-                }
-                12..22 if self.writes_rarely && self.random.u8(0..8) > 0 => {}
-                12..22 => machine.write(),
-                22..30 => machine.sync(),
-                30..38 => machine.rewrite(),
-                _ => machine.begin_anew(),
-            }
-            if self.disk.is_stopped() {
-                return;
-            }
-        }
-        if self.random.u8(0..3) == 0 {
-            // When the disk fails, nothing more is durable.
-            let _ = machine.end();
-        }
-    }
-
-    /// The requests of a client: one, or a transaction.
-    fn requests(&mut self) -> Vec<String> {
-        self.number += 1;
-        match self.random.u8(0..6) {
-            0 => {
-                let mut requests = vec!["MULTI".to_owned(), format!("SELECT {}", self.random.u8(0..2))];
-                requests.extend((0..self.random.usize(2..5)).map(|_| self.request()));
-                requests.push("EXEC".to_owned());
-                requests
-            }
-            1 => vec![format!("SELECT {}", self.random.u8(0..3)), self.request()],
-            _ => vec![self.request()],
-        }
-    }
-
-    fn request(&mut self) -> String {
-        let (key, number) = (self.random.u8(0..4), self.number);
-        match self.random.u8(0..16) {
-            0 => format!("SET text:{key} {number}"),
-            1 => format!("APPEND text:{key} {}", "x".repeat(self.random.usize(1..700))),
-            2 => format!("INCRBY number:{key} {number}"),
-            3 => format!("RPUSH list:{key} {number} {number}"),
-            4 => format!("LPOP list:{key}"),
-            5 => format!("HSET hash:{key} field:{} {number}", number % 7),
-            6 => format!("HPEXPIREAT hash:{key} {} FIELDS 1 field:1", 4_000_000_000_000 + number),
-            7 => format!("SADD set:{key} {number} {}", number % 5),
-            8 => format!("SPOP set:{key}"),
-            9 => format!("ZADD zset:{key} {number} member:{}", number % 9),
-            10 => format!("XADD stream:{key} * number {number}"),
-            11 => format!("XTRIM stream:{key} MAXLEN 3"),
-            12 => format!("PEXPIREAT text:{key} {}", 4_000_000_000_000 + number),
-            13 => format!("DEL text:{key} list:{key}"),
-            14 => format!("COPY list:{key} list:{} REPLACE", (key + 1) % 4),
-            _ => format!("RENAME text:{key} text:{}", (key + 1) % 4),
-        }
-    }
+fn run_of(seed: u64, has_faults: bool) -> Run<'static> {
+    Run::new(Choices::Seed(fastrand::Rng::with_seed(seed).u64(1..)), has_faults)
 }
 
 fn run_seeds(has_faults: bool) {
     let wanted = std::env::var("DUNLIN_CRASHES").map(|seeds| seeds.parse().expect("DUNLIN_CRASHES is a number"));
     for seed in 0..wanted.unwrap_or(SEEDS) {
-        Run::new(seed, has_faults).run().unwrap_or_else(|fault| panic!("seed {seed}: {fault}"));
+        run_of(seed, has_faults).run().unwrap_or_else(|fault| panic!("seed {seed}: {fault}"));
     }
 }
 
@@ -242,14 +79,33 @@ const NOT_NEEDED: &[(&str, &str)] = &[
     ("publish: its folder 3", "only the lines of removed files are back"),
 ];
 
+/// The name of a sync: the part of the code, what is synced, and which of several such syncs it is. Those of the log
+/// have no number.
+fn name(sites: &Sites, call: &Call) -> String {
+    let mut current = sites.0.lock().expect("nothing panics");
+    let name = call.path.file_name().unwrap_or_default().to_string_lossy();
+    let what = match call.kind {
+        CallKind::SyncFolder if name == "appendonlydir" => "its folder",
+        CallKind::SyncFolder => "the folder above",
+        _ if name.ends_with(".manifest") => "the manifest",
+        _ if name.contains("base") => "the base",
+        _ if name == "appendonly.aof" => "the single file",
+        _ => return format!("{}: the log", current.0),
+    };
+    let count = current.1.entry(what.to_owned()).or_default();
+    *count += 1;
+    let count = *count;
+    format!("{}: {what} {count}", current.0)
+}
+
 #[test]
 fn no_sync_can_be_left_out() {
     let seen: Arc<Mutex<BTreeSet<String>>> = Arc::default();
     for seed in 0..300 {
-        let (mut run, seen) = (Run::new(seed, false), Arc::clone(&seen));
+        let (mut run, seen) = (run_of(seed, false), Arc::clone(&seen));
         let sites = run.sites.clone();
         run.disk.ignore_syncs(move |call| {
-            seen.lock().expect("nothing panics").insert(sites.name(call));
+            seen.lock().expect("nothing panics").insert(name(&sites, call));
             false
         });
         run.run().expect("no sync is left out");
@@ -264,11 +120,11 @@ fn no_sync_can_be_left_out() {
 
 /// Whether a run fails when that sync is left out. In half of the runs, the machine stops soon after it.
 fn notices(seed: u64, site: &str) -> bool {
-    let mut run = Run::new(seed, false);
+    let mut run = run_of(seed, false);
     let (sites, site) = (run.sites.clone(), site.to_owned());
-    run.disk.ignore_syncs(move |call| sites.name(call) == site);
-    if run.random.bool() {
-        run.disk.stop_behind_ignored_sync(run.random.u64(0..6));
+    run.disk.ignore_syncs(move |call| name(&sites, call) == site);
+    if run.choices.below(2) == 0 {
+        run.disk.stop_behind_ignored_sync(run.choices.below(6) as u64);
     }
     run.run().is_err()
 }

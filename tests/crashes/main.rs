@@ -5,7 +5,6 @@
 //! out must be noticed by these tests.
 
 mod aof;
-mod machine;
 mod save;
 #[path = "../support/mod.rs"]
 mod support;

@@ -6,7 +6,6 @@
 
 mod batches;
 mod frames;
-mod propagation;
 mod repeats;
 mod snapshots;
 mod strict;
@@ -19,10 +18,13 @@ use std::env;
 use std::path::Path;
 
 use fastrand::Rng;
+use support::choices::{self, Choices};
 use support::{limits, world};
-use targets::choices::{self, Choices};
 use targets::play::{self, Play};
-use targets::{aof_files, grammar, manifests, numbers, patterns, payloads, rdb_files, replies, requests, scripts};
+use targets::{
+    aof_files, grammar, manifests, numbers, patterns, payloads, propagation, rdb_files, replies, requests, scripts,
+    storage,
+};
 
 fn from_environment(name: &str, default: u64) -> u64 {
     env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
@@ -58,7 +60,7 @@ fn replaying_the_log_of_changes_gives_the_data() {
     let seed = from_environment("DUNLIN_FUZZ_SEED", 2026);
     let (mut choices, mut play) = (Choices::Seed(seed | 1), Play::new(seed));
     let rounds = from_environment("DUNLIN_FUZZ_COMMANDS", 200_000);
-    let replayed = propagation::run(&mut play, &mut choices, rounds);
+    let replayed = propagation::play(&mut play, &mut choices, rounds);
     assert!(replayed.commands as u64 > rounds / 20 && replayed.bases > 0, "too little was replayed: {replayed:?}");
 }
 
@@ -89,6 +91,16 @@ fn a_request_in_a_batch_is_answered_as_by_itself() {
 #[test]
 fn any_bytes_run_as_requests_without_a_fault() {
     try_out("engine", play::run, 200);
+}
+
+#[test]
+fn replaying_what_any_bytes_have_done_gives_the_data() {
+    try_out("propagation", propagation::run, 200);
+}
+
+#[test]
+fn no_durable_change_is_lost_whatever_bytes_say_when_the_disk_fails() {
+    try_out("storage", storage::run, 1000);
 }
 
 #[test]

@@ -56,7 +56,7 @@ pub fn run(play: &mut Play, choices: &mut Choices<'_>, rounds: u64) -> usize {
             1 if !taken.is_empty() => {
                 taken.truncate(choices.below(taken.len()) + 1);
                 let (name, before) = taken.last().expect("a snapshot is left");
-                roll_back(play, name);
+                play.roll_back(name);
                 let after = picture(&play.world.engine);
                 assert_eq!(differences(before, &after), Vec::<String>::new(), "round {round}, {name}");
                 assert_eq!(*before, after, "round {round}, {name}");
@@ -76,13 +76,6 @@ pub fn run(play: &mut Play, choices: &mut Choices<'_>, rounds: u64) -> usize {
         assert!(taken.iter().map(|(name, _)| name.as_bytes()).eq(names.iter().map(Vec::as_slice)));
     }
     rollbacks
-}
-
-/// Rolls back, the clock of the world too.
-pub fn roll_back(play: &mut Play, name: &str) {
-    snapshots::roll_back(&mut play.world.engine, name.as_bytes()).expect("it was taken, and no script runs");
-    let later_us = play.world.now().unix_us - play.world.engine.now().unix_us;
-    play.world.pass_ms(-later_us / 1000);
 }
 
 /// Checks that a server that loads the text of a state has the same text and the same digest.

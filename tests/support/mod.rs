@@ -6,6 +6,8 @@
 
 #![allow(dead_code, reason = "each test crate uses a part of it")]
 
+pub(crate) mod choices;
+pub(crate) mod crash;
 pub(crate) mod heap;
 pub(crate) mod limits;
 pub(crate) mod process;

@@ -1,7 +1,7 @@
 //! Generates random requests from the command table: names, the literal words of each syntax line, a few keys, unusual
 //! numbers. All commands are included, except those that are listed here with a reason.
 
-use super::choices::Choices;
+use crate::support::choices::Choices;
 use dunlin::engine::{Arity, Entry};
 use dunlin::rdb;
 

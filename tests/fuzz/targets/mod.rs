@@ -2,7 +2,6 @@
 //! `fuzz/` gives to libFuzzer.
 
 pub mod aof_files;
-pub mod choices;
 pub mod frame;
 pub mod grammar;
 pub mod manifests;
@@ -10,7 +9,9 @@ pub mod numbers;
 pub mod patterns;
 pub mod payloads;
 pub mod play;
+pub mod propagation;
 pub mod rdb_files;
 pub mod replies;
 pub mod requests;
 pub mod scripts;
+pub mod storage;

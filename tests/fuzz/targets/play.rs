@@ -5,11 +5,12 @@
 //! whose replies can no longer be counted (it sent a command that has more or less than one reply, or was closed) is
 //! replaced by a new one.
 
-use super::choices::Choices;
 use super::frame::frame_length;
 use super::grammar::{Grammar, is_made};
+use crate::support::choices::Choices;
 use crate::support::limits;
 use crate::support::world::World;
+use dunlin::engine::exec::snapshots;
 use dunlin::engine::{Flow, SessionId};
 
 const CLIENTS: usize = 3;
@@ -101,6 +102,13 @@ impl Play {
         }
         let words = self.lines[choices.below(self.lines.len())].split(' ');
         words.map(|word| word.replace('#', &choices.below(1000).to_string()).into_bytes()).collect()
+    }
+
+    /// Rolls back, the clock of the world too.
+    pub fn roll_back(&mut self, name: &str) {
+        snapshots::roll_back(&mut self.world.engine, name.as_bytes()).expect("it was taken, and no script runs");
+        let later_us = self.world.now().unix_us - self.world.engine.now().unix_us;
+        self.world.pass_ms(-later_us / 1000);
     }
 
     fn record_reached(&mut self) {

@@ -5,11 +5,10 @@
 //! streams with their groups and pending entries, and the sources of functions. Not compared is what no log of Redis
 //! has: consumers without pending entries, and how often and when a pending entry was read again.
 
-use crate::choices::Choices;
-use crate::play::Play;
-use crate::snapshots::roll_back;
+use super::play::Play;
+use crate::support::choices::Choices;
 use crate::support::reply::{Reply, decode};
-use crate::world::World;
+use crate::support::world::World;
 use ::dunlin::commands::{FAMILIES, dunlin};
 use ::dunlin::engine::exec::{aof, snapshots};
 use ::dunlin::engine::state::host::NoHost;
@@ -111,30 +110,67 @@ pub struct Replayed {
     pub bases: usize,
 }
 
+/// A play whose log is replayed.
+struct Replaying<'p> {
+    play: &'p mut Play,
+    reader: Reader,
+    replayed: Replayed,
+}
+
+/// Plays until the bytes are used up, and replays the log.
+pub fn run(bytes: &[u8]) {
+    let (mut choices, mut play) = (Choices::Bytes(bytes), Play::new(1));
+    let mut replaying = Replaying::begin(&mut play);
+    while !choices.is_empty() {
+        replaying.step(&mut choices, "");
+    }
+    replaying.replay("");
+    replaying.compare("");
+}
+
 /// Plays this number of requests, and replays their log.
-pub fn run(play: &mut Play, choices: &mut Choices<'_>, rounds: u64) -> Replayed {
-    let mut replayed = Replayed::default();
-    play.lines = LINES;
-    play.world.engine.effects.propagation.turn_on();
-    let mut reader = Reader::new();
+pub fn play(play: &mut Play, choices: &mut Choices<'_>, rounds: u64) -> Replayed {
+    let mut replaying = Replaying::begin(play);
     for round in 0..rounds {
         let context = format!("round {round}");
-        play.step(choices, &context);
-        replace_data(play, choices);
+        replaying.step(choices, &context);
         if round.is_multiple_of(REPLAY_EVERY) {
-            let Taken { bytes, needs_base } = play.world.engine.effects.propagation.take();
-            replayed.commands += reader.replay(&bytes, &context);
-            if needs_base {
-                replayed.bases += 1;
-                reader = Reader::from_base(&play.world.engine);
-            }
+            replaying.replay(&context);
         }
         if round.is_multiple_of(COMPARE_EVERY * REPLAY_EVERY) {
-            expect_equal(&play.world.engine, &reader.world.engine, &context);
-            expect_same_from_commands(&mut play.world.engine, &context);
+            replaying.compare(&context);
         }
     }
-    replayed
+    replaying.replayed
+}
+
+impl Replaying<'_> {
+    fn begin(play: &mut Play) -> Replaying<'_> {
+        play.lines = LINES;
+        play.world.engine.effects.propagation.turn_on();
+        Replaying { play, reader: Reader::new(), replayed: Replayed::default() }
+    }
+
+    fn step(&mut self, choices: &mut Choices<'_>, context: &str) {
+        self.play.step(choices, context);
+        replace_data(self.play, choices);
+    }
+
+    /// Replays what the log has, and goes on from the data where the log needs them.
+    fn replay(&mut self, context: &str) {
+        let Taken { bytes, needs_base } = self.play.world.engine.effects.propagation.take();
+        self.replayed.commands += self.reader.replay(&bytes, context);
+        if needs_base {
+            self.replayed.bases += 1;
+            self.reader = Reader::from_base(&self.play.world.engine);
+        }
+    }
+
+    /// Compares the data when the whole log is replayed.
+    fn compare(&mut self, context: &str) {
+        expect_equal(&self.play.world.engine, &self.reader.world.engine, context);
+        expect_same_from_commands(&mut self.play.world.engine, context);
+    }
 }
 
 /// Checks that a base of commands gives the data of an engine.
@@ -156,7 +192,7 @@ fn replace_data(play: &mut Play, choices: &mut Choices<'_>) {
     let engine = &mut play.world.engine;
     match choices.below(1500) {
         0 => snapshots::take_snapshot(engine, b"log"),
-        1 if engine.databases.snapshots().len() > 0 => roll_back(play, "log"),
+        1 if engine.databases.snapshots().len() > 0 => play.roll_back("log"),
         2 => dunlin::load(engine, b"SET k1 loaded").expect("the text is a command"),
         _ => return,
     }

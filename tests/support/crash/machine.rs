@@ -18,7 +18,7 @@ use dunlin::aof::scan::Tail;
 use dunlin::engine::exec::aof;
 use dunlin::engine::exec::aof_load::AofLoad;
 use dunlin::engine::{AofState, Checkpoint, Effect, Settings, SyncPolicy};
-use dunlin::storage::simulated::{Call, CallKind, SimulatedDisk};
+use dunlin::storage::simulated::SimulatedDisk;
 use dunlin::storage::{Storage, StorageFile, replace};
 
 use crate::support::world::World;
@@ -63,33 +63,14 @@ pub(crate) struct Machine {
     pub(crate) history: History,
 }
 
-/// The place in the code that is running, for naming syncs.
+/// The part of the code that is running, and how often each thing was synced in it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sites(Arc<Mutex<(&'static str, BTreeMap<String, usize>)>>);
+pub(crate) struct Sites(pub(crate) Arc<Mutex<(&'static str, BTreeMap<String, usize>)>>);
 
 impl Sites {
     /// Begins a part of the code.
     fn begin(&self, part: &'static str) {
         *self.0.lock().expect("nothing panics") = (part, BTreeMap::new());
-    }
-
-    /// The name of a sync: the part of the code, what is synced, and which of several such syncs it is. Those of the
-    /// log have no number.
-    pub(crate) fn name(&self, call: &Call) -> String {
-        let mut current = self.0.lock().expect("nothing panics");
-        let name = call.path.file_name().unwrap_or_default().to_string_lossy();
-        let what = match call.kind {
-            CallKind::SyncFolder if name == "appendonlydir" => "its folder",
-            CallKind::SyncFolder => "the folder above",
-            _ if name.ends_with(".manifest") => "the manifest",
-            _ if name.contains("base") => "the base",
-            _ if name == "appendonly.aof" => "the single file",
-            _ => return format!("{}: the log", current.0),
-        };
-        let count = current.1.entry(what.to_owned()).or_default();
-        *count += 1;
-        let count = *count;
-        format!("{}: {what} {count}", current.0)
     }
 }
 
