@@ -136,6 +136,7 @@ Usage: dunlin [file] [--directive value ...] [-]
        dunlin run [option ...] -- command [argument ...]
        dunlin ping [option ...]
        dunlin check [option ...] file
+       dunlin container [program] [argument ...]
 
   file           a redis.conf; settings that this server does not support are reported in the log
   --directive    any directive of a redis.conf; overrides the file
@@ -145,6 +146,7 @@ Usage: dunlin [file] [--directive value ...] [-]
   run            runs a command with a server of its own; dunlin run --help
   ping           tells whether a server answers; dunlin ping --help
   check          tells whether a file of data can be loaded
+  container      starts a server, or check, in a container: on all addresses, without protected mode
 
 Examples:
   dunlin

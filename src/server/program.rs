@@ -5,6 +5,7 @@
 
 mod background;
 mod check;
+mod container;
 mod launch;
 mod log;
 mod log_queue;
@@ -54,20 +55,27 @@ pub fn program() -> ExitCode {
         return run::run(words[1..].to_vec());
     }
     let words: Vec<Vec<u8>> = words.into_iter().map(OsString::into_encoded_bytes).collect();
-    if let [word, words @ ..] = &words[..]
-        && word == b"ping"
-    {
-        return ping::run(words);
+    match &words[..] {
+        [word, words @ ..] if word == b"ping" => ping::run(words),
+        [word, words @ ..] if word == b"container" => {
+            let (program, words) = container::called(words);
+            run_tool_or_server(program.unwrap_or(&called), words, container::defaults())
+        }
+        words => run_tool_or_server(&called, words, Settings::default()),
     }
-    if let Some((tool, words)) = check::tool(&called, &words) {
+}
+
+/// Runs the tool that the program was called as, or else a server, which starts from these settings.
+fn run_tool_or_server(called: &[u8], words: &[Vec<u8>], settings: Settings) -> ExitCode {
+    if let Some((tool, words)) = check::tool(called, words) {
         return check::run(&tool, &words);
     }
-    match config::invocation(&words) {
+    match config::invocation(words) {
         Invocation::Version => print(&version()),
         Invocation::Help => print(HELP),
         Invocation::Run(sources) => {
             let announcer = Arc::default();
-            run_server(&sources, &announcer).unwrap_or_else(|fault| {
+            run_server(&sources, settings, &announcer).unwrap_or_else(|fault| {
                 announcer.failed(&sentence(fault.as_ref()));
                 // When the standard error is closed, there is nowhere left to report the fault.
                 let _ = writeln!(io::stderr(), "{fault}");
@@ -102,14 +110,18 @@ fn print(text: &str) -> ExitCode {
 }
 
 /// Serves until the server is asked to end. A fault before the log is open is returned; a later one is logged.
-fn run_server(sources: &Sources, announcer: &Arc<Announcer>) -> Result<ExitCode, Box<dyn std::error::Error>> {
+fn run_server(
+    sources: &Sources,
+    settings: Settings,
+    announcer: &Arc<Announcer>,
+) -> Result<ExitCode, Box<dyn std::error::Error>> {
     announcer.want(config::is_announced(&sources.directives));
     let directory = env::current_dir();
     let mut stdin = Vec::new();
     if sources.stdin {
         io::stdin().read_to_end(&mut stdin)?;
     }
-    let (Loaded { mut settings, warnings }, config_file) = load(Settings::default(), sources, &stdin, announcer)?;
+    let (Loaded { mut settings, warnings }, config_file) = load(settings, sources, &stdin, announcer)?;
     launch::check(&settings, sources)?;
     let in_background = settings.process.in_background && !supervision::is_wanted(settings.process.supervisor);
     if in_background && !background::is_here() {
