@@ -17,7 +17,7 @@
 
 use dunlin::commands::FAMILIES;
 use dunlin::engine::state::host::NoHost;
-use dunlin::engine::{Effect, Engine, Now, Origin, SessionId, Settings, Table};
+use dunlin::engine::{Checkpoint, Effect, Engine, Now, Origin, SessionId, Settings, Table};
 use dunlin::keyspace::LazyFree;
 use dunlin::resp::{Request, Span};
 use std::sync::mpsc::{Sender, channel};
@@ -38,7 +38,8 @@ fn main() {
     let is_bench = std::env::args().any(|argument| argument == "--bench");
     let million = if is_bench { MILLION } else { MILLION / 100 };
     println!("{:54} {:>26} {:>12}", "", "p50 p99.99 longest, us", "one round");
-    let kinds = [grow_keyspace, expire_many, remove_sets, flush, remove_ranges, grow_and_shrink_set];
+    let kinds =
+        [grow_keyspace, expire_many, remove_sets, flush, remove_ranges, grow_and_shrink_set, change_while_saved];
     kinds.iter().for_each(|work| measure(*work, million));
 }
 
@@ -122,6 +123,26 @@ fn grow_and_shrink_set(driven: &mut DrivenEngine, million: usize) {
     driven.report("ZREM 20 members a request, down to none");
 }
 
+/// Changes large collections while a save shares them, as a thread of the server would that writes the file. The last
+/// request of a row gives back what was shared.
+fn change_while_saved(driven: &mut DrivenEngine, million: usize) {
+    let write = |kind: &str, number: usize, driven: &mut DrivenEngine| match kind {
+        "ZADD" => driven.ask(&["ZADD", "large", &(number * 7919 % 1_000_003).to_string(), &member(number % million)]),
+        "HSET" => driven.ask(&["HSET", "large", &member(number % million), &number.to_string()]),
+        "XADD" => driven.ask(&["XADD", "large", &format!("{}-1", number + 1), "field", &member(number)]),
+        kind => driven.ask(&[kind, "large", &member(number)]),
+    };
+    for kind in ["ZADD", "HSET", "SADD", "RPUSH", "XADD"] {
+        (0..million).for_each(|number| write(kind, number, driven));
+        driven.restart();
+        driven.ask(&["BGSAVE"]);
+        (million..million + million / 50).for_each(|number| write(kind, number * 31, driven));
+        driven.end_save();
+        driven.report(&format!("{kind} into a collection of 1 M that is being saved"));
+        driven.ask(&["DEL", "large"]);
+    }
+}
+
 fn member(number: usize) -> String {
     format!("user-{number}")
 }
@@ -134,6 +155,7 @@ struct DrivenEngine {
     spans: Vec<Span>,
     reply: Vec<u8>,
     lazy_free_thread: Sender<LazyFree>,
+    saved: Option<Box<Checkpoint>>,
     freeing: JoinHandle<()>,
     now_us: i64,
     small_requests: usize,
@@ -156,6 +178,7 @@ impl DrivenEngine {
             spans: Vec::new(),
             reply: Vec::new(),
             lazy_free_thread,
+            saved: None,
             freeing,
             now_us: START_US,
             small_requests: 0,
@@ -184,11 +207,29 @@ impl DrivenEngine {
         if self.engine.next_due().is_some_and(|due| due <= now) {
             self.engine.run_due(now, SLICE_KEYS);
         }
+        self.carry_out_effects();
+        self.times_ns.push(u32::try_from(self.last.elapsed().as_nanos()).unwrap_or(u32::MAX));
+        self.last = Instant::now();
+    }
+
+    fn carry_out_effects(&mut self) {
         for effect in self.engine.effects.take() {
-            if let Effect::Free(lazy_free) = effect {
-                self.lazy_free_thread.send(lazy_free).expect("the thread lives as long as the engine");
+            match effect {
+                Effect::Free(lazy_free) => {
+                    self.lazy_free_thread.send(lazy_free).expect("the thread lives as long as the engine");
+                }
+                Effect::Save(checkpoint) => self.saved = Some(checkpoint),
+                _ => {}
             }
         }
+    }
+
+    /// Ends a save in the background. Its end counts as a request, but not what its thread frees.
+    fn end_save(&mut self) {
+        let id = self.saved.take().map_or(0, |checkpoint| checkpoint.id());
+        self.last = Instant::now();
+        self.engine.end_save(id, Ok(()));
+        self.carry_out_effects();
         self.times_ns.push(u32::try_from(self.last.elapsed().as_nanos()).unwrap_or(u32::MAX));
         self.last = Instant::now();
     }

@@ -190,7 +190,7 @@ impl Engine {
     #[inline]
     pub fn free(&mut self, lazy_free: LazyFree) {
         if lazy_free.takes_long() {
-            self.effects.push(Effect::Free(lazy_free));
+            self.effects.push(Effect::Free(lazy_free.alone()));
         }
     }
 }

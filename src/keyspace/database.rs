@@ -8,6 +8,7 @@
 //! Every method that changes anything first notes the previous state while it may be rolled back ([`undo_log`]).
 
 mod memory;
+mod rename;
 mod undo_log;
 
 use super::hash::Hasher;
@@ -144,13 +145,7 @@ impl<const LINES: usize> Database<LINES> {
         self.before_insert(key);
         let part_deadline = value.first_deadline();
         let handle = self.with_payload(key.len(), value, |records, payload| records.create(key, payload));
-        self.move_part_deadline(handle, None, part_deadline);
-        let hash = self.hasher.hash(key);
-        let keys = Keys { records: &self.records, hasher: &self.hasher };
-        if self.table.insert(hash, handle, &keys) == Err(Flood) {
-            self.rebuild_guarded(handle);
-        }
-        Slot(handle)
+        self.list(key, handle, part_deadline)
     }
 
     /// Builds the table again with another hash function, with `added` in it.
@@ -222,12 +217,12 @@ impl<const LINES: usize> Database<LINES> {
     fn moved(&mut self, slot: Slot, handle: u32, deadline_of: impl FnOnce(&Self) -> Option<i64>) -> Slot {
         if handle != slot.0 {
             let deadline_ms = deadline_of(self);
-            self.rename(slot, handle, deadline_ms);
+            self.replace_handle(slot, handle, deadline_ms);
         }
         Slot(handle)
     }
 
-    fn rename(&mut self, slot: Slot, handle: u32, deadline_ms: Option<i64>) {
+    fn replace_handle(&mut self, slot: Slot, handle: u32, deadline_ms: Option<i64>) {
         self.table.rename(self.hasher.hash(self.records.key(handle)), slot.0, handle);
         if let Some(deadline_ms) = deadline_ms {
             self.deadlines.remove(deadline_ms, slot.0);
@@ -322,12 +317,7 @@ impl<const LINES: usize> Database<LINES> {
     }
 
     fn unlink(&mut self, slot: Slot, is_wanted: bool) -> Option<Value> {
-        if let Some(deadline_ms) = self.deadline(slot) {
-            self.deadlines.remove(deadline_ms, slot.0);
-        }
-        self.move_part_deadline(slot.0, self.part_deadline(slot), None);
-        let keys = Keys { records: &self.records, hasher: &self.hasher };
-        self.table.remove(keys.hash_of(slot.0), slot.0, &keys);
+        self.unlist(slot);
         self.records.destroy(slot.0, is_wanted)
     }
 
@@ -468,8 +458,8 @@ impl<const LINES: usize> Database<LINES> {
             hasher: self.hasher.clone(),
             table: self.table.clone().into_fork(),
             records: self.records.clone().into_fork(),
-            deadlines: self.deadlines.clone().into_fork(),
-            part_deadlines: self.part_deadlines.clone().into_fork(),
+            deadlines: self.deadlines.to_fork(),
+            part_deadlines: self.part_deadlines.to_fork(),
             scratch: Vec::new(),
             undo_log: None,
         }

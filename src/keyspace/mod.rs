@@ -22,10 +22,10 @@
 //!
 //! For many databases with the same initial contents, make one [fork](Database::fork) and clone it: clones copy on
 //! write. A clone has rows without contents where the base has segments, chunks, pages and leaves; it reads from the
-//! base the parts it has not changed, and copies a part, and of a page one value, before it changes it. Parts keep
-//! their numbers, so a clone behaves exactly as a copy would, in the order of its keys, its random choices and the
-//! count of its memory. It costs ten bytes for each thousand that it shares, and databases that were never forked pay
-//! nothing.
+//! base the parts it has not changed, and copies a part, and of a page one value, before it changes it; a large value
+//! is shared by parts in the same way ([`crate::value::base`]). Parts keep their numbers, so a clone behaves exactly as
+//! a copy would, in the order of its keys, its random choices and the count of its memory. It costs ten bytes for each
+//! thousand that it shares, and databases that were never forked pay nothing.
 
 mod cells;
 mod database;
@@ -43,6 +43,7 @@ pub use frozen::FrozenDatabase;
 
 use std::sync::Arc;
 
+use crate::value::base::Fork;
 use crate::value::{TextView, Value};
 
 /// The base of a structure that shares its contents, if nothing else shares it any more.
@@ -130,6 +131,14 @@ impl LazyFree {
             Contents::Value(value) => value.memory() >= LARGE_BYTES || value.parts() > MANY_PARTS,
             Contents::Other(held) => held.memory() >= LARGE_BYTES,
         }
+    }
+
+    /// This, to be dropped elsewhere and later: it no longer holds what it shares with others.
+    pub fn alone(mut self) -> LazyFree {
+        if let Contents::Value(value) = &mut self.0 {
+            value.set_base(None);
+        }
+        self
     }
 
     /// The bytes of memory that dropping this gives back.

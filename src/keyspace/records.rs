@@ -13,6 +13,7 @@
 use super::cells::{Cells, MAX_CELL, cell_bytes};
 use super::record::{self, Key, MAX_KEY, Payload, Record};
 use super::slab::Slab;
+use crate::value::base::Fork;
 use crate::value::{Hash, HashView, Text, TextView, Value, View};
 
 /// The start of a record, which contains most keys whole.
@@ -50,6 +51,12 @@ impl Records {
     /// Destroys a record; a value that was stored apart is returned, but not a shared one unless it is wanted: for that
     /// it has to be copied.
     pub(super) fn destroy(&mut self, handle: u32, is_wanted: bool) -> Option<Value> {
+        let number = self.destroy_record(handle)?;
+        self.take_apart(number, is_wanted)
+    }
+
+    /// Destroys a record, but not a value that is stored apart: its number is returned, for another record.
+    pub(super) fn destroy_record(&mut self, handle: u32) -> Option<u32> {
         let record = self.record(handle);
         let (key, payload) = (record.key(), record.payload());
         let value = if let Payload::Apart(number) = payload { Some(number) } else { None };
@@ -57,7 +64,7 @@ impl Records {
             self.apart_bytes -= self.keys.remove(number).len();
         }
         self.cells.free(handle);
-        self.take_apart(value?, is_wanted)
+        value
     }
 
     /// The record with that handle.
@@ -266,7 +273,7 @@ impl Records {
 
     /// The bytes that were copied because they changed while they were shared.
     pub(super) fn copied_bytes(&self) -> usize {
-        self.cells.copied_bytes() + self.values.copied().map(Value::memory).sum::<usize>()
+        self.cells.copied_bytes() + self.values.copied().map(Value::own_bytes).sum::<usize>()
     }
 
     /// Takes back what is shared, if nobody else shares it any more; returns what is left of it, to be freed.

@@ -3,7 +3,9 @@
 //! It grows a page at a time, so inserting never moves a value, and an empty page frees its memory.
 //!
 //! [`Slab::into_fork`] makes clones copy on write: they have neither pages nor values of their own, find them under
-//! the same numbers in the base, and copy the entries of a page, and of those one value, before they change it.
+//! the same numbers in the base, and copy the entries of a page, and of those one value, before they change it. A
+//! large value is not copied but forked ([`Fork`]): its base is in the slab's base. A value that leaves the slab is
+//! whole, unless it is only to be dropped.
 //!
 //! Invariants, per page: `live` values plus the chain of free entries are all its entries; the page is once in `open`
 //! if and only if it has room.
@@ -11,12 +13,13 @@
 use std::sync::Arc;
 
 use super::reclaimed;
+use crate::value::base::{Base, Fork, Lend};
 
 const PAGE: usize = 256;
 const NONE: u32 = u32::MAX;
 
 /// Values of one type, by number.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Slab<T> {
     /// The pages; `None` for those in the base.
     pages: Vec<Option<Page<T>>>,
@@ -24,6 +27,28 @@ pub(super) struct Slab<T> {
     capacity: usize,
     len: usize,
     base: Option<Arc<Slab<T>>>,
+    /// The numbers of the values that were forked, some of which may have gone since.
+    forked: Vec<u32>,
+}
+
+/// A clone has its own values where this slab has, and the same base.
+impl<T: Clone> Clone for Slab<T> {
+    fn clone(&self) -> Slab<T> {
+        let (pages, open, base) = (self.pages.clone(), self.open.clone(), self.base.clone());
+        Slab { pages, open, capacity: self.capacity, len: self.len, base, forked: Vec::new() }
+    }
+}
+
+/// A value in the base of a slab.
+struct InBase<T> {
+    base: Arc<Slab<T>>,
+    number: u32,
+}
+
+impl<T: Fork> Lend<T> for InBase<T> {
+    fn lent(&self) -> &T {
+        self.base.get(self.number)
+    }
 }
 
 #[derive(Debug)]
@@ -43,11 +68,11 @@ enum Entry<T> {
 
 impl<T> Default for Slab<T> {
     fn default() -> Slab<T> {
-        Slab { pages: Vec::new(), open: Vec::new(), capacity: 0, len: 0, base: None }
+        Slab { pages: Vec::new(), open: Vec::new(), capacity: 0, len: 0, base: None, forked: Vec::new() }
     }
 }
 
-impl<T: Clone> Slab<T> {
+impl<T: Fork> Slab<T> {
     /// Stores a value and returns its number.
     pub(super) fn insert(&mut self, value: T) -> u32 {
         let page_number = match self.open.last() {
@@ -72,7 +97,11 @@ impl<T: Clone> Slab<T> {
 
     /// Removes and returns the value with that number.
     pub(super) fn remove(&mut self, number: u32) -> T {
-        self.discard(number).unwrap_or_else(|| self.base().get(number).clone())
+        match self.discard(number) {
+            None => self.base().get(number).clone(),
+            Some(value) if value.is_fork() => value.clone(),
+            Some(value) => value,
+        }
     }
 
     /// Removes the value with that number; `None` if it is shared, and so stays in the base.
@@ -109,10 +138,14 @@ impl<T: Clone> Slab<T> {
         }
     }
 
-    /// Copies a value from the base if it is still there.
+    /// Copies or forks a value that is still in the base.
     #[cold]
     fn fetch(&mut self, number: u32) {
-        let value = self.base().get(number).clone();
+        let Some(base) = self.base_of(number) else { return };
+        let value = T::fork(base);
+        if value.is_fork() {
+            self.forked.push(number);
+        }
         self.own(number as usize / PAGE).entries[number as usize % PAGE] = Entry::Full(value);
     }
 
@@ -123,6 +156,11 @@ impl<T: Clone> Slab<T> {
             Some(page) => page,
             None => self.base().page(number),
         }
+    }
+
+    /// The value in the base, for the fork of it.
+    fn base_of(&self, number: u32) -> Option<Base<T>> {
+        Some(Base::new(InBase { base: Arc::clone(self.base.as_ref()?), number }))
     }
 
     #[cold]
@@ -144,12 +182,24 @@ impl<T: Clone> Slab<T> {
         if self.base.is_some() {
             (0..self.pages.len()).for_each(|number| _ = self.own(number));
             let numbers: Vec<u32> = self.numbered().map(|(number, _)| number).collect();
-            numbers.into_iter().for_each(|number| _ = self.get_mut(number));
+            for number in numbers {
+                let value = self.get_mut(number);
+                if value.is_fork() {
+                    *value = value.clone();
+                }
+            }
             self.base = None;
         }
         let base = Arc::new(self);
         let pages = base.pages.iter().map(|_| None).collect();
-        Slab { pages, open: base.open.clone(), capacity: base.capacity, len: base.len, base: Some(base) }
+        Slab {
+            pages,
+            open: base.open.clone(),
+            capacity: base.capacity,
+            len: base.len,
+            base: Some(base),
+            forked: Vec::new(),
+        }
     }
 
     /// Whether it has a base.
@@ -158,7 +208,7 @@ impl<T: Clone> Slab<T> {
         self.base.is_some()
     }
 
-    /// The values that were copied from the base.
+    /// The values that were copied from the base or forked.
     pub(super) fn copied(&self) -> impl Iterator<Item = &T> {
         let pairs = self.pages.iter().zip(self.base.iter().flat_map(|base| &base.pages));
         let pages = pairs.filter_map(|(own, shared)| Some((own.as_ref()?, shared.as_ref()?)));
@@ -171,7 +221,20 @@ impl<T: Clone> Slab<T> {
 
     /// Takes back what is shared, if nobody else shares it any more; returns what is left of the base, to be freed.
     pub(super) fn reclaim(&mut self) -> Option<Slab<T>> {
-        let mut base = reclaimed(&mut self.base)?;
+        let mut forked = std::mem::take(&mut self.forked);
+        forked.retain(|&number| self.has_fork(number));
+        forked.iter().for_each(|&number| self.get_mut(number).set_base(None));
+        let Some(mut base) = reclaimed(&mut self.base) else {
+            for &number in &forked {
+                let base = self.base_of(number);
+                self.get_mut(number).set_base(base);
+            }
+            self.forked = forked;
+            return None;
+        };
+        for &number in &forked {
+            self.get_mut(number).reclaim(base.get_mut(number));
+        }
         for (page, shared) in self.pages.iter_mut().zip(&mut base.pages) {
             let Some(own) = page else {
                 *page = shared.take();
@@ -184,6 +247,13 @@ impl<T: Clone> Slab<T> {
             }
         }
         Some(base)
+    }
+
+    /// Whether there is a value of that number, and it is a fork.
+    fn has_fork(&self, number: u32) -> bool {
+        let page = self.pages.get(number as usize / PAGE).and_then(Option::as_ref);
+        let entry = page.and_then(|page| page.entries.get(number as usize % PAGE));
+        matches!(entry, Some(Entry::Full(value)) if value.is_fork())
     }
 
     /// Whether the value with that number is shared with others.
@@ -219,7 +289,7 @@ impl<T: Clone> Slab<T> {
     pub(super) fn slack(&self) -> usize {
         (self.capacity - self.len) * size_of::<Entry<T>>()
             + self.pages.capacity() * size_of::<Option<Page<T>>>()
-            + self.open.capacity() * size_of::<u32>()
+            + (self.open.capacity() + self.forked.capacity()) * size_of::<u32>()
     }
 
     /// Panics unless the invariants hold.
@@ -319,7 +389,7 @@ mod tests {
         #[test]
         fn a_number_finds_its_value_until_it_is_removed(steps in prop::collection::vec(any::<(u8, u16)>(), 0..SIZE.0)) {
             let mut slab = Slab::default();
-            let mut model: HashMap<u32, Box<u16>> = HashMap::new();
+            let mut model: HashMap<u32, Box<[u8]>> = HashMap::new();
             for (step, choice) in steps {
                 let chosen = model.keys().copied().min_by_key(|number| number.wrapping_mul(u32::from(choice) | 1));
                 match chosen {
@@ -327,8 +397,8 @@ mod tests {
                         prop_assert_eq!(slab.remove(number), model.remove(&number).expect("chosen"));
                     }
                     _ => {
-                        let number = slab.insert(Box::new(choice));
-                        prop_assert!(model.insert(number, Box::new(choice)).is_none());
+                        let number = slab.insert(Box::from(choice.to_le_bytes()));
+                        prop_assert!(model.insert(number, Box::from(choice.to_le_bytes())).is_none());
                     }
                 }
             }

@@ -24,9 +24,13 @@
 //! - Invariant: the cells of a chunk are back to back, and `idle` is the sum of the sizes of those that are not live.
 //! - Memory: freed cells are used again at their size, or cut. Once an eighth of all bytes is idle, the idlest chunk is
 //!   drained: the owner moves its live cells away, a few with each removal, and the chunk is given back.
+//! - The chunks of a fork ([`fork`]) are in its base until one of their cells changes.
 //!
 //! Costs: O(1), one cache line to read a cell of usual size.
 
+mod fork;
+
+use crate::value::base::Base;
 use crate::value::slab::Slab;
 
 /// Identifies a cell.
@@ -51,7 +55,7 @@ const NONE: Handle = Handle::MAX;
 /// The most bytes of a cell besides those that it stores.
 pub(super) const LARGEST_HEAD: usize = 1 + RAW + 1 + LEAST;
 
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(super) struct Arena {
     chunks: Vec<Chunk>,
     /// The chunk for new cells.
@@ -70,22 +74,16 @@ pub(super) struct Arena {
     /// Bytes that are too long for a cell.
     long: Slab<Box<[u8]>>,
     long_bytes: usize,
+    base: Option<Box<Base<Arena>>>,
 }
 
 #[derive(Default)]
 struct Chunk {
+    /// The bytes; none while they are in the base.
     bytes: Vec<u8>,
     /// Bytes of its free cells and filler.
-    idle: usize,
-}
-
-impl Clone for Chunk {
-    /// A copy with the same capacity, so that sums over chunks hold for it too.
-    fn clone(&self) -> Chunk {
-        let mut bytes = Vec::with_capacity(self.bytes.capacity());
-        bytes.extend_from_slice(&self.bytes);
-        Chunk { bytes, idle: self.idle }
-    }
+    idle: u32,
+    is_in_base: bool,
 }
 
 /// A chunk that is being emptied, and the offset of its first byte that has not been visited.
@@ -217,7 +215,8 @@ impl Arena {
     /// Removes a cell, with its long bytes if it has some.
     pub(super) fn remove(&mut self, handle: Handle) {
         if let Cell::Live { place: Some(place), .. } = read(self.cell(handle)) {
-            self.long_bytes -= self.long.remove(place).map_or(0, |bytes| bytes.len());
+            self.long_bytes -= self.long[place].len();
+            self.long.remove(place);
         }
         self.release(handle);
     }
@@ -281,8 +280,8 @@ impl Arena {
     pub(super) fn check(&self) -> Vec<Handle> {
         let (mut live, mut linked) = (Vec::new(), 0);
         let (mut used, mut idle, mut free_cells) = (0, 0, 0);
-        for (number, chunk) in self.chunks.iter().enumerate() {
-            let (mut at, mut chunk_idle) = (0, 0);
+        for (number, row) in self.chunks.iter().enumerate() {
+            let (mut at, mut chunk_idle, chunk) = (0, 0, self.chunk(number));
             while at < chunk.bytes.len() {
                 let cell = read(&chunk.bytes[at..]);
                 match cell {
@@ -296,7 +295,7 @@ impl Arena {
                 at += cell.size();
             }
             assert_eq!(at, chunk.bytes.len(), "cells fill their chunk");
-            assert_eq!(chunk_idle, chunk.idle, "idle bytes of a chunk");
+            assert_eq!(chunk_idle, row.idle as usize, "idle bytes of a chunk");
             (used, idle) = (used + at, idle + chunk_idle);
         }
         for (grains, &first) in self.free.iter().enumerate() {
@@ -309,18 +308,30 @@ impl Arena {
             }
         }
         assert_eq!((used, idle, free_cells), (self.used, self.idle, linked), "used, idle, free cells in lists");
-        assert_eq!(self.allocated, self.chunks.iter().map(|chunk| chunk.bytes.capacity()).sum::<usize>());
+        let capacities = (0..self.chunks.len()).map(|number| self.chunk(number).bytes.capacity());
+        assert_eq!(self.allocated, capacities.sum::<usize>());
         live
     }
 
     fn cell(&self, handle: Handle) -> &[u8] {
         let at = (handle % GRAINS_PER_CHUNK) as usize * GRAIN;
-        &self.chunks[(handle / GRAINS_PER_CHUNK) as usize].bytes[at..]
+        let bytes = &self.chunks[chunk_of(handle)].bytes;
+        if at < bytes.len() { &bytes[at..] } else { self.base_cell(handle) }
+    }
+
+    /// A cell in the base.
+    #[cold]
+    #[inline(never)]
+    fn base_cell(&self, handle: Handle) -> &[u8] {
+        self.base.as_ref().expect("a chunk without the bytes of a cell is in the base").get().cell(handle)
     }
 
     fn cell_mut(&mut self, handle: Handle) -> &mut [u8] {
         let at = (handle % GRAINS_PER_CHUNK) as usize * GRAIN;
-        &mut self.chunks[(handle / GRAINS_PER_CHUNK) as usize].bytes[at..]
+        if at >= self.chunks[chunk_of(handle)].bytes.len() {
+            self.fetch(chunk_of(handle));
+        }
+        &mut self.chunks[chunk_of(handle)].bytes[at..]
     }
 
     fn insert_long(&mut self, bytes: &[u8]) -> u32 {
@@ -427,7 +438,7 @@ impl Arena {
 
     fn count_idle(&mut self, handle: Handle, less: usize, more: usize) {
         let chunk = &mut self.chunks[chunk_of(handle)];
-        chunk.idle = chunk.idle - less + more;
+        chunk.idle = chunk.idle - less as u32 + more as u32;
         self.idle = self.idle - less + more;
     }
 
@@ -438,9 +449,10 @@ impl Arena {
         }
         let closed = (0..self.chunks.len()).filter(|&number| number != self.open);
         let chunk = closed.max_by_key(|&number| self.chunks[number].idle)?;
-        if self.chunks[chunk].idle < CHUNK / 8 {
+        if (self.chunks[chunk].idle as usize) < CHUNK / 8 {
             return None;
         }
+        self.fetch(chunk);
         let mut at = 0;
         while at < self.chunks[chunk].bytes.len() {
             let cell = read(&self.chunks[chunk].bytes[at..]);
@@ -457,7 +469,7 @@ impl Arena {
         let chunk = std::mem::take(&mut self.chunks[number]);
         self.allocated -= chunk.bytes.capacity();
         self.used -= chunk.bytes.len();
-        self.idle -= chunk.idle;
+        self.idle -= chunk.idle as usize;
         self.vacant.push(number as u32);
     }
 }

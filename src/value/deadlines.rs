@@ -10,7 +10,7 @@
 //! An entry is the low 32 bits of the deadline above the handle. The high bits, an *era* of 49.7 days, are in the
 //! leaf's name, which is an entry below its era: a leaf never spans two eras.
 //!
-//! [`Deadlines::into_fork`] makes clones copy on write: their leaves have no entries of their own, but find them
+//! Forks copy on write ([`Fork`]): their leaves have no entries of their own, but find them
 //! under the same names in the base, and copy a leaf's entries before they change it.
 //!
 //! Invariants: a leaf is not empty unless it is in the base, sorted, of one era, and holds exactly the entries
@@ -20,8 +20,7 @@
 //! Costs: everything O(log n); 8 to 12 bytes an entry. A random entry, each as likely as any other: choose a leaf,
 //! then one of 256 places in it, and repeat until that place has an entry.
 
-use std::sync::Arc;
-
+use super::base::{Base, Fork};
 use super::sorted_chunks::{Keyed, SortedChunks};
 
 /// The most entries that a leaf holds.
@@ -38,7 +37,7 @@ pub(crate) struct Deadlines {
     len: usize,
     capacity: usize,
     sum: i128,
-    base: Option<Arc<Deadlines>>,
+    base: Option<Base<Deadlines>>,
 }
 
 /// The position of a deadline in the order of all: the deadline above the 32 bits of the handle.
@@ -104,7 +103,7 @@ impl Leaf {
 
     /// The leaf's own entries, to be changed; copied from the base first if they are still there.
     #[inline]
-    fn own(&mut self, base: Option<&Deadlines>) -> &mut Vec<u64> {
+    fn own(&mut self, base: Option<&Base<Deadlines>>) -> &mut Vec<u64> {
         if self.entries.is_empty() {
             self.fetch(base);
         }
@@ -112,9 +111,38 @@ impl Leaf {
     }
 
     #[cold]
-    fn fetch(&mut self, base: Option<&Deadlines>) {
-        if let Some(in_base) = base.and_then(|base| base.leaves.get(self.name)) {
+    fn fetch(&mut self, base: Option<&Base<Deadlines>>) {
+        if let Some(in_base) = base.and_then(|base| base.get().leaves.get(self.name)) {
             *self = in_base.clone();
+        }
+    }
+}
+
+impl Fork for Deadlines {
+    fn without_parts(&self) -> Deadlines {
+        let leaves = self.leaves.map(|leaf| Leaf { name: leaf.name, entries: Vec::new() });
+        Deadlines { leaves, len: self.len, capacity: self.capacity, sum: self.sum, base: None }
+    }
+
+    fn set_base(&mut self, base: Option<Base<Deadlines>>) {
+        self.base = base;
+    }
+
+    fn is_fork(&self) -> bool {
+        self.base.is_some()
+    }
+
+    fn own_bytes(&self) -> usize {
+        self.leaves.iter().map(|leaf| leaf.entries.capacity() * size_of::<u64>()).sum()
+    }
+
+    fn reclaim(&mut self, base: &mut Deadlines) {
+        let mut all_shared = base.leaves.iter_mut();
+        for leaf in self.leaves.iter_mut().filter(|leaf| leaf.entries.is_empty()) {
+            // Both are in the same order.
+            if let Some(shared) = all_shared.find(|shared| shared.name == leaf.name) {
+                std::mem::swap(&mut leaf.entries, &mut shared.entries);
+            }
         }
     }
 }
@@ -143,7 +171,7 @@ impl Deadlines {
     /// The leaf that holds the entries: this one, or the one in the base.
     fn here<'a>(&'a self, leaf: &'a Leaf) -> &'a Leaf {
         let base = self.base.as_ref().filter(|_| leaf.entries.is_empty());
-        base.and_then(|base| base.leaves.get(leaf.name)).unwrap_or(leaf)
+        base.and_then(|base| base.get().leaves.get(leaf.name)).unwrap_or(leaf)
     }
 
     /// The bytes of memory held.
@@ -162,7 +190,7 @@ impl Deadlines {
         let Some(leaf) = self.leaves.floor_mut(key).filter(|leaf| leaf.name.era() == key.era()) else {
             return self.put_leaf(key.start_of_era(), vec![key.entry()]);
         };
-        let (name, entries) = (leaf.name, leaf.own(self.base.as_deref()));
+        let (name, entries) = (leaf.name, leaf.own(self.base.as_ref()));
         let is_last = entries.last().is_none_or(|&last| last < key.entry());
         let index = if is_last { entries.len() } else { entries.partition_point(|&other| other < key.entry()) };
         if entries.len() < LEAF {
@@ -184,7 +212,7 @@ impl Deadlines {
     pub(crate) fn remove(&mut self, deadline_ms: i64, handle: u32) {
         let key = SortKey::of(deadline_ms, handle);
         let leaf = self.leaves.floor_mut(key).expect("a deadline is in the order");
-        let (name, entries) = (leaf.name, leaf.own(self.base.as_deref()));
+        let (name, entries) = (leaf.name, leaf.own(self.base.as_ref()));
         let index = entries.binary_search(&key.entry()).expect("a deadline is in the order");
         entries.remove(index);
         let len = entries.len();
@@ -256,19 +284,22 @@ impl Deadlines {
     /// Copies the entries of a leaf from the base if they are still there.
     fn fetch(&mut self, name: SortKey) {
         if let Some(leaf) = self.leaves.get_mut(name) {
-            leaf.own(self.base.as_deref());
+            leaf.own(self.base.as_ref());
         }
     }
 
-    /// Converts this into a form whose clones share its contents until they change them.
-    pub(crate) fn into_fork(mut self) -> Deadlines {
-        let names: Vec<SortKey> = self.leaves.iter().map(|leaf| leaf.name).collect();
-        names.into_iter().for_each(|name| self.fetch(name));
-        self.base = None;
-        let base = Arc::new(self);
-        let mut leaves = SortedChunks::default();
-        base.leaves.iter().for_each(|leaf| _ = leaves.insert(Leaf { name: leaf.name, entries: Vec::new() }));
-        Deadlines { leaves, len: base.len, capacity: base.capacity, sum: base.sum, base: Some(base) }
+    /// A copy that has all its entries itself.
+    pub(crate) fn to_whole(&self) -> Deadlines {
+        let mut whole = self.clone();
+        let names: Vec<SortKey> = whole.leaves.iter().map(|leaf| leaf.name).collect();
+        names.into_iter().for_each(|name| whole.fetch(name));
+        whole.base = None;
+        whole
+    }
+
+    /// A form of this whose clones share its contents until they change them.
+    pub(crate) fn to_fork(&self) -> Deadlines {
+        Deadlines::fork(Base::of(self.to_whole()))
     }
 
     /// Panics unless the invariants hold.

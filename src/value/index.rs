@@ -27,6 +27,8 @@
 //!   meets eight equal tags once in 10^20: (300 / 65,536)^8 / 8!. So no segment ever has more than 2 KiB, nor the
 //!   directory more numbers than a sixteenth of the entries.
 //!
+//! - The segments of a fork ([`Fork`]) are in its base until they change.
+//!
 //! Costs: look-up one or two cache lines, and a cell only when tags are equal (a wrong one once in 65,536 / fill).
 //!
 //! Sources: extendible hashing (Fagin et al. 1979); linear probing in sorted order (Amble & Knuth 1974).
@@ -38,6 +40,7 @@ mod tests;
 pub(super) use cursor::CURSOR_BITS;
 
 use crate::value::arena::Handle;
+use crate::value::base::{Base, Fork};
 use crate::value::hashing::Flood;
 use cursor::Cursor;
 use std::iter;
@@ -59,8 +62,9 @@ const FAIR: usize = 32;
 const NEAR: usize = 8;
 /// The most entries of one tag in a segment.
 const ALIKE: usize = 8;
+/// The length of a segment whose slots are in the base.
+const IN_BASE: u32 = u32::MAX;
 
-#[derive(Clone)]
 pub(super) struct Index {
     directory: Vec<u32>,
     /// The directory has `1 << bits` numbers.
@@ -71,6 +75,45 @@ pub(super) struct Index {
     /// Bytes of all segments' slots.
     bytes: usize,
     len: usize,
+    base: Option<Box<Base<Index>>>,
+}
+
+/// A clone has all segments itself.
+impl Clone for Index {
+    fn clone(&self) -> Index {
+        let segments = (0..self.segments.len()).map(|number| self.segment(number).clone()).collect();
+        Index { segments, ..self.without_segments() }
+    }
+}
+
+impl Fork for Index {
+    fn without_parts(&self) -> Index {
+        let in_base = |segment: &Segment| match segment.slots.len() {
+            0 => Segment::default(),
+            _ => Segment { slots: Box::default(), len: IN_BASE, depth: segment.depth },
+        };
+        Index { segments: self.segments.iter().map(in_base).collect(), ..self.without_segments() }
+    }
+
+    fn set_base(&mut self, base: Option<Base<Index>>) {
+        self.base = base.map(Box::new);
+    }
+
+    fn is_fork(&self) -> bool {
+        self.base.is_some()
+    }
+
+    fn own_bytes(&self) -> usize {
+        self.segments.iter().map(Segment::bytes).sum()
+    }
+
+    fn reclaim(&mut self, base: &mut Index) {
+        for (segment, shared) in self.segments.iter_mut().zip(&mut base.segments) {
+            if segment.len == IN_BASE {
+                *segment = std::mem::take(shared);
+            }
+        }
+    }
 }
 
 #[derive(Clone, Default)]
@@ -273,7 +316,7 @@ impl Index {
     pub(super) fn with_room(len: usize) -> Index {
         let bits = (0..PREFIX_BITS).find(|&bits| bytes_for(len >> bits) <= MOST_BYTES).unwrap_or(PREFIX_BITS);
         let directory = (0..1 << bits).collect();
-        let mut index = Index { directory, bits, segments: vec![], vacant: vec![], bytes: 0, len: 0 };
+        let mut index = Index { directory, bits, segments: vec![], vacant: vec![], bytes: 0, len: 0, base: None };
         for _ in 0..1 << bits {
             index.add(Segment::build(iter::empty(), bytes_for(len >> bits), bits));
         }
@@ -291,14 +334,15 @@ impl Index {
     }
 
     /// The cell with this hash for which `is_wanted` holds.
+    #[inline]
     pub(super) fn find(&self, hash: u64, is_wanted: impl Fn(Handle) -> bool) -> Option<Handle> {
-        let segment = &self.segments[self.segment_of(hash)];
+        let segment = self.segment(self.segment_of(hash));
         segment.find(tag_of(hash), is_wanted).map(|at| segment.slots[at].cell())
     }
 
     /// A byte of the cache line that [`Index::find`] reads first, so that it is loaded.
     pub(super) fn touch_line(&self, hash: u64) -> u8 {
-        let segment = &self.segments[self.segment_of(hash)];
+        let segment = self.segment(self.segment_of(hash));
         segment.slots[segment.share(tag_of(hash))].tag as u8
     }
 
@@ -306,7 +350,7 @@ impl Index {
     pub(super) fn insert(&mut self, hash: u64, cell: Handle, hash_of: impl Fn(Handle) -> u64) -> Result<(), Flood> {
         loop {
             let number = self.segment_of(hash);
-            let segment = &mut self.segments[number];
+            let segment = self.segment_mut(number);
             if !segment.is_crowded() && segment.insert(Slot::new(tag_of(hash), cell))? {
                 self.len += 1;
                 return Ok(());
@@ -326,7 +370,7 @@ impl Index {
     /// Replaces a cell by another one with the same hash.
     pub(super) fn replace(&mut self, hash: u64, old: Handle, cell: Handle) {
         let number = self.segment_of(hash);
-        let segment = &mut self.segments[number];
+        let segment = self.segment_mut(number);
         if let Some(at) = segment.find(tag_of(hash), |other| other == old) {
             segment.slots[at] = Slot::new(tag_of(hash), cell);
         }
@@ -334,7 +378,7 @@ impl Index {
 
     pub(super) fn remove(&mut self, hash: u64, cell: Handle) {
         let number = self.segment_of(hash);
-        let segment = &mut self.segments[number];
+        let segment = self.segment_mut(number);
         let Some(at) = segment.find(tag_of(hash), |other| other == cell) else { return };
         segment.remove(at);
         self.len -= 1;
@@ -348,7 +392,7 @@ impl Index {
         let Cursor { mut prefix, mut tag, depth } = Cursor::from(cursor);
         let mut visited = 0;
         loop {
-            let segment = &self.segments[self.segment_at(prefix)];
+            let segment = self.segment(self.segment_at(prefix));
             let run = 1 << (PREFIX_BITS - segment.depth);
             if visited == 0 && segment.depth < depth {
                 tag = 0;
@@ -375,7 +419,7 @@ impl Index {
 
     /// Every cell once, in no meaningful order.
     pub(super) fn cells(&self) -> impl Iterator<Item = Handle> + Clone {
-        self.segments.iter().flat_map(Segment::used).map(Slot::cell)
+        (0..self.segments.len()).flat_map(|number| self.segment(number).used()).map(Slot::cell)
     }
 
     /// Visits the cells that, by `is_same`, have an equal cell of the same hash in another index, each with that cell,
@@ -389,8 +433,8 @@ impl Index {
     ) -> ControlFlow<()> {
         let mut prefix = 0;
         while prefix < 1 << PREFIX_BITS {
-            let segment = &self.segments[self.segment_at(prefix)];
-            let beside = &other.segments[other.segment_at(prefix)];
+            let segment = self.segment(self.segment_at(prefix));
+            let beside = other.segment(other.segment_at(prefix));
             for slot in segment.used() {
                 if let Some(at) = beside.find(slot.tag, |cell| is_same(slot.cell(), cell)) {
                     visit(slot.cell(), beside.slots[at].cell())?;
@@ -408,7 +452,7 @@ impl Index {
     pub(super) fn random(&self, generator: &mut fastrand::Rng) -> Handle {
         loop {
             let at = generator.usize(..self.directory.len());
-            let segment = &self.segments[self.directory[at] as usize];
+            let segment = self.segment(self.directory[at] as usize);
             let starts_run = at.is_multiple_of(1 << (self.bits - segment.depth));
             let slot = segment.slots.get(generator.usize(..segment.slots.len().max(WIDEST)));
             if let Some(slot) = slot.filter(|slot| starts_run && !slot.is_gap()) {
@@ -421,7 +465,8 @@ impl Index {
     pub(super) fn check(&self, cells: &[Handle], hash_of: impl Fn(Handle) -> u64) {
         assert_eq!(self.directory.len(), 1 << self.bits);
         let mut seen = 0;
-        for (number, segment) in self.segments.iter().enumerate() {
+        let segments = || (0..self.segments.len()).map(|number| self.segment(number));
+        for (number, segment) in segments().enumerate() {
             assert_eq!(segment.used().count(), segment.len as usize);
             assert!(segment.used().zip(segment.used().skip(1)).all(|(a, b)| a.tag <= b.tag), "tags ascend");
             let named = self.directory.iter().filter(|&&other| other as usize == number).count();
@@ -434,7 +479,7 @@ impl Index {
         for &cell in cells {
             assert_eq!(self.find(hash_of(cell), |other| other == cell), Some(cell), "every cell is found");
         }
-        assert_eq!(self.bytes, self.segments.iter().map(Segment::bytes).sum::<usize>());
+        assert_eq!(self.bytes, segments().map(Segment::bytes).sum::<usize>());
     }
 
     fn segment_of(&self, hash: u64) -> usize {
@@ -443,6 +488,33 @@ impl Index {
 
     fn segment_at(&self, prefix: usize) -> usize {
         self.directory[prefix >> (PREFIX_BITS - self.bits)] as usize
+    }
+
+    /// A segment, of this index or of the base.
+    #[inline]
+    fn segment(&self, number: usize) -> &Segment {
+        let segment = &self.segments[number];
+        if segment.len == IN_BASE { self.base_segment(number) } else { segment }
+    }
+
+    #[cold]
+    fn base_segment(&self, number: usize) -> &Segment {
+        self.base.as_ref().expect("a segment without slots is in the base").get().segment(number)
+    }
+
+    /// A segment, for changing; copied from the base first if it is still there.
+    #[inline]
+    fn segment_mut(&mut self, number: usize) -> &mut Segment {
+        if self.segments[number].len == IN_BASE {
+            self.segments[number] = self.base_segment(number).clone();
+        }
+        &mut self.segments[number]
+    }
+
+    /// A copy without segments.
+    fn without_segments(&self) -> Index {
+        let (directory, vacant) = (self.directory.clone(), self.vacant.clone());
+        Index { directory, vacant, segments: Vec::new(), base: None, ..*self }
     }
 
     fn add(&mut self, segment: Segment) -> u32 {
@@ -460,7 +532,7 @@ impl Index {
     }
 
     fn set(&mut self, number: usize, segment: Segment) {
-        self.bytes = self.bytes + segment.bytes() - self.segments[number].bytes();
+        self.bytes = self.bytes + segment.bytes() - self.segment(number).bytes();
         self.segments[number] = segment;
     }
 
@@ -472,7 +544,7 @@ impl Index {
         }
         let bit = PREFIX_BITS - 1 - depth;
         let (mut low, mut high) = (vec![], vec![]);
-        for slot in self.segments[number].used() {
+        for slot in self.segment(number).used() {
             let is_high = prefix_of(hash_of(slot.cell())) >> bit & 1 == 1;
             if is_high { high.push(slot) } else { low.push(slot) }
         }
@@ -487,12 +559,12 @@ impl Index {
 
     /// Makes a segment smaller, or joins it with its buddy.
     fn shrink(&mut self, number: usize, prefix: usize) {
-        let segment = &self.segments[number];
+        let segment = self.segment(number);
         let (len, depth) = (segment.len as usize, segment.depth);
         let bit = PREFIX_BITS - depth;
         let buddy = self.segment_at(prefix ^ if depth == 0 { 0 } else { 1 << bit });
-        let joint = len + self.segments[buddy].len as usize;
-        let may_join = buddy != number && self.segments[buddy].depth == depth && bytes_for(joint) <= MOST_BYTES / 2;
+        let joint = len + self.segment(buddy).len as usize;
+        let may_join = buddy != number && self.segment(buddy).depth == depth && bytes_for(joint) <= MOST_BYTES / 2;
         let Some(joined) = may_join.then(|| self.joined(number, buddy)).flatten() else {
             let smaller = Segment::build(segment.used(), bytes_for(len), depth);
             return self.set(number, smaller);
@@ -510,7 +582,7 @@ impl Index {
 
     /// Two buddies joined, if the result is not too large to split.
     fn joined(&self, one: usize, other: usize) -> Option<Segment> {
-        let (one, other) = (&self.segments[one], &self.segments[other]);
+        let (one, other) = (self.segment(one), self.segment(other));
         let mut slots: Vec<Slot> = one.used().chain(other.used()).collect();
         slots.sort_by_key(|slot| slot.tag);
         let mut sizes = sizes_from(bytes_for(slots.len())).take_while(|&bytes| bytes <= MOST_BYTES);

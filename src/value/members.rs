@@ -13,6 +13,7 @@
 //! Costs: those of the index, and a comparison for each hash.
 
 use crate::value::arena::Handle;
+use crate::value::base::{Base, Fork};
 use crate::value::hashing::{Hashing, quick};
 
 use crate::value::index::{self, CURSOR_BITS, Index};
@@ -27,6 +28,28 @@ const SKEW: usize = 8;
 pub(super) struct Members {
     index: Index,
     hashing: Hashing,
+}
+
+impl Fork for Members {
+    fn without_parts(&self) -> Members {
+        Members { index: self.index.without_parts(), hashing: self.hashing }
+    }
+
+    fn set_base(&mut self, base: Option<Base<Members>>) {
+        self.index.set_base(base.map(|base| base.part(|members| &members.index)));
+    }
+
+    fn is_fork(&self) -> bool {
+        self.index.is_fork()
+    }
+
+    fn own_bytes(&self) -> usize {
+        self.index.own_bytes()
+    }
+
+    fn reclaim(&mut self, base: &mut Members) {
+        self.index.reclaim(&mut base.index);
+    }
 }
 
 impl Members {

@@ -6,11 +6,13 @@
 //! places to change.
 
 mod arena;
+pub(crate) mod base;
 pub mod bits;
 mod columns;
 mod copy;
 pub(crate) mod deadlines;
 mod distinct;
+mod fork;
 pub mod geo;
 pub mod glob;
 pub mod hash;

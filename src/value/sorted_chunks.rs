@@ -196,6 +196,21 @@ impl<T> SortedChunks<T> {
         self.chunks.iter().flatten()
     }
 
+    /// Items that are each made from one of these, in the same order and with the same spare capacity.
+    pub(super) fn map(&self, make: impl Fn(&T) -> T) -> SortedChunks<T> {
+        let made = |items: &Vec<T>| {
+            let mut made = Vec::with_capacity(items.capacity());
+            made.extend(items.iter().map(&make));
+            made
+        };
+        SortedChunks { chunks: self.chunks.iter().map(made).collect(), len: self.len, room: self.room }
+    }
+
+    /// All items, for changes that keep their order.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.chunks.iter_mut().flatten()
+    }
+
     /// A random item, each as likely as any other, or none: then the caller tries again.
     pub(super) fn choose(&self, below: &mut impl FnMut(usize) -> usize) -> Option<&T> {
         let chunk = match self.chunks.len() {

@@ -16,6 +16,7 @@
 //! deadline O(log n) and about 16 bytes.
 
 use crate::value::arena::{Arena, Handle};
+use crate::value::base::{Base, Fork};
 use crate::value::deadlines::Deadlines;
 use crate::value::hashing::Hashing;
 use crate::value::members::Members;
@@ -35,12 +36,54 @@ pub(super) trait Layout {
     fn key(cell: &[u8]) -> &[u8];
 }
 
-#[derive(Clone)]
 pub(super) struct Table<L> {
     arena: Arena,
     members: Members,
     deadlines: Option<Box<Deadlines>>,
     layout: PhantomData<L>,
+}
+
+/// A clone has everything itself.
+impl<L> Clone for Table<L> {
+    fn clone(&self) -> Self {
+        let deadlines = self.deadlines.as_ref().map(|deadlines| Box::new(deadlines.to_whole()));
+        Table { arena: self.arena.clone(), members: self.members.clone(), deadlines, layout: PhantomData }
+    }
+}
+
+impl<L: Send + Sync + 'static> Fork for Table<L> {
+    fn without_parts(&self) -> Self {
+        let (arena, members) = (self.arena.without_parts(), self.members.without_parts());
+        let deadlines = self.deadlines.as_ref().map(|deadlines| Box::new(deadlines.without_parts()));
+        Table { arena, members, deadlines, layout: PhantomData }
+    }
+
+    fn set_base(&mut self, base: Option<Base<Self>>) {
+        self.arena.set_base(base.as_ref().map(|base| base.part(|table| &table.arena)));
+        self.members.set_base(base.as_ref().map(|base| base.part(|table| &table.members)));
+        if let Some(deadlines) = &mut self.deadlines {
+            let base = base.filter(|base| base.get().deadlines.is_some());
+            let part: fn(&Self) -> &Deadlines = |table| table.deadlines.as_ref().expect("a base does not change");
+            deadlines.set_base(base.map(|base| base.part(part)));
+        }
+    }
+
+    fn is_fork(&self) -> bool {
+        self.arena.is_fork()
+    }
+
+    fn own_bytes(&self) -> usize {
+        let deadlines = self.deadlines.as_ref().map_or(0, |deadlines| deadlines.own_bytes());
+        self.arena.own_bytes() + self.members.own_bytes() + deadlines
+    }
+
+    fn reclaim(&mut self, base: &mut Self) {
+        self.arena.reclaim(&mut base.arena);
+        self.members.reclaim(&mut base.members);
+        if let (Some(deadlines), Some(shared)) = (&mut self.deadlines, &mut base.deadlines) {
+            deadlines.reclaim(shared);
+        }
+    }
 }
 
 impl<L: Layout> Table<L> {

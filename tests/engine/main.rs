@@ -2,6 +2,7 @@
 
 mod base_of_commands;
 mod capacity;
+mod changes_while_saved;
 mod clients;
 mod ctx;
 mod debug;

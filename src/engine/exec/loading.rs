@@ -234,7 +234,7 @@ impl Progress {
             Some(slot) if self.replaces => {
                 let lazy_free = data.delete(slot);
                 if lazy_free.takes_long() {
-                    engine.effects.push(Effect::Free(lazy_free));
+                    engine.effects.push(Effect::Free(lazy_free.alone()));
                 }
             }
             Some(_) => {

@@ -29,6 +29,7 @@ mod view;
 pub use fields::Fields;
 pub use view::HashView;
 
+use crate::value::base::{Base, Fork};
 use crate::value::item::{Item, Sequence};
 use crate::value::packed_list::PackedList;
 use crate::value::table::{Layout, Table};
@@ -91,6 +92,37 @@ enum ShapeMut<'a> {
     Table(&'a mut Table<Pair>),
 }
 
+/// The small forms are copied.
+impl Fork for Hash {
+    fn without_parts(&self) -> Hash {
+        match self.table() {
+            Some(table) => Hash::apart(Apart::Table(table.without_parts())),
+            None => self.clone(),
+        }
+    }
+
+    fn set_base(&mut self, base: Option<Base<Hash>>) {
+        if let ShapeMut::Table(table) = self.shape_mut() {
+            let base = base.map(|base| base.part(|hash| hash.table().expect("a base does not change")));
+            table.set_base(base);
+        }
+    }
+
+    fn is_fork(&self) -> bool {
+        self.table().is_some_and(Table::is_fork)
+    }
+
+    fn own_bytes(&self) -> usize {
+        self.table().map_or(self.memory(), Table::own_bytes)
+    }
+
+    fn reclaim(&mut self, base: &mut Hash) {
+        if let (ShapeMut::Table(table), ShapeMut::Table(shared)) = (self.shape_mut(), base.shape_mut()) {
+            table.reclaim(shared);
+        }
+    }
+}
+
 impl Default for Hash {
     fn default() -> Hash {
         Hash::new()
@@ -150,6 +182,14 @@ impl Hash {
 
     fn packed(packed: PackedList) -> Hash {
         Hash { form: Form::Packed(packed) }
+    }
+
+    /// The table of a hash that is one.
+    fn table(&self) -> Option<&Table<Pair>> {
+        match self.view().shape {
+            Shape::Table(table) => Some(table),
+            Shape::Packed(_) | Shape::Timed(_) => None,
+        }
     }
 
     fn apart(apart: Apart) -> Hash {

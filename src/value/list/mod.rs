@@ -24,6 +24,7 @@ mod size;
 
 pub use size::Limits;
 
+use crate::value::base::{Base, Fork};
 use crate::value::item::{Item, Sequence};
 use either::Either;
 use nodes::Nodes;
@@ -98,6 +99,39 @@ enum Form {
     Nodes(Box<Nodes>),
 }
 
+/// A packed list is copied.
+impl Fork for List {
+    fn without_parts(&self) -> List {
+        match &self.form {
+            Form::Packed(_) => self.clone(),
+            Form::Nodes(nodes) => List { form: Form::Nodes(Box::new(nodes.without_parts())) },
+        }
+    }
+
+    fn set_base(&mut self, base: Option<Base<List>>) {
+        if let Form::Nodes(nodes) = &mut self.form {
+            nodes.set_base(base.map(|base| base.part(List::long)));
+        }
+    }
+
+    fn is_fork(&self) -> bool {
+        matches!(&self.form, Form::Nodes(nodes) if nodes.is_fork())
+    }
+
+    fn own_bytes(&self) -> usize {
+        match &self.form {
+            Form::Packed(packed) => packed.memory(),
+            Form::Nodes(nodes) => nodes.own_bytes(),
+        }
+    }
+
+    fn reclaim(&mut self, base: &mut List) {
+        if let (Form::Nodes(nodes), Form::Nodes(shared)) = (&mut self.form, &mut base.form) {
+            nodes.reclaim(shared);
+        }
+    }
+}
+
 impl Default for List {
     fn default() -> List {
         List::new()
@@ -108,6 +142,14 @@ impl List {
     /// The empty list.
     pub fn new() -> List {
         List { form: Form::Packed(PackedNode::default()) }
+    }
+
+    /// The nodes of a list that is the base of a long one.
+    fn long(&self) -> &Nodes {
+        match &self.form {
+            Form::Nodes(nodes) => nodes,
+            Form::Packed(_) => unreachable!("a base does not change"),
+        }
     }
 
     /// A list of elements that fill nodes one after the other, in one packed node if they fit. Unlike [`List::push`],

@@ -11,6 +11,7 @@
 //!   larger than a whole node has a node of its own.
 //! - Inserting an item into the middle of a full node splits it there and joins the parts that then fit together;
 //!   removing never joins.
+//! - The nodes of a fork ([`Fork`]) are in its base until they change: such a node is its index there, and its length.
 //! - Invariant: no node is empty; `len` is the sum of their lengths and `memory` of their allocations.
 //!
 //! Costs: the ends O(1); a position O(nodes), 24 bytes read of each, from the nearer end; a change in a node moves at
@@ -19,27 +20,72 @@
 use super::packed_node::PackedNode;
 use super::size::Limits;
 use super::{End, Side};
+use crate::value::base::{Base, Fork};
 use crate::value::item::{Item, Sequence};
 use crate::value::packed_list;
 use either::Either;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-#[derive(Clone)]
 pub(super) struct Nodes {
     nodes: VecDeque<Node>,
     len: usize,
     memory: usize,
     limits: Limits,
+    base: Option<Box<Base<Nodes>>>,
 }
 
 #[derive(Clone)]
 enum Node {
+    /// Several items, or the length and the index of a node in the base.
     Packed(PackedNode),
+    /// One item, larger than a packed node may be.
     Large(Box<[u8]>),
 }
 
+/// A clone has all nodes itself.
+impl Clone for Nodes {
+    fn clone(&self) -> Nodes {
+        let nodes = self.nodes.iter().map(|node| self.here(node).clone()).collect();
+        Nodes { nodes, base: None, ..*self }
+    }
+}
+
+impl Fork for Nodes {
+    fn without_parts(&self) -> Nodes {
+        let mut nodes = VecDeque::with_capacity(self.nodes.capacity());
+        nodes.extend((0..).zip(&self.nodes).map(|(at, node)| Node::Packed(PackedNode::in_base(at, node.len()))));
+        Nodes { nodes, base: None, ..*self }
+    }
+
+    fn set_base(&mut self, base: Option<Base<Nodes>>) {
+        self.base = base.map(Box::new);
+    }
+
+    fn is_fork(&self) -> bool {
+        self.base.is_some()
+    }
+
+    fn own_bytes(&self) -> usize {
+        self.nodes.iter().map(Node::memory).sum()
+    }
+
+    fn reclaim(&mut self, base: &mut Nodes) {
+        for node in &mut self.nodes {
+            if let Some(at) = node.base_index() {
+                *node = std::mem::replace(&mut base.nodes[at], Node::Packed(PackedNode::default()));
+            }
+        }
+    }
+}
+
 impl Node {
+    /// The index in the base of a node that is there.
+    #[inline]
+    fn base_index(&self) -> Option<usize> {
+        if let Node::Packed(packed) = self { packed.base_index() } else { None }
+    }
+
     fn len(&self) -> usize {
         match self {
             Node::Packed(packed) => packed.len(),
@@ -47,6 +93,7 @@ impl Node {
         }
     }
 
+    /// The bytes of its allocation; those in the base do not count.
     fn memory(&self) -> usize {
         match self {
             Node::Packed(packed) => packed.memory(),
@@ -66,7 +113,7 @@ impl Node {
 impl Nodes {
     /// The nodes of a list that was one packed node.
     pub(super) fn of(packed: PackedNode, limits: Limits) -> Nodes {
-        let mut nodes = Nodes { nodes: VecDeque::new(), len: packed.len(), memory: 0, limits };
+        let mut nodes = Nodes { nodes: VecDeque::new(), len: packed.len(), memory: 0, limits, base: None };
         if packed.len() > 0 {
             nodes.add(0, Node::Packed(packed));
         }
@@ -78,8 +125,8 @@ impl Nodes {
         if self.nodes.len() != 1 {
             return None;
         }
-        match self.nodes.front_mut() {
-            Some(Node::Packed(packed)) if is_small(packed.size(), packed.len()) => Some(std::mem::take(packed)),
+        match self.own(0) {
+            Node::Packed(packed) if is_small(packed.size(), packed.len()) => Some(std::mem::take(packed)),
             _ => None,
         }
     }
@@ -100,7 +147,7 @@ impl Nodes {
 
     /// The node at an index that exists.
     pub(super) fn node(&self, at: usize) -> super::Node<'_, packed_list::Iter<'_>> {
-        match &self.nodes[at] {
+        match self.at(at) {
             Node::Packed(packed) => super::Node::Packed(packed.range(0..packed.len())),
             Node::Large(bytes) => super::Node::Large(bytes),
         }
@@ -141,7 +188,7 @@ impl Nodes {
     /// The item at a position that exists.
     pub(super) fn get(&self, position: usize) -> Item<'_> {
         let (at, offset) = self.locate(position);
-        match &self.nodes[at] {
+        match self.at(at) {
             Node::Packed(packed) => packed.get(offset),
             Node::Large(bytes) => Item::Text(bytes, &[]),
         }
@@ -153,7 +200,7 @@ impl Nodes {
         let (last, end) = self.locate(positions.end.saturating_sub(1));
         let touched = if positions.is_empty() { 0..0 } else { first..last + 1 };
         touched.flat_map(move |at| {
-            let node = &self.nodes[at];
+            let node = self.at(at);
             let from = if at == first { start } else { 0 };
             node.range(from..if at == last { end + 1 } else { node.len() })
         })
@@ -182,7 +229,7 @@ impl Nodes {
             is_reached.then(|| (node, start, within(positions.start)..within(positions.end)))
         });
         nodes.flat_map(move |(node, start, within)| {
-            let found = match node {
+            let found = match self.here(node) {
                 Node::Packed(packed) => Either::Left(packed.matches(bytes, within, from)),
                 Node::Large(large) => Either::Right((!within.is_empty() && **large == *bytes).then_some(0).into_iter()),
             };
@@ -254,7 +301,7 @@ impl Nodes {
     pub(super) fn replace(&mut self, position: usize, element: &[u8]) {
         let (at, offset) = self.locate(position);
         let is_large = self.limits.is_large(element.len());
-        match &self.nodes[at] {
+        match self.at(at) {
             Node::Packed(_) if !is_large => self.change(at, |packed| packed.replace(offset, Item::of(element))),
             Node::Packed(_) => self.replace_by_large(at, offset, element),
             Node::Large(_) if is_large => {
@@ -307,12 +354,12 @@ impl Nodes {
         gone
     }
 
-    /// Detaches some nodes, whose items are no longer counted.
+    /// Detaches some nodes, whose items are no longer counted. The result is only for dropping: it has no base.
     fn detach(&mut self, range: Range<usize>) -> Nodes {
+        let memory = self.nodes.range(range.clone()).map(|node| self.here(node).memory()).sum();
         let nodes: VecDeque<Node> = self.nodes.drain(range).collect();
-        let memory = nodes.iter().map(Node::memory).sum();
         self.memory -= memory;
-        Nodes { len: nodes.iter().map(Node::len).sum(), nodes, memory, limits: self.limits }
+        Nodes { len: nodes.iter().map(Node::len).sum(), nodes, memory, limits: self.limits, base: None }
     }
 
     /// Appends other nodes.
@@ -346,12 +393,29 @@ impl Nodes {
     pub(super) fn check(&self) {
         for node in &self.nodes {
             assert!(node.len() > 0, "no node is empty");
-            if let Node::Packed(packed) = node {
+            assert_eq!(node.len(), self.here(node).len());
+            if let Node::Packed(packed) = self.here(node) {
                 packed.check();
             }
         }
         assert_eq!(self.len, self.nodes.iter().map(Node::len).sum::<usize>());
-        assert_eq!(self.memory, self.nodes.iter().map(Node::memory).sum::<usize>());
+        assert_eq!(self.memory, self.nodes.iter().map(|node| self.here(node).memory()).sum::<usize>());
+    }
+
+    /// The node at an index that exists.
+    fn at(&self, at: usize) -> &Node {
+        self.here(&self.nodes[at])
+    }
+
+    /// The node with its items: this one, or the one in the base.
+    #[inline]
+    fn here<'a>(&'a self, node: &'a Node) -> &'a Node {
+        if let Some(at) = node.base_index() { in_base(&self.base, at) } else { node }
+    }
+
+    /// The node at an index that exists, for changing.
+    fn own(&mut self, at: usize) -> &mut Node {
+        own(&mut self.nodes[at], &self.base)
     }
 
     /// The node of a position, and the offset in it; one beyond the last if the position does not exist.
@@ -376,7 +440,7 @@ impl Nodes {
 
     /// Whether the node at an index is packed and may take one more element.
     fn admits(&self, at: usize, element: &[u8]) -> bool {
-        match self.nodes.get(at) {
+        match self.nodes.get(at).map(|node| self.here(node)) {
             Some(Node::Packed(packed)) => self.limits.admits(packed.size(), packed.len(), element.len()),
             Some(Node::Large(_)) | None => false,
         }
@@ -398,16 +462,18 @@ impl Nodes {
     }
 
     fn discard(&mut self, range: Range<usize>) {
-        self.memory -= self.nodes.drain(range).map(|node| node.memory()).sum::<usize>();
+        self.memory -= self.nodes.range(range.clone()).map(|node| self.here(node).memory()).sum::<usize>();
+        self.nodes.drain(range);
     }
 
     /// Changes the packed node at an index that has one.
     fn change(&mut self, at: usize, change: impl FnOnce(&mut PackedNode)) {
-        match &mut self.nodes[at] {
+        let Nodes { nodes, memory, base, .. } = self;
+        match own(&mut nodes[at], base) {
             Node::Packed(packed) => {
-                self.memory -= packed.memory();
+                *memory -= packed.memory();
                 change(packed);
-                self.memory += packed.memory();
+                *memory += packed.memory();
             }
             Node::Large(_) => unreachable!("a large item is not changed in place"),
         }
@@ -434,7 +500,8 @@ impl Nodes {
 
     /// Joins a node with the next one, if both are packed nodes and fit into one.
     fn join(&mut self, at: usize) -> bool {
-        let (Some(Node::Packed(first)), Some(Node::Packed(second))) = (self.nodes.get(at), self.nodes.get(at + 1))
+        let [Some(Node::Packed(first)), Some(Node::Packed(second))] =
+            [at, at + 1].map(|at| self.nodes.get(at).map(|node| self.here(node)))
         else {
             return false;
         };
@@ -448,4 +515,18 @@ impl Nodes {
         self.add(at, Node::Packed(joint));
         true
     }
+}
+
+/// A node, for changing; copied from the base first if it is still there.
+fn own<'a>(node: &'a mut Node, base: &Option<Box<Base<Nodes>>>) -> &'a mut Node {
+    if let Some(at) = node.base_index() {
+        *node = in_base(base, at).clone();
+    }
+    node
+}
+
+#[cold]
+fn in_base(base: &Option<Box<Base<Nodes>>>, at: usize) -> &Node {
+    let base = base.as_ref().expect("a node that is not here is in the base");
+    &base.get().nodes[at]
 }

@@ -1,6 +1,8 @@
 //! A packed node: items of a list in one packed list, and the size that Redis's listpack of them would have.
 //!
 //! - Invariant: `len` is the packed list's, and `size` is [`crate::value::listpack::EMPTY`] and the cost of each item.
+//! - A node of a fork that is still in its base ([`PackedNode::in_base`]) has its length, no items, and its index in
+//!   the base as `size`. A walk over nodes reads the lengths of both kinds in the same way.
 //!
 //! Both are kept outside the packed list's allocation, so that a walk over nodes need not read it.
 
@@ -28,6 +30,17 @@ impl PackedNode {
     pub(super) fn build<'a>(items: impl Sequence<'a>) -> Option<PackedNode> {
         let (items, size) = PackedList::build_measured(items)?;
         Some(PackedNode { len: items.len() as u32, size: size as u32, items })
+    }
+
+    /// A stand-in for the node at an index of the base, of any kind, with that many items.
+    pub(super) fn in_base(at: u32, len: usize) -> PackedNode {
+        PackedNode { items: PackedList::default(), len: len as u32, size: at }
+    }
+
+    /// The index in the base, if this is a stand-in.
+    #[inline]
+    pub(super) fn base_index(&self) -> Option<usize> {
+        (self.bytes().is_empty() && self.len > 0).then_some(self.size as usize)
     }
 
     pub(super) fn len(&self) -> usize {

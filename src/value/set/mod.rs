@@ -20,6 +20,7 @@
 //! codes; table: O(1).
 
 use crate::value::arena::LARGEST_HEAD;
+use crate::value::base::{Base, Fork};
 use crate::value::integers::Integers;
 use crate::value::item::{Item, Sequence};
 use crate::value::packed_list::PackedList;
@@ -64,6 +65,39 @@ enum Form {
     Table(Box<Table<Whole>>),
 }
 
+/// The small forms are copied.
+impl Fork for Set {
+    fn without_parts(&self) -> Set {
+        match &self.form {
+            Form::Table(table) => Set { form: Form::Table(Box::new(table.without_parts())) },
+            Form::Integers(_) | Form::Packed(_) => self.clone(),
+        }
+    }
+
+    fn set_base(&mut self, base: Option<Base<Set>>) {
+        if let Form::Table(table) = &mut self.form {
+            table.set_base(base.map(|base| base.part(Set::table)));
+        }
+    }
+
+    fn is_fork(&self) -> bool {
+        matches!(&self.form, Form::Table(table) if table.is_fork())
+    }
+
+    fn own_bytes(&self) -> usize {
+        match &self.form {
+            Form::Table(table) => table.own_bytes(),
+            Form::Integers(_) | Form::Packed(_) => self.memory(),
+        }
+    }
+
+    fn reclaim(&mut self, base: &mut Set) {
+        if let (Form::Table(table), Form::Table(shared)) = (&mut self.form, &mut base.form) {
+            table.reclaim(shared);
+        }
+    }
+}
+
 /// The layout of a cell that is a member.
 #[derive(Clone)]
 struct Whole;
@@ -81,6 +115,14 @@ impl Default for Set {
 }
 
 impl Set {
+    /// The table of a set that is the base of a table.
+    fn table(&self) -> &Table<Whole> {
+        match &self.form {
+            Form::Table(table) => table,
+            Form::Integers(_) | Form::Packed(_) => unreachable!("a base does not change"),
+        }
+    }
+
     /// The empty set, of integers until another member comes.
     pub fn new() -> Set {
         Set { form: Form::Integers(Integers::default()) }

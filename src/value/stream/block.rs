@@ -47,6 +47,7 @@ pub struct Block {
     entries_at: u32,
     /// The offset of the last entry, deleted or not.
     last_at: u32,
+    /// The bytes; none while they are in the base.
     bytes: Vec<u8>,
 }
 
@@ -67,6 +68,24 @@ impl Block {
         fields.for_each(|field| put_item(&mut bytes, Item::of(field)));
         let entries_at = bytes.len() as u32;
         Block { first, last: first, live: 0, deleted: 0, spent, entries_at, last_at: entries_at, bytes }
+    }
+
+    /// Whether its bytes are in the base.
+    #[inline]
+    pub(super) fn is_in_base(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// This block while its bytes are in the base.
+    pub(super) fn without_bytes(&self) -> Block {
+        Block { bytes: Vec::new(), ..*self }
+    }
+
+    /// A copy that keeps the spare capacity.
+    pub(super) fn copy(&self) -> Block {
+        let mut bytes = Vec::with_capacity(self.bytes.capacity());
+        bytes.extend_from_slice(&self.bytes);
+        Block { bytes, ..*self }
     }
 
     /// The id of the first entry, deleted or not.

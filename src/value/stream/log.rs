@@ -11,6 +11,9 @@
 //! A consumer group's lag follows from counters: `added` counts all entries ever added, and if none in between was
 //! deleted, an entry's place among them follows ([`Log::place`]). The largest deleted id shows whether that is so.
 //!
+//! The blocks of a fork ([`Fork`]) have no bytes until they change, and are read from the block of the same first id in
+//! the base.
+//!
 //! Costs: adding is O(1) amortised; finding an id O(log blocks) and a walk over one block; trimming O(blocks
 //! removed).
 //!
@@ -20,6 +23,7 @@ use super::block::Block;
 use super::entry::Entry;
 use super::id::Id;
 use super::size::Limits;
+use crate::value::base::{Base, Fork};
 use crate::value::sorted_chunks::{Keyed, SortedChunks};
 use std::iter;
 
@@ -34,6 +38,7 @@ pub struct Log {
     last: Id,
     max_deleted: Id,
     added: u64,
+    base: Option<Box<Base<Log>>>,
 }
 
 /// The entries that a trim removes.
@@ -47,9 +52,38 @@ pub enum Trim {
 
 impl Clone for Log {
     fn clone(&self) -> Log {
-        let blocks = self.blocks.clone();
+        let mut blocks = self.blocks.clone();
+        blocks.iter_mut().for_each(|block| _ = own(block, self.base.as_deref()));
         let block_bytes = blocks.iter().map(Block::memory).sum();
-        Log { blocks, block_bytes, ..*self }
+        Log { blocks, block_bytes, base: None, ..*self }
+    }
+}
+
+impl Fork for Log {
+    fn without_parts(&self) -> Log {
+        Log { blocks: self.blocks.map(Block::without_bytes), base: None, ..*self }
+    }
+
+    fn set_base(&mut self, base: Option<Base<Log>>) {
+        self.base = base.map(Box::new);
+    }
+
+    fn is_fork(&self) -> bool {
+        self.base.is_some()
+    }
+
+    fn own_bytes(&self) -> usize {
+        self.blocks.iter().map(Block::memory).sum()
+    }
+
+    fn reclaim(&mut self, base: &mut Log) {
+        let mut all_shared = base.blocks.iter_mut();
+        for block in self.blocks.iter_mut().filter(|block| block.is_in_base()) {
+            // Both are in the same order.
+            if let Some(shared) = all_shared.find(|shared| shared.key() == block.key()) {
+                std::mem::swap(block, shared);
+            }
+        }
     }
 }
 
@@ -118,7 +152,7 @@ impl Log {
     pub fn push<'a>(&mut self, id: Id, words: impl ExactSizeIterator<Item = &'a [u8]> + Clone, limits: &Limits) {
         let more = words.clone().map(<[u8]>::len).sum();
         let block = match self.blocks.last_mut().filter(|block| block.admits(limits, more)) {
-            Some(block) => block,
+            Some(block) => own(block, self.base.as_deref()),
             None => self.open(Block::new(id, words.clone().step_by(2))),
         };
         let before = block.memory();
@@ -148,6 +182,7 @@ impl Log {
     /// Appends a block, and returns it.
     fn open(&mut self, block: Block) -> &mut Block {
         if let Some(last) = self.blocks.last_mut() {
+            let last = own(last, self.base.as_deref());
             self.block_bytes -= last.memory();
             last.seal();
             self.block_bytes += last.memory();
@@ -160,6 +195,7 @@ impl Log {
     /// Deletes the entry with that id; false if there is none.
     pub fn delete(&mut self, id: Id) -> bool {
         let Some(block) = self.blocks.floor_mut(id) else { return false };
+        let block = own(block, self.base.as_deref());
         if !block.delete(id) {
             return false;
         }
@@ -206,6 +242,7 @@ impl Log {
 
     fn trim_first_block(&mut self, trim: Trim) {
         let Some(block) = self.blocks.first_mut() else { return };
+        let block = own(block, self.base.as_deref());
         let killed = match trim {
             Trim::ToLength(most) => block.delete_first(self.len - most, None),
             Trim::Before(id) => block.delete_first(usize::MAX, Some(id)),
@@ -219,7 +256,7 @@ impl Log {
 
     fn drop_block(&mut self, first: Id) {
         if let Some(block) = self.blocks.remove(first) {
-            self.block_bytes -= block.memory();
+            self.block_bytes -= self.here(&block).memory();
         }
     }
 
@@ -229,12 +266,12 @@ impl Log {
 
     /// The first live entry; `None` if there is none.
     pub fn first_entry(&self) -> Option<Entry<'_>> {
-        self.blocks.first()?.entries().next()
+        self.here(self.blocks.first()?).entries().next()
     }
 
     /// The last live entry; `None` if there is none.
     pub fn last_entry(&self) -> Option<Entry<'_>> {
-        self.blocks.last()?.last_entry()
+        self.here(self.blocks.last()?).last_entry()
     }
 
     /// Whether there is an entry behind an id.
@@ -250,7 +287,7 @@ impl Log {
     /// The entries from one id to another, both included.
     pub fn range(&self, from: Id, to: Id) -> impl Iterator<Item = Entry<'_>> {
         let blocks = self.blocks.walk_from(from).take_while(move |block| block.key() <= to);
-        let entries = blocks.flat_map(Block::entries);
+        let entries = blocks.flat_map(|block| self.here(block).entries());
         entries.skip_while(move |entry| entry.id() < from).take_while(move |entry| entry.id() <= to)
     }
 
@@ -262,6 +299,7 @@ impl Log {
         let blocks = self.blocks.back_from(to).take_while(move |block| block.last() >= from);
         let among = move |entry: &Entry<'_>| (from..=to).contains(&entry.id());
         blocks.flat_map(move |block| {
+            let block = self.here(block);
             let last = block.last_entry();
             let last_id = last.as_ref().map(Entry::id);
             let before = iter::once_with(move || {
@@ -279,7 +317,17 @@ impl Log {
 
     /// The blocks, in order.
     pub fn blocks(&self) -> impl Iterator<Item = &Block> {
-        self.blocks.iter()
+        self.blocks.iter().map(|block| self.here(block))
+    }
+
+    /// The block with its bytes: this one, or the one in the base.
+    fn here<'a>(&'a self, block: &'a Block) -> &'a Block {
+        if block.is_in_base() { self.in_base(block) } else { block }
+    }
+
+    #[cold]
+    fn in_base<'a>(&'a self, block: &'a Block) -> &'a Block {
+        self.base.as_ref().and_then(|base| base.get().blocks.get(block.key())).unwrap_or(block)
     }
 
     /// The place of an id among all entries that were ever added, counted from 1; `None` if deleted entries make that
@@ -330,11 +378,22 @@ impl Log {
     /// Panics unless the invariants hold.
     pub(super) fn check(&self) {
         self.blocks.check();
-        self.blocks.iter().for_each(Block::check);
+        self.blocks().for_each(Block::check);
         assert!(self.blocks.iter().zip(self.blocks.iter().skip(1)).all(|(one, next)| one.last() < next.key()));
         assert_eq!(self.blocks.iter().map(Block::live).sum::<usize>(), self.len);
-        assert_eq!(self.blocks.iter().map(Block::memory).sum::<usize>(), self.block_bytes);
+        assert_eq!(self.blocks().map(Block::memory).sum::<usize>(), self.block_bytes);
         assert_eq!(self.range(Id::MIN, Id::MAX).next().map_or(Id::MIN, |entry| entry.id()), self.first);
         assert!(self.blocks.last().is_none_or(|block| block.last() <= self.last));
     }
+}
+
+/// A block, for changing; copied from the base first if its bytes are still there.
+#[inline]
+fn own<'a>(block: &'a mut Block, base: Option<&Base<Log>>) -> &'a mut Block {
+    if block.is_in_base()
+        && let Some(shared) = base.and_then(|base| base.get().blocks.get(block.key()))
+    {
+        *block = shared.copy();
+    }
+    block
 }

@@ -37,6 +37,7 @@ pub use id::Id;
 pub use log::{Log, Trim};
 pub use size::{Limits, MOST_BYTES};
 
+use crate::value::base::{Base, Fork};
 use std::fmt;
 
 /// A stream. Unlike other collections it may be empty.
@@ -49,6 +50,30 @@ pub struct Stream {
 struct Body {
     log: Log,
     groups: Groups,
+}
+
+/// The entries are shared; the groups, with their pending entries, are copied.
+impl Fork for Stream {
+    fn without_parts(&self) -> Stream {
+        let Body { log, groups } = &*self.body;
+        Stream { body: Box::new(Body { log: log.without_parts(), groups: groups.clone() }) }
+    }
+
+    fn set_base(&mut self, base: Option<Base<Stream>>) {
+        self.body.log.set_base(base.map(|base| base.part(Stream::log)));
+    }
+
+    fn is_fork(&self) -> bool {
+        self.body.log.is_fork()
+    }
+
+    fn own_bytes(&self) -> usize {
+        self.body.log.own_bytes() + self.body.groups.memory()
+    }
+
+    fn reclaim(&mut self, base: &mut Stream) {
+        self.body.log.reclaim(&mut base.body.log);
+    }
 }
 
 impl Default for Stream {

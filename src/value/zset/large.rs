@@ -17,6 +17,7 @@ use super::iter::Iter;
 use super::order::Order;
 use super::search_key::{SearchKey, sortable};
 use crate::value::arena::{Arena, Handle};
+use crate::value::base::{Base, Fork};
 use crate::value::hashing::Hashing;
 use crate::value::members::Members;
 use crate::value::prefetch::Prefetch;
@@ -33,6 +34,33 @@ pub(super) struct Large<const N: usize> {
     arena: Arena,
     members: Members,
     order: Order<N>,
+}
+
+impl<const N: usize> Fork for Large<N> {
+    fn without_parts(&self) -> Self {
+        let (arena, members) = (self.arena.without_parts(), self.members.without_parts());
+        Large { arena, members, order: self.order.without_parts() }
+    }
+
+    fn set_base(&mut self, base: Option<Base<Self>>) {
+        self.arena.set_base(base.as_ref().map(|base| base.part(|large| &large.arena)));
+        self.members.set_base(base.as_ref().map(|base| base.part(|large| &large.members)));
+        self.order.set_base(base.map(|base| base.part(|large| &large.order)));
+    }
+
+    fn is_fork(&self) -> bool {
+        self.arena.is_fork()
+    }
+
+    fn own_bytes(&self) -> usize {
+        self.arena.own_bytes() + self.members.own_bytes() + self.order.own_bytes()
+    }
+
+    fn reclaim(&mut self, base: &mut Self) {
+        self.arena.reclaim(&mut base.arena);
+        self.members.reclaim(&mut base.members);
+        self.order.reclaim(&mut base.order);
+    }
 }
 
 impl<const N: usize> Large<N> {

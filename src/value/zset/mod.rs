@@ -24,6 +24,7 @@
 //! large form keeps the sign and returns it, as Redis's two forms do. So a set with a `-0.0` is not packed again.
 
 mod branch;
+mod fork;
 mod iter;
 mod large;
 mod leaf;

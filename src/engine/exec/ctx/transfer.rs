@@ -5,7 +5,7 @@ use crate::engine::Engine;
 use crate::engine::exec::{Ctx, access, changes};
 use crate::engine::spec::Event;
 use crate::engine::state::lru::{self, LruHint};
-use crate::keyspace::New;
+use crate::keyspace::{New, Slot};
 use crate::value::Value;
 
 /// From one key to another.
@@ -14,11 +14,14 @@ impl Ctx<'_> {
     /// events are `left` and `arrived`. `to` counts as a new key, used now. False when `from` does not exist.
     pub fn relocate(&mut self, from: &[u8], left: Event, to: &[u8], database: usize, arrived: Event) -> bool {
         let Some(slot) = access::live_to_change(self.engine, self.database, from) else { return false };
-        let origin = self.engine.databases.get_mut(self.database);
-        let deadline_ms = origin.deadline(slot);
-        let value = origin.remove(slot);
-        access::live_to_change(self.engine, database, to);
-        overwrite(self.engine, database, to, value, deadline_ms, None);
+        let deadline_ms = self.engine.databases.get(self.database).deadline(slot);
+        if database == self.database {
+            rename(self.engine, database, from, to, deadline_ms);
+        } else {
+            let value = self.engine.databases.get_mut(self.database).remove(slot);
+            access::live_to_change(self.engine, database, to);
+            overwrite(self.engine, database, to, value, deadline_ms, None);
+        }
         after(self.engine, self.database, from, left, 1);
         changes::changed(self.engine, database, arrived, to);
         true
@@ -40,6 +43,17 @@ impl Ctx<'_> {
     }
 }
 
+/// Moves a value with its deadline to another key of its database, in place of any old one, without copying it.
+fn rename(engine: &mut Engine, database: usize, from: &[u8], to: &[u8], deadline_ms: Option<i64>) {
+    access::live_to_change(engine, database, to);
+    make_room(engine, database, to);
+    let origin = engine.databases.get_mut(database);
+    if let Some(slot) = origin.find(from) {
+        let slot = origin.rename(slot, to);
+        finish(engine, database, to, slot, deadline_ms, None);
+    }
+}
+
 /// Stores a value with its deadline as a new key, in place of any old one.
 fn overwrite(
     engine: &mut Engine,
@@ -49,13 +63,29 @@ fn overwrite(
     deadline_ms: Option<i64>,
     hint: Option<LruHint>,
 ) {
-    let access = lru::initial(hint, &engine.settings, engine.now());
-    // RESTORE overwrites a key that has expired, which does not count as its expiry.
+    make_room(engine, database, key);
+    let slot = engine.databases.get_mut(database).insert(key, New::Value(value));
+    finish(engine, database, key, slot, deadline_ms, hint);
+}
+
+/// Removes a key that is to be replaced. RESTORE replaces a key that has expired, which does not count as its expiry.
+fn make_room(engine: &mut Engine, database: usize, key: &[u8]) {
     if let Some(slot) = engine.databases.get(database).find(key) {
         discard(engine, database, slot);
     }
+}
+
+/// Sets what a new key has beside its value.
+fn finish(
+    engine: &mut Engine,
+    database: usize,
+    key: &[u8],
+    slot: Slot,
+    deadline_ms: Option<i64>,
+    hint: Option<LruHint>,
+) {
+    let access = lru::initial(hint, &engine.settings, engine.now());
     let target = engine.databases.get_mut(database);
-    let slot = target.insert(key, New::Value(value));
     let slot = target.set_deadline(slot, deadline_ms);
     target.set_access(slot, access);
     changes::arrived(engine, database, key);

@@ -32,6 +32,7 @@ use super::branch::{Branch, Separator};
 use super::leaf::Leaf;
 use super::search_key::{SearchKey, sortable};
 use crate::value::arena::{Arena, Handle};
+use crate::value::base::{Base, Fork};
 use crate::value::slab::{NONE, Slab};
 use std::ops::Range;
 
@@ -48,6 +49,30 @@ pub(in crate::value) struct Order<const N: usize> {
     first: u32,
     last: u32,
     len: usize,
+}
+
+impl<const N: usize> Fork for Order<N> {
+    fn without_parts(&self) -> Self {
+        Order { leaves: self.leaves.without_parts(), branches: self.branches.without_parts(), ..*self }
+    }
+
+    fn set_base(&mut self, base: Option<Base<Self>>) {
+        self.leaves.set_base(base.as_ref().map(|base| base.part(|order| &order.leaves)));
+        self.branches.set_base(base.map(|base| base.part(|order| &order.branches)));
+    }
+
+    fn is_fork(&self) -> bool {
+        self.leaves.is_fork()
+    }
+
+    fn own_bytes(&self) -> usize {
+        self.leaves.own_bytes() + self.branches.own_bytes()
+    }
+
+    fn reclaim(&mut self, base: &mut Self) {
+        self.leaves.reclaim(&mut base.leaves);
+        self.branches.reclaim(&mut base.branches);
+    }
 }
 
 /// The path from the root to a leaf.

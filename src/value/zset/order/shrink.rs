@@ -112,9 +112,10 @@ impl<const N: usize> Order<N> {
             if self.branches[a].len() + self.branches[b].len() > N - N / 4 {
                 continue;
             }
-            let Some(right) = self.branches.remove(b) else { return };
-            self.branches[a].append(&right);
-            let total = self.branches[a].total();
+            let (joined, right) = self.branches.pair(a, b);
+            joined.append(right);
+            let total = joined.total();
+            self.branches.remove(b);
             self.branches[parent].set_count(left, total);
             let mut path = path.clone();
             path.steps[level - 1] = Step::new(parent, left + 1);
