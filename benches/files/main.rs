@@ -3,12 +3,15 @@
 //! `cargo bench --bench files -- PROGRAM ...` starts this server and each program, which takes redis-server's command
 //! line, anew for each row, with a folder of its own. The rows of the append-only file are the commands a second, and
 //! the wait of one in a thousand, of clients that SET; each policy of `appendfsync` beside none. The rows of the RDB
-//! file are the keys a second of SAVE and of DEBUG RELOAD NOSAVE. `--only NAME,...`, `--rounds N` and `--seconds S` are
-//! those of the bench `peers`; of several rounds the median is shown. Without `--bench`, as in tests, all is short.
+//! file are the keys a second of SAVE and of DEBUG RELOAD NOSAVE. The rows of BGSAVE are of a client that writes
+//! meanwhile: its longest wait, the share of its requests a second that are served beside those without a save, and the
+//! memory that is added. `--only NAME,...`, `--rounds N` and `--seconds S` are those of the bench `peers`; of several
+//! rounds the median is shown. Without `--bench`, as in tests, all is short.
 
 #![expect(clippy::print_stdout, reason = "a bench prints what it measures")]
 #![expect(clippy::disallowed_methods, reason = "a bench asks the clock")]
 
+mod save_under_writes;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -72,13 +75,18 @@ fn main() -> Result<(), Box<dyn Error>> {
             Ok(figure)
         })?;
     }
+    for (name, command, step, write) in save_under_writes::KINDS {
+        print_row(&plan, &format!("BGSAVE under writes into {name}"), |program| {
+            save_under_writes::measure(&plan, program, command, step, write)
+        })?;
+    }
     Ok(())
 }
 
-/// A figure of a server: so much a second, and what else there is to say.
+/// A figure of a server as it is shown; the median is that of `order`.
 struct Figure {
-    a_second: f64,
-    rest: String,
+    order: f64,
+    text: String,
 }
 
 /// Prints the median of all rounds for each server, in each round one server after the other.
@@ -102,13 +110,13 @@ fn print_row(
 }
 
 fn median(figures: &mut [Figure]) -> String {
-    figures.sort_by(|one, other| one.a_second.total_cmp(&other.a_second));
-    let Figure { a_second, rest } = &figures[figures.len() / 2];
-    format!("{:.1} k/s{rest}", a_second / 1000.0)
+    figures.sort_by(|one, other| one.order.total_cmp(&other.order));
+    figures[figures.len() / 2].text.clone()
 }
 
 fn rate(count: u64, time: Duration) -> Figure {
-    Figure { a_second: count as f64 / time.as_secs_f64(), rest: String::new() }
+    let a_second = count as f64 / time.as_secs_f64();
+    Figure { order: a_second, text: format!("{:.1} k/s", a_second / 1000.0) }
 }
 
 /// Writes to a server with an append-only file of that policy.
@@ -122,10 +130,9 @@ fn appended(plan: &Plan, program: &Path, policy: &str, shape: Shape) -> Result<F
         return Err(format!("{}: {} errors", program.display(), outcome.errors).into());
     }
     let one_in_a_thousand = outcome.waits.get(outcome.waits.len() * 999 / 1000).copied().unwrap_or_default();
-    let rest = format!(", {:.2} ms", one_in_a_thousand.as_secs_f64() * 1000.0);
-    let a_second = outcome.commands as f64 / outcome.elapsed.as_secs_f64();
+    let Figure { order, text } = rate(outcome.commands, outcome.elapsed);
     remove(peer, &path)?;
-    Ok(Figure { a_second, rest })
+    Ok(Figure { order, text: format!("{text}, {:.2} ms", one_in_a_thousand.as_secs_f64() * 1000.0) })
 }
 
 fn make_folder() -> Result<PathBuf, Box<dyn Error>> {

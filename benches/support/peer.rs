@@ -66,6 +66,17 @@ impl Peer {
         Ok(())
     }
 
+    /// Sends one command without waiting for its reply, which [`Peer::receive`] reads.
+    pub fn send(&mut self, command: &[&str]) -> Result<(), Box<dyn Error>> {
+        let words: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
+        Ok(self.connection.get_mut().write_all(request(&words).as_bytes())?)
+    }
+
+    /// Reads a one-line reply.
+    pub fn receive(&mut self) -> Result<(), Box<dyn Error>> {
+        self.line().map(drop)
+    }
+
     /// Sends one command and reads its integer reply.
     pub fn integer(&mut self, command: &[String]) -> Result<usize, Box<dyn Error>> {
         self.connection.get_mut().write_all(request(command).as_bytes())?;
@@ -88,6 +99,20 @@ impl Peer {
         let line = status.lines().find(|line| line.starts_with("VmRSS:")).ok_or("no resident size")?;
         let kibibytes: u64 = line.split_whitespace().nth(1).ok_or("no resident size")?.parse()?;
         Ok(kibibytes * 1024)
+    }
+
+    /// The memory of the process and of its children; a page that several share counts once.
+    pub fn proportional_bytes(&self) -> Result<u64, Box<dyn Error>> {
+        let id = self.process.id();
+        let mut sum = pss(id).ok_or("no proportional size")?;
+        for entry in fs::read_dir("/proc")? {
+            let Ok(child) = entry?.file_name().to_string_lossy().parse() else { continue };
+            // A child may end at any moment.
+            if parent(child) == Some(id) {
+                sum += pss(child).unwrap_or(0);
+            }
+        }
+        Ok(sum)
     }
 
     /// The processor time of all threads of the process.
@@ -148,6 +173,19 @@ impl Drop for Peer {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+/// The proportional size of a process in bytes, if it runs.
+fn pss(id: u32) -> Option<u64> {
+    let sizes = fs::read_to_string(format!("/proc/{id}/smaps_rollup")).ok()?;
+    let line = sizes.lines().find(|line| line.starts_with("Pss:"))?;
+    Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
+}
+
+/// The process that started a process, if it runs.
+fn parent(id: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// A command in the form in which it is sent.

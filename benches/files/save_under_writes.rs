@@ -1,0 +1,96 @@
+//! A save in the background while a client writes: the client's longest wait, how many of its requests are served
+//! beside those without a save, and the memory that the save adds.
+//!
+//! One client sends one request at a time, so client and server together take one core and leave the other to the save.
+//! With two cores the longest wait is nevertheless some time slices of the system, 2 to 10 ms, whichever the server:
+//! the bench `pauses` measures the engine alone.
+//!
+//! The memory is that of the server and its child processes, each page divided by the number of those that share it
+//! (Pss); the highest value of several during the save counts.
+
+use std::error::Error;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::support::load::{Clients, Outcome, Shape, Until, fill};
+use crate::support::peer::Peer;
+use crate::support::plan::Plan;
+use crate::support::requests::Requests;
+use crate::support::stream::Address;
+use crate::{Figure, make_folder, remove, start};
+
+/// Data: what changes, the command that fills, the number of elements in one such command, and the client's command.
+pub const KINDS: [(&str, &str, u64, &str); 6] = [
+    ("keys", "SET key:{serial} 0123456789abcdef", 1, "SET key:{random:1000000} fedcba9876543210"),
+    ("a sorted set", "ZADD large [{random} member:{item}]*100", 100, "ZADD large {random} member:{random:1000000}"),
+    ("a hash", "HSET large [field:{item} {random}]*100", 100, "HSET large field:{random:1000000} {random}"),
+    ("a set", "SADD large [member:{item}]*100", 100, "SADD large member:{random}"),
+    ("a list", "RPUSH large [{random}]*100", 100, "RPUSH large {random}"),
+    ("a stream", "XADD large * field {random}", 1, "XADD large * field {random}"),
+];
+
+/// The number of elements of what changes, and of other keys that are saved with it.
+const ELEMENTS: u64 = 1_000_000;
+const OTHERS: &str = "SET other:{serial} 0123456789abcdef0123456789abcdef";
+
+/// Requests of the client between two looks at the server.
+const REQUESTS: u64 = 1000;
+
+/// Fills a server, and measures it without a save and during one.
+pub fn measure(plan: &Plan, program: &Path, command: &str, step: u64, write: &str) -> Result<Figure, Box<dyn Error>> {
+    let (mut peer, folder) = start(program, &[], make_folder()?)?;
+    let shape = Shape { connections: 4, operations_in_flight: 32 };
+    for (template, operations) in [(command, ELEMENTS / step), (OTHERS, ELEMENTS / 2)] {
+        fill(peer.address(), shape, &mut Requests::new(&[template], 1, &[], 1), plan.scaled(operations))?;
+    }
+    let mut requests = Requests::new(&[write], 1, &[], 2);
+    let mut clients = Clients::open(&Address::Tcp(peer.address()), 1)?;
+    let mut round = || clients.send(&mut requests, 1, Until::Operations(REQUESTS));
+
+    let (mut before, begin) = (Sum::default(), Instant::now());
+    while before.requests == 0 || begin.elapsed() < plan.length / 2 {
+        before.add(&round()?);
+    }
+    let bytes = peer.proportional_bytes()?;
+    let (mut during, mut most_bytes) = (Sum::default(), bytes);
+    peer.send(&["BGSAVE"])?;
+    during.add(&round()?);
+    peer.receive()?;
+    while is_saving(&mut peer)? {
+        most_bytes = most_bytes.max(peer.proportional_bytes()?);
+        during.add(&round()?);
+    }
+    remove(peer, &folder)?;
+    let (longest_ms, added) = (during.longest.as_secs_f64() * 1000.0, most_bytes.saturating_sub(bytes));
+    let text = format!(
+        "{longest_ms:.2} ms, {:.0} % of {:.1} k/s, {:.1} MiB",
+        100.0 * during.a_second() / before.a_second(),
+        before.a_second() / 1000.0,
+        added as f64 / f64::from(1 << 20),
+    );
+    Ok(Figure { order: longest_ms, text })
+}
+
+fn is_saving(peer: &mut Peer) -> Result<bool, Box<dyn Error>> {
+    Ok(peer.text(&["INFO".to_owned(), "persistence".to_owned()])?.contains("rdb_bgsave_in_progress:1"))
+}
+
+/// The requests of several rounds.
+#[derive(Default)]
+struct Sum {
+    requests: u64,
+    time: Duration,
+    longest: Duration,
+}
+
+impl Sum {
+    fn add(&mut self, outcome: &Outcome) {
+        self.requests += outcome.commands;
+        self.time += outcome.elapsed;
+        self.longest = self.longest.max(outcome.waits.last().copied().unwrap_or_default());
+    }
+
+    fn a_second(&self) -> f64 {
+        self.requests as f64 / self.time.as_secs_f64()
+    }
+}
