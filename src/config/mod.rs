@@ -20,6 +20,8 @@
 
 #[cfg(feature = "program")]
 mod arguments;
+#[cfg(all(test, feature = "program"))]
+mod completions;
 #[cfg(feature = "program")]
 mod file;
 mod parameter;

@@ -184,6 +184,16 @@ impl Parameter {
         [Some(self.name), self.alias].into_iter().flatten()
     }
 
+    /// The values that it can have; none if they are no fixed names.
+    #[cfg(test)]
+    pub(super) fn choices(&self) -> &'static [&'static str] {
+        match self.kind {
+            Kind::Switch(_) => &["yes", "no"],
+            Kind::Choice(names, _) => names,
+            _ => &[],
+        }
+    }
+
     /// The parameter's value, as CONFIG GET shows it.
     pub fn shown(&self, settings: &Settings) -> String {
         let name = self.name;
