@@ -1,0 +1,318 @@
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dunlin.CommandException;
+import dunlin.Dunlin;
+import dunlin.DunlinException;
+import dunlin.World;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import redis.clients.jedis.Jedis;
+
+/** How the program is found and started, and that it never outlives the tests. */
+class ServerTest {
+    @TempDir
+    Path folder;
+
+    @AfterEach
+    void forget() {
+        for (String name : List.of("binary", "cache", "url", "seed")) System.clearProperty("dunlin." + name);
+    }
+
+    static String refusal(String... arguments) {
+        return assertThrows(DunlinException.class, () -> Dunlin.start(arguments).close()).getMessage();
+    }
+
+    static void assertSays(String said, String... parts) {
+        for (String part : parts) assertTrue(said.contains(part), () -> "'" + part + "' is not in: " + said);
+    }
+
+    /** Makes DUNLIN_BINARY name a script. */
+    void use(String lines) throws IOException {
+        Path script = Files.writeString(folder.resolve("dunlin"), "#!/bin/sh\n" + lines + "\n");
+        assertTrue(script.toFile().setExecutable(true));
+        System.setProperty("dunlin.binary", script.toString());
+    }
+
+    static String version() throws IOException {
+        try (var resource = Dunlin.class.getResourceAsStream("/dunlin/version")) {
+            return new String(resource.readAllBytes()).strip();
+        }
+    }
+
+    @Test
+    void twoServersDifferInPortAndData() {
+        try (Dunlin one = Dunlin.start(); Dunlin two = Dunlin.start()) {
+            assertNotEquals(one.port(), two.port());
+            one.call("SET", "key", "value");
+            assertEquals(null, two.call("GET", "key"));
+            try (Jedis jedis = new Jedis(one.uri())) {
+                assertEquals("value", jedis.get("key"));
+            }
+        }
+    }
+
+    @Test
+    void argumentsAreThoseOfTheCommandLine() {
+        try (Dunlin server = Dunlin.start("--databases", "3", "--requirepass", "a/b c"); World world = server.world()) {
+            assertEquals(List.of("databases", "3"), server.call("CONFIG", "GET", "databases"));
+            try (Jedis jedis = new Jedis(server.uri()); Jedis inside = new Jedis(world.uri())) {
+                jedis.set("key", "value");
+                assertEquals(null, inside.get("key"));
+            }
+        }
+    }
+
+    @Test
+    void aServerThatWasClosedCanBeClosedAgain() {
+        Dunlin server = Dunlin.start();
+        server.close();
+        server.close();
+        assertSays(assertThrows(DunlinException.class, server::now).getMessage(), "no dunlin answers at 127.0.0.1:");
+        assertSays(server.log(), "Ready to accept connections", "bye bye");
+    }
+
+    @Test
+    void theSharedServerStartsOnceAndAgainAfterItsEnd() {
+        Dunlin first = Dunlin.shared();
+        assertEquals(first, Dunlin.shared());
+        first.close();
+        assertEquals("PONG", Dunlin.shared().call("PING"));
+    }
+
+    @Test
+    void aVariableThatNamesNoProgramIsNamed() {
+        System.setProperty("dunlin.binary", "/nowhere/dunlin");
+        assertSays(refusal(), "there is no program at /nowhere/dunlin, which DUNLIN_BINARY names; ");
+    }
+
+    @Test
+    void aFileThatIsNoProgramIsRefused() throws IOException {
+        Path text = Files.writeString(folder.resolve("dunlin"), "text");
+        System.setProperty("dunlin.binary", text.toString());
+        assertSays(refusal(), "cannot run " + text, "Permission denied");
+    }
+
+    @Test
+    void anotherVersionIsRefusedByName() throws IOException {
+        use("echo '{\"dunlin\":\"9.9.9\",\"url\":\"redis://127.0.0.1:1\"}'; exec cat");
+        assertSays(refusal(), "is dunlin 9.9.9, but this package needs dunlin " + version());
+    }
+
+    @Test
+    void aProgramThatDoesNotAnnounceShowsWhatItSaid() throws IOException {
+        use("echo bad directive >&2; exit 1");
+        assertSays(refusal(), "did not announce a server", "\n  bad directive");
+    }
+
+    @Test
+    void anAnnouncementThatComesByteByByteIsRead() throws IOException {
+        try (Dunlin real = Dunlin.start()) {
+            use("printf '%s\\n' '{\"dunlin\":\"" + version() + "\",\"url\":\"" + real.url()
+                + "\"}' | dd bs=1 2>/dev/null; exec cat");
+            try (Dunlin server = Dunlin.start()) {
+                assertEquals(real.port(), server.port());
+            }
+        }
+    }
+
+    @Test
+    void aDirectiveThatDoesNotExistIsToldInTheWordsOfTheServer() {
+        assertSays(refusal("--no-such", "1"), "could not start: ", "no-such", "Bad directive");
+    }
+
+    @Test
+    void aPortThatIsTakenIsNamed() {
+        try (Dunlin first = Dunlin.start()) {
+            assertSays(refusal("--port", "" + first.port()), "" + first.port(), "ddress already in use");
+        }
+    }
+
+    @Test
+    void aServerThatRunsIsUsed() {
+        try (Dunlin first = Dunlin.start()) {
+            System.setProperty("dunlin.url", first.url());
+            try (Dunlin handle = Dunlin.start(); World world = handle.world()) {
+                assertFalse(handle.isOwn());
+                assertEquals(first.port(), handle.port());
+                assertEquals(2, first.worlds().size(), first.worlds()::toString);
+                assertEquals(world.name(), world.call("DUNLIN", "WORLD"));
+            }
+            assertEquals("PONG", first.call("PING"));
+        }
+    }
+
+    @Test
+    void aServerWithoutTheTestKitIsRefused() throws IOException {
+        try (ServerSocket other = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            var client = CompletableFuture.runAsync(() -> refuse(other));
+            System.setProperty("dunlin.url", "redis://127.0.0.1:" + other.getLocalPort());
+            assertSays(refusal(), "has no test kit: ERR unknown command", "start it with 'dunlin --test-kit yes'");
+            client.join();
+        }
+        System.setProperty("dunlin.url", "http://example");
+        assertSays(refusal(), "'http://example' is no address of a server");
+    }
+
+    /** Answers one client as a server of Redis does that does not know DUNLIN. */
+    static void refuse(ServerSocket server) {
+        try (Socket client = server.accept()) {
+            client.getOutputStream().write("-ERR unknown command 'DUNLIN'\r\n".getBytes());
+            client.getInputStream().readAllBytes();
+        } catch (IOException error) {
+            throw new UncheckedIOException(error);
+        }
+    }
+
+    @Test
+    void aPlaceThatDoesNotServeIsNamed() throws IOException {
+        Path file = Files.writeString(folder.resolve("file"), "");
+        System.setProperty("dunlin.cache", file.toString());
+        assertSays(refusal(), "could be put and run in no folder: " + file, "set DUNLIN_CACHE");
+    }
+
+    @Test
+    void aFolderThatOthersCanWriteInIsNotUsed() throws IOException {
+        Path open = Files.createDirectory(folder.resolve("open"));
+        Files.setPosixFilePermissions(open, PosixFilePermissions.fromString("rwxrwxrwx"));
+        System.setProperty("dunlin.cache", open.toString());
+        assertSays(refusal(), open + " (others can write there)");
+    }
+
+    @Test
+    void aProgramThatWasCutOffIsReplaced() throws IOException {
+        Path cache = folder.resolve("cache");
+        System.setProperty("dunlin.cache", cache.toString());
+        Dunlin.start().close();
+        Path program;
+        try (var files = Files.list(cache)) {
+            program = files.findFirst().orElseThrow();
+        }
+        Files.writeString(program, "");
+        Dunlin.start().close();
+        try (var files = Files.list(cache)) {
+            assertEquals(List.of(program), files.toList());
+        }
+    }
+
+    /** Another process of Java with a server. */
+    static Process start(Map<String, String> environment, Path working, String... arguments) throws IOException {
+        List<String> command = new ArrayList<>(
+            List.of(System.getProperty("java.home") + "/bin/java", "-XX:TieredStopAtLevel=1", "-Xshare:auto"));
+        command.addAll(List.of(arguments));
+        ProcessBuilder builder = new ProcessBuilder(command).directory(working.toFile());
+        builder.environment().clear();
+        builder.environment().putAll(environment);
+        builder.environment().put("CLASSPATH", System.getProperty("java.class.path"));
+        return builder.redirectError(ProcessBuilder.Redirect.INHERIT).start();
+    }
+
+    static long[] said(Process process) throws IOException {
+        String line = new BufferedReader(new InputStreamReader(process.getInputStream())).readLine();
+        assertNotEquals(null, line);
+        String[] words = line.split(" ");
+        return new long[] {Long.parseLong(words[0]), Long.parseLong(words[1])};
+    }
+
+    @Test
+    void aServerEndsWithAProcessThatIsKilled() throws Exception {
+        List<Long> took = new ArrayList<>();
+        for (int round = 0; round < 3; round++) {
+            Process holder = start(Map.of(), folder, "Holder");
+            long[] server = said(holder);
+            try (Socket client = new Socket("127.0.0.1", (int) server[1])) {
+                client.getOutputStream().write("PING\r\n".getBytes());
+                assertEquals("+PONG\r\n", new String(client.getInputStream().readNBytes(7)));
+                long start = System.nanoTime();
+                holder.destroyForcibly();
+                awaitEnd(server[0]);
+                took.add((System.nanoTime() - start) / 1_000_000);
+            }
+        }
+        System.out.println("after SIGKILL of the JVM its server was gone within " + took + " ms");
+        assertTrue(took.stream().min(Long::compare).orElseThrow() < 100, took::toString);
+    }
+
+    @Test
+    void aServerEndsWithAProcessThatExits() throws Exception {
+        Process holder = start(Map.of(), folder, "Holder", "exit");
+        long[] server = said(holder);
+        assertTrue(holder.waitFor(10, TimeUnit.SECONDS));
+        awaitEnd(server[0]);
+    }
+
+    /** Looks until a process is gone, or is only waited for by its parent; that of an orphan may never do so. */
+    static void awaitEnd(long pid) throws IOException {
+        long start = System.nanoTime();
+        while (runs(pid)) {
+            assertTrue(System.nanoTime() - start < 5_000_000_000L, "the server is still there");
+            Thread.yield();
+        }
+    }
+
+    static boolean runs(long pid) throws IOException {
+        try {
+            String status = Files.readString(Path.of("/proc/" + pid + "/stat"));
+            return !"ZX".contains(status.substring(status.lastIndexOf(')') + 2).substring(0, 1));
+        } catch (NoSuchFileException gone) {
+            return false;
+        } catch (IOException error) {
+            // It ended while its file was read.
+            return Files.exists(Path.of("/proc/" + pid));
+        }
+    }
+
+    @Test
+    void withoutAHomeTheProgramIsPutIntoTheNextFolderThatServes() throws Exception {
+        Path working = Files.createDirectories(folder.resolve("project/target")).getParent();
+        Process holder = start(Map.of(), working, "-Duser.home=/dev/null", "Holder", "exit");
+        said(holder);
+        try (var files = Files.list(working.resolve("target/dunlin"))) {
+            assertEquals(1, files.count());
+        }
+        Path temporary = Files.createDirectory(folder.resolve("temporary"));
+        said(start(Map.of(), folder, "-Duser.home=?", "-Djava.io.tmpdir=" + temporary, "Holder", "exit"));
+        try (var files = Files.list(temporary)) {
+            assertTrue(files.anyMatch(each -> each.getFileName().toString().startsWith("dunlin-")));
+        }
+    }
+
+    @Test
+    void eightProcessesUnpackAtOnce() throws Exception {
+        Path cache = folder.resolve("cache");
+        List<Process> holders = new ArrayList<>();
+        for (int each = 0; each < 8; each++) {
+            holders.add(start(Map.of("DUNLIN_CACHE", cache.toString()), folder, "Holder", "exit"));
+        }
+        for (Process holder : holders) said(holder);
+        try (var files = Files.list(cache)) {
+            assertEquals(1, files.count(), "one program, and nothing that was left half written");
+        }
+    }
+
+    @Test
+    void aCommandThatIsRefusedSaysWhy() {
+        var refused = assertThrows(CommandException.class, () -> Dunlin.shared().call("INCR"));
+        assertSays(refused.getMessage(), "ERR wrong number");
+    }
+}

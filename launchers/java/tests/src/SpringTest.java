@@ -1,0 +1,129 @@
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dunlin.Level;
+import dunlin.World;
+import dunlin.junit.DunlinTest;
+import java.time.Duration;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Nested;
+import org.junit.jupiter.api.RepeatedTest;
+import org.junit.jupiter.api.Test;
+import org.springframework.beans.factory.annotation.Autowired;
+import org.springframework.beans.factory.annotation.Value;
+import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
+import org.springframework.boot.test.context.SpringBootTest;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.data.redis.connection.RedisConnectionFactory;
+import org.springframework.data.redis.core.StringRedisTemplate;
+import org.springframework.test.annotation.DirtiesContext;
+import org.springframework.test.annotation.DirtiesContext.ClassMode;
+
+/** What tests of Spring Boot get: their context has a world, and each of them begins with that of the context. */
+class SpringTest {
+    @Configuration
+    @EnableAutoConfiguration
+    static class Application {}
+
+    private static World first;
+
+    @SpringBootTest(classes = Application.class)
+    @DunlinTest(fixture = "shop.txt", properties = "shop.redis-url")
+    static class ShopCases {
+        @Autowired
+        StringRedisTemplate redis;
+
+        @Autowired
+        World dunlin;
+
+        @Value("${shop.redis-url}")
+        String url;
+
+        @RepeatedTest(2)
+        void eachTestBeginsWithTheFixture(World world) {
+            assertSame(dunlin, world);
+            assertEquals(world.url(), url);
+            assertEquals(6L, redis.opsForValue().decrement("stock"));
+            redis.opsForValue().set("session", "ann", Duration.ofMinutes(1));
+            world.advance(Duration.ofMinutes(1));
+            assertFalse(redis.hasKey("session"));
+            world.journal().command("DECR").expectAtMost(1);
+            first = world;
+        }
+
+        @Nested
+        class Inside {
+            @BeforeAll
+            static void fill(@Autowired StringRedisTemplate redis) {
+                redis.opsForValue().set("class", "1");
+            }
+
+            @RepeatedTest(2)
+            void whatIsThereBeforeAllTestsIsThereBeforeEach(World world) {
+                assertEquals("1", redis.opsForValue().getAndDelete("class"));
+                world.assertDiff("SET stock 7");
+            }
+        }
+    }
+
+    @SpringBootTest(classes = Application.class)
+    @DunlinTest(fixture = "shop.txt", properties = "shop.redis-url")
+    static class SameContextCases {
+        @Test
+        void aContextOfEqualSettingsIsShared(@Autowired World world, @Autowired RedisConnectionFactory connections) {
+            assertSame(first, world);
+            world.assertDiff("SET stock 7");
+            assertEquals("PONG", connections.getConnection().ping());
+        }
+    }
+
+    @SpringBootTest(classes = Application.class)
+    @DunlinTest(strict = Level.ERROR)
+    static class OtherContextCases {
+        @Autowired
+        StringRedisTemplate redis;
+
+        @Test
+        void anotherContextHasAnotherWorld(World world) {
+            assertNotSame(first, world);
+            redis.opsForValue().set("key", "value");
+            world.assertDiff("SET key value");
+        }
+
+        @Test
+        void aFindingFailsTheTest() {
+            redis.opsForSet().add("seen", "event");
+            try {
+                redis.expire("seen", Duration.ofMinutes(1));
+            } catch (org.springframework.dao.DataAccessException ignored) {
+                // As an application may do.
+            }
+        }
+    }
+
+    @SpringBootTest(classes = Application.class)
+    @DunlinTest(fixture = "shop.txt")
+    @DirtiesContext(classMode = ClassMode.AFTER_EACH_TEST_METHOD)
+    static class DirtyCases {
+        @RepeatedTest(2)
+        void aContextThatIsReplacedHasAWorldOfItsOwn(World world, @Autowired StringRedisTemplate redis) {
+            assertNotSame(first, world);
+            first = world;
+            assertEquals(6L, redis.opsForValue().decrement("stock"));
+        }
+    }
+
+    @Test
+    void contextsHaveWorldsAndTestsAreRolledBack() {
+        ExtensionTest.Run.of(ShopCases.class, false).assertPassed(4);
+        ExtensionTest.Run.of(SameContextCases.class, false).assertPassed(1);
+        ExtensionTest.Run.of(DirtyCases.class, false).assertPassed(2);
+        assertTrue(first.isClosed());
+        var run = ExtensionTest.Run.of(OtherContextCases.class, false);
+        assertEquals(1, run.summary().getTestsSucceededCount());
+        assertTrue(run.failure().contains("late-expire"), run::failure);
+    }
+}
