@@ -167,6 +167,13 @@ fn the_streams_are_those_of_the_command() {
 }
 
 #[test]
+fn a_signal_that_the_caller_ignores_is_ignored_by_the_command() {
+    let line = format!("trap '' HUP; exec {} run -- sh -c 'kill -HUP $PPID; kill -HUP $$; echo alive'", PROGRAM);
+    let output = Command::new("sh").args(["-c", &line]).output().expect("there is a shell");
+    assert_eq!((output.status.code(), &*out(&output)), (Some(0), "alive\n"));
+}
+
+#[test]
 fn the_command_has_the_limits_of_its_caller_and_nothing_is_left_behind() {
     let folder = Folder::new("run-leaves-nothing");
     let limits = "ulimit -Sn; ulimit -Hn; cat /proc/self/oom_score_adj; grep -e THP -e Cpus -e Sig /proc/self/status";

@@ -50,7 +50,7 @@ fn code_of(status: ExitStatus) -> u8 {
 mod system {
     //! Signals of Unix.
 
-    use std::fs::File;
+    use std::fs::{self, File};
     use std::future::poll_fn;
     use std::task::Poll;
     use std::time::Duration;
@@ -88,7 +88,7 @@ mod system {
     }
 
     impl Signals {
-        /// Catches the signals.
+        /// Catches the signals, apart from those that the caller has ignored: so does the command, then (`nohup`).
         ///
         /// # Errors
         /// When the system has no descriptor for it.
@@ -96,8 +96,11 @@ mod system {
             let runtime = Builder::new_current_thread().enable_io().build()?;
             let streams = {
                 let _entered = runtime.enter();
+                let ignored = ignored();
+                let is_caught =
+                    |&&signal: &&Signal| signal == Signal::SIGCHLD || ignored & (1 << (signal as i32 - 1)) == 0;
                 let stream = |caught: &Signal| Ok((*caught, signal(SignalKind::from_raw(*caught as i32))?));
-                CAUGHT.iter().map(stream).collect::<io::Result<_>>()?
+                CAUGHT.iter().filter(is_caught).map(stream).collect::<io::Result<_>>()?
             };
             Ok(Signals { runtime, streams })
         }
@@ -138,6 +141,13 @@ mod system {
                 streams.iter_mut().find_map(came).map_or(Poll::Pending, Poll::Ready)
             }))
         }
+    }
+
+    /// The signals that this process ignores, one bit for each; none where the system does not tell.
+    fn ignored() -> u64 {
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+        mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
     }
 
     fn pass_on(signal: Signal, child: &Child) {
