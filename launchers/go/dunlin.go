@@ -1,0 +1,353 @@
+// Package dunlin gives each test a Redis of its own: a world behind one server that all tests of the process share. The
+// module carries the program. RunT has the form of miniredis's, and a world has its methods; an import changed is a suite
+// moved.
+package dunlin
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Tester is what RunT needs of a *testing.T. Where Failed and Errorf are there too, a test that failed shows its last
+// commands, and strict mode can fail a test.
+type Tester interface {
+	Fatalf(format string, arguments ...any)
+	Cleanup(func())
+	Logf(format string, arguments ...any)
+}
+
+// Option is how a world starts.
+type Option func(*settings)
+
+type settings struct {
+	seed     int64
+	commands [][]any
+}
+
+// Frozen stops the clock, so that deadlines do not drift; clients that block wait until the clock is moved.
+func Frozen() Option { return commanded("DUNLIN", "FREEZE") }
+
+// Seeded gives the world's random answers this seed.
+func Seeded(seed int64) Option { return func(s *settings) { s.seed = seed } }
+
+// Strict sets all rules of strict mode to a level: "warn", or "error", by which a finding fails the test.
+func Strict(level string) Option { return commanded("DUNLIN", "STRICT", "SET", "ALL", level) }
+
+// Fixture loads a text, or the bytes of an RDB file.
+func Fixture(data string) Option { return commanded("DUNLIN", "LOAD", data) }
+
+func commanded(words ...any) Option {
+	return func(s *settings) { s.commands = append(s.commands, words) }
+}
+
+// Server is a server, and as a World the world in which its clients begin.
+type Server struct {
+	*World
+	child *child
+}
+
+// Start starts a server with directives of redis-server's command line: Start("--maxmemory", "10mb"). Where the variable
+// DUNLIN_URL names a server that runs, Start without directives starts none and uses that.
+func Start(directives ...string) (*Server, error) {
+	s := &Server{}
+	given := os.Getenv("DUNLIN_URL")
+	if given == "" || len(directives) > 0 {
+		c, err := launch(directives)
+		if err != nil {
+			return nil, err
+		}
+		s.child, given = c, c.URL
+	}
+	place, err := addressOf(given)
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	s.World = &World{server: s, pool: &pool{address: place}, port: place.port()}
+	s.World.RedisDB = &RedisDB{world: s.World}
+	name, err := s.call("DUNLIN", "WORLD")
+	if err != nil {
+		s.Close()
+		var refused CommandError
+		if s.child == nil && errors.As(err, &refused) {
+			err = fmt.Errorf("dunlin: the server at DUNLIN_URL (%s) has no test kit (%w); start it with 'dunlin --test-kit yes'", given, err)
+		}
+		return nil, err
+	}
+	s.name = name.(string)
+	return s, nil
+}
+
+// Close ends a server that Start has started.
+func (s *Server) Close() {
+	if s.World != nil {
+		for _, c := range s.pool.drain() {
+			c.Close()
+		}
+	}
+	if s.child != nil {
+		s.child.end(5 * time.Second)
+	}
+}
+
+// Pid is the process's number; it is 0 where the server is not our own.
+func (s *Server) Pid() int {
+	if s.child == nil {
+		return 0
+	}
+	return s.child.Pid
+}
+
+// Log is the last that the server has written to its log.
+func (s *Server) Log() string {
+	if s.child == nil {
+		return ""
+	}
+	return s.child.log.String()
+}
+
+// NewWorld makes a world of its own, with nobody else in it. Close ends it.
+func (s *Server) NewWorld(options ...Option) (*World, error) {
+	w := newWorld(options)
+	return w, w.enter(s)
+}
+
+var shared struct {
+	sync.Mutex
+	*Server
+}
+
+// Shared is the server that all worlds of this process share. It starts with the first call, and ends with the process.
+func Shared() (*Server, error) {
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.Server == nil {
+		server, err := Start()
+		if err != nil {
+			return nil, err
+		}
+		shared.Server = server
+	}
+	return shared.Server, nil
+}
+
+// World is a private Redis: keys, channels, scripts, settings, users and a clock that nobody else has.
+type World struct {
+	*RedisDB // the database of the direct methods, which Select chooses
+	server   *Server
+	pool     *pool
+	name     string
+	options  []Option
+	seed     int64
+	tester   Tester
+
+	mutex    sync.Mutex
+	host     string // of the address that somebody chose, which listener serves
+	port     int
+	listener net.Listener
+	users    map[string]string
+	kept     *kept
+}
+
+// Run makes a world. Close ends it.
+func Run(options ...Option) (*World, error) {
+	w := newWorld(options)
+	return w, w.Start()
+}
+
+// RunT makes a world for one test, and ends it with the test.
+func RunT(t Tester, options ...Option) *World {
+	if h, is := t.(interface{ Helper() }); is {
+		h.Helper()
+	}
+	w, err := Run(options...)
+	if err != nil {
+		t.Fatalf("%v", err)
+		return nil
+	}
+	w.tester = t
+	t.Cleanup(func() {
+		w.judge()
+		w.end()
+	})
+	return w
+}
+
+func newWorld(options []Option) *World {
+	w := &World{options: options}
+	w.RedisDB = &RedisDB{world: w}
+	return w
+}
+
+// enter creates the world with a connection that the server has idle.
+func (w *World) enter(s *Server) error {
+	random := make([]byte, 16)
+	if _, err := rand.Read(random); err != nil {
+		return err
+	}
+	given := settings{seed: int64(binary.LittleEndian.Uint32(random))}
+	if fixed, err := strconv.ParseInt(os.Getenv("DUNLIN_SEED"), 10, 64); err == nil {
+		given.seed = fixed
+	}
+	for _, option := range w.options {
+		option(&given)
+	}
+	name := fmt.Sprintf("w-%x", random[4:])
+	entrance := [][]any{{"DUNLIN", "WORLD", name, "TEMPORARY"}}
+	commands := append(entrance[:1:1], []any{"DUNLIN", "SEED", given.seed}, []any{"DUNLIN", "JOURNAL", "START"})
+	commands = append(commands, given.commands...)
+	c, err := s.pool.take()
+	if err != nil {
+		return err
+	}
+	// Whatever database it had chosen is chosen in the world, too.
+	replies, err := c.call(patience, commands...)
+	if err = firstError(replies, err); err != nil {
+		s.pool.give(c, false)
+		return err
+	}
+	s.pool.lend()
+	p := &pool{address: s.pool.address, entrance: entrance}
+	p.adopt(c, len(commands))
+	p.give(c, true)
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.server, w.name, w.seed, w.pool = s, name, given.seed, p
+	return nil
+}
+
+// live is the pool of a world that has not ended.
+func (w *World) live() *pool {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.pool
+}
+
+// end drops the world. Its connection serves the next one.
+func (w *World) end() {
+	w.mutex.Lock()
+	p, listener := w.pool, w.listener
+	w.pool, w.listener = nil, nil
+	w.mutex.Unlock()
+	if listener != nil {
+		listener.Close()
+	}
+	if p == nil {
+		return
+	}
+	idle := p.drain()
+	leave := [][]any{{"DUNLIN", "WORLD", w.server.name}, {"DUNLIN", "DROP-WORLD", w.name}}
+	if len(idle) == 0 {
+		w.server.pool.call(0, patience, leave[1])
+		return
+	}
+	for _, c := range idle[1:] {
+		c.Close()
+	}
+	// The second is refused where this was the world's last connection: the world has ended then.
+	replies, err := idle[0].call(patience, leave...)
+	if err != nil || firstError(replies[:1], nil) != nil {
+		idle[0].Close()
+		w.server.pool.call(0, patience, leave[1])
+		return
+	}
+	w.server.pool.adopt(idle[0], len(leave))
+	w.server.pool.give(idle[0], true)
+}
+
+// judge fails the test for what strict mode has found, and shows of one that has failed what it did.
+func (w *World) judge() {
+	if w.live() == nil {
+		return
+	}
+	if t, is := w.tester.(interface{ Errorf(string, ...any) }); is {
+		if _, err := w.call("DUNLIN", "STRICT", "CHECK"); err != nil {
+			t.Errorf("%v", err)
+		}
+	}
+	if t, is := w.tester.(interface{ Failed() bool }); is && t.Failed() {
+		w.tester.Logf("%s", w.Report())
+	}
+}
+
+// Report is what helps to understand a test that has failed: the seed, the last commands, and what strict mode has found.
+func (w *World) Report() string {
+	lines := []string{fmt.Sprintf("dunlin: the seed was %d (DUNLIN_SEED=%d repeats it), the world %s", w.seed, w.seed, w.name)}
+	entries := w.Journal().Entries()
+	first := max(0, len(entries)-20)
+	lines = append(lines, fmt.Sprintf("the last %d of %d commands:", len(entries)-first, len(entries)))
+	for _, entry := range entries[first:] {
+		lines = append(lines, "  "+entry.String())
+	}
+	for _, each := range w.Findings() {
+		lines = append(lines, fmt.Sprintf("strict mode, %s (%s): %s", each.Rule, each.Level, each.Text))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Call runs any command, from a connection of the launcher, and returns a string, an int, a []any or nil.
+func (w *World) Call(words ...any) (any, error) { return w.call(words...) }
+
+func (w *World) fail(err error) {
+	if w.tester == nil {
+		panic(err)
+	}
+	w.tester.Fatalf("%v", err)
+}
+
+// Server is the server of this world.
+func (w *World) Server() *Server { return w.server }
+
+// Name is the world's name, by which redis-cli --user world.NAME comes into it.
+func (w *World) Name() string { return w.name }
+
+// URL is how a client comes into the world.
+func (w *World) URL() string {
+	if w.server.World == w {
+		return w.pool.url("")
+	}
+	return w.server.pool.url("temporary-world." + w.name)
+}
+
+// Addr is the host and port whose clients come straight into the world, for what takes no URL.
+func (w *World) Addr() string { return net.JoinHostPort(w.Host(), w.Port()) }
+
+// Host is the host part of Addr.
+func (w *World) Host() string {
+	if w.host != "" {
+		return w.host
+	}
+	host, _, err := net.SplitHostPort(w.server.pool.place)
+	if err != nil {
+		return "127.0.0.1" // the server of DUNLIN_URL has a Unix socket
+	}
+	return host
+}
+
+// Port is the port part of Addr.
+func (w *World) Port() string {
+	w.mutex.Lock()
+	port := w.port
+	w.mutex.Unlock()
+	if port == 0 {
+		port = number(w.must("DUNLIN", "LISTEN", w.name))
+		w.mutex.Lock()
+		w.port = port
+		w.mutex.Unlock()
+	}
+	return strconv.Itoa(port)
+}
+
+func (a address) port() int {
+	_, port, _ := net.SplitHostPort(a.place)
+	number, _ := strconv.Atoi(port)
+	return number
+}

@@ -1,0 +1,3 @@
+module dunlin
+
+go 1.22

@@ -1,0 +1,243 @@
+package dunlin
+
+// The program as a child process: where it is, how it starts, and how it ends. The child reads a pipe whose other end is
+// here, and ends when that closes, which the system does however this process ends.
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// startPatience is how long the program may take until it serves clients.
+var startPatience = 10 * time.Second
+
+type announcement struct {
+	Version *string `json:"dunlin"`
+	Pid     int     `json:"pid"`
+	URL     string  `json:"url"`
+	Error   string  `json:"error"`
+}
+
+type child struct {
+	announcement
+	command *exec.Cmd
+	input   io.Closer
+	log     *tail
+	ending  sync.Once
+}
+
+// launch starts the program with directives of redis-server's command line.
+func launch(directives []string) (*child, error) {
+	if named := os.Getenv("DUNLIN_BINARY"); named != "" {
+		if whole, err := filepath.Abs(named); err == nil {
+			named = whole // a bare name would be looked for in PATH
+		}
+		c, err := start(named, directives)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("dunlin: there is no program at %s, which the variable DUNLIN_BINARY names; set it to the path "+
+				"of a dunlin program, or unset it to use the one of the module", named)
+		} else if isForbidden(err) {
+			return nil, fmt.Errorf("dunlin: cannot run %s, which the variable DUNLIN_BINARY names: %w", named, err)
+		}
+		return c, err
+	}
+	if carried.program == nil {
+		return nil, fmt.Errorf("dunlin: there is no program: the variable DUNLIN_BINARY is not set, and no module dunlin/program/%s_%s "+
+			"is in this build; add that module, or set DUNLIN_BINARY to the path of a dunlin program", runtime.GOOS, runtime.GOARCH)
+	}
+	var refusals []string
+	for _, unpack := range []func() (string, func(), error){inCache, inTemporary, inMemory} {
+		path, clear, err := unpack()
+		if err == nil {
+			var c *child
+			c, err = start(path, directives)
+			clear()
+			if err == nil || !isForbidden(err) {
+				return c, err
+			}
+		}
+		refusals = append(refusals, err.Error())
+	}
+	return nil, fmt.Errorf("dunlin: the program of the module cannot be unpacked and run anywhere (%s); make one of these folders "+
+		"writable, or set DUNLIN_BINARY to the path of a dunlin program", strings.Join(refusals, "; "))
+}
+
+// isForbidden tells whether the system refuses to execute a file, as it does where a file system forbids programs.
+func isForbidden(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOEXEC)
+}
+
+// inCache is the program in the user's cache, where it stays. Several processes may write it at once: each writes a file
+// of its own, which takes the name when it is whole.
+func inCache() (string, func(), error) {
+	folder, err := os.UserCacheDir()
+	if err != nil {
+		return "", nil, err
+	}
+	folder = filepath.Join(folder, "dunlin")
+	path := filepath.Join(folder, "dunlin-"+version+"-"+carried.hash+suffix)
+	if found, err := os.Stat(path); err == nil && found.Size() == int64(len(carried.program)) {
+		return path, func() {}, nil
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return "", nil, err
+	}
+	file, err := os.CreateTemp(folder, "unpacking-")
+	if err != nil {
+		return "", nil, err
+	}
+	if err = fill(file); err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		os.Remove(file.Name())
+		return "", nil, err
+	}
+	return path, func() {}, nil
+}
+
+// inTemporary is the program in a private folder, which is gone when it has started.
+func inTemporary() (string, func(), error) {
+	folder, err := os.MkdirTemp("", "dunlin-")
+	if err != nil {
+		return "", nil, err
+	}
+	path := filepath.Join(folder, "dunlin"+suffix)
+	file, err := os.Create(path)
+	if err == nil {
+		err = fill(file)
+	}
+	if err != nil {
+		os.RemoveAll(folder)
+		return "", nil, err
+	}
+	return path, func() { os.RemoveAll(folder) }, nil
+}
+
+func fill(file *os.File) error {
+	_, err := file.Write(carried.program)
+	if err == nil {
+		err = file.Chmod(0o700)
+	}
+	return errors.Join(err, file.Close())
+}
+
+func start(program string, directives []string) (*child, error) {
+	words := []string{"--free-port", "yes", "--test-kit", "yes"}
+	for _, word := range directives {
+		if word == "--port" {
+			words = words[2:]
+			break
+		}
+	}
+	words = append(append(words, directives...), "--announce", "yes", "--end-with", "stdin")
+	c := &child{log: &tail{}}
+	var output io.ReadCloser
+	for attempt := 0; ; attempt++ {
+		c.command = exec.Command(program, words...)
+		c.command.Stderr = c.log
+		detach(c.command)
+		input, err := c.command.StdinPipe()
+		if err != nil {
+			return nil, err
+		}
+		if output, err = c.command.StdoutPipe(); err != nil {
+			return nil, err
+		}
+		c.input = input
+		err = c.command.Start()
+		if err == nil {
+			break
+		}
+		// Another goroutine may have forked while the program was written, and have the file open until it executes.
+		if !errors.Is(err, syscall.ETXTBSY) || attempt == 100 {
+			return nil, err
+		}
+		time.Sleep(time.Millisecond)
+	}
+	line := make(chan []byte, 1)
+	go func() {
+		text, _ := bufio.NewReader(output).ReadBytes('\n')
+		line <- text
+	}()
+	var said []byte
+	select {
+	case said = <-line:
+	case <-time.After(startPatience):
+	}
+	err := json.Unmarshal(said, &c.announcement)
+	switch {
+	case err != nil || (c.Version == nil && c.Error == ""):
+		c.end(0)
+		return nil, fmt.Errorf("dunlin: %s did not announce a server within %v; this module needs dunlin %s, and the program says "+
+			"it is: %s%s", program, startPatience, version, versionOf(program), c.log)
+	case c.Error != "":
+		c.end(0)
+		return nil, fmt.Errorf("dunlin: %s could not start: %s%s", program, c.Error, c.log)
+	case version != "" && *c.Version != version:
+		c.end(0)
+		return nil, fmt.Errorf("dunlin: %s is dunlin %s, but this module needs dunlin %s; set DUNLIN_BINARY to that version, or "+
+			"unset it to use the one of the module", program, *c.Version, version)
+	}
+	return c, nil
+}
+
+func versionOf(program string) string {
+	said, err := exec.Command(program, "--version").CombinedOutput()
+	if text := strings.TrimSpace(string(said)); text != "" {
+		return text[:min(len(text), 200)]
+	}
+	return fmt.Sprint(err)
+}
+
+// end ends the server, and kills it if it takes longer than that.
+func (c *child) end(within time.Duration) {
+	c.ending.Do(func() {
+		c.input.Close()
+		timer := time.AfterFunc(within, func() { c.command.Process.Kill() })
+		c.command.Wait()
+		timer.Stop()
+	})
+}
+
+// tail is the last that a server has written to its log.
+type tail struct {
+	sync.Mutex
+	data []byte
+}
+
+const tailSize = 32 << 10
+
+func (t *tail) Write(data []byte) (int, error) {
+	t.Lock()
+	defer t.Unlock()
+	t.data = append(t.data, data...)
+	if len(t.data) > 2*tailSize {
+		t.data = append([]byte(nil), t.data[len(t.data)-tailSize:]...)
+	}
+	return len(data), nil
+}
+
+func (t *tail) String() string {
+	t.Lock()
+	defer t.Unlock()
+	text := ""
+	for _, line := range strings.Split(string(t.data), "\n") {
+		if line != "" {
+			text += "\n  " + line
+		}
+	}
+	return text
+}

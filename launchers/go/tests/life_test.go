@@ -1,0 +1,344 @@
+//go:build unix
+
+package tests
+
+// How the program is found and started, and that it never outlives the tests.
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"dunlin"
+)
+
+// TestMain lets this program also be the runner that a test starts and ends.
+func TestMain(m *testing.M) {
+	role := os.Getenv("DUNLIN_TEST_ROLE")
+	if role == "" {
+		os.Exit(m.Run())
+	}
+	server, err := dunlin.Shared()
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println(server.Pid())
+	if role == "child" {
+		if err := exec.Command("sleep", "20").Start(); err != nil {
+			fmt.Println(err)
+		}
+	}
+	io.Copy(io.Discard, os.Stdin)
+	server.Set("k", "v")
+	fmt.Println(server.Get("k"))
+}
+
+// runner is a process with a server.
+type runner struct {
+	*exec.Cmd
+	input  io.Closer
+	output *bufio.Reader
+}
+
+func start(t *testing.T, role string, environment ...string) *runner {
+	t.Helper()
+	command := exec.Command(os.Args[0])
+	command.Env = append(os.Environ(), "DUNLIN_TEST_ROLE="+role)
+	if environment != nil {
+		command.Env = append(environment, "DUNLIN_TEST_ROLE="+role)
+	}
+	input, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	output, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { input.Close(); command.Wait() })
+	return &runner{command, input, bufio.NewReader(output)}
+}
+
+func (r *runner) line() string {
+	text, _ := r.output.ReadString('\n')
+	return strings.TrimSpace(text)
+}
+
+func isAlive(pid string) bool {
+	status, err := os.ReadFile("/proc/" + pid + "/stat")
+	return err == nil && !strings.Contains(string(status), ") Z ")
+}
+
+// timeUntil looks again and again, as nobody tells of the end of another's child.
+func timeUntil(t *testing.T, isDone func() bool) time.Duration {
+	t.Helper()
+	begin := time.Now()
+	for !isDone() {
+		if time.Since(begin) > soon {
+			t.Fatal("it never was")
+		}
+		runtime.Gosched()
+	}
+	return time.Since(begin)
+}
+
+func onLinux(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("it looks into /proc")
+	}
+}
+
+func TestAKilledRunnerLeavesNoServer(t *testing.T) {
+	onLinux(t)
+	var times []time.Duration
+	for range 20 {
+		r := start(t, "runner")
+		pid := r.line()
+		if !isAlive(pid) {
+			t.Fatalf("there is no server, but %q", pid)
+		}
+		r.Process.Kill()
+		r.Process.Wait()
+		times = append(times, timeUntil(t, func() bool { return !isAlive(pid) }))
+	}
+	slices.Sort(times)
+	t.Logf("gone after %v, at most %v", times[10], times[19])
+}
+
+func TestAProcessThatTheRunnerStartedKeepsNoServerAlive(t *testing.T) {
+	onLinux(t)
+	r := start(t, "child")
+	pid := r.line()
+	r.Process.Kill()
+	timeUntil(t, func() bool { return !isAlive(pid) })
+}
+
+func TestARunnerThatEndsLeavesNoServer(t *testing.T) {
+	onLinux(t)
+	r := start(t, "runner")
+	pid := r.line()
+	r.input.Close()
+	line{t}.is(r.line(), "v <nil>")
+	r.Wait()
+	timeUntil(t, func() bool { return !isAlive(pid) })
+}
+
+func TestCtrlCReachesOnlyTheRunner(t *testing.T) {
+	server, err := dunlin.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	group, err := syscall.Getpgid(server.Pid())
+	if err != nil || group == syscall.Getpgrp() {
+		t.Errorf("the server is in the group %d (%v)", group, err)
+	}
+}
+
+func TestAServerStartsWithoutAHomeAndWithoutAFolderToWriteIn(t *testing.T) {
+	onLinux(t)
+	r := start(t, "runner", "TMPDIR=/dev/null/nothing")
+	if pid := r.line(); !isAlive(pid) {
+		t.Errorf("said is %q", pid)
+	}
+	home := t.TempDir()
+	r = start(t, "runner", "TMPDIR="+home, "HOME=/dev/null/nothing")
+	if pid := r.line(); !isAlive(pid) {
+		t.Errorf("said is %q", pid)
+	}
+	if left, err := os.ReadDir(home); err != nil || len(left) != 0 {
+		t.Errorf("left is %v (%v)", left, err)
+	}
+}
+
+func TestEightProcessesUnpackTheProgramAtOnce(t *testing.T) {
+	onLinux(t)
+	for range 3 {
+		home := t.TempDir()
+		var all sync.WaitGroup
+		for range 8 {
+			r := start(t, "runner", "HOME="+home, "TMPDIR=/dev/null/nothing")
+			all.Add(1)
+			go func() {
+				defer all.Done()
+				if pid := r.line(); !isAlive(pid) {
+					t.Errorf("said is %q", pid)
+				}
+			}()
+		}
+		all.Wait()
+		left, err := filepath.Glob(home + "/.cache/dunlin/*")
+		if err != nil || len(left) != 1 {
+			t.Errorf("unpacked are %v (%v)", left, err)
+		}
+	}
+}
+
+// refusal is the error of a start with a program in the place of dunlin.
+func refusal(t *testing.T, program string, directives ...string) string {
+	t.Helper()
+	t.Setenv("DUNLIN_BINARY", program)
+	server, err := dunlin.Start(directives...)
+	if err == nil {
+		server.Close()
+		t.Fatal("it has started")
+	}
+	return err.Error()
+}
+
+func script(t *testing.T, lines string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "dunlin")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+lines+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func begins(t *testing.T, text, expected string) {
+	t.Helper()
+	if !strings.HasPrefix(text, expected) {
+		t.Errorf("%q does not begin with %q", text, expected)
+	}
+}
+
+func TestAVariableThatNamesNoProgramIsNamed(t *testing.T) {
+	begins(t, refusal(t, "/nowhere/dunlin"), "dunlin: there is no program at /nowhere/dunlin, which the variable DUNLIN_BINARY names; set it")
+}
+
+func TestNoProgramOfPathIsTaken(t *testing.T) {
+	t.Setenv("PATH", filepath.Dir(script(t, "exit 1"))+":"+os.Getenv("PATH"))
+	begins(t, refusal(t, "dunlin"), "dunlin: there is no program at /")
+}
+
+func TestAFileThatIsNoProgramIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dunlin")
+	if err := os.WriteFile(path, []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	begins(t, refusal(t, path), "dunlin: cannot run "+path+", which the variable DUNLIN_BINARY names: ")
+}
+
+func TestAnotherVersionIsRefusedByName(t *testing.T) {
+	path := script(t, `echo '{"dunlin":"9.9.9","url":"redis://127.0.0.1:1"}'; exec cat`)
+	begins(t, refusal(t, path), "dunlin: "+path+" is dunlin 9.9.9, but this module needs dunlin ")
+}
+
+func TestAProgramThatDoesNotAnnounceSaysWhatItIs(t *testing.T) {
+	said := refusal(t, script(t, `[ "$1" = --version ] && echo Redis server v=7 || echo bad directive >&2; exit 1`))
+	if !strings.Contains(said, "says it is: Redis server v=7") || !strings.HasSuffix(said, "\n  bad directive") {
+		t.Error(said)
+	}
+}
+
+func TestAnAnnouncementThatComesByteByByteIsRead(t *testing.T) {
+	real, err := dunlin.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer real.Close()
+	text := fmt.Sprintf(`{"dunlin":"%s","pid":1,"url":"%s"}`, os.Getenv("DUNLIN_TEST_VERSION"), real.URL())
+	t.Setenv("DUNLIN_BINARY", script(t, "printf '%s' '"+text+"' | dd bs=1 2>/dev/null; echo; exec cat"))
+	server, err := dunlin.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	line{t}.is(server.Addr(), real.Addr())
+}
+
+func TestADirectiveThatDoesNotExistIsToldInTheWordsOfTheServer(t *testing.T) {
+	server, err := dunlin.Start("--no-such", "1")
+	if err == nil {
+		server.Close()
+	}
+	if said := fmt.Sprint(err); !strings.Contains(said, "could not start: ") || !strings.Contains(said, "Bad directive") {
+		t.Error(said)
+	}
+}
+
+func TestAPortThatIsTakenIsNamed(t *testing.T) {
+	server, err := dunlin.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	other, err := dunlin.Start("--port", server.Port())
+	if err == nil {
+		other.Close()
+	}
+	if said := fmt.Sprint(err); !strings.Contains(said, server.Port()) || !strings.Contains(said, "in use") {
+		t.Error(said)
+	}
+}
+
+func TestAServerThatRunsIsUsed(t *testing.T) {
+	real, err := dunlin.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer real.Close()
+	t.Setenv("DUNLIN_URL", real.URL())
+	t.Setenv("DUNLIN_BINARY", "/nowhere")
+	server, err := dunlin.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := server.NewWorld()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := line{t}
+	l.is(told(w.Set("k", "v"), server.Pid()), nil, 0)
+	l.is(connect(t, w.Addr()).call("GET k"), "v")
+	w.Close()
+	server.Close()
+	l.is(told(real.Call("PING")), "PONG", nil)
+	t.Setenv("DUNLIN_URL", "http://x")
+	_, err = dunlin.Start()
+	begins(t, fmt.Sprint(err), `dunlin: "http://x" is no address of a server; it should be like redis://`)
+	t.Setenv("DUNLIN_URL", "redis://127.0.0.1:1")
+	_, err = dunlin.Start()
+	begins(t, fmt.Sprint(err), "dunlin: no server answers at redis://127.0.0.1:1: ")
+}
+
+func TestAServerWithoutTheTestKitIsRefused(t *testing.T) {
+	plain, err := dunlin.Start("--test-kit", "no")
+	if err == nil {
+		plain.Close()
+	}
+	begins(t, fmt.Sprint(err), "ERR unknown command 'DUNLIN'")
+}
+
+func TestAServerEndsWhileAClientWaits(t *testing.T) {
+	server, err := dunlin.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := connect(t, server.Addr())
+	c.send("BLPOP queue 0")
+	if err := server.WaitUntilBlocked("queue", 1, soon); err != nil {
+		t.Error(err)
+	}
+	begin := time.Now()
+	server.Close()
+	server.Close()
+	if took := time.Since(begin); took > time.Second {
+		t.Errorf("it took %v", took)
+	}
+	line{t}.is(c.reply(), "closed")
+}
