@@ -264,6 +264,40 @@ fn a_command_starts_with_loaded_data_and_leaves_its_own_as_text() {
 }
 
 #[test]
+fn the_commands_of_clients_are_left_as_a_transcript() {
+    let folder = Folder::new("run-journal");
+    let path = folder.0.join("journal.txt");
+    let path = path.to_str().expect("it is text");
+    let mut started = Started::begin(&["--journal", path], "echo $REDIS_PORT; read x; exit 0");
+    started.connect().ask("SET name ann\r\nINCR name\r\n", "+OK\r\n-ERR value is not an integer or out of range\r\n");
+    assert_eq!(started.end().0, Some(0));
+    let transcript = fs::read_to_string(path).expect("it is there");
+    for part in ["SET name ann", "INCR name", "value is not an integer"] {
+        assert!(transcript.contains(part), "{transcript}");
+    }
+    let output = run(&["--journal", "/nowhere/journal", "--", "true"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(err(&output).contains("cannot write /nowhere/journal: No such file or directory"), "{}", err(&output));
+}
+
+#[test]
+fn the_server_waits_for_clients_that_linger() {
+    let mut started = Started::begin(&["--linger", "60"], "echo $REDIS_PORT; read x; echo over; exit 3");
+    let mut client = started.connect();
+    drop(started.process.stdin.take());
+    assert_eq!(started.next_line(), "over");
+    // A server that ended with the command would not answer so late.
+    client.ask("BLPOP nothing 0.3\r\n", "*-1\r\n");
+    drop(client);
+    assert_eq!(started.end().0, Some(3));
+    // Without clients nothing waits, and with them no longer than was said.
+    assert_eq!(run(&["--linger", "60", "--", "true"]).status.code(), Some(0));
+    let mut started = Started::begin(&["--linger", "0.01"], "echo $REDIS_PORT; read x; exit 0");
+    let _client = started.connect();
+    assert_eq!(started.end().0, Some(0));
+}
+
+#[test]
 fn a_command_may_shut_its_server_down() {
     let mut started = Started::begin(&[], "echo $REDIS_PORT; read x; exit 5");
     let mut client = started.connect();
@@ -287,8 +321,13 @@ fn ping_tells_whether_a_server_answers() {
     };
     assert_eq!(ping(&["-p", &port, "-a", "secret"]), (Some(0), "PONG\n".to_owned()));
     assert_eq!(ping(&["-h", "localhost", "-p", &port, "-a", "secret"]).0, Some(0));
+    let url = format!("redis://:secret@127.0.0.1:{port}");
+    assert_eq!(ping(&[&url]), (Some(0), "PONG\n".to_owned()));
+    assert_eq!(ping(&["-u", &url]).0, Some(0));
+    assert_eq!(ping(&["--user", "default", "-p", &port, "-a", "secret"]).0, Some(0));
     for (words, why) in [
-        (&["-p", &port][..], "the answer was: -NOAUTH Authentication required."),
+        (&["redis://127.0.0.1:x"][..], "'redis://127.0.0.1:x' is not a value for -u"),
+        (&["-p", &port], "the answer was: -NOAUTH Authentication required."),
         (&["-p", &port, "-a", "wrong"], "the answer was: -WRONGPASS"),
         (&["-p", &of_silent, "--wait", "0.1"], "no answer in time"),
         (&["-s", socket], "No such file or directory"),

@@ -16,16 +16,20 @@ use crate::server::os_host::reason;
 const HELP: &str = "\
 dunlin ping: exits with 0 when the server answers PONG, and with 1 when it does not
 
-Usage: dunlin ping [option ...]
+Usage: dunlin ping [option ...] [url]
 
   -h host         the host, 127.0.0.1 by default
   -p port         the port, 6379 by default
   -s socket       the path of a Unix socket, in the place of host and port
   -a password     the password; by default that in the variable REDISCLI_AUTH, if it is set
+  --user name     the user; without one, the password is that of the default user
+  -u url          all of these: redis://user:password@host:port or unix://user:password@/path; -u can be left out
   --wait seconds  tries again for that long; otherwise it tries once
   --help          prints this help
 ";
 
+/// The port of a server on its defaults.
+const USUAL_PORT: u16 = 6379;
 /// The time that a try may take.
 const TRY_TIMEOUT: Duration = Duration::from_secs(5);
 /// The time between two tries.
@@ -40,6 +44,8 @@ struct Options {
     port: u16,
     /// The path of a Unix socket, empty for TCP.
     socket: String,
+    /// The user, empty for the default one.
+    user: String,
     password: Option<String>,
     wait: Duration,
 }
@@ -61,27 +67,54 @@ pub(super) fn run(words: &[Vec<u8>]) -> ExitCode {
 }
 
 fn options(words: &[Vec<u8>], password: Option<String>) -> Result<Options, String> {
-    let mut options =
-        Options { host: "127.0.0.1".to_owned(), port: 6379, socket: String::new(), password, wait: Duration::ZERO };
-    for option in words.chunks(2) {
-        let [name, value] = option else {
-            return Err(format!("'{}' is not an option with a value; see dunlin ping --help", shown(&option[0])));
+    let mut options = Options {
+        host: "127.0.0.1".to_owned(),
+        port: USUAL_PORT,
+        socket: String::new(),
+        user: String::new(),
+        password,
+        wait: Duration::ZERO,
+    };
+    let mut words = words.iter().map(|word| shown(word));
+    while let Some(word) = words.next() {
+        let (name, text) = if word.contains("://") {
+            ("-u".to_owned(), word)
+        } else {
+            let value = words.next();
+            let value = value.ok_or_else(|| format!("'{word}' is not an option with a value; see dunlin ping --help"));
+            (word, value?)
         };
-        let text = shown(value);
-        let invalid = || format!("'{text}' is not a value for {}", shown(name));
-        match name.as_slice() {
+        let invalid = || format!("'{text}' is not a value for {name}");
+        match name.as_bytes() {
             b"-h" => options.host = text,
             b"-p" => options.port = text.parse().map_err(|_| invalid())?,
             b"-s" => options.socket = text,
             b"-a" => options.password = Some(text),
+            b"--user" => options.user = text,
+            b"-u" => options.set_url(&text).ok_or_else(invalid)?,
             b"--wait" => {
                 let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
                 options.wait = seconds.ok_or_else(invalid)?;
             }
-            _ => return Err(format!("unknown option '{}'; see dunlin ping --help", shown(name))),
+            _ => return Err(format!("unknown option '{name}'; see dunlin ping --help")),
         }
     }
     Ok(options)
+}
+
+/// A part of a URL without its escapes; `None` if they are no text.
+fn unescaped(part: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(part.len());
+    let mut rest = part.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(if byte == b'%' {
+            let digits = [rest.next()?, rest.next()?];
+            u8::from_str_radix(str::from_utf8(&digits).ok()?, 16).ok()?
+        } else {
+            byte
+        });
+    }
+    String::from_utf8(bytes).ok()
 }
 
 fn shown(word: &[u8]) -> String {
@@ -106,6 +139,35 @@ fn ask_until(options: &Options) -> Result<(), String> {
 }
 
 impl Options {
+    /// Takes the place, and the user and password if there are some, from a URL. What stands alone before the @ is a
+    /// password, as redis-cli has it. `None` if it is no URL of a server.
+    fn set_url(&mut self, url: &str) -> Option<()> {
+        let (scheme, rest) = url.split_once("://")?;
+        let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+        let (login, place) =
+            authority.rsplit_once('@').map_or((None, authority), |(login, place)| (Some(login), place));
+        match scheme {
+            "redis" => {
+                let port = place.rsplit_once(':').filter(|(_, port)| !port.ends_with(']'));
+                let (host, port) =
+                    port.map_or(Some((place, USUAL_PORT)), |(host, port)| Some((host, port.parse().ok()?)))?;
+                let host = host.trim_start_matches('[').trim_end_matches(']');
+                self.host = if host.is_empty() { "127.0.0.1".to_owned() } else { host.to_owned() };
+                self.port = port;
+                self.socket.clear();
+            }
+            "unix" if place.is_empty() && path.starts_with('/') => {
+                self.socket = unescaped(path.split('?').next()?)?;
+            }
+            _ => return None,
+        }
+        if let Some(login) = login {
+            let (user, password) = login.split_once(':').unwrap_or(("", login));
+            (self.user, self.password) = (unescaped(user)?, Some(unescaped(password)?));
+        }
+        Some(())
+    }
+
     /// Where the server is to be.
     fn place(&self) -> String {
         if self.socket.is_empty() { format!("{}:{}", self.host, self.port) } else { self.socket.clone() }
@@ -169,8 +231,10 @@ impl From<io::Error> for Failure {
 
 /// Logs in if there is a password, and asks.
 fn talk(mut stream: impl Read + Write, options: &Options) -> Result<(), Failure> {
-    let password = options.password.as_deref().map(|password| (vec!["AUTH", password], "+OK"));
-    for (words, expected) in password.into_iter().chain([(vec!["PING"], "+PONG")]) {
+    let auth =
+        |password| if options.user.is_empty() { vec!["AUTH", password] } else { vec!["AUTH", &options.user, password] };
+    let login = options.password.as_deref().map(|password| (auth(password), "+OK"));
+    for (words, expected) in login.into_iter().chain([(vec!["PING"], "+PONG")]) {
         stream.write_all(Request(&words).to_string().as_bytes())?;
         let mut line = String::new();
         BufReader::new((&mut stream).take(LONGEST_LINE)).read_line(&mut line)?;
@@ -203,14 +267,48 @@ mod tests {
     #[test]
     fn options_are_those_of_redis_cli() {
         let (host, wait) = ("a".to_owned(), Duration::from_millis(1500));
-        let all = Options { host, port: 7, socket: "/s".to_owned(), password: Some("b".to_owned()), wait };
-        assert_eq!(parsed("-h a -p 7 -s /s -a b --wait 1.5"), Ok(all));
+        let (socket, user, password) = ("/s".to_owned(), "c".to_owned(), Some("b".to_owned()));
+        let all = Options { host, port: 7, socket, user, password, wait };
+        assert_eq!(parsed("-h a -p 7 -s /s -a b --user c --wait 1.5"), Ok(all));
         assert_eq!(
             parsed("").map(|options| (options.port, options.password)),
             Ok((6379, Some("of the variable".into())))
         );
-        for line in ["-p", "-p x", "-p 70000", "--wait -1", "--wait soon", "-x 1", "7000"] {
+        for line in ["-p", "-p x", "-u", "-u a", "-p 70000", "--wait -1", "--wait soon", "-x 1", "7000"] {
             assert!(parsed(line).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_url_has_the_place_and_the_login() {
+        let of = |url: &str| {
+            let read = parsed(url).ok()?;
+            Some(format!(
+                "{} {} {} {} {}",
+                read.host,
+                read.port,
+                read.socket,
+                read.user,
+                read.password.unwrap_or_default()
+            ))
+        };
+        for (url, expected) in [
+            ("redis://", "127.0.0.1 6379   of the variable"),
+            ("-u redis://a", "a 6379   of the variable"),
+            ("redis://a:7/1?x=y", "a 7   of the variable"),
+            ("redis://[::1]", "::1 6379   of the variable"),
+            ("redis://[::1]:7", "::1 7   of the variable"),
+            ("redis://secret@a", "a 6379   secret"),
+            ("redis://ann:p%40ss%3a@a:7", "a 7  ann p@ss:"),
+            ("unix:///tmp/a@b?db=1", "127.0.0.1 6379 /tmp/a@b  of the variable"),
+            ("unix://:b@/s", "127.0.0.1 6379 /s  b"),
+        ] {
+            assert_eq!(of(url).as_deref(), Some(expected), "{url}");
+        }
+        for url in
+            ["rediss://a", "a://b", "redis://a:x", "redis://a:70000", "redis://%4@a", "redis://%ff@a", "unix://a/s"]
+        {
+            assert_eq!(of(url), None, "{url}");
         }
     }
 }

@@ -59,21 +59,29 @@ fn run_with_server(options: &Options) -> Result<ExitCode, String> {
         return Ok(super::print(&lines));
     }
     let code = command::run(&options.command, &variables, server.descriptors());
+    server.wait_for_clients_to_leave(options.linger);
     let code = if checked(options, &server) || code != 0 { code } else { FAILED };
     server.end();
     Ok(ExitCode::from(code))
 }
 
-/// Reports what strict mode has found, and writes the data; false if the command is to fail for one of them.
+/// Reports what strict mode has found, and writes the files that were asked for; false if the command is to fail for
+/// one of them.
 fn checked(options: &Options, server: &CommandServer) -> bool {
     let findings = server.findings();
     if !findings.is_empty() {
         let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
         say(&format!("strict mode found {}:\n  {}", lines.len(), lines.join("\n  ")));
     }
-    let is_dumped = options.dump.is_empty() || {
-        let written = fs::write(&options.dump, server.dump());
-        written.inspect_err(|error| say(&format!("cannot write {}: {}", options.dump, reason(error)))).is_ok()
-    };
-    is_dumped && !findings.iter().any(|finding| finding.level == Level::Error)
+    let is_dumped = is_written(&options.dump, || server.dump());
+    let is_recorded = is_written(&options.journal, || server.journal());
+    is_dumped && is_recorded && !findings.iter().any(|finding| finding.level == Level::Error)
+}
+
+/// Writes a text to a file, if it has a name; false, with the reason on the standard error, if it cannot be written.
+fn is_written(path: &str, text: impl FnOnce() -> String) -> bool {
+    if path.is_empty() {
+        return true;
+    }
+    fs::write(path, text()).inspect_err(|error| say(&format!("cannot write {path}: {}", reason(error)))).is_ok()
 }

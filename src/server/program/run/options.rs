@@ -1,6 +1,7 @@
 //! The command line of `dunlin run`: options and directives, then `--`, then the command, which is not read.
 
 use std::ffi::OsString;
+use std::time::Duration;
 
 use crate::config::{self, Invocation, Sources};
 use crate::engine::state::kit::Level;
@@ -17,6 +18,8 @@ Usage: dunlin run [file] [option ...] [--directive value ...] -- command [argume
   --strict level   error: strict mode refuses what it finds, and a command that passes fails with 1 if it found anything
                    warn: what it finds is printed
   --dump file      writes the data that the command has left, as text
+  --journal file   writes the commands that it has sent and their replies, as a transcript
+  --linger seconds waits that long for other clients to leave when the command has ended, as those of its daemons
   --verbose        writes the server's log to the standard error; otherwise it has none unless there is a logfile
   --directive      any directive of a redis.conf; test-kit is yes, and the port a free one
 
@@ -48,6 +51,10 @@ pub(super) struct Options {
     pub(super) strict: Option<Level>,
     /// The path of the file that the data are written to, empty for none.
     pub(super) dump: String,
+    /// The path of the file that the commands of clients are written to, empty for none.
+    pub(super) journal: String,
+    /// The longest time that clients may stay when the command has ended.
+    pub(super) linger: Duration,
     pub(super) is_verbose: bool,
     /// Where the settings of the server come from.
     pub(super) sources: Sources,
@@ -82,6 +89,8 @@ pub(super) fn parse(words: Vec<OsString>) -> Result<Call, String> {
             b"--print-env" => options.prints_env = true,
             b"--strict" => options.strict = Some(level(&value()?)?),
             b"--dump" => options.dump = value()?,
+            b"--journal" => options.journal = value()?,
+            b"--linger" => options.linger = seconds(&value()?)?,
             b"--verbose" => options.is_verbose = true,
             _ => directives.push(word),
         }
@@ -118,6 +127,11 @@ fn variable(name: String) -> Result<String, String> {
 fn level(word: &str) -> Result<Level, String> {
     let known = Level::of(word.as_bytes()).filter(|level| *level != Level::Off);
     known.ok_or_else(|| format!("--strict takes error or warn, and not '{word}'"))
+}
+
+fn seconds(word: &str) -> Result<Duration, String> {
+    let seconds = word.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.ok_or_else(|| format!("--linger takes seconds, and not '{word}'"))
 }
 
 #[cfg(test)]
@@ -159,7 +173,17 @@ mod tests {
 
     #[test]
     fn invalid_options_are_refused() {
-        for line in ["--env -- a", "--env", "--strict off -- a", "--strict x -- a", "--env A=B -- a", "- -- a"] {
+        for line in [
+            "--linger -1 -- a",
+            "--linger 5s -- a",
+            "--journal -- a",
+            "--env -- a",
+            "--env",
+            "--strict off -- a",
+            "--strict x -- a",
+            "--env A=B -- a",
+            "- -- a",
+        ] {
             assert!(parsed(line).is_err(), "{line}");
         }
     }

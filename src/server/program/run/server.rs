@@ -10,25 +10,29 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use super::options::Options;
 use crate::commands::dunlin::{self, strict};
 use crate::engine::exec::kit::strict as rules;
 use crate::engine::exec::persistence::ShutdownOptions;
 use crate::engine::state::host::Facts;
-use crate::engine::state::kit::{Finding, Rule};
+use crate::engine::state::kit::{Finding, Journal, MOST_ENTRIES, Rule};
 use crate::engine::{EndWith, Settings};
-use crate::server::clock::Clock;
+use crate::server::clock::{Clock, monotonic_us};
 use crate::server::faulty_storage;
 use crate::server::loading;
 use crate::server::os_host;
 use crate::server::program::launch::{Addresses, Announcer, PortFile};
+use crate::server::program::pause::pause;
 use crate::server::program::{event_loops, log};
 use crate::server::run::{Plan, Server};
 use crate::server::shared::Shared;
 
 /// The longest path of a Unix socket that every system takes, in bytes.
 const LONGEST_PATH: usize = 100;
+/// The time between two looks at the clients that are left when the command has ended.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// A server that runs beside a command.
 #[derive(Debug)]
@@ -70,6 +74,9 @@ impl CommandServer {
         if let Some(level) = options.strict {
             strict::set_rules(&mut shared.engine().observers, &Rule::ALL, level, None);
         }
+        if !options.journal.is_empty() {
+            shared.engine().observers.kit().journal = Some(Journal::of(MOST_ENTRIES));
+        }
         let loaded = loading::load_before_clients(&shared, &*storage, data);
         loaded.map_err(|(file, why)| format!("{file}: {why}"))?;
         let port = addresses.tcp.map(|address| address.port()).filter(|_| !port_path.is_empty());
@@ -97,6 +104,23 @@ impl CommandServer {
     /// The data of the first world as text.
     pub(super) fn dump(&self) -> String {
         self.shared.act(|engine| dunlin::dump(engine))
+    }
+
+    /// The last commands that clients have sent to the first world, as a transcript.
+    pub(super) fn journal(&self) -> String {
+        let engine = self.shared.engine();
+        // A client may have stopped it, so that its commands are gone.
+        let journal = engine.observers.kit.as_ref().and_then(|kit| kit.journal.as_ref());
+        journal.map_or_else(String::new, |journal| journal.transcript(&engine.table))
+    }
+
+    /// Waits until no world has a client, at most for this long.
+    pub(super) fn wait_for_clients_to_leave(&self, limit: Duration) {
+        let begin_us = monotonic_us();
+        let is_alone = || self.shared.worlds().figures().iter().all(|world| world.clients == 0);
+        while !is_alone() && u128::from(monotonic_us() - begin_us) < limit.as_micros() {
+            pause(LOOK);
+        }
     }
 
     /// Ends it; with save points it saves its data.
