@@ -338,6 +338,27 @@ fn the_log_has_the_configured_target_and_level() {
     assert!(line.contains(" # ") && line.contains("always-show-logo"), "{line}");
 }
 
+/// As in Redis. Two hundred times, as a line that is written later is often there in time.
+#[test]
+fn a_line_is_in_the_file_of_the_log_when_its_command_is_answered() {
+    let file = path("log-of-answers");
+    let output = fs::File::create(&file).expect("it can be written");
+    let arguments = ["--port", "0", "--enable-debug-command", "yes"];
+    let mut process = dunlin(&arguments).stdout(output).spawn().expect("the program starts");
+    let text = || fs::read_to_string(&file).expect("it is text");
+    wait_until("it is ready", || text().contains(" ready on "));
+    let port =
+        text().split(" ready on 127.0.0.1:").nth(1).and_then(|rest| rest.split([',', '\n']).next()?.parse().ok());
+    let mut client = connect(SocketAddr::from(([127, 0, 0, 1], port.expect("it is a port"))));
+    for number in 0..200 {
+        client.ask(format!("DEBUG LOG line-{number}\r\n"), "+OK\r\n");
+        assert!(text().ends_with(&format!("DEBUG LOG: line-{number}\n")), "{number}");
+    }
+    process.kill().expect("it runs");
+    process.wait().expect("it ends");
+    fs::remove_file(&file).expect("it is there");
+}
+
 /// Redis 8.0.6 answered so.
 #[test]
 fn a_renamed_command_has_only_its_new_name_and_acl_rules_use_the_old_one() {

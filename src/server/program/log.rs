@@ -3,7 +3,9 @@
 //! Lines have Redis's format, because programs that start a server parse its log:
 //! `12:M 21 Nov 2026 03:37:26.560 * Ready to accept connections tcp`. The time is UTC; Redis writes the local time.
 //!
-//! Lines are written by a thread of their own ([`super::log_queue`]), so no client waits for the log's reader.
+//! A line to a file is written before its command is answered, as in Redis, so a client that then reads the file finds
+//! it. Lines to a pipe or a terminal are written by a thread of their own ([`super::log_queue`]), so that no client
+//! waits for a reader.
 //!
 //! Only the program writes a log; the server emits events ([`crate::server::log`]).
 
@@ -11,7 +13,7 @@ use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::process;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, UNIX_EPOCH};
 
 use tracing::{Event, Level, Subscriber};
@@ -29,7 +31,7 @@ use super::system_log::SystemLog;
 use crate::engine::{LogLevel, Settings};
 use crate::server::{clock, log};
 
-/// The lines that are still to be written, once the program has a log.
+/// The lines that are still to be written, once the program has a log that is no file.
 static QUEUE: OnceLock<LogQueue> = OnceLock::new();
 
 /// The time that the end of the process waits for lines to be written.
@@ -56,16 +58,26 @@ pub(crate) enum Stream {
 /// When the file cannot be opened.
 pub(crate) fn begin(settings: &Settings, stream: Stream) -> io::Result<()> {
     let (filter, handle) = reload::Layer::new(filter_of(settings.log_level));
-    let output: Box<dyn io::Write + Send> = match settings.log_file.as_str() {
-        "" if stream == Stream::Error => Box::new(io::stderr()),
-        "" => Box::new(io::stdout()),
-        path => Box::new(open(path)?),
+    let file = match settings.log_file.as_str() {
+        "" => file_of(stream),
+        path => Some(open(path)?),
     };
-    let queue = LogQueue::start(output, |dropped| {
-        line_of(Level::WARN, &format!("{dropped} lines of the log were dropped: they were not read in time"))
-    })?;
     let lines = layer::layer().event_format(Lines).with_ansi(false).log_internal_errors(false);
-    let mut outputs: Vec<Output> = vec![lines.with_writer(queue.clone()).boxed()];
+    let (lines, queue) = match file {
+        Some(file) if is_regular(&file) => (lines.with_writer(Arc::new(file)).boxed(), None),
+        other => {
+            let output: Box<dyn io::Write + Send> = match (other, stream) {
+                (Some(file), _) => Box::new(file),
+                (None, Stream::Error) => Box::new(io::stderr()),
+                (None, Stream::Output) => Box::new(io::stdout()),
+            };
+            let queue = LogQueue::start(output, |dropped| {
+                line_of(Level::WARN, &format!("{dropped} lines of the log were dropped: they were not read in time"))
+            })?;
+            (lines.with_writer(queue.clone()).boxed(), Some(queue))
+        }
+    };
+    let mut outputs: Vec<Output> = vec![lines];
     #[cfg(unix)]
     if settings.process.logs_to_system {
         outputs.push(to_system(SystemLog::open(&settings.process)?).boxed());
@@ -76,7 +88,7 @@ pub(crate) fn begin(settings: &Settings, stream: Stream) -> io::Result<()> {
             let _ = handle.modify(|filter| *filter = filter_of(level));
         });
         // The first log of a process is its only one.
-        let _ = QUEUE.set(queue);
+        let _ = queue.map(|queue| QUEUE.set(queue));
     }
     Ok(())
 }
@@ -96,6 +108,25 @@ where
 {
     let plain = layer::format().with_level(false).with_target(false).without_time().with_ansi(false);
     layer::layer().event_format(plain).log_internal_errors(false).with_writer(log)
+}
+
+/// The file behind a standard stream; `None` where the system does not tell.
+#[cfg(unix)]
+fn file_of(stream: Stream) -> Option<File> {
+    use std::os::fd::AsFd;
+    let (output, error) = (io::stdout(), io::stderr());
+    let descriptor = if stream == Stream::Output { output.as_fd() } else { error.as_fd() };
+    descriptor.try_clone_to_owned().ok().map(File::from).filter(is_regular)
+}
+
+/// Whether it is a file on a disk, and no pipe and no device.
+fn is_regular(file: &File) -> bool {
+    file.metadata().is_ok_and(|data| data.is_file())
+}
+
+#[cfg(not(unix))]
+fn file_of(_: Stream) -> Option<File> {
+    None
 }
 
 fn open(path: &str) -> io::Result<File> {

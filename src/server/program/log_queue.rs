@@ -1,11 +1,11 @@
-//! The queue of log lines that are still to be written. A thread of their own writes them, so a pipe that nobody reads,
-//! or a disk that hangs, blocks only that thread.
+//! The queue of log lines that are still to be written to a pipe or a terminal. A thread of their own writes them, so a
+//! pipe that nobody reads blocks only that thread.
 //!
 //! Lines wait in order, at most [`MOST_BYTES`] of them. A line that does not fit is dropped and counted, and a line
 //! reports the count once there is room again: a server that waited for its log would stop serving as soon as its
 //! reader stops, such as one that only wanted the first line.
 //!
-//! Only the program has a log, so only the program has this thread.
+//! Only the program has a log, so only the program has this thread, and only where the log is no file.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
