@@ -138,11 +138,7 @@ func TestARunnerThatEndsLeavesNoServer(t *testing.T) {
 }
 
 func TestCtrlCReachesOnlyTheRunner(t *testing.T) {
-	server, err := dunlin.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Close()
+	server := started(t)
 	group, err := syscall.Getpgid(server.Pid())
 	if err != nil || group == syscall.Getpgrp() {
 		t.Errorf("the server is in the group %d (%v)", group, err)
@@ -245,19 +241,22 @@ func TestAProgramThatDoesNotAnnounceSaysWhatItIs(t *testing.T) {
 	}
 }
 
-func TestAnAnnouncementThatComesByteByByteIsRead(t *testing.T) {
-	real, err := dunlin.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer real.Close()
-	text := fmt.Sprintf(`{"dunlin":"%s","pid":1,"url":"%s"}`, os.Getenv("DUNLIN_TEST_VERSION"), real.URL())
-	t.Setenv("DUNLIN_BINARY", script(t, "printf '%s' '"+text+"' | dd bs=1 2>/dev/null; echo; exec cat"))
+// started is a server that ends with the test.
+func started(t *testing.T) *dunlin.Server {
+	t.Helper()
 	server, err := dunlin.Start()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer server.Close()
+	t.Cleanup(server.Close)
+	return server
+}
+
+func TestAnAnnouncementThatComesByteByByteIsRead(t *testing.T) {
+	real := started(t)
+	text := fmt.Sprintf(`{"dunlin":"%s","pid":1,"url":"%s"}`, os.Getenv("DUNLIN_TEST_VERSION"), real.URL())
+	t.Setenv("DUNLIN_BINARY", script(t, "printf '%s' '"+text+"' | dd bs=1 2>/dev/null; echo; exec cat"))
+	server := started(t)
 	line{t}.is(server.Addr(), real.Addr())
 }
 
@@ -272,11 +271,7 @@ func TestADirectiveThatDoesNotExistIsToldInTheWordsOfTheServer(t *testing.T) {
 }
 
 func TestAPortThatIsTakenIsNamed(t *testing.T) {
-	server, err := dunlin.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Close()
+	server := started(t)
 	other, err := dunlin.Start("--port", server.Port())
 	if err == nil {
 		other.Close()
@@ -287,11 +282,7 @@ func TestAPortThatIsTakenIsNamed(t *testing.T) {
 }
 
 func TestAServerThatRunsIsUsed(t *testing.T) {
-	real, err := dunlin.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer real.Close()
+	real := started(t)
 	t.Setenv("DUNLIN_URL", real.URL())
 	t.Setenv("DUNLIN_BINARY", "/nowhere")
 	server, err := dunlin.Start()

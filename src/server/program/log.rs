@@ -66,14 +66,7 @@ pub(crate) fn begin(settings: &Settings, stream: Stream) -> io::Result<()> {
     let (lines, queue) = match file {
         Some(file) if is_regular(&file) => (lines.with_writer(Arc::new(file)).boxed(), None),
         other => {
-            let output: Box<dyn io::Write + Send> = match (other, stream) {
-                (Some(file), _) => Box::new(file),
-                (None, Stream::Error) => Box::new(io::stderr()),
-                (None, Stream::Output) => Box::new(io::stdout()),
-            };
-            let queue = LogQueue::start(output, |dropped| {
-                line_of(Level::WARN, &format!("{dropped} lines of the log were dropped: they were not read in time"))
-            })?;
+            let queue = queue_to(other, stream)?;
             (lines.with_writer(queue.clone()).boxed(), Some(queue))
         }
     };
@@ -110,23 +103,35 @@ where
     layer::layer().event_format(plain).log_internal_errors(false).with_writer(log)
 }
 
-/// The file behind a standard stream; `None` where the system does not tell.
+/// The queue of a log to what is no regular file: `file`, or the standard stream if there is none.
+fn queue_to(file: Option<File>, stream: Stream) -> io::Result<LogQueue> {
+    let output: Box<dyn io::Write + Send> = match (file, stream) {
+        (Some(file), _) => Box::new(file),
+        (None, Stream::Error) => Box::new(io::stderr()),
+        (None, Stream::Output) => Box::new(io::stdout()),
+    };
+    LogQueue::start(output, |dropped| {
+        line_of(Level::WARN, &format!("{dropped} lines of the log were dropped: they were not read in time"))
+    })
+}
+
+/// A standard stream as a file; `None` where the system has no descriptors.
 #[cfg(unix)]
 fn file_of(stream: Stream) -> Option<File> {
     use std::os::fd::AsFd;
     let (output, error) = (io::stdout(), io::stderr());
     let descriptor = if stream == Stream::Output { output.as_fd() } else { error.as_fd() };
-    descriptor.try_clone_to_owned().ok().map(File::from).filter(is_regular)
-}
-
-/// Whether it is a file on a disk, and no pipe and no device.
-fn is_regular(file: &File) -> bool {
-    file.metadata().is_ok_and(|data| data.is_file())
+    descriptor.try_clone_to_owned().ok().map(File::from)
 }
 
 #[cfg(not(unix))]
 fn file_of(_: Stream) -> Option<File> {
     None
+}
+
+/// Whether it is a file on a disk, and no pipe and no device.
+fn is_regular(file: &File) -> bool {
+    file.metadata().is_ok_and(|data| data.is_file())
 }
 
 fn open(path: &str) -> io::Result<File> {

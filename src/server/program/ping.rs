@@ -8,7 +8,7 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use super::pause::pause;
+use super::pause::{pause, seconds};
 use crate::server::clock::monotonic_us;
 use crate::server::os_host::reason;
 
@@ -92,10 +92,7 @@ fn options(words: &[Vec<u8>], password: Option<String>) -> Result<Options, Strin
             b"-a" => options.password = Some(text),
             b"--user" => options.user = text,
             b"-u" => options.set_url(&text).ok_or_else(invalid)?,
-            b"--wait" => {
-                let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-                options.wait = seconds.ok_or_else(invalid)?;
-            }
+            b"--wait" => options.wait = seconds(&text).ok_or_else(invalid)?,
             _ => return Err(format!("unknown option '{name}'; see dunlin ping --help")),
         }
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::config::{self, Invocation, Sources};
 use crate::engine::state::kit::Level;
+use crate::server::program::pause::seconds;
 
 /// The text that `dunlin run --help` prints.
 pub(super) const HELP: &str = "\
@@ -18,8 +19,8 @@ Usage: dunlin run [file] [option ...] [--directive value ...] -- command [argume
   --strict level   error: strict mode refuses what it finds, and a command that passes fails with 1 if it found anything
                    warn: what it finds is printed
   --dump file      writes the data that the command has left, as text
-  --journal file   writes the commands that it has sent and their replies, as a transcript
-  --linger seconds waits that long for other clients to leave when the command has ended, as those of its daemons
+  --journal file   writes the commands that clients have sent, and their replies, as a transcript
+  --linger seconds waits that long for clients that are left when the command has ended
   --verbose        writes the server's log to the standard error; otherwise it has none unless there is a logfile
   --directive      any directive of a redis.conf; test-kit is yes, and the port a free one
 
@@ -90,7 +91,7 @@ pub(super) fn parse(words: Vec<OsString>) -> Result<Call, String> {
             b"--strict" => options.strict = Some(level(&value()?)?),
             b"--dump" => options.dump = value()?,
             b"--journal" => options.journal = value()?,
-            b"--linger" => options.linger = seconds(&value()?)?,
+            b"--linger" => options.linger = linger(&value()?)?,
             b"--verbose" => options.is_verbose = true,
             _ => directives.push(word),
         }
@@ -129,9 +130,8 @@ fn level(word: &str) -> Result<Level, String> {
     known.ok_or_else(|| format!("--strict takes error or warn, and not '{word}'"))
 }
 
-fn seconds(word: &str) -> Result<Duration, String> {
-    let seconds = word.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    seconds.ok_or_else(|| format!("--linger takes seconds, and not '{word}'"))
+fn linger(word: &str) -> Result<Duration, String> {
+    seconds(word).ok_or_else(|| format!("--linger takes seconds, and not '{word}'"))
 }
 
 #[cfg(test)]
