@@ -5,7 +5,9 @@
 //! byte is durable before an earlier one.
 //!
 //! A sync that fails is final: what it should have made durable may be lost, and no later sync brings it back. So the
-//! file is never synced again, and nothing more counts as durable until a new base is in place ([`Log::relist`]).
+//! file is never synced again, and nothing more counts as durable until a new base is in place ([`Log::relist`]). The
+//! system reports a failure once for each file that is open. So a sync on one thread succeeds when one on another thread
+//! has failed a moment before, and does not count either ([`Log::note_sync`]).
 //!
 //! Offsets are bytes of the stream of commands ([`crate::engine::Propagation::offset`]).
 
@@ -32,6 +34,8 @@ pub struct Log {
     /// The bytes that were written to the files.
     written_bytes: u64,
     sync_error: Option<String>,
+    /// How many syncs have failed, of this file and of those before it.
+    failed_syncs: u64,
 }
 
 /// A sync that is to be done: of this file, up to that offset.
@@ -42,6 +46,8 @@ pub struct SyncOrder {
     /// The offset up to which the stream is durable when the file has been synced; `None` if it will not be, because no
     /// manifest lists the file yet.
     pub offset: Option<u64>,
+    /// How many syncs had failed before it began.
+    failed_syncs: u64,
 }
 
 impl Log {
@@ -56,6 +62,7 @@ impl Log {
             next: VecDeque::new(),
             written_bytes: 0,
             sync_error: None,
+            failed_syncs: 0,
         }
     }
 
@@ -157,23 +164,29 @@ impl Log {
     }
 
     fn sync_open(&mut self) -> io::Result<()> {
-        let result = self.file.sync();
-        self.note_sync(&result);
-        result
+        self.file.sync().inspect_err(|error| self.note_failure(error))
     }
 
     /// What is to be synced so that all that is written is durable; `None` when a sync has failed. The caller syncs the
     /// file, without holding the log, and then calls [`Log::note_sync`].
     pub fn sync_order(&self) -> Option<SyncOrder> {
         let offset = self.is_listed.then(|| self.written());
-        self.sync_error.is_none().then(|| SyncOrder { file: Arc::clone(&self.file), offset })
+        let order = || SyncOrder { file: Arc::clone(&self.file), offset, failed_syncs: self.failed_syncs };
+        self.sync_error.is_none().then(order)
     }
 
-    /// Notes how a sync has ended.
-    pub fn note_sync(&mut self, result: &io::Result<()>) {
+    /// Notes how a sync has ended, and returns the offset up to which the stream is durable now. There is none if a
+    /// sync has failed since the order was given: this one succeeds when the system has dropped the bytes.
+    pub fn note_sync(&mut self, order: &SyncOrder, result: &io::Result<()>) -> Option<u64> {
         if let Err(error) = result {
-            self.sync_error.get_or_insert_with(|| error.to_string());
+            self.note_failure(error);
         }
+        order.offset.filter(|_| order.failed_syncs == self.failed_syncs)
+    }
+
+    fn note_failure(&mut self, error: &io::Error) {
+        self.failed_syncs += 1;
+        self.sync_error.get_or_insert_with(|| error.to_string());
     }
 
     /// Notes that a new base is in place, with which the manifest lists the open file: what failed before no longer
@@ -214,7 +227,7 @@ mod tests {
         log.write().expect("the disk works");
         disk.fail_next_sync();
         let order = log.sync_order().expect("nothing has failed");
-        log.note_sync(&order.file.sync());
+        assert_eq!(log.note_sync(&order, &order.file.sync()), None);
         log.append(|out| out.extend_from_slice(b"more"));
         assert!(log.write().is_err() && log.sync_order().is_none());
         assert_eq!((disk.read("log").as_deref(), log.written()), (Some(&b"lost"[..]), 4));
@@ -226,5 +239,24 @@ mod tests {
             (disk.read("log").as_deref(), disk.read("next").as_deref()),
             (Some(&b"lost"[..]), Some(&b"next"[..]))
         );
+    }
+
+    #[test]
+    fn a_sync_does_not_count_when_another_one_of_the_file_has_failed_meanwhile() {
+        let disk = SimulatedDisk::new();
+        let mut log = Log::new(disk.create(Path::new("log")).expect("the disk works"), 0, true);
+        log.append(|out| out.extend_from_slice(b"lost"));
+        log.write().expect("the disk works");
+        let order = log.sync_order().expect("nothing has failed");
+        log.switch(disk.create(Path::new("next")).expect("the disk works"), true);
+        disk.fail_next_sync();
+        assert!(log.write().is_err(), "the file is synced before the next one is written");
+        assert_eq!(log.note_sync(&order, &order.file.sync()), None);
+
+        log.restart(disk.create(Path::new("anew")).expect("the disk works"));
+        assert_eq!(log.note_sync(&order, &order.file.sync()), None, "also behind a file that begins anew");
+        log.relist();
+        let order = log.sync_order().expect("nothing has failed since");
+        assert_eq!(log.note_sync(&order, &order.file.sync()), Some(4));
     }
 }

@@ -442,10 +442,8 @@ impl AofWriter {
         let result = order.file.sync();
         self.progress.sync_began_us.store(0, Ordering::SeqCst);
         self.last_sync_us.store((monotonic_us() - start_us).max(1), Ordering::Relaxed);
-        if let Some(log) = self.log.lock().as_mut() {
-            log.note_sync(&result);
-        }
-        if let (Ok(()), Some(offset)) = (&result, order.offset) {
+        let durable = self.log.lock().as_mut().and_then(|log| log.note_sync(&order, &result));
+        if let Some(offset) = durable {
             self.progress.synced.fetch_max(offset, Ordering::SeqCst);
             self.release_to(offset);
         }

@@ -227,8 +227,7 @@ impl Machine {
             return;
         };
         let result = order.file.sync();
-        self.log.note_sync(&result);
-        if let (Ok(()), Some(offset)) = (&result, order.offset) {
+        if let Some(offset) = self.log.note_sync(&order, &result) {
             self.history.make_durable(self.history.up_to(offset));
             self.world.engine.persistence.aof.progress.synced.fetch_max(offset, Ordering::SeqCst);
         }
