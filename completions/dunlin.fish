@@ -112,6 +112,9 @@ complete -c dunlin -l no-appendfsync-on-rewrite -x -a 'yes no'
 complete -c dunlin -l notify-keyspace-events -r
 complete -c dunlin -l oom-score-adj -x -a 'no yes relative absolute'
 complete -c dunlin -l oom-score-adj-values -r
+complete -c dunlin -l page-bind -r
+complete -c dunlin -l page-host -r
+complete -c dunlin -l page-port -r
 complete -c dunlin -l pidfile -r
 complete -c dunlin -l port -r
 complete -c dunlin -l port-file -r

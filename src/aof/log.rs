@@ -6,8 +6,8 @@
 //!
 //! A sync that fails is final: what it should have made durable may be lost, and no later sync brings it back. So the
 //! file is never synced again, and nothing more counts as durable until a new base is in place ([`Log::relist`]). The
-//! system reports a failure once for each file that is open. So a sync on one thread succeeds when one on another thread
-//! has failed a moment before, and does not count either ([`Log::note_sync`]).
+//! system reports a failure once for each file that is open. So a sync on one thread succeeds when one on another
+//! thread has failed a moment before, and does not count either ([`Log::note_sync`]).
 //!
 //! Offsets are bytes of the stream of commands ([`crate::engine::Propagation::offset`]).
 

@@ -15,7 +15,18 @@ const END: &str = " end: parameters\n";
 
 /// The parameters that users set, each with the values it can have, if they are few.
 fn parameters() -> impl Iterator<Item = (&'static str, String)> {
-    let own = ["load", "test-kit", "announce", "end-with", "free-port", "idle-end", "port-file"];
+    let own = [
+        "load",
+        "test-kit",
+        "announce",
+        "end-with",
+        "free-port",
+        "idle-end",
+        "port-file",
+        "page-bind",
+        "page-host",
+        "page-port",
+    ];
     let all = ALL.iter().copied().flatten().filter(move |row| !row.is_hidden || own.contains(&row.name));
     let mut all: Vec<&Parameter> = all.collect();
     all.sort_by_key(|row| row.name);

@@ -19,6 +19,12 @@ pub(super) fn addresses(words: &[&str]) -> Result<String, String> {
     Ok(words.join(" "))
 }
 
+/// `page-host`: any names.
+#[cfg(feature = "program")]
+pub(super) fn any(words: &[&str]) -> Result<String, String> {
+    Ok(words.join(" "))
+}
+
 /// `locale-collate`: texts are compared byte by byte, which is the locale of C; there is no other.
 pub(super) fn locale(word: &str) -> Result<String, String> {
     if matches!(word, "" | "C" | "POSIX") { Ok(word.to_owned()) } else { Err("Invalid locale name".to_owned()) }

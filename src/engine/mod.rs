@@ -37,7 +37,7 @@ pub use state::{
     Transfers, Transport, Wait, Waiting, Watches, WorldFigures, WorldName,
 };
 #[cfg(feature = "program")]
-pub use state::{EndWith, Launch};
+pub use state::{EndWith, Launch, Page};
 
 use std::sync::Arc;
 

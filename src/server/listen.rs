@@ -9,6 +9,8 @@
 use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+#[cfg(feature = "program")]
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -125,6 +127,17 @@ fn mark(socket: &Socket, mark: u32) {
     let _ = (socket, mark);
 }
 
+/// The address by which clients of this machine reach a server that listens on `address`: through the loopback
+/// interface if that is every address of the machine.
+#[cfg(feature = "program")]
+pub(super) fn reachable(address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => SocketAddr::new(Ipv4Addr::LOCALHOST.into(), address.port()),
+        IpAddr::V6(ip) if ip.is_unspecified() => SocketAddr::new(Ipv6Addr::LOCALHOST.into(), address.port()),
+        _ => address,
+    }
+}
+
 /// Resolves an entry of `bind`; `*` means all IPv4 addresses, `::*` all IPv6 addresses.
 fn resolve(name: &str, port: u16) -> io::Result<SocketAddr> {
     match name {
@@ -212,7 +225,8 @@ fn serve(shared: &Arc<Shared>, stream: Stream, origin: Origin, assignment: LoopA
     }
 }
 
-fn is_protected(engine: &Engine) -> bool {
+/// Whether only clients of this machine are served: there is no password (`protected-mode`).
+pub(super) fn is_protected(engine: &Engine) -> bool {
     engine.settings.protected_mode && engine.acl.users.default_user().needs_no_password()
 }
 
@@ -298,7 +312,7 @@ fn descriptor_of(stream: &impl std::os::windows::io::AsRawSocket) -> i64 {
 }
 
 /// Waits after a failed accept: not at all if only this client is the cause, [`EXHAUSTED_PAUSE`] if the system is.
-async fn back_off(error: &io::Error) {
+pub(super) async fn back_off(error: &io::Error) {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted, WouldBlock};
     if matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted | WouldBlock) {
         debug!("a client left before it was accepted: {error}");

@@ -32,6 +32,8 @@ mod migrate_client;
 mod oom_score;
 mod os_host;
 pub(crate) mod os_storage;
+#[cfg(feature = "program")]
+mod page;
 mod processors;
 #[cfg(feature = "program")]
 mod program;

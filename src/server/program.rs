@@ -36,6 +36,7 @@ use tracing::{info, warn};
 use super::clock::Clock;
 use super::faulty_storage;
 use super::os_host::{self, reason};
+use super::page::Page;
 use super::run::{ALLOCATOR, Plan, Server};
 use super::shared::Shared;
 use crate::commands;
@@ -227,16 +228,20 @@ fn serve(
         log::flush();
         process::exit(1);
     });
+    let page = Page::start(server.shared())?;
     let requests = signals::end_when_signalled(Arc::clone(server.shared()))?;
     launch::end_with_launcher(&launch, server.shared(), &requests)?;
     // The first line of a server that has started: tests read from it the port that the system picked.
     info!("dunlin {VERSION} ready on {}", places(server.addresses(), &unix_socket));
+    if let Some(page) = &page {
+        info!("The page is at {}", page.url());
+    }
     info!("it answers as Redis version={REDIS_VERSION}, bits={}, PID: {}", usize::BITS, process::id());
     // Programs that start a Redis and wait for it look for these words in its log, after the line with the PID.
     info!("Server initialized");
     let transports = [("tcp", tcp), ("unix", !unix_socket.is_empty())];
     let readiness = Arc::new(Readiness {
-        addresses: Addresses::of(server.addresses(), &unix_socket, &password),
+        addresses: Addresses::of(server.addresses(), &unix_socket, &password, page.as_ref().map(Page::url)),
         port_path: launch.port_file,
         port_file: OnceLock::new(),
         announcer: Arc::clone(announcer),
@@ -254,6 +259,9 @@ fn serve(
     let fail = move |why: &str, file: Option<&Path>| of_fail.fail(why, file);
     start_load::load_at_start(server.shared(), ready, fail)?;
     server.serve();
+    if let Some(page) = page {
+        page.join();
+    }
     readiness.fault.get().map_or(Ok(()), |why| Err(io::Error::other(why.as_str())))
 }
 

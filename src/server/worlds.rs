@@ -364,6 +364,12 @@ impl Worlds {
         }
     }
 
+    /// The world of that name; `None` if there is none.
+    #[cfg(feature = "program")]
+    pub(crate) fn find(&self, name: &WorldName) -> Option<Arc<Shared>> {
+        if name.is_first() { self.first() } else { self.listed(name) }
+    }
+
     /// All worlds, the first one first, then by their names.
     pub(crate) fn all(&self) -> Vec<Arc<Shared>> {
         let first = self.first.get().and_then(Weak::upgrade);

@@ -1,27 +1,41 @@
 //! Runs the program for the time of a test.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 /// A running `dunlin` on a port of its own; ended when dropped.
 pub struct Binary {
     process: Child,
     port: u16,
+    log: BufReader<ChildStdout>,
 }
 
 impl Binary {
     /// Starts the program on a free port, with the test kit so that its clients can move the clock, and waits until it
     /// reports that it is ready.
     pub fn start() -> Binary {
+        Binary::start_with(&[])
+    }
+
+    /// Starts it with more arguments.
+    pub fn start_with(arguments: &[&str]) -> Binary {
         let mut process = Command::new(env!("CARGO_BIN_EXE_dunlin"))
             .args(["--port", "0", "--test-kit", "yes"])
+            .args(arguments)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .expect("the program starts");
-        let output = BufReader::new(process.stdout.take().expect("its output is a pipe"));
-        let port = output.lines().map_while(Result::ok).find_map(|line| port_in(&line)).expect("it names its port");
-        Binary { process, port }
+        let mut log = BufReader::new(process.stdout.take().expect("its output is a pipe"));
+        let port = log.by_ref().lines().map_while(Result::ok).find_map(|line| port_in(&line));
+        Binary { process, port: port.expect("it names its port"), log }
+    }
+
+    /// The address of its page, which the log names next.
+    pub fn page(&mut self) -> SocketAddr {
+        let address = |line: String| line.split("http://").nth(1)?.trim_end_matches('/').parse().ok();
+        self.log.by_ref().lines().map_while(Result::ok).find_map(address).expect("it names its page")
     }
 
     /// The port as an argument for a command line.

@@ -4,6 +4,7 @@
 //! `DUNLIN_TEST_EVERYTHING` is set, it fails instead.
 
 mod binary;
+mod metrics;
 #[cfg(unix)]
 mod pages;
 mod programs;

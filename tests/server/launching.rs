@@ -67,7 +67,7 @@ fn a_server_announces_where_it_is_and_then_writes_only_to_the_standard_error() {
         server.announced,
         format!(
             "{{\"dunlin\":\"{version}\",\"redis\":\"8.0.6\",\"pid\":{id},\"host\":\"127.0.0.1\",\"port\":{port},\
-             \"socket\":null,\"url\":\"redis://:a%20b@127.0.0.1:{port}\"}}\n"
+             \"socket\":null,\"url\":\"redis://:a%20b@127.0.0.1:{port}\",\"page\":null}}\n"
         )
     );
     let mut client = server.connect();

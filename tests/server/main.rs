@@ -14,6 +14,7 @@ mod launching;
 mod limits;
 mod listeners;
 mod migrate;
+mod page;
 mod persistence;
 #[cfg(target_os = "linux")]
 mod process;

@@ -9,6 +9,7 @@
 pub(crate) mod choices;
 pub(crate) mod crash;
 pub(crate) mod heap;
+pub(crate) mod http;
 pub(crate) mod limits;
 pub(crate) mod process;
 pub(crate) mod processor_time;

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use sha1::{Digest, Sha1};
 
 use super::Scene;
+use super::exposition::Kind;
 use super::value::Value;
 use crate::acl::Reason;
 use crate::commands::memory::{self, ratio};
@@ -22,10 +23,24 @@ pub(super) struct Field {
     pub(super) value: for<'s> fn(&'s Scene<'s>) -> Value<'s>,
     /// Whether the line is shown at all.
     pub(super) is_shown: fn(&Scene<'_>) -> bool,
+    /// The metric with this value, without the prefix `redis_`.
+    pub(super) metric: Option<(Kind, &'static str)>,
+}
+
+impl Field {
+    /// Makes the value a metric that goes up and down.
+    const fn gauge(self, name: &'static str) -> Field {
+        Field { metric: Some((Kind::Gauge, name)), ..self }
+    }
+
+    /// Makes the value a metric that only grows.
+    const fn counter(self, name: &'static str) -> Field {
+        Field { metric: Some((Kind::Counter, name)), ..self }
+    }
 }
 
 const fn field(name: &'static str, value: for<'s> fn(&'s Scene<'s>) -> Value<'s>) -> Field {
-    Field { name, value, is_shown: |_| true }
+    Field { name, value, is_shown: |_| true, metric: None }
 }
 
 /// A counter of something that this server does not do.
@@ -53,140 +68,176 @@ pub(super) const SERVER: &[Field] = &[
     field("multiplexing_api", |_| if cfg!(target_os = "linux") { "epoll" } else { "kqueue" }.into()),
     field("atomicvar_api", |_| "core::sync::atomic".into()),
     field("gcc_version", |_| "0.0.0".into()),
-    field("process_id", |scene| scene.facts.process_id.into()),
+    field("process_id", |scene| scene.facts.process_id.into()).gauge("process_id"),
     field("process_supervised", |scene| scene.facts.supervisor.name().into()),
     field("run_id", |scene| scene.facts.run_id.as_str().into()),
     field("tcp_port", |scene| scene.engine.settings.port.into()),
     field("server_time_usec", |scene| scene.now.unix_us.into()),
-    field("uptime_in_seconds", |scene| uptime_s(scene).into()),
+    field("uptime_in_seconds", |scene| uptime_s(scene).into()).gauge("uptime_in_seconds"),
     field("uptime_in_days", |scene| (uptime_s(scene) / 86_400).into()),
     field("hz", |scene| scene.engine.settings.hz.into()),
     field("configured_hz", |scene| scene.engine.settings.hz.into()),
     field("lru_clock", |scene| lru::clock(scene.now).into()),
     field("executable", |scene| (&*scene.facts.executable).into()),
     field("config_file", |scene| scene.facts.config_file.as_str().into()),
-    field("io_threads_active", |scene| u8::from(scene.engine.settings.event_loops() > 1).into()),
+    field("io_threads_active", |scene| u8::from(scene.engine.settings.event_loops() > 1).into())
+        .gauge("io_threads_active"),
 ];
 
 pub(super) const CLIENTS: &[Field] = &[
-    field("connected_clients", |scene| scene.engine.sessions.len().into()),
-    none("cluster_connections"),
-    field("maxclients", |scene| scene.engine.settings.max_clients.into()),
-    field("client_recent_max_input_buffer", |scene| scene.engine.sessions.largest_buffers().query.into()),
-    field("client_recent_max_output_buffer", |scene| scene.engine.sessions.largest_buffers().output.into()),
-    field("blocked_clients", |scene| blocking::blocked_sessions(scene.engine).into()),
-    field("tracking_clients", |scene| scene.engine.observers.tracking.clients().into()),
-    field("pubsub_clients", |scene| scene.engine.observers.subscriptions.subscribers.into()),
-    field("watching_clients", |scene| scene.engine.observers.watches.sessions().into()),
-    field("clients_in_timeout_table", |scene| scene.engine.observers.waiting.deadlines().into()),
-    field("total_watched_keys", |scene| scene.engine.observers.watches.keys().into()),
-    field("total_blocking_keys", |scene| scene.engine.observers.waiting.keys().into()),
-    field("total_blocking_keys_on_nokey", |scene| scene.engine.observers.waiting.keys_to_be_lost().into()),
+    field("connected_clients", |scene| scene.engine.sessions.len().into()).gauge("connected_clients"),
+    none("cluster_connections").gauge("cluster_connections"),
+    field("maxclients", |scene| scene.engine.settings.max_clients.into()).gauge("max_clients"),
+    field("client_recent_max_input_buffer", |scene| scene.engine.sessions.largest_buffers().query.into())
+        .gauge("client_recent_max_input_buffer_bytes"),
+    field("client_recent_max_output_buffer", |scene| scene.engine.sessions.largest_buffers().output.into())
+        .gauge("client_recent_max_output_buffer_bytes"),
+    field("blocked_clients", |scene| blocking::blocked_sessions(scene.engine).into()).gauge("blocked_clients"),
+    field("tracking_clients", |scene| scene.engine.observers.tracking.clients().into()).gauge("tracking_clients"),
+    field("pubsub_clients", |scene| scene.engine.observers.subscriptions.subscribers.into()).gauge("pubsub_clients"),
+    field("watching_clients", |scene| scene.engine.observers.watches.sessions().into()).gauge("watching_clients"),
+    field("clients_in_timeout_table", |scene| scene.engine.observers.waiting.deadlines().into())
+        .gauge("clients_in_timeout_table"),
+    field("total_watched_keys", |scene| scene.engine.observers.watches.keys().into()).gauge("total_watched_keys"),
+    field("total_blocking_keys", |scene| scene.engine.observers.waiting.keys().into()).gauge("total_blocking_keys"),
+    field("total_blocking_keys_on_nokey", |scene| scene.engine.observers.waiting.keys_to_be_lost().into())
+        .gauge("total_blocking_keys_on_nokey"),
 ];
 
 pub(super) const MEMORY: &[Field] = &[
-    field("used_memory", |scene| used_bytes(scene).into()),
+    field("used_memory", |scene| used_bytes(scene).into()).gauge("memory_used_bytes"),
     field("used_memory_human", |scene| Value::Human(used_bytes(scene))),
-    field("used_memory_rss", |scene| scene.usage.resident_bytes.into()),
+    field("used_memory_rss", |scene| scene.usage.resident_bytes.into()).gauge("memory_used_rss_bytes"),
     field("used_memory_rss_human", |scene| Value::Human(scene.usage.resident_bytes)),
-    field("used_memory_peak", |scene| peak_bytes(scene).into()),
+    field("used_memory_peak", |scene| peak_bytes(scene).into()).gauge("memory_used_peak_bytes"),
     field("used_memory_peak_human", |scene| Value::Human(peak_bytes(scene))),
     field("used_memory_peak_perc", |scene| Value::Percent(ratio(used_bytes(scene), peak_bytes(scene)) * 100.0)),
-    field("used_memory_overhead", |scene| used_bytes(scene).saturating_sub(data_bytes(scene)).into()),
-    field("used_memory_startup", |scene| scene.engine.stats.startup_bytes.into()),
-    field("used_memory_dataset", |scene| data_bytes(scene).into()),
+    field("used_memory_overhead", |scene| used_bytes(scene).saturating_sub(data_bytes(scene)).into())
+        .gauge("memory_used_overhead_bytes"),
+    field("used_memory_startup", |scene| scene.engine.stats.startup_bytes.into()).gauge("memory_used_startup_bytes"),
+    field("used_memory_dataset", |scene| data_bytes(scene).into()).gauge("memory_used_dataset_bytes"),
     field("used_memory_dataset_perc", |scene| {
         let beyond_start = used_bytes(scene).saturating_sub(scene.engine.stats.startup_bytes);
         Value::Percent(ratio(data_bytes(scene), beyond_start).min(1.0) * 100.0)
     }),
-    field("allocator_allocated", |scene| used_bytes(scene).into()),
-    field("allocator_active", |scene| held_bytes(scene).into()),
-    field("allocator_resident", |scene| held_bytes(scene).into()),
-    none("allocator_muzzy"),
-    field("total_system_memory", |scene| scene.facts.total_memory.into()),
+    field("allocator_allocated", |scene| used_bytes(scene).into()).gauge("allocator_allocated_bytes"),
+    field("allocator_active", |scene| held_bytes(scene).into()).gauge("allocator_active_bytes"),
+    field("allocator_resident", |scene| held_bytes(scene).into()).gauge("allocator_resident_bytes"),
+    none("allocator_muzzy").gauge("allocator_muzzy_bytes"),
+    field("total_system_memory", |scene| scene.facts.total_memory.into()).gauge("total_system_memory_bytes"),
     field("total_system_memory_human", |scene| Value::Human(scene.facts.total_memory)),
-    field("used_memory_lua", |scene| scene.engine.scripts.vm_bytes().into()),
-    field("used_memory_vm_eval", |scene| scene.engine.scripts.vm_bytes().into()),
+    field("used_memory_lua", |scene| scene.engine.scripts.vm_bytes().into()).gauge("memory_used_lua_bytes"),
+    field("used_memory_vm_eval", |scene| scene.engine.scripts.vm_bytes().into()).gauge("memory_used_vm_eval_bytes"),
     field("used_memory_lua_human", |scene| Value::Human(scene.engine.scripts.vm_bytes() as u64)),
-    field("used_memory_scripts_eval", |scene| scene.engine.scripts.cache.memory_bytes().into()),
-    field("number_of_cached_scripts", |scene| scene.engine.scripts.cache.len().into()),
-    field("number_of_functions", |scene| scene.engine.scripts.functions.registry.function_count().into()),
-    field("number_of_libraries", |scene| scene.engine.scripts.functions.registry.library_count().into()),
-    field("used_memory_vm_functions", |scene| scene.engine.scripts.functions.vm_bytes().into()),
-    field("used_memory_vm_total", |scene| scene.engine.scripts.all_machine_bytes().into()),
+    field("used_memory_scripts_eval", |scene| scene.engine.scripts.cache.memory_bytes().into())
+        .gauge("memory_used_scripts_eval_bytes"),
+    field("number_of_cached_scripts", |scene| scene.engine.scripts.cache.len().into())
+        .gauge("number_of_cached_scripts"),
+    field("number_of_functions", |scene| scene.engine.scripts.functions.registry.function_count().into())
+        .gauge("number_of_functions"),
+    field("number_of_libraries", |scene| scene.engine.scripts.functions.registry.library_count().into())
+        .gauge("number_of_libraries"),
+    field("used_memory_vm_functions", |scene| scene.engine.scripts.functions.vm_bytes().into())
+        .gauge("memory_used_vm_functions_bytes"),
+    field("used_memory_vm_total", |scene| scene.engine.scripts.all_machine_bytes().into())
+        .gauge("memory_used_vm_total"),
     field("used_memory_vm_total_human", |scene| Value::Human(scene.engine.scripts.all_machine_bytes() as u64)),
-    field("used_memory_functions", |scene| scene.engine.scripts.functions.registry.memory_bytes().into()),
-    field("used_memory_scripts", |scene| scene.engine.scripts.source_bytes().into()),
+    field("used_memory_functions", |scene| scene.engine.scripts.functions.registry.memory_bytes().into())
+        .gauge("memory_used_functions_bytes"),
+    field("used_memory_scripts", |scene| scene.engine.scripts.source_bytes().into()).gauge("memory_used_scripts_bytes"),
     field("used_memory_scripts_human", |scene| Value::Human(scene.engine.scripts.source_bytes() as u64)),
-    field("maxmemory", |scene| scene.engine.settings.max_memory_bytes.into()),
+    field("maxmemory", |scene| scene.engine.settings.max_memory_bytes.into()).gauge("memory_max_bytes"),
     field("maxmemory_human", |scene| Value::Human(scene.engine.settings.max_memory_bytes)),
     field("maxmemory_policy", |scene| scene.engine.settings.policy.name().into()),
-    field("allocator_frag_ratio", |scene| Value::Hundredths(ratio(held_bytes(scene), used_bytes(scene)))),
-    field("allocator_frag_bytes", |scene| held_bytes(scene).saturating_sub(used_bytes(scene)).into()),
-    field("allocator_rss_ratio", |scene| Value::Hundredths(ratio(held_bytes(scene), held_bytes(scene)))),
-    none("allocator_rss_bytes"),
+    field("allocator_frag_ratio", |scene| Value::Hundredths(ratio(held_bytes(scene), used_bytes(scene))))
+        .gauge("allocator_frag_ratio"),
+    field("allocator_frag_bytes", |scene| held_bytes(scene).saturating_sub(used_bytes(scene)).into())
+        .gauge("allocator_frag_bytes"),
+    field("allocator_rss_ratio", |scene| Value::Hundredths(ratio(held_bytes(scene), held_bytes(scene))))
+        .gauge("allocator_rss_ratio"),
+    none("allocator_rss_bytes").gauge("allocator_rss_bytes"),
     field("rss_overhead_ratio", |scene| Value::Hundredths(ratio(scene.usage.resident_bytes, held_bytes(scene)))),
     field("rss_overhead_bytes", |scene| scene.usage.resident_bytes.saturating_sub(held_bytes(scene)).into()),
-    field("mem_fragmentation_ratio", |scene| Value::Hundredths(ratio(scene.usage.resident_bytes, used_bytes(scene)))),
+    field("mem_fragmentation_ratio", |scene| Value::Hundredths(ratio(scene.usage.resident_bytes, used_bytes(scene))))
+        .gauge("mem_fragmentation_ratio"),
     field("mem_fragmentation_bytes", |scene| {
         scene.usage.resident_bytes.cast_signed().wrapping_sub(used_bytes(scene).cast_signed()).into()
-    }),
-    field("mem_not_counted_for_evict", |scene| scene.aof().progress.unwritten().into()),
-    none("mem_replication_backlog"),
-    none("mem_total_replication_buffers"),
+    })
+    .gauge("mem_fragmentation_bytes"),
+    field("mem_not_counted_for_evict", |scene| scene.aof().progress.unwritten().into())
+        .gauge("mem_not_counted_for_eviction_bytes"),
+    none("mem_replication_backlog").gauge("mem_replication_backlog_bytes"),
+    none("mem_total_replication_buffers").gauge("mem_total_replication_buffers_bytes"),
     none("mem_replica_full_sync_buffer"),
-    none("mem_clients_slaves"),
-    field("mem_clients_normal", |scene| memory::client_bytes(scene.engine).into()),
-    none("mem_cluster_links"),
-    field("mem_aof_buffer", |scene| scene.aof().progress.unwritten().into()),
+    none("mem_clients_slaves").gauge("mem_clients_slaves"),
+    field("mem_clients_normal", |scene| memory::client_bytes(scene.engine).into()).gauge("mem_clients_normal"),
+    none("mem_cluster_links").gauge("mem_cluster_links_bytes"),
+    field("mem_aof_buffer", |scene| scene.aof().progress.unwritten().into()).gauge("mem_aof_buffer_bytes"),
     field("mem_allocator", |scene| scene.facts.allocator.into()),
-    none("mem_overhead_db_hashtable_rehashing"),
-    none("active_defrag_running"),
-    none("lazyfree_pending_objects"),
-    field("lazyfreed_objects", |scene| scene.engine.stats.freed_lazily.into()),
+    none("mem_overhead_db_hashtable_rehashing").gauge("mem_overhead_db_hashtable_rehashing_bytes"),
+    none("active_defrag_running").gauge("active_defrag_running"),
+    none("lazyfree_pending_objects").gauge("lazyfree_pending_objects"),
+    field("lazyfreed_objects", |scene| scene.engine.stats.freed_lazily.into()).gauge("lazyfreed_objects"),
 ];
 
 pub(super) const PERSISTENCE: &[Field] = &[
-    field("loading", |scene| u8::from(scene.engine.persistence.loading.is_some()).into()),
-    none("async_loading"),
+    field("loading", |scene| u8::from(scene.engine.persistence.loading.is_some()).into()).gauge("loading_dump_file"),
+    none("async_loading").gauge("async_loading"),
     field("current_cow_peak", |scene| copied_bytes(scene).into()),
     field("current_cow_size", |scene| copied_bytes(scene).into()),
     none("current_cow_size_age"),
     field("current_fork_perc", |scene| Value::Hundredths(scene.saving().map_or(0.0, Saving::percent))),
     field("current_save_keys_processed", |scene| scene.saving().map_or(0, Saving::saved_keys).into()),
     field("current_save_keys_total", |scene| scene.saving().map_or(0, |saving| saving.keys).into()),
-    field("rdb_changes_since_last_save", |scene| scene.engine.persistence.unsaved(scene.engine.stats.changes).into()),
-    field("rdb_bgsave_in_progress", |scene| u8::from(scene.saving().is_some()).into()),
-    field("rdb_last_save_time", |scene| scene.engine.persistence.last_save.unix_s().into()),
-    field("rdb_last_bgsave_status", |scene| if scene.engine.persistence.is_last_ok { "ok" } else { "err" }.into()),
-    field("rdb_last_bgsave_time_sec", |scene| scene.engine.persistence.last_save_s.unwrap_or(-1).into()),
+    field("rdb_changes_since_last_save", |scene| scene.engine.persistence.unsaved(scene.engine.stats.changes).into())
+        .gauge("rdb_changes_since_last_save"),
+    field("rdb_bgsave_in_progress", |scene| u8::from(scene.saving().is_some()).into()).gauge("rdb_bgsave_in_progress"),
+    field("rdb_last_save_time", |scene| scene.engine.persistence.last_save.unix_s().into())
+        .gauge("rdb_last_save_timestamp_seconds"),
+    field("rdb_last_bgsave_status", |scene| if scene.engine.persistence.is_last_ok { "ok" } else { "err" }.into())
+        .gauge("rdb_last_bgsave_status"),
+    field("rdb_last_bgsave_time_sec", |scene| scene.engine.persistence.last_save_s.unwrap_or(-1).into())
+        .gauge("rdb_last_bgsave_duration_sec"),
     field("rdb_current_bgsave_time_sec", |scene| {
         scene.saving().map_or(-1, |saving| scene.engine.now().unix_s() - saving.began.unix_s()).into()
-    }),
-    field("rdb_saves", |scene| scene.engine.persistence.saves.into()),
-    field("rdb_last_cow_size", |scene| scene.engine.persistence.last_copied_bytes.into()),
-    field("rdb_last_load_keys_expired", |scene| scene.engine.persistence.loaded.expired.into()),
-    field("rdb_last_load_keys_loaded", |scene| scene.engine.persistence.loaded.keys.into()),
-    field("aof_enabled", |scene| u8::from(scene.aof().is_on()).into()),
-    field("aof_rewrite_in_progress", |scene| u8::from(scene.aof().rewrite.is_some()).into()),
-    field("aof_rewrite_scheduled", |scene| u8::from(scene.aof().is_scheduled).into()),
-    field("aof_last_rewrite_time_sec", |scene| scene.aof().last_rewrite_s.unwrap_or(-1).into()),
+    })
+    .gauge("rdb_current_bgsave_duration_sec"),
+    field("rdb_saves", |scene| scene.engine.persistence.saves.into()).gauge("rdb_saves_total"),
+    field("rdb_last_cow_size", |scene| scene.engine.persistence.last_copied_bytes.into())
+        .gauge("rdb_last_cow_size_bytes"),
+    field("rdb_last_load_keys_expired", |scene| scene.engine.persistence.loaded.expired.into())
+        .gauge("rdb_last_load_expired_keys"),
+    field("rdb_last_load_keys_loaded", |scene| scene.engine.persistence.loaded.keys.into())
+        .gauge("rdb_last_load_loaded_keys"),
+    field("aof_enabled", |scene| u8::from(scene.aof().is_on()).into()).gauge("aof_enabled"),
+    field("aof_rewrite_in_progress", |scene| u8::from(scene.aof().rewrite.is_some()).into())
+        .gauge("aof_rewrite_in_progress"),
+    field("aof_rewrite_scheduled", |scene| u8::from(scene.aof().is_scheduled).into()).gauge("aof_rewrite_scheduled"),
+    field("aof_last_rewrite_time_sec", |scene| scene.aof().last_rewrite_s.unwrap_or(-1).into())
+        .gauge("aof_last_rewrite_duration_sec"),
     field("aof_current_rewrite_time_sec", |scene| {
         scene.aof().rewrite.map_or(-1, |rewrite| scene.engine.now().unix_s() - rewrite.began.unix_s()).into()
-    }),
-    field("aof_last_bgrewrite_status", |scene| if scene.aof().has_failed { "err" } else { "ok" }.into()),
+    })
+    .gauge("aof_current_rewrite_duration_sec"),
+    field("aof_last_bgrewrite_status", |scene| if scene.aof().has_failed { "err" } else { "ok" }.into())
+        .gauge("aof_last_bgrewrite_status"),
     field("aof_rewrites", |scene| scene.aof().rewrites.into()),
     field("aof_rewrites_consecutive_failures", |scene| scene.aof().failures.into()),
-    field("aof_last_write_status", |scene| if scene.aof().write_error.is_some() { "err" } else { "ok" }.into()),
-    field("aof_last_cow_size", |scene| scene.aof().last_copied_bytes.into()),
-    none("module_fork_in_progress"),
-    none("module_fork_last_cow_size"),
-    appending("aof_current_size", |scene| scene.aof().progress.total_bytes.load(Ordering::Relaxed).into()),
-    appending("aof_base_size", |scene| scene.aof().progress.base_bytes.load(Ordering::Relaxed).into()),
-    appending("aof_pending_rewrite", |_| 0_u8.into()),
-    appending("aof_buffer_length", |scene| scene.aof().progress.unwritten().into()),
-    appending("aof_pending_bio_fsync", |scene| u8::from(scene.aof().progress.is_syncing()).into()),
-    appending("aof_delayed_fsync", |scene| scene.aof().progress.delayed.load(Ordering::Relaxed).into()),
+    field("aof_last_write_status", |scene| if scene.aof().write_error.is_some() { "err" } else { "ok" }.into())
+        .gauge("aof_last_write_status"),
+    field("aof_last_cow_size", |scene| scene.aof().last_copied_bytes.into()).gauge("aof_last_cow_size_bytes"),
+    none("module_fork_in_progress").gauge("module_fork_in_progress"),
+    none("module_fork_last_cow_size").gauge("module_fork_last_cow_size"),
+    appending("aof_current_size", |scene| scene.aof().progress.total_bytes.load(Ordering::Relaxed).into())
+        .gauge("aof_current_size_bytes"),
+    appending("aof_base_size", |scene| scene.aof().progress.base_bytes.load(Ordering::Relaxed).into())
+        .gauge("aof_base_size_bytes"),
+    appending("aof_pending_rewrite", |_| 0_u8.into()).gauge("aof_pending_rewrite"),
+    appending("aof_buffer_length", |scene| scene.aof().progress.unwritten().into()).gauge("aof_buffer_length"),
+    appending("aof_pending_bio_fsync", |scene| u8::from(scene.aof().progress.is_syncing()).into())
+        .gauge("aof_pending_bio_fsync"),
+    appending("aof_delayed_fsync", |scene| scene.aof().progress.delayed.load(Ordering::Relaxed).into())
+        .gauge("aof_delayed_fsync"),
     loading("loading_start_time", |scene| scene.loading().began.unix_s().into()),
     loading("loading_total_bytes", |scene| scene.loading().total_bytes.into()),
     loading("loading_rdb_used_mem", |scene| scene.loading().used_bytes.into()),
@@ -202,114 +253,141 @@ fn copied_bytes(scene: &Scene<'_>) -> usize {
 
 /// A field that is shown only while the append-only file is on.
 const fn appending(name: &'static str, value: for<'s> fn(&'s Scene<'s>) -> Value<'s>) -> Field {
-    Field { name, value, is_shown: |scene| scene.aof().is_on() }
+    Field { is_shown: |scene| scene.aof().is_on(), ..field(name, value) }
 }
 
 /// A field that is shown only while a file is being loaded.
 const fn loading(name: &'static str, value: for<'s> fn(&'s Scene<'s>) -> Value<'s>) -> Field {
-    Field { name, value, is_shown: |scene| scene.engine.persistence.loading.is_some() }
+    Field { is_shown: |scene| scene.engine.persistence.loading.is_some(), ..field(name, value) }
 }
 
 pub(super) const STATS: &[Field] = &[
-    field("total_connections_received", |scene| scene.engine.stats.connections.into()),
-    field("total_commands_processed", |scene| scene.engine.stats.commands.into()),
+    field("total_connections_received", |scene| scene.engine.stats.connections.into())
+        .counter("connections_received_total"),
+    field("total_commands_processed", |scene| scene.engine.stats.commands.into()).counter("commands_processed_total"),
     field("instantaneous_ops_per_sec", |scene| rates(scene).commands.into()),
-    field("total_net_input_bytes", |scene| scene.engine.stats.received_bytes.into()),
-    field("total_net_output_bytes", |scene| scene.engine.stats.sent_bytes.into()),
-    none("total_net_repl_input_bytes"),
-    none("total_net_repl_output_bytes"),
+    field("total_net_input_bytes", |scene| scene.engine.stats.received_bytes.into()).counter("net_input_bytes_total"),
+    field("total_net_output_bytes", |scene| scene.engine.stats.sent_bytes.into()).counter("net_output_bytes_total"),
+    none("total_net_repl_input_bytes").counter("net_repl_input_bytes_total"),
+    none("total_net_repl_output_bytes").counter("net_repl_output_bytes_total"),
     field("instantaneous_input_kbps", |scene| Value::Hundredths(rates(scene).received_bytes as f64 / 1024.0)),
     field("instantaneous_output_kbps", |scene| Value::Hundredths(rates(scene).sent_bytes as f64 / 1024.0)),
     field("instantaneous_input_repl_kbps", |_| Value::Hundredths(0.0)),
     field("instantaneous_output_repl_kbps", |_| Value::Hundredths(0.0)),
-    field("rejected_connections", |scene| scene.engine.stats.connections_refused.into()),
-    none("sync_full"),
-    none("sync_partial_ok"),
-    none("sync_partial_err"),
-    field("expired_subkeys", |scene| scene.engine.stats.expired_fields.into()),
-    field("expired_keys", |scene| scene.engine.stats.expired_keys.into()),
-    field("expired_stale_perc", |_| "0.00".into()),
-    none("expired_time_cap_reached_count"),
-    field("expire_cycle_cpu_milliseconds", |scene| (scene.engine.stats.expiring_us / 1000).into()),
-    field("evicted_keys", |scene| scene.engine.stats.evicted_keys.into()),
-    field("evicted_clients", |scene| scene.engine.stats.evicted_clients.into()),
-    field("evicted_scripts", |scene| scene.engine.scripts.cache.evicted.into()),
+    field("rejected_connections", |scene| scene.engine.stats.connections_refused.into())
+        .counter("rejected_connections_total"),
+    none("sync_full").gauge("replica_resyncs_full"),
+    none("sync_partial_ok").gauge("replica_partial_resync_accepted"),
+    none("sync_partial_err").gauge("replica_partial_resync_denied"),
+    field("expired_subkeys", |scene| scene.engine.stats.expired_fields.into()).counter("expired_subkeys_total"),
+    field("expired_keys", |scene| scene.engine.stats.expired_keys.into()).counter("expired_keys_total"),
+    field("expired_stale_perc", |_| "0.00".into()).gauge("expired_stale_percentage"),
+    none("expired_time_cap_reached_count").counter("expired_time_cap_reached_total"),
+    field("expire_cycle_cpu_milliseconds", |scene| (scene.engine.stats.expiring_us / 1000).into())
+        .counter("expire_cycle_cpu_time_ms_total"),
+    field("evicted_keys", |scene| scene.engine.stats.evicted_keys.into()).counter("evicted_keys_total"),
+    field("evicted_clients", |scene| scene.engine.stats.evicted_clients.into()).counter("evicted_clients_total"),
+    field("evicted_scripts", |scene| scene.engine.scripts.cache.evicted.into()).counter("evicted_scripts_total"),
     field("total_eviction_exceeded_time", |scene| {
         ((scene.engine.stats.short_of_memory_us + short_us(scene)) / 1000).into()
-    }),
-    field("current_eviction_exceeded_time", |scene| (short_us(scene) / 1000).into()),
-    field("keyspace_hits", |scene| scene.engine.stats.keyspace_hits.into()),
-    field("keyspace_misses", |scene| scene.engine.stats.keyspace_misses.into()),
-    field("pubsub_channels", |scene| scene.engine.observers.subscriptions.count(Topic::Channel).into()),
-    field("pubsub_patterns", |scene| scene.engine.observers.subscriptions.count(Topic::Pattern).into()),
-    field("pubsubshard_channels", |scene| scene.engine.observers.subscriptions.count(Topic::Shard).into()),
+    })
+    .counter("eviction_exceeded_time_ms_total"),
+    field("current_eviction_exceeded_time", |scene| (short_us(scene) / 1000).into())
+        .gauge("current_eviction_exceeded_time_ms"),
+    field("keyspace_hits", |scene| scene.engine.stats.keyspace_hits.into()).counter("keyspace_hits_total"),
+    field("keyspace_misses", |scene| scene.engine.stats.keyspace_misses.into()).counter("keyspace_misses_total"),
+    field("pubsub_channels", |scene| scene.engine.observers.subscriptions.count(Topic::Channel).into())
+        .gauge("pubsub_channels"),
+    field("pubsub_patterns", |scene| scene.engine.observers.subscriptions.count(Topic::Pattern).into())
+        .gauge("pubsub_patterns"),
+    field("pubsubshard_channels", |scene| scene.engine.observers.subscriptions.count(Topic::Shard).into())
+        .gauge("pubsubshard_channels"),
     field("latest_fork_usec", |scene| scene.engine.persistence.last_checkpoint_us.into()),
     none("total_forks"),
-    field("migrate_cached_sockets", |scene| scene.usage.kept_connections.into()),
-    none("slave_expires_tracked_keys"),
-    none("active_defrag_hits"),
-    none("active_defrag_misses"),
-    none("active_defrag_key_hits"),
-    none("active_defrag_key_misses"),
+    field("migrate_cached_sockets", |scene| scene.usage.kept_connections.into()).gauge("migrate_cached_sockets_total"),
+    none("slave_expires_tracked_keys").gauge("slave_expires_tracked_keys"),
+    none("active_defrag_hits").gauge("defrag_hits"),
+    none("active_defrag_misses").gauge("defrag_misses"),
+    none("active_defrag_key_hits").gauge("defrag_key_hits"),
+    none("active_defrag_key_misses").gauge("defrag_key_misses"),
     none("total_active_defrag_time"),
     none("current_active_defrag_time"),
-    field("tracking_total_keys", |scene| scene.engine.observers.tracking.keys().into()),
-    field("tracking_total_items", |scene| scene.engine.observers.tracking.items().into()),
-    field("tracking_total_prefixes", |scene| scene.engine.observers.tracking.prefixes().into()),
-    none("unexpected_error_replies"),
-    field("total_error_replies", |scene| scene.engine.stats.errors.into()),
-    none("dump_payload_sanitizations"),
+    field("tracking_total_keys", |scene| scene.engine.observers.tracking.keys().into()).gauge("tracking_total_keys"),
+    field("tracking_total_items", |scene| scene.engine.observers.tracking.items().into()).gauge("tracking_total_items"),
+    field("tracking_total_prefixes", |scene| scene.engine.observers.tracking.prefixes().into())
+        .gauge("tracking_total_prefixes"),
+    none("unexpected_error_replies").counter("unexpected_error_replies"),
+    field("total_error_replies", |scene| scene.engine.stats.errors.into()).counter("total_error_replies"),
+    none("dump_payload_sanitizations").counter("dump_payload_sanitizations"),
     field("total_reads_processed", |scene| {
         scene.engine.stats.transfers.iter().map(|one| one.reads).sum::<u64>().into()
-    }),
+    })
+    .counter("total_reads_processed"),
     field("total_writes_processed", |scene| {
         scene.engine.stats.transfers.iter().map(|one| one.writes).sum::<u64>().into()
-    }),
+    })
+    .counter("total_writes_processed"),
     field("io_threaded_reads_processed", |scene| {
         scene.engine.stats.transfers.iter().skip(1).map(|one| one.reads).sum::<u64>().into()
-    }),
+    })
+    .counter("io_threaded_reads_processed"),
     field("io_threaded_writes_processed", |scene| {
         scene.engine.stats.transfers.iter().skip(1).map(|one| one.writes).sum::<u64>().into()
-    }),
-    field("client_query_buffer_limit_disconnections", |scene| scene.engine.stats.query_buffer_disconnections.into()),
-    field("client_output_buffer_limit_disconnections", |scene| scene.engine.stats.output_buffer_disconnections.into()),
-    none("reply_buffer_shrinks"),
-    none("reply_buffer_expands"),
-    field("eventloop_cycles", |scene| cycles(scene).count.into()),
-    field("eventloop_duration_sum", |scene| cycles(scene).busy_us.into()),
-    field("eventloop_duration_cmd_sum", |scene| scene.engine.stats.running_us.into()),
-    field("instantaneous_eventloop_cycles_per_sec", |scene| rates(scene).cycles.into()),
+    })
+    .counter("io_threaded_writes_processed"),
+    field("client_query_buffer_limit_disconnections", |scene| scene.engine.stats.query_buffer_disconnections.into())
+        .counter("client_query_buffer_limit_disconnections_total"),
+    field("client_output_buffer_limit_disconnections", |scene| scene.engine.stats.output_buffer_disconnections.into())
+        .counter("client_output_buffer_limit_disconnections_total"),
+    none("reply_buffer_shrinks").counter("reply_buffer_shrinks_total"),
+    none("reply_buffer_expands").counter("reply_buffer_expands_total"),
+    field("eventloop_cycles", |scene| cycles(scene).count.into()).counter("eventloop_cycles_total"),
+    field("eventloop_duration_sum", |scene| cycles(scene).busy_us.into()).counter("eventloop_duration_sum_usec_total"),
+    field("eventloop_duration_cmd_sum", |scene| scene.engine.stats.running_us.into())
+        .counter("eventloop_duration_cmd_sum_usec_total"),
+    field("instantaneous_eventloop_cycles_per_sec", |scene| rates(scene).cycles.into())
+        .gauge("instantaneous_eventloop_cycles_per_sec"),
     field("instantaneous_eventloop_duration_usec", |scene| {
         rates(scene).busy_us.checked_div(rates(scene).cycles).unwrap_or(0).into()
-    }),
-    field("acl_access_denied_auth", |scene| scene.engine.stats.refusals(Reason::Auth).into()),
-    field("acl_access_denied_cmd", |scene| scene.engine.stats.refusals(Reason::Command).into()),
-    field("acl_access_denied_key", |scene| scene.engine.stats.refusals(Reason::Key).into()),
-    field("acl_access_denied_channel", |scene| scene.engine.stats.refusals(Reason::Channel).into()),
+    })
+    .gauge("instantaneous_eventloop_duration_usec"),
+    field("acl_access_denied_auth", |scene| scene.engine.stats.refusals(Reason::Auth).into())
+        .counter("acl_access_denied_auth_total"),
+    field("acl_access_denied_cmd", |scene| scene.engine.stats.refusals(Reason::Command).into())
+        .counter("acl_access_denied_cmd_total"),
+    field("acl_access_denied_key", |scene| scene.engine.stats.refusals(Reason::Key).into())
+        .counter("acl_access_denied_key_total"),
+    field("acl_access_denied_channel", |scene| scene.engine.stats.refusals(Reason::Channel).into())
+        .counter("acl_access_denied_channel_total"),
 ];
 
 pub(super) const REPLICATION: &[Field] = &[
     field("role", |_| "master".into()),
-    none("connected_slaves"),
+    none("connected_slaves").gauge("connected_slaves"),
     Field { is_shown: |scene| scene.engine.settings.counts_replicas(), ..none("min_slaves_good_slaves") },
     field("master_failover_state", |_| "no-failover".into()),
     field("master_replid", |scene| history_id(scene).into()),
     field("master_replid2", |_| NO_ID.into()),
-    field("master_repl_offset", |scene| scene.engine.effects.propagation.commands().into()),
-    never("second_repl_offset"),
-    none("repl_backlog_active"),
-    field("repl_backlog_size", |scene| config::REPL_BACKLOG_SIZE.shown(&scene.engine.settings).into()),
-    none("repl_backlog_first_byte_offset"),
-    none("repl_backlog_histlen"),
+    field("master_repl_offset", |scene| scene.engine.effects.propagation.commands().into()).gauge("master_repl_offset"),
+    never("second_repl_offset").gauge("second_repl_offset"),
+    none("repl_backlog_active").gauge("repl_backlog_is_active"),
+    field("repl_backlog_size", |scene| config::REPL_BACKLOG_SIZE.shown(&scene.engine.settings).into())
+        .gauge("replication_backlog_bytes"),
+    none("repl_backlog_first_byte_offset").gauge("repl_backlog_first_byte_offset"),
+    none("repl_backlog_histlen").gauge("repl_backlog_history_bytes"),
 ];
 
 pub(super) const PROCESSOR: &[Field] = &[
-    field("used_cpu_sys", |scene| Value::Seconds(processor_time(scene).process.system_us)),
-    field("used_cpu_user", |scene| Value::Seconds(processor_time(scene).process.user_us)),
-    field("used_cpu_sys_children", |_| Value::Seconds(0)),
-    field("used_cpu_user_children", |_| Value::Seconds(0)),
-    field("used_cpu_sys_main_thread", |scene| Value::Seconds(processor_time(scene).thread.system_us)),
-    field("used_cpu_user_main_thread", |scene| Value::Seconds(processor_time(scene).thread.user_us)),
+    field("used_cpu_sys", |scene| Value::Seconds(processor_time(scene).process.system_us))
+        .counter("cpu_sys_seconds_total"),
+    field("used_cpu_user", |scene| Value::Seconds(processor_time(scene).process.user_us))
+        .counter("cpu_user_seconds_total"),
+    field("used_cpu_sys_children", |_| Value::Seconds(0)).counter("cpu_sys_children_seconds_total"),
+    field("used_cpu_user_children", |_| Value::Seconds(0)).counter("cpu_user_children_seconds_total"),
+    field("used_cpu_sys_main_thread", |scene| Value::Seconds(processor_time(scene).thread.system_us))
+        .counter("cpu_sys_main_thread_seconds_total"),
+    field("used_cpu_user_main_thread", |scene| Value::Seconds(processor_time(scene).thread.user_us))
+        .counter("cpu_user_main_thread_seconds_total"),
 ];
 
 /// Shown only when requested by name.
@@ -324,7 +402,7 @@ pub(super) const DEBUG: &[Field] = &[
     none("allocator_frag_bytes_lua"),
 ];
 
-pub(super) const CLUSTER: &[Field] = &[none("cluster_enabled")];
+pub(super) const CLUSTER: &[Field] = &[none("cluster_enabled").gauge("cluster_enabled")];
 
 /// The replication id: 40 hexadecimal digits.
 fn history_id(scene: &Scene<'_>) -> String {
@@ -347,7 +425,8 @@ fn held_bytes(scene: &Scene<'_>) -> u64 {
     scene.usage.resident_bytes.saturating_sub(scene.engine.scripts.all_machine_bytes() as u64)
 }
 
-fn uptime_s(scene: &Scene<'_>) -> u64 {
+/// The seconds since the server started.
+pub(super) fn uptime_s(scene: &Scene<'_>) -> u64 {
     scene.now.since_us(scene.engine.timing.started()) / 1_000_000
 }
 

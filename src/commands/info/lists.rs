@@ -29,21 +29,29 @@ pub(super) fn latencies(scene: &Scene<'_>, text: &mut String) {
         if stats.latency_histogram.calls() == 0 {
             continue;
         }
-        let reported = percentiles.iter().map(|percent| {
-            let ns = stats.latency_histogram.percentile_ns(*percent);
-            format!("p{percent}={}.{:03}", ns / 1000, ns % 1000)
-        });
+        let reported = percentiles
+            .iter()
+            .map(|percent| format!("p{percent}={}", microseconds(stats.latency_histogram.percentile_ns(*percent))));
         let reported: Vec<String> = reported.collect();
         line(text, format_args!("latency_percentiles_usec_{}:{}", entry.name, reported.join(",")));
     }
 }
 
+/// Nanoseconds as microseconds with three decimals.
+pub(super) fn microseconds(ns: u64) -> String {
+    format!("{}.{:03}", ns / 1000, ns % 1000)
+}
+
 /// A line for each error code that was returned.
 pub(super) fn errors(scene: &Scene<'_>, text: &mut String) {
     for (code, count) in scene.engine.stats.errors_by_code.iter() {
-        let code = code.replace(['#', ':', '\n', '\r'], "_");
-        line(text, format_args!("errorstat_{code}:count={count}"));
+        line(text, format_args!("errorstat_{}:count={count}", shown_code(code)));
     }
+}
+
+/// An error code without what would end its line or its name.
+pub(super) fn shown_code(code: &str) -> String {
+    code.replace(['#', ':', '\n', '\r'], "_")
 }
 
 /// A line for each listening socket; each kind has its own index.

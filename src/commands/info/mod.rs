@@ -1,16 +1,20 @@
 //! INFO: information about the server, in sections of `name:value` lines.
 //!
 //! A line is a row with its name and the function that computes its value; [`fields`] has those of the fixed sections
-//! and [`lists`] the sections that have a line per command, error or database. Every value is true, or the line is left
-//! out: a counter of something that this server does not do is 0. The system's allocator has no statistics, so INFO
-//! shows what Redis shows for such an allocator. The sizes of keys are counted when they are shown, by a pass over all
-//! keys; if there are very many, only when requested by name or by `all`.
+//! and [`lists`] the sections that have a line per command, error or database. Every value is true, or the line is
+//! left out: a counter of something that this server does not do is 0. The system's allocator has no statistics, so
+//! INFO shows what Redis shows for such an allocator. The sizes of keys are counted when they are shown, by a pass
+//! over all keys; if there are very many, only when requested by name or by `all`. The same rows are the [`metrics`]
+//! for Prometheus.
 
+mod exposition;
 mod fields;
 mod lists;
+mod metrics;
 mod value;
 
 use fields::Field;
+pub use metrics::metrics;
 use std::cell::OnceCell;
 
 use crate::engine::exec::operations;
@@ -47,6 +51,21 @@ struct Scene<'e> {
     data_bytes: OnceCell<u64>,
     rates: OnceCell<Counts>,
     processor_time: OnceCell<ProcessorTimes>,
+}
+
+impl<'e> Scene<'e> {
+    fn of(engine: &'e Engine) -> Scene<'e> {
+        Scene {
+            engine,
+            facts: engine.host.facts(),
+            usage: engine.host.usage(),
+            now: engine.now(),
+            used_bytes: OnceCell::new(),
+            data_bytes: OnceCell::new(),
+            rates: OnceCell::new(),
+            processor_time: OnceCell::new(),
+        }
+    }
 }
 
 impl Scene<'_> {
@@ -175,19 +194,9 @@ impl<'a> Wanted<'a> {
 const TEXT_BYTES: usize = 8 << 10;
 
 fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
-    let now = cx.now();
     operations::sample_metrics(cx);
     let (engine, reply) = cx.engine_and_reply();
-    let scene = Scene {
-        engine,
-        facts: engine.host.facts(),
-        usage: engine.host.usage(),
-        now,
-        used_bytes: OnceCell::new(),
-        data_bytes: OnceCell::new(),
-        rates: OnceCell::new(),
-        processor_time: OnceCell::new(),
-    };
+    let scene = Scene::of(engine);
     let mut text = String::with_capacity(TEXT_BYTES);
     let wanted = Wanted::parse(args);
     for section in SECTIONS.iter().filter(|section| wanted.contains(section, engine)) {

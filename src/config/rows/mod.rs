@@ -10,6 +10,8 @@ mod hidden;
 mod launch;
 mod memory;
 mod network;
+#[cfg(feature = "program")]
+mod page;
 mod persistence;
 mod replication;
 mod tls;
@@ -29,6 +31,8 @@ pub(super) const ALL: &[&[Parameter]] = &[
     hidden::ROWS,
     #[cfg(feature = "program")]
     launch::ROWS,
+    #[cfg(feature = "program")]
+    page::ROWS,
 ];
 
 /// The largest value of C's `int`.

@@ -106,6 +106,12 @@ fn take_sample(engine: &mut Engine, now: Now) {
     engine.stats.sample(engine.timing.now, now, engine.databases.memory_bytes(), engine.host.loop_cycles());
 }
 
+/// Takes a sample of the metrics and of the largest buffers now, for INFO.
+pub fn sample_for_info(engine: &mut Engine) {
+    engine.sessions.find_largest_buffers(engine.host.elapsed_us());
+    take_sample(engine, engine.timing.now);
+}
+
 /// Defers the timing of a brief command of a batch that has run. If too many are deferred, reads the clock.
 #[inline]
 pub(super) fn put_off(engine: &mut Engine, id: CommandId) {

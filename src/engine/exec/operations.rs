@@ -126,10 +126,7 @@ pub fn reset_statistics(cx: &mut Ctx<'_>) {
 
 /// Takes a sample of the instantaneous metrics and of the largest buffers now, for INFO.
 pub fn sample_metrics(cx: &mut Ctx<'_>) {
-    let elapsed_us = cx.engine.host.elapsed_us();
-    cx.engine.sessions.find_largest_buffers(elapsed_us);
-    let (now, bytes, cycles) = (cx.now(), cx.engine.databases.memory_bytes(), cx.engine.host.loop_cycles());
-    cx.engine.stats.sample(now, now, bytes, cycles);
+    measure::sample_for_info(cx.engine);
 }
 
 /// Makes all clients wait once the command has ended (DEBUG SLEEP).

@@ -62,7 +62,7 @@ pub use output_limits::{OutputLimit, OutputLimits};
 pub use pause::{Pause, PauseScope};
 pub use persistence::{LoadCounts, Loading, Persistence, Saving};
 #[cfg(feature = "program")]
-pub use process::{EndWith, Launch};
+pub use process::{EndWith, Launch, Page};
 pub use process::{OomScore, Process, Supervisor};
 pub use propagation::Propagation;
 pub use push_queue::PushQueue;

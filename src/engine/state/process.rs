@@ -119,6 +119,25 @@ pub struct Launch {
     pub idle_end_s: u32,
 }
 
+/// What the program serves over HTTP, and to whom.
+#[cfg(feature = "program")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// `page-port`: the port; 0 for one that the system picks, `None` if nothing is served.
+    pub port: Option<u16>,
+    /// `page-bind`: the addresses that it listens on, as those of `bind`.
+    pub bind: Vec<String>,
+    /// `page-host`: the names, beside those of the loopback interface, by which browsers and scrapers may ask for it.
+    pub hosts: Vec<String>,
+}
+
+#[cfg(feature = "program")]
+impl Default for Page {
+    fn default() -> Page {
+        Page { port: None, bind: vec!["127.0.0.1".to_owned(), "-::1".to_owned()], hosts: Vec::new() }
+    }
+}
+
 /// The settings of the process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
@@ -154,6 +173,9 @@ pub struct Process {
     /// The settings for programs that start a server for themselves.
     #[cfg(feature = "program")]
     pub launch: Launch,
+    /// What is served over HTTP.
+    #[cfg(feature = "program")]
+    pub page: Page,
 }
 
 impl Default for Process {
@@ -175,6 +197,8 @@ impl Default for Process {
             socket_mark: 0,
             #[cfg(feature = "program")]
             launch: Launch::default(),
+            #[cfg(feature = "program")]
+            page: Page::default(),
         }
     }
 }

@@ -1,8 +1,9 @@
 //! The addresses of a server as its clients use them.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{self, PathBuf};
 
+use crate::server::listen::reachable;
 use crate::server::url::escaped;
 
 /// Where a server can be reached.
@@ -12,23 +13,26 @@ pub(in super::super) struct Addresses {
     pub(in super::super) tcp: Option<SocketAddr>,
     /// The full path of the Unix socket; `None` without one.
     pub(in super::super) socket: Option<PathBuf>,
+    /// Where the page is; `None` without one.
+    pub(in super::super) page: Option<String>,
     password: String,
 }
 
 impl Addresses {
     /// The addresses of a server that listens on `bound`. The first one counts; clients reach a server that listens on
     /// every address of the machine through the loopback interface.
-    pub(in super::super) fn of(bound: &[SocketAddr], unix_socket: &str, password: &str) -> Addresses {
-        let reachable = |address: &SocketAddr| match address.ip() {
-            IpAddr::V4(ip) if ip.is_unspecified() => SocketAddr::new(Ipv4Addr::LOCALHOST.into(), address.port()),
-            IpAddr::V6(ip) if ip.is_unspecified() => SocketAddr::new(Ipv6Addr::LOCALHOST.into(), address.port()),
-            _ => *address,
-        };
+    pub(in super::super) fn of(
+        bound: &[SocketAddr],
+        unix_socket: &str,
+        password: &str,
+        page: Option<String>,
+    ) -> Addresses {
         let socket = Some(unix_socket).filter(|path| !path.is_empty());
         Addresses {
-            tcp: bound.first().map(reachable),
+            tcp: bound.first().copied().map(reachable),
             // Without a working directory the path stays relative.
             socket: socket.map(|path| path::absolute(path).unwrap_or_else(|_| path.into())),
+            page,
             password: password.to_owned(),
         }
     }
@@ -55,7 +59,7 @@ mod tests {
 
     fn addresses(bound: &[&str], unix_socket: &str, password: &str) -> Addresses {
         let bound: Vec<SocketAddr> = bound.iter().map(|text| text.parse().expect("it is an address")).collect();
-        Addresses::of(&bound, unix_socket, password)
+        Addresses::of(&bound, unix_socket, password, None)
     }
 
     #[test]

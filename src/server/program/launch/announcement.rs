@@ -54,9 +54,10 @@ fn ready_line(addresses: &Addresses) -> String {
     let port = or_null(addresses.tcp.map(|address| address.port().to_string()));
     let socket = or_null(addresses.socket.as_ref().map(|path| quoted(&path.display().to_string())));
     let url = quoted(&addresses.url());
+    let page = or_null(addresses.page.as_deref().map(quoted));
     format!(
         "{{\"dunlin\":\"{version}\",\"redis\":\"{REDIS_VERSION}\",\"pid\":{id},\"host\":{host},\"port\":{port},\
-         \"socket\":{socket},\"url\":{url}}}\n"
+         \"socket\":{socket},\"url\":{url},\"page\":{page}}}\n"
     )
 }
 
@@ -87,17 +88,17 @@ mod tests {
 
     #[test]
     fn an_announcement_has_every_field_and_null_for_what_a_server_does_not_have() {
-        let only_socket = ready_line(&Addresses::of(&[], "/run/a \"b\"", ""));
-        let fields = r#""host":null,"port":null,"socket":"/run/a \"b\"","url":"unix:///run/a \"b\""}"#;
+        let only_socket = ready_line(&Addresses::of(&[], "/run/a \"b\"", "", None));
+        let fields = r#""host":null,"port":null,"socket":"/run/a \"b\"","url":"unix:///run/a \"b\"","page":null}"#;
         assert!(only_socket.ends_with(&format!("{fields}\n")), "{only_socket}");
         let bound = ["127.0.0.1:7000".parse().expect("it is an address")];
-        let only_tcp = ready_line(&Addresses::of(&bound, "", ""));
+        let only_tcp = ready_line(&Addresses::of(&bound, "", "", None));
         let (version, id) = (env!("CARGO_PKG_VERSION"), process::id());
         assert_eq!(
             only_tcp,
             format!(
                 "{{\"dunlin\":\"{version}\",\"redis\":\"8.0.6\",\"pid\":{id},\"host\":\"127.0.0.1\",\"port\":7000,\
-                 \"socket\":null,\"url\":\"redis://127.0.0.1:7000\"}}\n"
+                 \"socket\":null,\"url\":\"redis://127.0.0.1:7000\",\"page\":null}}\n"
             )
         );
     }

@@ -23,6 +23,7 @@ use crate::server::clock::{Clock, monotonic_us};
 use crate::server::faulty_storage;
 use crate::server::loading;
 use crate::server::os_host;
+use crate::server::page::Page;
 use crate::server::program::launch::{Addresses, Announcer, PortFile};
 use crate::server::program::pause::pause;
 use crate::server::program::{event_loops, log};
@@ -70,7 +71,8 @@ impl CommandServer {
         };
         let server = Server::open(plan).map_err(|error| error.to_string())?;
         let shared = Arc::clone(server.shared());
-        let addresses = Addresses::of(server.addresses(), &unix_socket, &password);
+        let page = Page::start(&shared).map_err(|error| error.to_string())?;
+        let addresses = Addresses::of(server.addresses(), &unix_socket, &password, page.as_ref().map(Page::url));
         if let Some(level) = options.strict {
             strict::set_rules(&mut shared.engine().observers, &Rule::ALL, level, None);
         }

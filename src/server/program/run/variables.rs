@@ -18,6 +18,8 @@ enum Value {
     Password,
     Socket,
     ProcessId,
+    /// The URL of the page (`page-port`).
+    Page,
 }
 
 /// The names, by those who look for them.
@@ -31,6 +33,7 @@ const USUAL: &[(&str, Value)] = &[
     // Programs that use this server for their tests, and start none then.
     ("DUNLIN_URL", Value::Url),
     ("DUNLIN_PID", Value::ProcessId),
+    ("DUNLIN_PAGE", Value::Page),
     // Spring Boot 3 and later, and Spring Boot 2.
     ("SPRING_DATA_REDIS_URL", Value::Url),
     ("SPRING_DATA_REDIS_HOST", Value::Host),
@@ -72,6 +75,7 @@ fn text(value: &Value, addresses: &Addresses) -> Option<String> {
         Value::Password => Some(addresses.password().to_owned()),
         Value::Socket => addresses.socket.as_ref().map(|path| path.display().to_string()),
         Value::ProcessId => Some(process::id().to_string()),
+        Value::Page => addresses.page.clone(),
     }
 }
 
@@ -80,7 +84,7 @@ mod tests {
     use super::*;
 
     fn value(password: &str, socket: &str, name: &str) -> Option<String> {
-        let addresses = Addresses::of(&["127.0.0.1:7000".parse().expect("it is an address")], socket, password);
+        let addresses = Addresses::of(&["127.0.0.1:7000".parse().expect("it is an address")], socket, password, None);
         let variables = of(&addresses, &["CACHE".to_owned()], false);
         variables.into_iter().find(|(known, _)| known == name).map(|(_, value)| value)
     }

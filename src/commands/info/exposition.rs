@@ -1,0 +1,110 @@
+//! The text format 0.0.4 of Prometheus, in which metrics are read.
+//!
+//! A family of metrics is its description and its samples, one line each. The later format OpenMetrics is not offered:
+//! it forbids names that dashboards for Redis use. The format is written here and not by a library, because a library
+//! counts metrics of its own, and these are read from INFO.
+
+use std::fmt::{Display, Write};
+
+/// How a metric changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// It goes up and down.
+    Gauge,
+    /// It only grows, until the server starts anew.
+    Counter,
+    /// Quantiles of durations, with their sum and number.
+    Summary,
+    /// The numbers of durations up to some bounds, with their sum and number.
+    Histogram,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Gauge => "gauge",
+            Kind::Counter => "counter",
+            Kind::Summary => "summary",
+            Kind::Histogram => "histogram",
+        }
+    }
+}
+
+/// A text in that format.
+#[derive(Debug, Default)]
+pub(super) struct Exposition {
+    text: String,
+}
+
+/// The labels of a sample: names and values.
+pub(super) type Labels<'l> = &'l [(&'static str, &'l str)];
+
+impl Exposition {
+    /// Begins a family, whose samples are to follow at once.
+    pub(super) fn begin(&mut self, name: impl Display, kind: Kind, help: impl Display) {
+        self.line(format_args!("# HELP {name} {help}\n# TYPE {name} {}", kind.name()));
+    }
+
+    /// Adds a sample.
+    pub(super) fn add(&mut self, name: impl Display, labels: Labels<'_>, value: impl Display) {
+        let _ = write!(self.text, "{name}");
+        for (place, (label, content)) in labels.iter().enumerate() {
+            self.text.push_str(if place == 0 { "{" } else { "," });
+            self.text.push_str(label);
+            self.text.push_str("=\"");
+            content.chars().for_each(|character| push_escaped(&mut self.text, character));
+            self.text.push('"');
+        }
+        let end = if labels.is_empty() { "" } else { "}" };
+        self.line(format_args!("{end} {value}"));
+    }
+
+    /// A family of one sample without labels.
+    pub(super) fn single(&mut self, name: impl Display, kind: Kind, help: impl Display, value: impl Display) {
+        self.begin(&name, kind, help);
+        self.add(name, &[], value);
+    }
+
+    /// The whole text.
+    pub(super) fn into_text(self) -> String {
+        self.text
+    }
+
+    fn line(&mut self, line: std::fmt::Arguments<'_>) {
+        // Writing into a string cannot fail.
+        let _ = self.text.write_fmt(line);
+        self.text.push('\n');
+    }
+}
+
+fn push_escaped(text: &mut String, character: char) {
+    match character {
+        '\\' => text.push_str("\\\\"),
+        '"' => text.push_str("\\\""),
+        '\n' => text.push_str("\\n"),
+        _ => text.push(character),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_family_is_its_description_and_its_samples() {
+        let mut exposition = Exposition::default();
+        exposition.single("up", Kind::Gauge, "It runs.", 1);
+        exposition.begin("calls_total", Kind::Counter, "Calls.");
+        exposition.add("calls_total", &[("cmd", "get"), ("of", "a")], 0.5);
+        let expected = "# HELP up It runs.\n# TYPE up gauge\nup 1\n\
+            # HELP calls_total Calls.\n# TYPE calls_total counter\ncalls_total{cmd=\"get\",of=\"a\"} 0.5\n";
+        assert_eq!(exposition.into_text(), expected);
+    }
+
+    #[test]
+    fn quotes_backslashes_and_line_ends_of_labels_are_escaped() {
+        let mut exposition = Exposition::default();
+        exposition.add("m", &[("l", "a\"b\\c\nd")], 1);
+        assert_eq!(exposition.into_text(), "m{l=\"a\\\"b\\\\c\\nd\"} 1\n");
+    }
+}

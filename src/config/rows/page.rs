@@ -1,0 +1,40 @@
+//! Parameters of our own for what the program serves over HTTP. CONFIG GET shows them only by name. The program goes by
+//! them; embedded servers have none of them.
+
+use super::PORT;
+use crate::config::parameter::{Held, Parameter};
+use crate::config::words;
+use crate::engine::{Page, Settings};
+
+pub(super) const ROWS: &[Parameter] = &[
+    Parameter::words(
+        "page-bind",
+        words::addresses,
+        Held::Field(|s| s.process.page.bind.join(" "), |s, names| of(s).bind = split(&names)),
+    )
+    .at_start()
+    .hidden(),
+    Parameter::words(
+        "page-host",
+        words::any,
+        Held::Field(|s| s.process.page.hosts.join(" "), |s, names| of(s).hosts = split(&names)),
+    )
+    .at_start()
+    .hidden(),
+    Parameter::number(
+        "page-port",
+        -1,
+        PORT,
+        Held::Field(|s| s.process.page.port.map_or(-1, i64::from), |s, port| of(s).port = u16::try_from(port).ok()),
+    )
+    .at_start()
+    .hidden(),
+];
+
+fn split(names: &str) -> Vec<String> {
+    names.split(' ').filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+fn of(settings: &mut Settings) -> &mut Page {
+    &mut settings.process_mut().page
+}

@@ -1,0 +1,167 @@
+//! What a request to the page must be, before it is answered.
+//!
+//! - `Host` is a name of the loopback interface with this port, or one of `page-host`. So a foreign name that resolves
+//!   to this machine (DNS rebinding) gets nothing.
+//! - `Origin` and `Sec-Fetch-Site`, where a browser sends them, are of this site. So no other site can send a request
+//!   that does anything.
+//! - The client is on this machine, or users have to log in, or `protected-mode` is off: the rule of Redis.
+
+use std::net::SocketAddr;
+
+use hyper::StatusCode;
+use hyper::header::{self, HeaderMap, HeaderName};
+
+use super::super::listen;
+use crate::engine::Engine;
+
+/// The headers of every answer: it is only for this site, and nothing in it is run or kept.
+pub(super) const ANSWER_HEADERS: [(HeaderName, &str); 5] = [
+    (header::CACHE_CONTROL, "no-store"),
+    (
+        header::CONTENT_SECURITY_POLICY,
+        "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+];
+
+/// The names by which the page may be asked for.
+#[derive(Debug)]
+pub(super) struct Guards {
+    /// Names with this port.
+    own: Vec<String>,
+    /// The names of `page-host`, which may come with any port: another one may be published in its place.
+    named: Vec<String>,
+}
+
+/// Why a request is refused.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) status: StatusCode,
+    pub(super) why: &'static str,
+}
+
+const OTHER_HOST: Refusal = Refusal {
+    status: StatusCode::MISDIRECTED_REQUEST,
+    why: "This name is not one of this server's: name it in the parameter 'page-host'.\n",
+};
+const OTHER_SITE: Refusal =
+    Refusal { status: StatusCode::FORBIDDEN, why: "Requests of other sites are not answered.\n" };
+const PROTECTED: Refusal = Refusal {
+    status: StatusCode::FORBIDDEN,
+    why: "The server has no password, so only this machine is served: see the parameter 'protected-mode'.\n",
+};
+
+impl Guards {
+    /// The guards of a page on a port, which has these names beside its own.
+    pub(super) fn new(port: u16, hosts: &[String]) -> Guards {
+        let with_port = |name: &str| format!("{name}:{port}");
+        Guards {
+            own: ["localhost", "127.0.0.1", "[::1]"].map(with_port).to_vec(),
+            named: hosts.iter().map(|name| name.to_ascii_lowercase()).collect(),
+        }
+    }
+
+    /// Checks a request of a client.
+    ///
+    /// # Errors
+    /// Why it is refused.
+    pub(super) fn check(&self, headers: &HeaderMap, peer: SocketAddr, engine: &Engine) -> Result<(), Refusal> {
+        self.check_site(headers)?;
+        let is_local = peer.ip().to_canonical().is_loopback();
+        if !is_local && listen::is_protected(engine) { Err(PROTECTED) } else { Ok(()) }
+    }
+
+    fn check_site(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+        let mut hosts = headers.get_all(header::HOST).iter();
+        let host = hosts.next().and_then(|host| host.to_str().ok()).unwrap_or_default();
+        if hosts.next().is_some() || !self.has_host(host) {
+            return Err(OTHER_HOST);
+        }
+        let is_own_origin =
+            |origin: &str| origin.strip_prefix("http://").is_some_and(|origin| origin.eq_ignore_ascii_case(host));
+        let origins = headers.get_all(header::ORIGIN).iter().map(|origin| origin.to_str().unwrap_or_default());
+        let sites = headers.get_all("sec-fetch-site").iter().map(|site| site.to_str().unwrap_or_default());
+        let is_own = origins.into_iter().all(is_own_origin)
+            && sites.into_iter().all(|site| matches!(site, "same-origin" | "none"));
+        if is_own { Ok(()) } else { Err(OTHER_SITE) }
+    }
+
+    fn has_host(&self, host: &str) -> bool {
+        let host = host.to_ascii_lowercase();
+        let name = host.rsplit_once(':').filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
+        let name = name.map_or(&*host, |(name, _)| name);
+        self.own.contains(&host) || self.named.iter().any(|named| named == name || *named == host)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(host: &str, more: &[(&'static str, &str)]) -> Result<(), Refusal> {
+        let mut headers = HeaderMap::new();
+        headers.append(header::HOST, host.parse().expect("it is a value"));
+        for (name, value) in more {
+            headers.append(*name, value.parse().expect("it is a value"));
+        }
+        Guards::new(8000, &["metrics.test".to_owned(), "10.0.0.5".to_owned()]).check_site(&headers)
+    }
+
+    #[test]
+    fn only_names_of_this_server_are_answered() {
+        for host in [
+            "localhost:8000",
+            "LOCALHOST:8000",
+            "127.0.0.1:8000",
+            "[::1]:8000",
+            "metrics.test",
+            "metrics.test:80",
+            "10.0.0.5:9",
+        ] {
+            assert_eq!(check(host, &[]), Ok(()), "{host}");
+        }
+        for host in [
+            "",
+            "localhost",
+            "localhost:80",
+            "localhost.:8000",
+            "0.0.0.0:8000",
+            "127.0.0.2:8000",
+            "evil.test:8000",
+            "metrics.test.:8000",
+            "metrics.test:x",
+            "localhost:8000@evil.test",
+            "[::1]",
+        ] {
+            assert_eq!(check(host, &[]), Err(OTHER_HOST), "{host}");
+        }
+        assert_eq!(check("localhost:8000", &[("host", "localhost:8000")]), Err(OTHER_HOST), "two names");
+        assert_eq!(Guards::new(8000, &[]).check_site(&HeaderMap::new()), Err(OTHER_HOST), "no name");
+    }
+
+    #[test]
+    fn requests_of_other_sites_are_refused() {
+        let host = "localhost:8000";
+        for own in [
+            &[("origin", "http://localhost:8000")][..],
+            &[("sec-fetch-site", "same-origin")],
+            &[("sec-fetch-site", "none")],
+        ] {
+            assert_eq!(check(host, own), Ok(()), "{own:?}");
+        }
+        for other in [
+            &[("origin", "http://evil.test")][..],
+            &[("origin", "null")],
+            &[("origin", "http://localhost:80")],
+            &[("origin", "http://127.0.0.1:8000")],
+            &[("origin", "https://localhost:8000")],
+            &[("origin", "http://localhost:8000"), ("origin", "http://evil.test")],
+            &[("sec-fetch-site", "cross-site")],
+            &[("sec-fetch-site", "same-site")],
+        ] {
+            assert_eq!(check(host, other), Err(OTHER_SITE), "{other:?}");
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! The metrics beside what redis_exporter makes of the same server, and beside the rules of Prometheus.
+
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, TcpListener};
+use std::process::{Child, Stdio};
+
+use crate::binary::Binary;
+use crate::programs::{Program, run};
+use crate::support::http;
+use crate::timeout::wait_until;
+
+/// What redis_exporter has and the server has not.
+const LEFT_OUT: &[&str] = &[
+    // What it says of itself.
+    "redis_exporter_",
+    "redis_last_key_groups_scrape_duration_milliseconds",
+    "redis_target_scrape_request_errors_total",
+    // Lines of INFO that it takes for something else: `subexpiry` for the cached keys of KeyDB, and the sizes of keys.
+    "redis_db_keys_cached",
+    "redis_db0_distrib_",
+    "redis_db3_distrib_",
+    // Its own process.
+    "go_",
+    "process_",
+];
+
+/// Gauges of the version 1.45 that are counters from a later one on.
+const COUNTERS_NOW: &[&str] = &["redis_expired_time_cap_reached_total"];
+
+/// What the exporter sees of itself: it is a client, and it calls commands.
+const OWN_TRACES: &[&str] = &[
+    "redis_connected_clients",
+    "redis_client_recent_max_",
+    "redis_mem_clients_normal",
+    "redis_memory_used_bytes",
+    "redis_memory_used_overhead_bytes",
+    "redis_memory_used_peak_bytes",
+    "redis_memory_used_rss_bytes",
+    "redis_allocator_",
+    "redis_mem_fragmentation_",
+    "redis_commands_processed_total",
+    "redis_connections_received_total",
+    "redis_net_",
+    "redis_total_reads_processed",
+    "redis_total_writes_processed",
+    "redis_cpu_",
+    "redis_uptime_in_seconds",
+];
+
+/// The metrics of a text: the type of each family, and the value of each sample by its name and labels in order.
+#[derive(Default)]
+struct Metrics {
+    types: BTreeMap<String, String>,
+    samples: BTreeMap<String, f64>,
+}
+
+impl Metrics {
+    fn parse(text: &str) -> Metrics {
+        let mut metrics = Metrics::default();
+        for line in text.lines() {
+            if let Some(family) = line.strip_prefix("# TYPE ") {
+                let (name, kind) = family.split_once(' ').expect("a family has a name and a type");
+                metrics.types.insert(name.to_owned(), kind.to_owned());
+            } else if !line.starts_with('#') {
+                let (sample, value) = line.rsplit_once(' ').expect("a sample has a value");
+                metrics.samples.insert(in_order(sample), value.parse().expect("a value is a number"));
+            }
+        }
+        metrics
+    }
+
+    fn of(address: SocketAddr) -> Metrics {
+        Metrics::parse(&http::get(address, "/metrics", "").expect("it answers").body)
+    }
+}
+
+/// A sample with its labels in order. No value of a label here has a comma.
+fn in_order(sample: &str) -> String {
+    let Some((name, labels)) = sample.trim_end_matches('}').split_once('{') else { return sample.to_owned() };
+    let mut labels: Vec<&str> = labels.split(',').collect();
+    labels.sort_unstable();
+    format!("{name}{{{}}}", labels.join(","))
+}
+
+fn begins_with(name: &str, list: &[&str]) -> bool {
+    list.iter().any(|start| name.starts_with(start))
+}
+
+/// A running redis_exporter; ended when dropped.
+struct Exporter {
+    process: Child,
+    address: SocketAddr,
+}
+
+impl Exporter {
+    fn start(program: &Program, port: &str) -> Exporter {
+        let free = TcpListener::bind("127.0.0.1:0").expect("there is a port");
+        let address = free.local_addr().expect("it is bound");
+        drop(free);
+        let arguments = ["-redis.addr", &format!("redis://127.0.0.1:{port}"), "-include-system-metrics"];
+        let mut command = program.command();
+        command.args(arguments).args(["-web.listen-address", &address.to_string()]);
+        let process = command.stderr(Stdio::null()).spawn().expect("it starts");
+        let exporter = Exporter { process, address };
+        wait_until("the exporter listens", || http::get(address, "/health", "").is_ok());
+        exporter
+    }
+}
+
+impl Drop for Exporter {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// A server whose metrics have something to say, and the address of its page.
+fn busy_server() -> Option<(Binary, SocketAddr)> {
+    let cli = Program::find("redis-cli", &["--version"])?;
+    let mut server = Binary::start_with(&["--page-port", "0", "--enable-debug-command", "yes"]);
+    let page = server.page();
+    let requests = "DUNLIN FREEZE\nSET a 1\nSET b 2 PX 100000\nGET a\nGET nothing\nLPUSH a x\nGET\nFOO\nSELECT 3\n\
+        RPUSH list 1 2 3\nCONFIG SET slowlog-log-slower-than 0\nSET c 1\nCONFIG SET slowlog-log-slower-than 100000\n\
+        CONFIG SET latency-monitor-threshold 1\nDEBUG SLEEP 0.01\n";
+    run(cli.command().args(["-p", &server.port()]), requests);
+    Some((server, page))
+}
+
+#[test]
+fn the_metrics_are_those_of_redis_exporter() {
+    let Some(program) = Program::find("prometheus-redis-exporter", &["-version"]) else { return };
+    let Some((server, page)) = busy_server() else { return };
+    let exporter = Exporter::start(&program, &server.port());
+    // The first time it calls commands that were never called before.
+    Metrics::of(exporter.address);
+    let (before, theirs, after) = (Metrics::of(page), Metrics::of(exporter.address), Metrics::of(page));
+
+    for (name, kind) in theirs.types.iter().filter(|(name, _)| !begins_with(name, LEFT_OUT)) {
+        let kind = if COUNTERS_NOW.contains(&name.as_str()) { "counter" } else { kind };
+        assert_eq!(before.types.get(name).map(String::as_str), Some(kind), "{name}");
+    }
+    let mut compared = 0;
+    for (sample, value) in theirs.samples.iter().filter(|(name, _)| !begins_with(name, LEFT_OUT)) {
+        if sample.starts_with("redis_instance_info") {
+            continue;
+        }
+        let own = before.samples.get(sample).unwrap_or_else(|| panic!("{sample} is missing"));
+        let is_still = after.samples.get(sample) == Some(own);
+        if is_still && !begins_with(sample, OWN_TRACES) {
+            assert_eq!(own, value, "{sample}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 150, "only {compared} samples stood still");
+
+    let info = |metrics: &Metrics| {
+        let sample = metrics.samples.keys().find(|name| name.starts_with("redis_instance_info")).expect("it is there");
+        let labels = sample.trim_end_matches('}').split_once('{').expect("it has labels").1;
+        labels.split(',').map(str::to_owned).collect::<Vec<_>>()
+    };
+    let own = info(&before);
+    assert!(info(&theirs).iter().all(|label| own.contains(label)), "{own:?}");
+}
+
+/// The series that the dashboards and alerts of redis_exporter and its mixin read of a server without replicas.
+#[test]
+fn the_series_that_public_dashboards_read_are_there() {
+    let Some((_server, page)) = busy_server() else { return };
+    let metrics = Metrics::of(page);
+    for name in "blocked_clients commands_duration_seconds_total commands_processed_total commands_total \
+        connected_clients connected_slaves db_keys db_keys_expiring evicted_keys_total expired_keys_total \
+        keyspace_hits_total keyspace_misses_total memory_max_bytes memory_used_bytes memory_used_rss_bytes \
+        net_input_bytes_total net_output_bytes_total total_system_memory_bytes up uptime_in_seconds"
+        .split_whitespace()
+    {
+        let name = format!("redis_{name}");
+        let has_sample = |sample: &&String| **sample == name || sample.starts_with(&format!("{name}{{"));
+        assert!(metrics.samples.keys().any(|sample| has_sample(&sample)), "{name}");
+    }
+}
+
+#[test]
+fn promtool_finds_nothing_in_names_of_our_own() {
+    let Some(promtool) = Program::find("promtool", &["--version"]) else { return };
+    let Some((server, page)) = busy_server() else { return };
+    let cli = Program::find("redis-cli", &["--version"]).expect("it was there before");
+    let requests = "DUNLIN STRICT SET ALL warn\nDUNLIN FAULT ADD f COMMAND get ERROR ERR\nGET a\n";
+    run(cli.command().args(["-p", &server.port()]), requests);
+    let text = http::get(page, "/metrics", "").expect("it answers").body;
+    let own = text.lines().filter(|line| line.contains("dunlin_")).map(|line| format!("{line}\n")).collect::<String>();
+    assert!(own.contains("dunlin_strict_findings_total") && own.contains("dunlin_faults_fired_total"), "{own}");
+    // It reports with its status, which `run` checks.
+    assert_eq!(run(promtool.command().args(["check", "metrics"]), &own), "");
+}

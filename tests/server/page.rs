@@ -1,0 +1,189 @@
+//! What the program serves over HTTP: the metrics for Prometheus, and whether it is ready.
+
+use std::net::{SocketAddr, TcpStream};
+
+use crate::files::Folder;
+use crate::program::{self, Running};
+use crate::support::http::{self, Answer};
+use crate::timeout::wait_until;
+use crate::wire::connect;
+
+/// A server with a page, and the address of the page.
+fn start(arguments: &[&str]) -> (Running, SocketAddr) {
+    let mut server = program::start(&[&["--port", "0", "--page-port", "0"], arguments].concat());
+    let line = server.line_with("The page is at http://").expect("the log says where it is");
+    let address = line.rsplit_once("http://").map(|(_, address)| address.trim_end_matches('/').to_owned());
+    (server, address.expect("it is a URL").parse().expect("it is an address"))
+}
+
+fn exchange(address: SocketAddr, head: &str) -> Answer {
+    http::exchange(address, head).expect("the page answers")
+}
+
+fn get(address: SocketAddr, path: &str, headers: &str) -> Answer {
+    http::get(address, path, headers).expect("the page answers")
+}
+
+fn value<'t>(text: &'t str, sample: &str) -> Option<&'t str> {
+    text.lines().find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '))
+}
+
+#[test]
+fn the_metrics_are_what_the_server_counts() {
+    let (server, address) = start(&["--test-kit", "yes"]);
+    let mut client = connect(server.address());
+    client.ask(
+        "SET a 1\r\nGET a\r\nGET b\r\nLPUSH a x\r\n",
+        "+OK\r\n$1\r\n1\r\n$-1\r\n-WRONGTYPE Operation against a key holding the wrong kind of value\r\n",
+    );
+    let Answer { status, head, body: text } = get(address, "/metrics", "");
+    assert_eq!(status, 200);
+    assert!(head.contains("content-type: text/plain; version=0.0.4; charset=utf-8"), "{head}");
+    for (sample, expected) in [
+        ("redis_up", "1"),
+        ("redis_connected_clients", "1"),
+        ("redis_db_keys{db=\"db0\"}", "1"),
+        ("redis_db_keys{db=\"db15\"}", "0"),
+        ("redis_keyspace_hits_total", "1"),
+        ("redis_keyspace_misses_total", "1"),
+        ("redis_commands_total{cmd=\"get\"}", "2"),
+        ("redis_commands_failed_calls_total{cmd=\"lpush\"}", "1"),
+        ("redis_errors_total{err=\"WRONGTYPE\"}", "1"),
+        ("redis_commands_latencies_usec_bucket{cmd=\"get\",le=\"+Inf\"}", "2"),
+        ("redis_rdb_last_bgsave_status", "1"),
+        ("redis_config_client_output_buffer_limit_bytes{class=\"pubsub\",limit=\"hard\"}", "33554432"),
+    ] {
+        assert_eq!(value(&text, sample), Some(expected), "{sample} in {text}");
+    }
+}
+
+#[test]
+fn a_scrape_is_no_client_and_no_command() {
+    let (server, address) = start(&[]);
+    let count = || {
+        let text = get(address, "/metrics", "").body;
+        ["redis_connections_received_total", "redis_commands_processed_total", "redis_connected_clients"]
+            .map(|sample| value(&text, sample).map(str::to_owned).expect("it is there"))
+    };
+    assert_eq!(count(), ["0", "0", "0"]);
+    assert_eq!(count(), ["0", "0", "0"]);
+    connect(server.address()).ask("PING\r\n", "+PONG\r\n");
+}
+
+#[test]
+fn each_world_has_metrics_of_its_own() {
+    let (server, address) = start(&["--test-kit", "yes"]);
+    let mut client = connect(server.address());
+    client.ask("DUNLIN WORLD cart\r\nSET a 1\r\nSET b 1\r\n", "+OK\r\n+OK\r\n+OK\r\n");
+    let keys = |path: &str| {
+        let Answer { status, body: text, .. } = get(address, path, "");
+        (status, value(&text, "redis_db_keys{db=\"db0\"}").unwrap_or_default().to_owned())
+    };
+    assert_eq!(keys("/metrics?world=cart"), (200, "2".to_owned()));
+    assert_eq!(keys("/metrics?world=default"), (200, "0".to_owned()));
+    assert_eq!(keys("/metrics"), (200, "0".to_owned()));
+    assert_eq!(keys("/metrics?world=none").0, 404);
+    assert_eq!(keys("/metrics?world=%2e").0, 404);
+}
+
+#[test]
+fn findings_and_faults_of_the_test_kit_are_counted() {
+    let (server, address) = start(&["--test-kit", "yes"]);
+    let mut client = connect(server.address());
+    client.ask("DUNLIN STRICT SET lossy-scores warn\r\nZADD z 90071992547409930 m\r\n", "+OK\r\n:1\r\n");
+    client.ask("DUNLIN FAULT ADD \"o\\\"ops\" COMMAND get ERROR \"ERR no\"\r\nGET a\r\n", "+OK\r\n-ERR no\r\n");
+    let text = get(address, "/metrics", "").body;
+    assert_eq!(value(&text, "dunlin_strict_findings_total{rule=\"lossy-scores\"}"), Some("1"), "{text}");
+    assert_eq!(value(&text, "dunlin_strict_findings_total{rule=\"cross-slot\"}"), Some("0"));
+    assert_eq!(value(&text, "dunlin_faults_fired_total{fault=\"o\\\"ops\"}"), Some("1"));
+}
+
+#[test]
+fn other_paths_and_methods_are_refused() {
+    let (_server, address) = start(&[]);
+    assert_eq!(get(address, "/nothing", "").status, 404);
+    assert_eq!(get(address, "/", "").body, format!("dunlin {}\n/metrics\n/ready\n", env!("CARGO_PKG_VERSION")));
+    for method in ["POST", "PUT", "DELETE", "OPTIONS", "BREW"] {
+        let Answer { status, head, .. } =
+            exchange(address, &format!("{method} /metrics HTTP/1.1\r\nHost: {address}\r\n"));
+        assert!(status == 405 && head.contains("allow: get, head"), "{method}: {head}");
+    }
+    let Answer { status, head, body } = exchange(address, &format!("HEAD /ready HTTP/1.1\r\nHost: {address}\r\n"));
+    assert!(status == 200 && head.contains("content-length: 6") && body.is_empty(), "{head}");
+}
+
+#[test]
+fn names_and_sites_of_others_are_refused() {
+    let (_server, address) = start(&["--page-host", "metrics.test"]);
+    for host in ["evil.test", "0.0.0.0", "localhost."] {
+        let head = format!("GET /metrics HTTP/1.1\r\nHost: {host}:{}\r\n", address.port());
+        let Answer { status, head, body } = exchange(address, &head);
+        assert!(status == 421 && body.contains("page-host"), "{host}: {head}");
+    }
+    assert_eq!(exchange(address, "GET /metrics HTTP/1.0\r\n").status, 421, "no name at all");
+    assert_eq!(exchange(address, "GET /metrics HTTP/1.1\r\nHost: metrics.test\r\n").status, 200);
+    for header in ["Origin: null\r\n", "Origin: http://evil.test\r\n", "Sec-Fetch-Site: cross-site\r\n"] {
+        let Answer { status, head, .. } = get(address, "/metrics", header);
+        assert_eq!(status, 403, "{header}");
+        assert!(!head.contains("access-control"), "{head}");
+    }
+    let Answer { head, .. } = get(address, "/metrics", "Sec-Fetch-Site: none\r\n");
+    for header in ["x-content-type-options: nosniff", "frame-ancestors 'none'", "cache-control: no-store"] {
+        assert!(head.contains(header), "{header} in {head}");
+    }
+}
+
+#[test]
+fn where_users_log_in_the_metrics_are_for_those_who_may_run_info() {
+    let (server, address) = start(&["--requirepass", "pw"]);
+    let mut client = connect(server.address());
+    client.ask("AUTH pw\r\nACL SETUSER a on >x +info\r\nACL SETUSER b on >x +@all -info\r\n", "+OK\r\n+OK\r\n+OK\r\n");
+    let Answer { status, head, .. } = get(address, "/metrics", "");
+    assert!(status == 401 && head.contains("www-authenticate: basic realm=\"dunlin\""), "{head}");
+    for (credentials, expected) in [
+        ("OnB3", 200),             // :pw
+        ("ZGVmYXVsdDpwdw==", 200), // default:pw
+        ("YTp4", 200),             // a:x
+        ("Yjp4", 403),             // b:x
+        ("YTp5", 401),             // a:y
+        ("!", 401),
+    ] {
+        assert_eq!(get(address, "/metrics", &format!("Authorization: Basic {credentials}\r\n")).status, expected);
+    }
+    assert_eq!(get(address, "/ready", "").status, 200, "that it is ready is no secret");
+}
+
+#[test]
+fn a_server_that_loads_its_data_is_not_ready() {
+    let folder = Folder::new("page-loading");
+    let arguments = ["--dir", folder.text(), "--save", "900 1", "--enable-debug-command", "yes"];
+    let (server, _) = start(&arguments);
+    connect(server.address()).ask("DEBUG POPULATE 1000\r\nSAVE\r\n", "+OK\r\n+OK\r\n");
+    drop(server);
+    let (_server, address) = start(&[&arguments[..], &["--key-load-delay", "1000"]].concat());
+    let Answer { status, body, .. } = get(address, "/ready", "");
+    assert_eq!((status, &*body), (503, "loading\n"));
+    wait_until("it is ready", || get(address, "/ready", "").status == 200);
+}
+
+#[test]
+fn long_heads_are_refused_and_silent_connections_harm_nobody() {
+    let (server, address) = start(&[]);
+    let long = format!("X: {}\r\n", "x".repeat(20_000));
+    assert_eq!(get(address, "/ready", &long).status, 431);
+    let silent: Vec<TcpStream> = (0..64).map(|_| TcpStream::connect(address).expect("it listens")).collect();
+    connect(server.address()).ask("PING\r\n", "+PONG\r\n");
+    drop(silent);
+    assert_eq!(get(address, "/ready", "").status, 200, "the places are free again");
+}
+
+#[test]
+fn a_page_that_cannot_listen_ends_the_start_and_without_one_nothing_listens() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("there is a port");
+    let port = taken.local_addr().expect("it is bound").port().to_string();
+    let output = program::dunlin(&["--port", "0", "--page-port", &port]).output().expect("it starts");
+    let log = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(!output.status.success() && log.contains("Address already in use"), "{log}");
+    let server = program::start(&["--port", "0"]);
+    connect(server.address()).ask("CONFIG GET page-port\r\n", "*2\r\n$9\r\npage-port\r\n$2\r\n-1\r\n");
+}

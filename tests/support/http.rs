@@ -1,0 +1,39 @@
+//! Requests over HTTP, one for each connection.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+
+use super::timeout::TIMEOUT;
+
+/// An answer.
+pub struct Answer {
+    pub status: u16,
+    /// The line of the status and the headers, in lower case.
+    pub head: String,
+    pub body: String,
+}
+
+/// Sends the head of a request, whose lines end with a line end, and reads the answer.
+///
+/// # Errors
+/// Nobody listens there, or what comes is no answer.
+pub fn exchange(address: SocketAddr, head: &str) -> io::Result<Answer> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.write_all(format!("{head}Connection: close\r\n\r\n").as_bytes())?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let parts = answer.split_once("\r\n\r\n").map(|(head, body)| (head.to_lowercase(), body.to_owned()));
+    let status = |head: &str| head.split(' ').nth(1)?.parse().ok();
+    let answer = parts.and_then(|(head, body)| Some(Answer { status: status(&head)?, head, body }));
+    answer.ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+/// Asks for a path with more headers, each with its line end.
+///
+/// # Errors
+/// As [`exchange`].
+pub fn get(address: SocketAddr, path: &str, headers: &str) -> io::Result<Answer> {
+    // A server does not cut an answer of HTTP 1.0 into chunks.
+    exchange(address, &format!("GET {path} HTTP/1.0\r\nHost: {address}\r\n{headers}"))
+}
