@@ -145,6 +145,18 @@ fn the_command_finds_its_server_by_many_names_and_never_that_of_others() {
 }
 
 #[test]
+fn the_command_finds_the_page_of_its_server() {
+    let page = |words: &[&str]| {
+        let text = out(&run(&[words, &["--", "env"]].concat()));
+        text.lines().find_map(|line| Some(line.strip_prefix("DUNLIN_PAGE=")?.to_owned()))
+    };
+    let url = page(&["--page-port", "0"]).expect("it is set");
+    let port = url.strip_prefix("http://127.0.0.1:").and_then(|rest| rest.strip_suffix('/'));
+    assert!(port.is_some_and(|port| port.parse::<u16>().is_ok_and(|port| port > 0)), "{url}");
+    assert_eq!(page(&[]), None);
+}
+
+#[test]
 fn only_the_named_variables_can_be_set() {
     let mut command = dunlin(&["run", "--env-only", "A", "--env", "B", "--", "sh", "-c", r#"env; test "$A" = "$B""#]);
     let output = command.env("REDIS_URL", "redis://elsewhere").output().expect("it starts");
@@ -284,6 +296,8 @@ fn the_commands_of_clients_are_left_as_a_transcript() {
 fn the_server_waits_for_clients_that_linger() {
     let mut started = Started::begin(&["--linger", "60"], "echo $REDIS_PORT; read x; echo over; exit 3");
     let mut client = started.connect();
+    // A connection that the server has not accepted yet is no client.
+    client.ask("PING\r\n", "+PONG\r\n");
     drop(started.process.stdin.take());
     assert_eq!(started.next_line(), "over");
     // A server that ended with the command would not answer so late.
