@@ -26,6 +26,7 @@ use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{self, ExitCode};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 
@@ -228,7 +229,8 @@ fn serve(
         log::flush();
         process::exit(1);
     });
-    let page = Page::start(server.shared())?;
+    let has_loaded = Arc::new(AtomicBool::new(false));
+    let page = Page::start(server.shared(), &has_loaded)?;
     let requests = signals::end_when_signalled(Arc::clone(server.shared()))?;
     launch::end_with_launcher(&launch, server.shared(), &requests)?;
     // The first line of a server that has started: tests read from it the port that the system picked.
@@ -254,6 +256,7 @@ fn serve(
             info!("Ready to accept connections {transport}");
         }
         supervision::ready(supervisor);
+        has_loaded.store(true, Ordering::Release);
         of_ready.tell(&shared);
     };
     let fail = move |why: &str, file: Option<&Path>| of_fail.fail(why, file);

@@ -99,6 +99,20 @@ fn findings_and_faults_of_the_test_kit_are_counted() {
 }
 
 #[test]
+fn the_lag_of_expired_keys_and_fields_is_measured() {
+    let (server, address) = start(&[]);
+    let mut client = connect(server.address());
+    client.ask("SET a 1 PX 1\r\nHSET h f 1 g 2\r\n", "+OK\r\n:2\r\n");
+    client.ask("HPEXPIRE h 1 FIELDS 2 f g\r\n", "*2\r\n:1\r\n:1\r\n");
+    wait_until("they are removed", || {
+        let text = get(address, "/metrics", "").body;
+        let removals = value(&text, "dunlin_expiry_lag_seconds_count").expect("it is there");
+        assert_eq!(value(&text, "dunlin_expiry_lag_seconds_bucket{le=\"+Inf\"}"), Some(removals));
+        removals == "3"
+    });
+}
+
+#[test]
 fn other_paths_and_methods_are_refused() {
     let (_server, address) = start(&[]);
     assert_eq!(get(address, "/nothing", "").status, 404);
@@ -160,9 +174,11 @@ fn a_server_that_loads_its_data_is_not_ready() {
     let (server, _) = start(&arguments);
     connect(server.address()).ask("DEBUG POPULATE 1000\r\nSAVE\r\n", "+OK\r\n+OK\r\n");
     drop(server);
-    let (_server, address) = start(&[&arguments[..], &["--key-load-delay", "1000"]].concat());
+    let (server, address) = start(&[&arguments[..], &["--key-load-delay", "100000"]].concat());
     let Answer { status, body, .. } = get(address, "/ready", "");
     assert_eq!((status, &*body), (503, "loading\n"));
+    // At that pace it would take until the timeout.
+    connect(server.address()).ask("CONFIG SET key-load-delay 0\r\n", "+OK\r\n");
     wait_until("it is ready", || get(address, "/ready", "").status == 200);
 }
 

@@ -241,6 +241,7 @@ fn delays(scene: &Scene<'_>, out: &mut Exposition) {
 fn own(scene: &Scene<'_>, out: &mut Exposition) {
     out.begin("dunlin_build_info", Kind::Gauge, "The version of the program, as labels.");
     out.add("dunlin_build_info", &[("version", env!("CARGO_PKG_VERSION")), ("redis_version", REDIS_VERSION)], 1);
+    expiry_lag(scene, out);
     let Some(kit) = scene.engine.observers.kit.as_ref() else { return };
     if kit.strict.is_some() {
         let findings = strict::findings(scene.engine);
@@ -257,4 +258,17 @@ fn own(scene: &Scene<'_>, out: &mut Exposition) {
             out.add("dunlin_faults_fired_total", &[("fault", &name)], fault.trigger.fired);
         }
     }
+}
+
+/// How late the timer removed what had expired.
+fn expiry_lag(scene: &Scene<'_>, out: &mut Exposition) {
+    let (name, lag) = ("dunlin_expiry_lag_seconds", &scene.engine.stats.expiry_lag);
+    out.begin(name, Kind::Histogram, "How long after their deadline keys and fields were removed by the timer.");
+    for (bound_us, removals) in lag.buckets() {
+        let bound_s = (bound_us as f64 / 1e6).to_string();
+        out.add(format_args!("{name}_bucket"), &[("le", &bound_s)], removals);
+    }
+    out.add(format_args!("{name}_bucket"), &[("le", "+Inf")], lag.removals());
+    out.add(format_args!("{name}_sum"), &[], lag.total_us as f64 / 1e6);
+    out.add(format_args!("{name}_count"), &[], lag.removals());
 }

@@ -130,13 +130,24 @@ fn expire_next(engine: &mut Engine, database: usize, limit: usize) -> usize {
     match (key, fields) {
         (Some((key_ms, slot)), fields) if fields.is_none_or(|(due_ms, _)| key_ms <= due_ms) => {
             expire_slot(engine, database, slot);
+            note_lag(engine, key_ms, 1);
             1
         }
         (_, Some((due_ms, slot))) => {
-            fields::remove_fields(engine, database, slot, |removal, hash| removal.due(hash, due_ms, limit)).0
+            let (removed, _) =
+                fields::remove_fields(engine, database, slot, |removal, hash| removal.due(hash, due_ms, limit));
+            note_lag(engine, due_ms, removed);
+            removed
         }
         (_, None) => 0,
     }
+}
+
+/// Counts removals by the time since they could have been made: from the end of the deadline's millisecond on.
+fn note_lag(engine: &mut Engine, deadline_ms: i64, removals: usize) {
+    let from_us = deadline_ms.saturating_add(engine.timing.grace_ms()).saturating_mul(1000);
+    let lag_us = engine.timing.now.unix_us.saturating_sub(from_us);
+    engine.stats.expiry_lag.add(lag_us.try_into().unwrap_or(0), removals as u64);
 }
 
 pub(super) fn expire_slot(engine: &mut Engine, database: usize, slot: Slot) {

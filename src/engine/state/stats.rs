@@ -6,7 +6,7 @@
 use crate::acl::Reason;
 use crate::engine::spec::CommandId;
 use crate::engine::state::host::LoopCycles;
-use crate::engine::state::{ErrorCounts, InstantMetrics, LatencyHistogram, LatencyMonitor, SlowLog};
+use crate::engine::state::{ErrorCounts, ExpiryLag, InstantMetrics, LatencyHistogram, LatencyMonitor, SlowLog};
 
 /// The counters of one command (INFO commandstats).
 #[derive(Clone, Debug, Default)]
@@ -64,6 +64,8 @@ pub struct Stats {
     pub expired_keys: u64,
     /// Fields of hashes that expired.
     pub expired_fields: u64,
+    /// How late the timer removed keys and fields.
+    pub expiry_lag: ExpiryLag,
     /// Keys that were evicted.
     pub evicted_keys: u64,
     /// Clients that were evicted for the memory they took.

@@ -17,6 +17,7 @@ use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -57,18 +58,19 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// Starts to serve what the settings say, until the server is asked to end; `None` if that is nothing.
+    /// Starts to serve what the settings say, until the server is asked to end; `None` if that is nothing. `has_loaded`
+    /// is set when the server has the data that it starts with.
     ///
     /// # Errors
     /// An address cannot be listened on, or the system has no thread.
-    pub(super) fn start(shared: &Arc<Shared>) -> io::Result<Option<Page>> {
+    pub(super) fn start(shared: &Arc<Shared>, has_loaded: &Arc<AtomicBool>) -> io::Result<Option<Page>> {
         let settings = shared.engine().settings.clone();
         let page = settings.process.page.clone();
         let Some(port) = page.port else { return Ok(None) };
         let sockets = listen::open_tcp(&Settings { port, bind: page.bind, ..settings })?;
         let address = sockets.first().ok_or_else(|| io::Error::other("'page-bind' has no address"))?.local_addr()?;
         let guards = Guards::new(address.port(), &page.hosts);
-        let site = Arc::new(Site { shared: Arc::clone(shared), guards });
+        let site = Arc::new(Site { shared: Arc::clone(shared), guards, has_loaded: Arc::clone(has_loaded) });
         let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
         let serve = move || {
             let _ = contain("the page", || serve(&runtime, sockets, &site));
@@ -151,6 +153,7 @@ impl Accepting {
 struct Site {
     shared: Arc<Shared>,
     guards: Guards,
+    has_loaded: Arc<AtomicBool>,
 }
 
 type Answer = Response<Full<Bytes>>;
@@ -207,11 +210,8 @@ impl Site {
 
     /// Whether clients are served: not while data are being loaded.
     fn ready(&self) -> Answer {
-        if self.shared.engine().persistence.loading.is_some() {
-            text(StatusCode::SERVICE_UNAVAILABLE, "loading\n")
-        } else {
-            text(StatusCode::OK, "ready\n")
-        }
+        let is_ready = self.has_loaded.load(Ordering::Acquire) && self.shared.engine().persistence.loading.is_none();
+        if is_ready { text(StatusCode::OK, "ready\n") } else { text(StatusCode::SERVICE_UNAVAILABLE, "loading\n") }
     }
 }
 

@@ -9,6 +9,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -71,7 +72,8 @@ impl CommandServer {
         };
         let server = Server::open(plan).map_err(|error| error.to_string())?;
         let shared = Arc::clone(server.shared());
-        let page = Page::start(&shared).map_err(|error| error.to_string())?;
+        let has_loaded = Arc::new(AtomicBool::new(false));
+        let page = Page::start(&shared, &has_loaded).map_err(|error| error.to_string())?;
         let addresses = Addresses::of(server.addresses(), &unix_socket, &password, page.as_ref().map(Page::url));
         if let Some(level) = options.strict {
             strict::set_rules(&mut shared.engine().observers, &Rule::ALL, level, None);
@@ -81,6 +83,7 @@ impl CommandServer {
         }
         let loaded = loading::load_before_clients(&shared, &*storage, data);
         loaded.map_err(|(file, why)| format!("{file}: {why}"))?;
+        has_loaded.store(true, Ordering::Release);
         let port = addresses.tcp.map(|address| address.port()).filter(|_| !port_path.is_empty());
         let port_file = port.map(|port| PortFile::write(&port_path, port)).transpose()?;
         let thread = thread::Builder::new().name("dunlin".to_owned()).spawn(move || server.serve());
