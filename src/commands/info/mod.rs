@@ -4,8 +4,8 @@
 //! and [`lists`] the sections that have a line per command, error or database. Every value is true, or the line is
 //! left out: a counter of something that this server does not do is 0. The system's allocator has no statistics, so
 //! INFO shows what Redis shows for such an allocator. The sizes of keys are counted when they are shown, by a pass
-//! over all keys; if there are very many, only when requested by name or by `all`. The same rows are the [`metrics`]
-//! for Prometheus.
+//! over all keys; if there are very many, only when requested by name or by `all`. The same rows are the
+//! [`mod@metrics`] for Prometheus.
 
 mod exposition;
 mod fields;
