@@ -45,6 +45,10 @@ const OWN_TRACES: &[&str] = &[
     "redis_total_writes_processed",
     "redis_cpu_",
     "redis_uptime_in_seconds",
+    // It goes by its own clock, and the server's is frozen.
+    "redis_start_time_seconds",
+    // The ratio of two counters that it moves.
+    "redis_instantaneous_eventloop_",
 ];
 
 /// The metrics of a text: the type of each family, and the value of each sample by its name and labels in order.
@@ -63,7 +67,8 @@ impl Metrics {
                 metrics.types.insert(name.to_owned(), kind.to_owned());
             } else if !line.starts_with('#') {
                 let (sample, value) = line.rsplit_once(' ').expect("a sample has a value");
-                metrics.samples.insert(in_order(sample), value.parse().expect("a value is a number"));
+                let value = value.parse().expect("a value is a number");
+                assert!(metrics.samples.insert(in_order(sample), value).is_none(), "{sample} stands twice");
             }
         }
         metrics

@@ -11,6 +11,8 @@
 //!
 //! Cost: that of INFO, a fraction of a millisecond; no pass over the keys. Source: redis_exporter 1.45 and 1.88.
 
+use std::collections::BTreeMap;
+
 use super::exposition::{Exposition, Kind};
 use super::fields::{Field, uptime_s};
 use super::lists::{microseconds, shown_code};
@@ -177,8 +179,12 @@ fn timed<'s>(scene: &'s Scene<'_>) -> impl Iterator<Item = (&'s str, &'s Command
 fn percentiles(scene: &Scene<'_>, out: &mut Exposition) {
     let name = "redis_latency_percentiles_usec";
     out.begin(name, Kind::Summary, "The microseconds that a share of the calls of a command did not exceed.");
+    // The setting may have one twice.
+    let mut percents = scene.engine.settings.latency_percentiles.clone();
+    percents.sort_by(f64::total_cmp);
+    percents.dedup();
     for (command, stats) in timed(scene) {
-        for percent in &scene.engine.settings.latency_percentiles {
+        for percent in &percents {
             let value = microseconds(stats.latency_histogram.percentile_ns(*percent));
             out.add(name, &[("cmd", command), ("quantile", &percent.to_string())], value);
         }
@@ -207,9 +213,12 @@ fn durations(scene: &Scene<'_>, out: &mut Exposition) {
 /// The errors by their first word.
 fn errors(scene: &Scene<'_>, out: &mut Exposition) {
     out.begin("redis_errors_total", Kind::Counter, "The replies that were errors, by their first word.");
+    // Codes that differ may be shown as the same.
+    let mut counts = BTreeMap::<String, u64>::new();
     for (code, count) in scene.engine.stats.errors_by_code.iter() {
-        out.add("redis_errors_total", &[("err", &shown_code(code))], count);
+        *counts.entry(shown_code(code)).or_default() += count;
     }
+    counts.iter().for_each(|(code, count)| out.add("redis_errors_total", &[("err", code)], count));
 }
 
 fn slow_log(scene: &Scene<'_>, out: &mut Exposition) {
@@ -254,7 +263,11 @@ fn own(scene: &Scene<'_>, out: &mut Exposition) {
     if !kit.faults.is_empty() {
         out.begin("dunlin_faults_fired_total", Kind::Counter, "How often the faults of the test kit have fired.");
         for fault in kit.faults.rules() {
-            let name = String::from_utf8_lossy(&fault.name);
+            // A lossy text would give two names one.
+            let name = match std::str::from_utf8(&fault.name) {
+                Ok(name) => name.to_owned(),
+                Err(_) => fault.name.escape_ascii().to_string(),
+            };
             out.add("dunlin_faults_fired_total", &[("fault", &name)], fault.trigger.fired);
         }
     }
