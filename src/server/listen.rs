@@ -225,6 +225,11 @@ fn serve(shared: &Arc<Shared>, stream: Stream, origin: Origin, assignment: LoopA
     }
 }
 
+/// Whether a client is on this machine.
+pub(super) fn is_local(peer: SocketAddr) -> bool {
+    peer.ip().to_canonical().is_loopback()
+}
+
 /// Whether only clients of this machine are served: there is no password (`protected-mode`).
 pub(super) fn is_protected(engine: &Engine) -> bool {
     engine.settings.protected_mode && engine.acl.users.default_user().needs_no_password()
@@ -296,7 +301,7 @@ fn tcp_origin(stream: &TcpStream, peer: SocketAddr) -> Origin {
         address: peer.to_string(),
         local_address: stream.local_addr().map_or_else(|_| String::new(), |address| address.to_string()),
         descriptor: descriptor_of(stream),
-        is_local: peer.ip().to_canonical().is_loopback(),
+        is_local: is_local(peer),
         ..Origin::default()
     }
 }

@@ -6,9 +6,9 @@
 
 use std::fmt::{Display, Write};
 
-/// How a metric changes.
+/// The type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MetricType {
     /// It goes up and down.
     Gauge,
     /// It only grows, until the server starts anew.
@@ -19,13 +19,13 @@ pub(super) enum Kind {
     Histogram,
 }
 
-impl Kind {
+impl MetricType {
     fn name(self) -> &'static str {
         match self {
-            Kind::Gauge => "gauge",
-            Kind::Counter => "counter",
-            Kind::Summary => "summary",
-            Kind::Histogram => "histogram",
+            MetricType::Gauge => "gauge",
+            MetricType::Counter => "counter",
+            MetricType::Summary => "summary",
+            MetricType::Histogram => "histogram",
         }
     }
 }
@@ -41,12 +41,13 @@ pub(super) type Labels<'l> = &'l [(&'static str, &'l str)];
 
 impl Exposition {
     /// Begins a family, whose samples are to follow at once.
-    pub(super) fn begin(&mut self, name: impl Display, kind: Kind, help: impl Display) {
+    pub(super) fn family(&mut self, name: impl Display, kind: MetricType, help: impl Display) {
         self.line(format_args!("# HELP {name} {help}\n# TYPE {name} {}", kind.name()));
     }
 
-    /// Adds a sample.
-    pub(super) fn add(&mut self, name: impl Display, labels: Labels<'_>, value: impl Display) {
+    /// Writes a sample of the family that has begun.
+    pub(super) fn sample(&mut self, name: impl Display, labels: Labels<'_>, value: impl Display) {
+        // Writing into a string cannot fail.
         let _ = write!(self.text, "{name}");
         for (place, (label, content)) in labels.iter().enumerate() {
             self.text.push_str(if place == 0 { "{" } else { "," });
@@ -59,10 +60,28 @@ impl Exposition {
         self.line(format_args!("{end} {value}"));
     }
 
-    /// A family of one sample without labels.
-    pub(super) fn single(&mut self, name: impl Display, kind: Kind, help: impl Display, value: impl Display) {
-        self.begin(&name, kind, help);
-        self.add(name, &[], value);
+    /// Writes a family of one sample without labels.
+    pub(super) fn metric(&mut self, name: impl Display, kind: MetricType, help: impl Display, value: impl Display) {
+        self.family(&name, kind, help);
+        self.sample(name, &[], value);
+    }
+
+    /// Writes a histogram of the family that has begun: its buckets, each with its bound and how much does not exceed
+    /// it, then the sum of all and their number.
+    pub(super) fn histogram(
+        &mut self,
+        name: &str,
+        labels: Labels<'_>,
+        buckets: impl Iterator<Item = (f64, u64)>,
+        (sum, count): (impl Display, u64),
+    ) {
+        let bounds = buckets.map(|(bound, count)| (bound.to_string(), count));
+        for (bound, count) in bounds.chain([("+Inf".to_owned(), count)]) {
+            let labels = [labels, &[("le", &*bound)]].concat();
+            self.sample(format_args!("{name}_bucket"), &labels, count);
+        }
+        self.sample(format_args!("{name}_sum"), labels, sum);
+        self.sample(format_args!("{name}_count"), labels, count);
     }
 
     /// The whole text.
@@ -71,7 +90,6 @@ impl Exposition {
     }
 
     fn line(&mut self, line: std::fmt::Arguments<'_>) {
-        // Writing into a string cannot fail.
         let _ = self.text.write_fmt(line);
         self.text.push('\n');
     }
@@ -93,9 +111,9 @@ mod tests {
     #[test]
     fn a_family_is_its_description_and_its_samples() {
         let mut exposition = Exposition::default();
-        exposition.single("up", Kind::Gauge, "It runs.", 1);
-        exposition.begin("calls_total", Kind::Counter, "Calls.");
-        exposition.add("calls_total", &[("cmd", "get"), ("of", "a")], 0.5);
+        exposition.metric("up", MetricType::Gauge, "It runs.", 1);
+        exposition.family("calls_total", MetricType::Counter, "Calls.");
+        exposition.sample("calls_total", &[("cmd", "get"), ("of", "a")], 0.5);
         let expected = "# HELP up It runs.\n# TYPE up gauge\nup 1\n\
             # HELP calls_total Calls.\n# TYPE calls_total counter\ncalls_total{cmd=\"get\",of=\"a\"} 0.5\n";
         assert_eq!(exposition.into_text(), expected);
@@ -104,7 +122,7 @@ mod tests {
     #[test]
     fn quotes_backslashes_and_line_ends_of_labels_are_escaped() {
         let mut exposition = Exposition::default();
-        exposition.add("m", &[("l", "a\"b\\c\nd")], 1);
+        exposition.sample("m", &[("l", "a\"b\\c\nd")], 1);
         assert_eq!(exposition.into_text(), "m{l=\"a\\\"b\\\\c\\nd\"} 1\n");
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use sha1::{Digest, Sha1};
 
 use super::Scene;
-use super::exposition::Kind;
+use super::exposition::MetricType;
 use super::value::Value;
 use crate::acl::Reason;
 use crate::commands::memory::{self, ratio};
@@ -24,18 +24,18 @@ pub(super) struct Field {
     /// Whether the line is shown at all.
     pub(super) is_shown: fn(&Scene<'_>) -> bool,
     /// The metric with this value, without the prefix `redis_`.
-    pub(super) metric: Option<(Kind, &'static str)>,
+    pub(super) metric: Option<(MetricType, &'static str)>,
 }
 
 impl Field {
     /// Makes the value a metric that goes up and down.
     const fn gauge(self, name: &'static str) -> Field {
-        Field { metric: Some((Kind::Gauge, name)), ..self }
+        Field { metric: Some((MetricType::Gauge, name)), ..self }
     }
 
     /// Makes the value a metric that only grows.
     const fn counter(self, name: &'static str) -> Field {
-        Field { metric: Some((Kind::Counter, name)), ..self }
+        Field { metric: Some((MetricType::Counter, name)), ..self }
     }
 }
 

@@ -3,20 +3,30 @@
 use std::fmt::Write;
 
 use super::Scene;
+use crate::engine::state::CommandStats;
 use crate::value::View;
+
+/// The commands that were called or refused, with their counters.
+pub(super) fn called<'s>(scene: &'s Scene<'_>) -> impl Iterator<Item = (&'s str, &'s CommandStats)> {
+    let all = scene.engine.table.entries().iter().zip(scene.engine.stats.by_command());
+    let was_called = |stats: &CommandStats| stats.calls + stats.failed + stats.rejected > 0;
+    all.filter(move |(_, stats)| was_called(stats)).map(|(entry, stats)| (&*entry.name, stats))
+}
+
+/// The commands whose calls were timed, with their counters.
+pub(super) fn timed<'s>(scene: &'s Scene<'_>) -> impl Iterator<Item = (&'s str, &'s CommandStats)> {
+    called(scene).filter(|(_, stats)| stats.latency_histogram.calls() > 0)
+}
 
 /// A line for each command that was called or refused.
 pub(super) fn commands(scene: &Scene<'_>, text: &mut String) {
-    for (entry, stats) in scene.engine.table.entries().iter().zip(scene.engine.stats.by_command()) {
-        if stats.calls + stats.failed + stats.rejected == 0 {
-            continue;
-        }
+    for (name, stats) in called(scene) {
         let average_us = if stats.calls == 0 { 0.0 } else { stats.elapsed_us as f64 / stats.calls as f64 };
         line(
             text,
             format_args!(
-                "cmdstat_{}:calls={},usec={},usec_per_call={average_us:.2},rejected_calls={},failed_calls={}",
-                entry.name, stats.calls, stats.elapsed_us, stats.rejected, stats.failed
+                "cmdstat_{name}:calls={},usec={},usec_per_call={average_us:.2},rejected_calls={},failed_calls={}",
+                stats.calls, stats.elapsed_us, stats.rejected, stats.failed
             ),
         );
     }
@@ -25,15 +35,12 @@ pub(super) fn commands(scene: &Scene<'_>, text: &mut String) {
 /// A line for each command whose calls were timed.
 pub(super) fn latencies(scene: &Scene<'_>, text: &mut String) {
     let percentiles = &scene.engine.settings.latency_percentiles;
-    for (entry, stats) in scene.engine.table.entries().iter().zip(scene.engine.stats.by_command()) {
-        if stats.latency_histogram.calls() == 0 {
-            continue;
-        }
+    for (name, stats) in timed(scene) {
         let reported = percentiles
             .iter()
             .map(|percent| format!("p{percent}={}", microseconds(stats.latency_histogram.percentile_ns(*percent))));
         let reported: Vec<String> = reported.collect();
-        line(text, format_args!("latency_percentiles_usec_{}:{}", entry.name, reported.join(",")));
+        line(text, format_args!("latency_percentiles_usec_{name}:{}", reported.join(",")));
     }
 }
 

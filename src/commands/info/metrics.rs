@@ -1,21 +1,22 @@
 //! The metrics of a server for Prometheus.
 //!
-//! The names, types and labels that begin with `redis_` are those of redis_exporter, so the dashboards and alerts for
-//! Redis work as they are. Most are fields of INFO: their rows say which. This file has those that the exporter makes
-//! of something else, and our own, which begin with `dunlin_`.
+//! The names, types and labels that begin with `redis_` are those of redis_exporter, so its dashboards work as they
+//! are. Most are fields of INFO: their rows say which. This file has those that the exporter makes of something else,
+//! and our own, which begin with `dunlin_`.
 //!
 //! Left out is what the exporter says of itself, what it makes of lines that it does not know
 //! (`redis_db0_distrib_...` has no values, and its `redis_db_keys_cached` shows the keys that have fields with
-//! deadlines), and what its options add for single keys. No label is ever a key, so the number of lines has a bound:
-//! some thousand.
+//! deadlines), and what its options add for single keys. No label is ever a key: the lines are some for each command,
+//! database and rule.
 //!
-//! Cost: that of INFO, a fraction of a millisecond; no pass over the keys. Source: redis_exporter 1.45 and 1.88.
+//! Cost: that of INFO, a fraction of a millisecond, without a pass over the keys; strict mode adds a look at each key
+//! that it traces. Source: redis_exporter 1.45 and 1.88.
 
 use std::collections::BTreeMap;
 
-use super::exposition::{Exposition, Kind};
+use super::exposition::{Exposition, MetricType};
 use super::fields::{Field, uptime_s};
-use super::lists::{microseconds, shown_code};
+use super::lists::{called, microseconds, shown_code, timed};
 use super::{Lines, SECTIONS, Scene};
 use crate::config;
 use crate::engine::exec::kit::strict;
@@ -30,7 +31,7 @@ pub fn metrics(engine: &mut Engine) -> String {
     measure::sample_for_info(engine);
     let scene = Scene::of(engine);
     let mut out = Exposition::default();
-    out.single("redis_up", Kind::Gauge, "The server answers.", 1);
+    out.metric("redis_up", MetricType::Gauge, "The server answers.", 1);
     instance(&scene, &mut out);
     fields(&scene, &mut out);
     parameters(&scene, &mut out);
@@ -77,10 +78,10 @@ fn instance(scene: &Scene<'_>, out: &mut Exposition) {
     };
     let values = LABELS.map(value);
     let labels: Vec<(&'static str, &str)> = LABELS.into_iter().zip(values.iter().map(String::as_str)).collect();
-    out.begin("redis_instance_info", Kind::Gauge, "What the server is, as labels.");
-    out.add("redis_instance_info", &labels, 1);
+    out.family("redis_instance_info", MetricType::Gauge, "What the server is, as labels.");
+    out.sample("redis_instance_info", &labels, 1);
     let started_s = scene.now.unix_s() - uptime_s(scene).cast_signed();
-    out.single("redis_start_time_seconds", Kind::Gauge, "When the server started, in Unix time.", started_s);
+    out.metric("redis_start_time_seconds", MetricType::Gauge, "When the server started, in Unix time.", started_s);
 }
 
 /// The fields of INFO that are metrics.
@@ -95,11 +96,11 @@ fn fields(scene: &Scene<'_>, out: &mut Exposition) {
             "err" => "0",
             number => number,
         };
-        out.single(format_args!("redis_{name}"), kind, format_args!("INFO's field {}.", row.name), number);
+        out.metric(format_args!("redis_{name}"), kind, format_args!("INFO's field {}.", row.name), number);
     }
     let checkpoint_s = scene.engine.persistence.last_checkpoint_us as f64 / 1e6;
     let help = "INFO's field latest_fork_usec, in seconds.";
-    out.single("redis_latest_fork_seconds", Kind::Gauge, help, checkpoint_s);
+    out.metric("redis_latest_fork_seconds", MetricType::Gauge, help, checkpoint_s);
 }
 
 /// The parameters that are metrics.
@@ -107,20 +108,20 @@ fn parameters(scene: &Scene<'_>, out: &mut Exposition) {
     let shown = |name: &str| config::shown(name, &scene.engine.settings).unwrap_or_default();
     for name in ["io-threads", "maxclients", "maxmemory", "repl-backlog-size"] {
         let metric = format!("redis_config_{}", name.replace('-', "_"));
-        out.single(metric, Kind::Gauge, format_args!("The parameter {name}."), shown(name));
+        out.metric(metric, MetricType::Gauge, format_args!("The parameter {name}."), shown(name));
     }
     let limits = shown("client-output-buffer-limit");
     let words: Vec<&str> = limits.split(' ').collect();
     let of_classes = || words.chunks_exact(4);
     let name = "redis_config_client_output_buffer_limit_bytes";
-    out.begin(name, Kind::Gauge, "The limits of output buffers by class of clients.");
+    out.family(name, MetricType::Gauge, "The limits of output buffers by class of clients.");
     for words in of_classes() {
-        out.add(name, &[("class", words[0]), ("limit", "hard")], words[1]);
-        out.add(name, &[("class", words[0]), ("limit", "soft")], words[2]);
+        out.sample(name, &[("class", words[0]), ("limit", "hard")], words[1]);
+        out.sample(name, &[("class", words[0]), ("limit", "soft")], words[2]);
     }
     let name = "redis_config_client_output_buffer_limit_overcome_seconds";
-    out.begin(name, Kind::Gauge, "How long output buffers may be over their soft limit.");
-    of_classes().for_each(|words| out.add(name, &[("class", words[0]), ("limit", "soft")], words[3]));
+    out.family(name, MetricType::Gauge, "How long output buffers may be over their soft limit.");
+    of_classes().for_each(|words| out.sample(name, &[("class", words[0]), ("limit", "soft")], words[3]));
 }
 
 /// The numbers of keys by database.
@@ -128,10 +129,10 @@ fn databases(scene: &Scene<'_>, out: &mut Exposition) {
     let all: Vec<(String, &Database)> =
         scene.engine.databases.iter().enumerate().map(|(number, database)| (format!("db{number}"), database)).collect();
     let mut family = |name: &str, help: &str, value: &dyn Fn(&Database) -> Option<f64>| {
-        out.begin(name, Kind::Gauge, help);
+        out.family(name, MetricType::Gauge, help);
         for (label, database) in &all {
             if let Some(value) = value(database) {
-                out.add(name, &[("db", label)], value);
+                out.sample(name, &[("db", label)], value);
             }
         }
     };
@@ -145,18 +146,11 @@ fn databases(scene: &Scene<'_>, out: &mut Exposition) {
     });
 }
 
-/// The commands that were called or refused.
-fn called<'s>(scene: &'s Scene<'_>) -> impl Iterator<Item = (&'s str, &'s CommandStats)> {
-    let all = scene.engine.table.entries().iter().zip(scene.engine.stats.by_command());
-    let was_called = |stats: &CommandStats| stats.calls + stats.failed + stats.rejected > 0;
-    all.filter(move |(_, stats)| was_called(stats)).map(|(entry, stats)| (&*entry.name, stats))
-}
-
 /// The counters of commands.
 fn commands(scene: &Scene<'_>, out: &mut Exposition) {
     let mut family = |name: &str, help: &str, value: &dyn Fn(&CommandStats) -> f64| {
-        out.begin(name, Kind::Counter, help);
-        called(scene).for_each(|(command, stats)| out.add(name, &[("cmd", command)], value(stats)));
+        out.family(name, MetricType::Counter, help);
+        called(scene).for_each(|(command, stats)| out.sample(name, &[("cmd", command)], value(stats)));
     };
     family("redis_commands_total", "The calls of a command.", &|stats| stats.calls as f64);
     family("redis_commands_duration_seconds_total", "The time that the calls of a command took.", &|stats| {
@@ -170,15 +164,10 @@ fn commands(scene: &Scene<'_>, out: &mut Exposition) {
     });
 }
 
-/// The commands whose calls were timed.
-fn timed<'s>(scene: &'s Scene<'_>) -> impl Iterator<Item = (&'s str, &'s CommandStats)> {
-    called(scene).filter(|(_, stats)| stats.latency_histogram.calls() > 0)
-}
-
 /// The percentiles of the durations of calls.
 fn percentiles(scene: &Scene<'_>, out: &mut Exposition) {
     let name = "redis_latency_percentiles_usec";
-    out.begin(name, Kind::Summary, "The microseconds that a share of the calls of a command did not exceed.");
+    out.family(name, MetricType::Summary, "The microseconds that a share of the calls of a command did not exceed.");
     // The setting may have one twice.
     let mut percents = scene.engine.settings.latency_percentiles.clone();
     percents.sort_by(f64::total_cmp);
@@ -186,50 +175,46 @@ fn percentiles(scene: &Scene<'_>, out: &mut Exposition) {
     for (command, stats) in timed(scene) {
         for percent in &percents {
             let value = microseconds(stats.latency_histogram.percentile_ns(*percent));
-            out.add(name, &[("cmd", command), ("quantile", &percent.to_string())], value);
+            out.sample(name, &[("cmd", command), ("quantile", &percent.to_string())], value);
         }
-        out.add(format_args!("{name}_sum"), &[("cmd", command)], stats.elapsed_us);
-        out.add(format_args!("{name}_count"), &[("cmd", command)], stats.calls);
+        out.sample(format_args!("{name}_sum"), &[("cmd", command)], stats.elapsed_us);
+        out.sample(format_args!("{name}_count"), &[("cmd", command)], stats.calls);
     }
 }
 
 /// The histograms of the durations of calls.
 fn durations(scene: &Scene<'_>, out: &mut Exposition) {
     let name = "redis_commands_latencies_usec";
-    out.begin(name, Kind::Histogram, "The calls of a command that took at most so many microseconds.");
+    out.family(name, MetricType::Histogram, "The calls of a command that took at most so many microseconds.");
     for (command, stats) in timed(scene) {
-        let bucket = |out: &mut Exposition, bound: &str, calls: u64| {
-            out.add(format_args!("{name}_bucket"), &[("cmd", command), ("le", bound)], calls);
-        };
-        for (bound_us, calls) in stats.latency_histogram.steps() {
-            bucket(out, &bound_us.to_string(), calls);
-        }
-        bucket(out, "+Inf", stats.latency_histogram.calls());
-        out.add(format_args!("{name}_sum"), &[("cmd", command)], stats.elapsed_us);
-        out.add(format_args!("{name}_count"), &[("cmd", command)], stats.latency_histogram.calls());
+        let steps = stats.latency_histogram.steps().into_iter();
+        let buckets = steps.map(|(bound_us, calls)| (bound_us as f64, calls));
+        let total = (stats.elapsed_us, stats.latency_histogram.calls());
+        out.histogram(name, &[("cmd", command)], buckets, total);
     }
 }
 
 /// The errors by their first word.
 fn errors(scene: &Scene<'_>, out: &mut Exposition) {
-    out.begin("redis_errors_total", Kind::Counter, "The replies that were errors, by their first word.");
+    out.family("redis_errors_total", MetricType::Counter, "The replies that were errors, by their first word.");
     // Codes that differ may be shown as the same.
     let mut counts = BTreeMap::<String, u64>::new();
     for (code, count) in scene.engine.stats.errors_by_code.iter() {
         *counts.entry(shown_code(code)).or_default() += count;
     }
-    counts.iter().for_each(|(code, count)| out.add("redis_errors_total", &[("err", code)], count));
+    counts.iter().for_each(|(code, count)| out.sample("redis_errors_total", &[("err", code)], count));
 }
 
+/// The length of the slow log, and its last entry.
 fn slow_log(scene: &Scene<'_>, out: &mut Exposition) {
-    let entries = scene.engine.stats.slow_log.entries();
-    out.single("redis_slowlog_length", Kind::Gauge, "The entries of the slow log.", entries.len());
-    let last = scene.engine.stats.slow_log.entries().next();
+    let mut entries = scene.engine.stats.slow_log.entries();
+    out.metric("redis_slowlog_length", MetricType::Gauge, "The entries of the slow log.", entries.len());
+    let last = entries.next();
     let number = last.map_or(0, |last| last.number);
-    out.single("redis_slowlog_last_id", Kind::Gauge, "The number of the last entry of the slow log.", number);
+    out.metric("redis_slowlog_last_id", MetricType::Gauge, "The number of the last entry of the slow log.", number);
     let elapsed_s = last.map_or(0.0, |last| last.elapsed_us as f64 / 1e6);
     let help = "The time that the command in the last entry of the slow log took.";
-    out.single("redis_last_slow_execution_duration_seconds", Kind::Gauge, help, elapsed_s);
+    out.metric("redis_last_slow_execution_duration_seconds", MetricType::Gauge, help, elapsed_s);
 }
 
 /// The last of each kind of events that delayed all clients (LATENCY LATEST).
@@ -237,38 +222,42 @@ fn delays(scene: &Scene<'_>, out: &mut Exposition) {
     let lasts: Vec<_> = scene.engine.stats.latency_monitor.iter().collect();
     let last = |series: &Series| series.samples().last().copied().unwrap_or_default();
     let name = "redis_latency_spike_last";
-    out.begin(name, Kind::Gauge, "When an event last delayed all clients, in Unix time.");
-    lasts.iter().for_each(|(event, series)| out.add(name, &[("event_name", event)], last(series).unix_s));
+    out.family(name, MetricType::Gauge, "When an event last delayed all clients, in Unix time.");
+    lasts.iter().for_each(|(event, series)| out.sample(name, &[("event_name", event)], last(series).unix_s));
     let name = "redis_latency_spike_duration_seconds";
-    out.begin(name, Kind::Gauge, "For how long an event last delayed all clients.");
+    out.family(name, MetricType::Gauge, "For how long an event last delayed all clients.");
     for (event, series) in &lasts {
-        out.add(name, &[("event_name", event)], last(series).elapsed_ms as f64 / 1000.0);
+        out.sample(name, &[("event_name", event)], last(series).elapsed_ms as f64 / 1000.0);
     }
 }
 
 /// What only this server has.
 fn own(scene: &Scene<'_>, out: &mut Exposition) {
-    out.begin("dunlin_build_info", Kind::Gauge, "The version of the program, as labels.");
-    out.add("dunlin_build_info", &[("version", env!("CARGO_PKG_VERSION")), ("redis_version", REDIS_VERSION)], 1);
+    out.family("dunlin_build_info", MetricType::Gauge, "The version of the program, as labels.");
+    out.sample("dunlin_build_info", &[("version", env!("CARGO_PKG_VERSION")), ("redis_version", REDIS_VERSION)], 1);
     expiry_lag(scene, out);
     let Some(kit) = scene.engine.observers.kit.as_ref() else { return };
     if kit.strict.is_some() {
         let findings = strict::findings(scene.engine);
-        out.begin("dunlin_strict_findings_total", Kind::Counter, "The findings of strict mode.");
+        out.family("dunlin_strict_findings_total", MetricType::Counter, "The findings of strict mode.");
         for rule in Rule::ALL {
             let times: u64 = findings.iter().filter(|finding| finding.rule == rule).map(|finding| finding.times).sum();
-            out.add("dunlin_strict_findings_total", &[("rule", rule.name())], times);
+            out.sample("dunlin_strict_findings_total", &[("rule", rule.name())], times);
         }
     }
     if !kit.faults.is_empty() {
-        out.begin("dunlin_faults_fired_total", Kind::Counter, "How often the faults of the test kit have fired.");
+        out.family(
+            "dunlin_faults_fired_total",
+            MetricType::Counter,
+            "How often the faults of the test kit have fired.",
+        );
         for fault in kit.faults.rules() {
             // A lossy text would give two names one.
             let name = match std::str::from_utf8(&fault.name) {
                 Ok(name) => name.to_owned(),
                 Err(_) => fault.name.escape_ascii().to_string(),
             };
-            out.add("dunlin_faults_fired_total", &[("fault", &name)], fault.trigger.fired);
+            out.sample("dunlin_faults_fired_total", &[("fault", &name)], fault.trigger.fired);
         }
     }
 }
@@ -276,12 +265,7 @@ fn own(scene: &Scene<'_>, out: &mut Exposition) {
 /// How late the timer removed what had expired.
 fn expiry_lag(scene: &Scene<'_>, out: &mut Exposition) {
     let (name, lag) = ("dunlin_expiry_lag_seconds", &scene.engine.stats.expiry_lag);
-    out.begin(name, Kind::Histogram, "How long after their deadline keys and fields were removed by the timer.");
-    for (bound_us, removals) in lag.buckets() {
-        let bound_s = (bound_us as f64 / 1e6).to_string();
-        out.add(format_args!("{name}_bucket"), &[("le", &bound_s)], removals);
-    }
-    out.add(format_args!("{name}_bucket"), &[("le", "+Inf")], lag.removals());
-    out.add(format_args!("{name}_sum"), &[], lag.total_us as f64 / 1e6);
-    out.add(format_args!("{name}_count"), &[], lag.removals());
+    out.family(name, MetricType::Histogram, "How long after their deadline keys and fields were removed by the timer.");
+    let buckets = lag.buckets().map(|(bound_us, removals)| (bound_us as f64 / 1e6, removals));
+    out.histogram(name, &[], buckets, (lag.total_us as f64 / 1e6, lag.removals()));
 }

@@ -10,14 +10,14 @@ pub(super) const ROWS: &[Parameter] = &[
     Parameter::words(
         "page-bind",
         words::addresses,
-        Held::Field(|s| s.process.page.bind.join(" "), |s, names| of(s).bind = split(&names)),
+        Held::Field(|s| s.process.page.bind.join(" "), |s, names| of(s).bind = names_in(&names)),
     )
     .at_start()
     .hidden(),
     Parameter::words(
         "page-host",
         words::any,
-        Held::Field(|s| s.process.page.hosts.join(" "), |s, names| of(s).hosts = split(&names)),
+        Held::Field(|s| s.process.page.hosts.join(" "), |s, names| of(s).hosts = names_in(&names)),
     )
     .at_start()
     .hidden(),
@@ -31,8 +31,8 @@ pub(super) const ROWS: &[Parameter] = &[
     .hidden(),
 ];
 
-fn split(names: &str) -> Vec<String> {
-    names.split(' ').filter(|name| !name.is_empty()).map(str::to_owned).collect()
+fn names_in(text: &str) -> Vec<String> {
+    text.split(' ').filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
 fn of(settings: &mut Settings) -> &mut Page {

@@ -11,8 +11,8 @@ use std::net::SocketAddr;
 use hyper::StatusCode;
 use hyper::header::{self, HeaderMap, HeaderName};
 
-use super::super::listen;
 use crate::engine::Engine;
+use crate::server::listen;
 
 /// The headers of every answer: it is only for this site, and nothing in it is run or kept.
 pub(super) const ANSWER_HEADERS: [(HeaderName, &str); 5] = [
@@ -69,8 +69,7 @@ impl Guards {
     /// Why it is refused.
     pub(super) fn check(&self, headers: &HeaderMap, peer: SocketAddr, engine: &Engine) -> Result<(), Refusal> {
         self.check_site(headers)?;
-        let is_local = peer.ip().to_canonical().is_loopback();
-        if !is_local && listen::is_protected(engine) { Err(PROTECTED) } else { Ok(()) }
+        if !listen::is_local(peer) && listen::is_protected(engine) { Err(PROTECTED) } else { Ok(()) }
     }
 
     fn check_site(&self, headers: &HeaderMap) -> Result<(), Refusal> {
@@ -81,10 +80,9 @@ impl Guards {
         }
         let is_own_origin =
             |origin: &str| origin.strip_prefix("http://").is_some_and(|origin| origin.eq_ignore_ascii_case(host));
-        let origins = headers.get_all(header::ORIGIN).iter().map(|origin| origin.to_str().unwrap_or_default());
-        let sites = headers.get_all("sec-fetch-site").iter().map(|site| site.to_str().unwrap_or_default());
-        let is_own = origins.into_iter().all(is_own_origin)
-            && sites.into_iter().all(|site| matches!(site, "same-origin" | "none"));
+        let mut origins = headers.get_all(header::ORIGIN).iter().map(|origin| origin.to_str().unwrap_or_default());
+        let mut sites = headers.get_all("sec-fetch-site").iter().map(|site| site.to_str().unwrap_or_default());
+        let is_own = origins.all(is_own_origin) && sites.all(|site| matches!(site, "same-origin" | "none"));
         if is_own { Ok(()) } else { Err(OTHER_SITE) }
     }
 

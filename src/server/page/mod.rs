@@ -14,6 +14,7 @@ mod guards;
 mod login;
 
 use std::convert::Infallible;
+use std::future::ready;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -28,11 +29,12 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Semaphore;
-use tracing::debug;
+use tracing::{debug, warn};
 
-use super::contain::{contain, keep_running};
+use super::contain::contain;
 use super::listen;
 use super::shared::Shared;
 use crate::commands::info;
@@ -72,9 +74,7 @@ impl Page {
         let guards = Guards::new(address.port(), &page.hosts);
         let site = Arc::new(Site { shared: Arc::clone(shared), guards, has_loaded: Arc::clone(has_loaded) });
         let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
-        let serve = move || {
-            let _ = contain("the page", || serve(&runtime, sockets, &site));
-        };
+        let serve = move || serve(&runtime, sockets, &site);
         let thread = thread::Builder::new().name("dunlin-page".to_owned()).spawn(serve)?;
         Ok(Some(Page { address, thread }))
     }
@@ -86,7 +86,7 @@ impl Page {
 
     /// Waits for its end, which comes with that of the server.
     pub(super) fn join(self) {
-        // A panic was logged when it happened.
+        // Nothing depends on how it ended.
         drop(self.thread.join());
     }
 }
@@ -94,58 +94,30 @@ impl Page {
 /// Accepts connections until the server is asked to end.
 fn serve(runtime: &Runtime, sockets: Vec<TcpListener>, site: &Arc<Site>) {
     runtime.block_on(async {
-        let permits = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+        let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
         for socket in sockets {
-            let accepting = Accepting { permits: Arc::clone(&permits), site: Arc::clone(site) };
-            tokio::spawn(accepting.run(socket));
+            match tokio::net::TcpListener::from_std(socket) {
+                Ok(socket) => drop(tokio::spawn(accept_from(socket, Arc::clone(&places), Arc::clone(site)))),
+                Err(error) => warn!("the page cannot listen: {error}"),
+            }
         }
         site.shared.stopped().await;
     });
 }
 
-/// The task that accepts connections from one socket.
-#[derive(Clone)]
-struct Accepting {
-    permits: Arc<Semaphore>,
-    site: Arc<Site>,
-}
-
-impl Accepting {
-    async fn run(self, socket: TcpListener) {
-        let Ok(socket) = tokio::net::TcpListener::from_std(socket) else { return };
-        let socket = Arc::new(socket);
-        keep_running("the page", || {
-            let (accepting, socket) = (self.clone(), Arc::clone(&socket));
-            async move {
-                loop {
-                    accepting.accept(&socket).await;
-                }
+/// Accepts connections from one socket, each when there is a place for it.
+async fn accept_from(socket: tokio::net::TcpListener, places: Arc<Semaphore>, site: Arc<Site>) {
+    while let Ok(place) = Arc::clone(&places).acquire_owned().await {
+        match socket.accept().await {
+            Ok((stream, peer)) => {
+                let site = Arc::clone(&site);
+                tokio::spawn(async move {
+                    site.converse(stream, peer).await;
+                    drop(place);
+                });
             }
-        })
-        .await;
-    }
-
-    async fn accept(&self, socket: &tokio::net::TcpListener) {
-        // It is never closed.
-        let Ok(permit) = Arc::clone(&self.permits).acquire_owned().await else { return };
-        let (stream, peer) = match socket.accept().await {
-            Ok(accepted) => accepted,
-            Err(error) => return listen::back_off(&error).await,
-        };
-        let site = Arc::clone(&self.site);
-        tokio::spawn(async move {
-            let answer = service_fn(|request| std::future::ready(Ok::<_, Infallible>(site.answer(&request, peer))));
-            let served = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(PATIENCE)
-                .max_buf_size(HEAD_BYTES)
-                .serve_connection(TokioIo::new(stream), answer)
-                .await;
-            if let Err(error) = served {
-                debug!("a connection to the page has ended: {error}");
-            }
-            drop(permit);
-        });
+            Err(error) => listen::back_off(&error).await,
+        }
     }
 }
 
@@ -159,8 +131,22 @@ struct Site {
 type Answer = Response<Full<Bytes>>;
 
 impl Site {
+    /// Answers the requests of a connection until it ends.
+    async fn converse(&self, stream: TcpStream, peer: SocketAddr) {
+        let answer = service_fn(|request| ready(Ok::<_, Infallible>(self.answer(&request, peer))));
+        let served = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(PATIENCE)
+            .max_buf_size(HEAD_BYTES)
+            .serve_connection(TokioIo::new(stream), answer)
+            .await;
+        if let Err(error) = served {
+            debug!("a connection to the page has ended: {error}");
+        }
+    }
+
     fn answer(&self, request: &Request<Incoming>, peer: SocketAddr) -> Answer {
-        let answered = contain("the page", || {
+        let answered = contain("a request of the page", || {
             let checked = self.guards.check(request.headers(), peer, &self.shared.engine());
             checked.map_or_else(|refusal| text(refusal.status, refusal.why), |()| self.routed(request))
         });

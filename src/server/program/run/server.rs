@@ -73,6 +73,7 @@ impl CommandServer {
         let server = Server::open(plan).map_err(|error| error.to_string())?;
         let shared = Arc::clone(server.shared());
         let has_loaded = Arc::new(AtomicBool::new(false));
+        // Its thread ends with the server, before the process does.
         let page = Page::start(&shared, &has_loaded).map_err(|error| error.to_string())?;
         let addresses = Addresses::of(server.addresses(), &unix_socket, &password, page.as_ref().map(Page::url));
         if let Some(level) = options.strict {
