@@ -182,7 +182,7 @@ export class World {
   dropTemplate(): Promise<void>
 
   fault(name: string, match?: FaultMatch): Fault
-  faults(): Promise<{ name: string; rule: string; matched: number; struck: number }[]>
+  faults(): Promise<{ name: string; rule: string; matched: number; fired: number }[]>
   removeFault(name: string): Promise<void>
   clearFaults(): Promise<void>
 

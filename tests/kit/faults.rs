@@ -227,8 +227,8 @@ fn the_same_seed_injects_faults_into_the_same_commands() {
     };
     let (first, other, again) = (run("1"), run("2"), run("1"));
     assert!(first == again && first != other);
-    let struck = first.iter().filter(|struck| **struck).count();
-    assert!((10..60).contains(&struck), "{struck}");
+    let fired = first.iter().filter(|fired| **fired).count();
+    assert!((10..60).contains(&fired), "{fired}");
 }
 
 #[test]

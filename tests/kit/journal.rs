@@ -155,6 +155,18 @@ fn only_the_last_entries_are_kept_and_their_numbers_continue() {
 }
 
 #[test]
+fn a_stopped_journal_can_be_read_though_it_was_cleared_before() {
+    let (_server, mut client) = served();
+    for action in ["START", "CLEAR", "STOP"] {
+        call(&mut client, ["DUNLIN", "JOURNAL", action]);
+    }
+    call(&mut client, ["SET", "key", "value"]);
+    assert_eq!(count(&mut client, &[]), 0);
+    call(&mut client, ["DUNLIN", "JOURNAL", "CLEAR"]);
+    assert!(error(&mut client, ["DUNLIN", "JOURNAL", "COUNT"]).starts_with("ERR no journal"));
+}
+
+#[test]
 fn an_expectation_holds_or_the_error_lists_the_entries() {
     let (_server, mut client) = served();
     call(&mut client, ["DUNLIN", "JOURNAL", "START"]);

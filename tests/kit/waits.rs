@@ -101,7 +101,7 @@ fn a_wait_that_times_out_reports_the_progress() {
             &["DUNLIN", "WAIT", "JOURNAL", "9", "COMMAND", "PING", "TIMEOUT", "50"],
             "the journal has 1 of 9 commands of COMMAND PING",
         ),
-        (&["DUNLIN", "WAIT", "FAULT", "late", "1", "TIMEOUT", "50"], "the rule 'late' has struck 0 of 1 times"),
+        (&["DUNLIN", "WAIT", "FAULT", "late", "1", "TIMEOUT", "50"], "the rule 'late' has fired 0 of 1 times"),
         (&["DUNLIN", "WAIT", "CLIENTS", "7", "TIMEOUT", "50"], "the number of clients is 1, not 7"),
     ];
     for (words, text) in waits {

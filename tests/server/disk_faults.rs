@@ -145,7 +145,7 @@ fn the_nth_call_fails_and_only_of_the_file_that_is_meant() {
     let saves = ["SAVE", "SAVE", "SAVE", "SAVE"].map(|save| ask(&server, save));
     assert_eq!(saves, ["+OK", "+OK", "-ERR", "+OK"]);
     let list = ask(&server, "DUNLIN FAULT LIST");
-    assert!(list.contains("DISK SYNC FILE temp-*.rdb NTH 3 TIMES 1 EIO\r\n$7\r\nmatched\r\n:4\r\n$6\r\nstruck\r\n:1"));
+    assert!(list.contains("DISK SYNC FILE temp-*.rdb NTH 3 TIMES 1 EIO\r\n$7\r\nmatched\r\n:4\r\n$5\r\nfired\r\n:1"));
     assert!(list.contains("DISK ANY FILE other* EIO\r\n$7\r\nmatched\r\n:0"), "{list}");
     // A rule for commands replaces the one of its name.
     assert_eq!(ask(&server, "DUNLIN FAULT ADD never COMMAND GET OOM"), "+OK");

@@ -48,7 +48,7 @@ test('faults strike as their rules say', async t => {
   assert.equal(await dunlin.call('GET', 'berry'), null)
   await assert.rejects(dunlin.call('GET', 'apple'), /^ReplyError: TRYAGAIN later$/)
   await dunlin.waitUntilFired('no')
-  assert.deepEqual((await dunlin.faults()).map(({ name, struck }) => [name, struck]), [['no', 1]])
+  assert.deepEqual((await dunlin.faults()).map(({ name, fired }) => [name, fired]), [['no', 1]])
   await dunlin.removeFault('no')
   await dunlin.fault('slow', { command: 'PING' }).delay({ seconds: 1 })
   await dunlin.fault('moved', { percent: 100 }).moved(1, '127.0.0.1:7')

@@ -222,6 +222,6 @@ fn write_rule(name: &[u8], text: &str, trigger: &Trigger, reply: &mut Reply<'_>)
     reply.bulk(text.as_bytes());
     reply.bulk(b"matched");
     reply.integer(trigger.matched.cast_signed());
-    reply.bulk(b"struck");
+    reply.bulk(b"fired");
     reply.integer(trigger.fired.cast_signed());
 }

@@ -25,8 +25,8 @@ fn journal(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let action = args.word()?;
     match () {
         () if says(action, "START") => start(cx, args),
-        () if says(action, "STOP") => change(cx, args, |journal| journal.is_on = false),
-        () if says(action, "CLEAR") => change(cx, args, Journal::clear),
+        () if says(action, "STOP") => change(cx, args, stop),
+        () if says(action, "CLEAR") => change(cx, args, clear),
         () if says(action, "LIST") => list(cx, args),
         () if says(action, "COUNT") => count(cx, args),
         () if says(action, "EXPECT") => expect(cx, args),
@@ -50,14 +50,27 @@ fn start(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-fn change(cx: &mut Ctx<'_>, args: Args<'_>, change: fn(&mut Journal)) -> Result<(), Error> {
+/// Replaces the journal by what `change` makes of it.
+fn change(cx: &mut Ctx<'_>, args: Args<'_>, change: fn(Journal) -> Option<Journal>) -> Result<(), Error> {
     args.end()?;
-    let kit = cx.observers_mut().kit.as_mut().filter(|kit| kit.journal.is_some()).ok_or_else(no_journal)?;
-    kit.journal.iter_mut().for_each(change);
-    kit.journal.take_if(|journal| !journal.is_on && journal.all().next().is_none());
+    let journal = cx.observers_mut().kit.as_mut().map(|kit| &mut kit.journal).filter(|journal| journal.is_some());
+    let journal = journal.ok_or_else(no_journal)?;
+    *journal = journal.take().and_then(change);
     cx.observers_mut().put_kit_away();
     cx.reply().ok();
     Ok(())
+}
+
+/// A stopped journal can still be read, also when it is empty.
+fn stop(mut journal: Journal) -> Option<Journal> {
+    journal.is_on = false;
+    Some(journal)
+}
+
+/// A journal that runs goes on from an empty one; a stopped one is no longer needed.
+fn clear(mut journal: Journal) -> Option<Journal> {
+    journal.clear();
+    journal.is_on.then_some(journal)
 }
 
 /// The error for a journal that was not started.

@@ -107,7 +107,7 @@ fn missed(condition: &Condition, progress: u64) -> String {
             format!("waited in vain: the journal has {progress} of {count} commands of{filter}")
         }
         Condition::Struck { rule, count } => {
-            format!("waited in vain: the rule {} has struck {progress} of {count} times", shown(rule))
+            format!("waited in vain: the rule {} has fired {progress} of {count} times", shown(rule))
         }
         Condition::Clients { count, .. } => format!("waited in vain: the number of clients is {progress}, not {count}"),
     }

@@ -184,7 +184,7 @@ public class World implements AutoCloseable {
         return new Fault(this, label);
     }
 
-    /** Each rule with how many commands it matched, and for how many it struck. */
+    /** Each rule with how many commands it matched, and how often it fired. */
     public final List<Map<String, Object>> faults() {
         return Reply.maps(dunlin("FAULT", "LIST"));
     }

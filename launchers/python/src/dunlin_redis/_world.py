@@ -162,7 +162,7 @@ class World:
         return FaultRule(self, name, words)
 
     def faults(self) -> list[dict[str, Any]]:
-        """Each rule with how many commands it matched, and for how many it struck."""
+        """Each rule with how many commands it matched, and how often it fired."""
         return maps(self._dunlin("FAULT", "LIST"))
 
     def remove_fault(self, name: str) -> None:
