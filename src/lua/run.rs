@@ -19,6 +19,7 @@ use corosensei::{Coroutine, CoroutineResult};
 use mlua_sys as ffi;
 
 use super::calls::{self, Function, Raise};
+use super::stack::index;
 use super::{Interrupt, Lua, OUT_OF_MEMORY, Reference, ScriptHost, SourceLine, Stack, context};
 
 pub(super) type Yielder = corosensei::Yielder<(), ()>;
@@ -85,15 +86,18 @@ impl Lua {
     ///
     /// `finish` takes the one result, or the error, from the top of the stack.
     ///
+    /// # Errors
+    /// That of `push`; nothing runs then.
+    ///
     /// # Panics
     /// If a run is suspended; and with the panic of a [`Function`].
     pub fn start<H: ScriptHost, R>(
         &mut self,
         host: &mut H,
         handler: &Reference,
-        push: impl FnOnce(&mut Stack<'_>) -> usize,
+        push: impl FnOnce(&mut Stack<'_>) -> Result<usize, Raise>,
         finish: impl FnOnce(&mut H, Progress, &mut Stack<'_>) -> R,
-    ) -> R {
+    ) -> Result<R, Raise> {
         assert!(!self.is_suspended(), "a run is under way");
         let raw = self.raw.as_ptr();
         let within = self.context.account.within_rust();
@@ -101,14 +105,21 @@ impl Lua {
         let top = unsafe { ffi::lua_gettop(raw) };
         let mut stack = Stack::at_rest(raw, &self.context, top);
         stack.push_ref(handler);
-        let arguments = c_int::try_from(push(&mut stack)).expect("a stack has at most some thousand values");
+        let arguments = match push(&mut stack) {
+            Ok(count) => index(count),
+            Err(raised) => {
+                // SAFETY: the state is open; what was pushed is dropped.
+                unsafe { ffi::lua_settop(raw, top) };
+                return Err(raised);
+            }
+        };
         drop(within);
         let state = StateHandle(raw);
         let spare = self.run.spare.take();
         let own = spare.unwrap_or_else(|| DefaultStack::new(STACK_BYTES).expect("there are addresses for a stack"));
         self.run.current =
             Some(Coroutine::with_stack(own, move |yielder, ()| run_protected(state, yielder, arguments)));
-        self.resume(host, finish)
+        Ok(self.resume(host, finish))
     }
 
     /// Continues a suspended run.

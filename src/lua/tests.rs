@@ -81,10 +81,10 @@ fn result_text(_: &mut Script, progress: Progress, stack: &mut Stack<'_>) -> (Pr
 fn start(lua: &mut Lua, script: &mut Script, source: &str) -> (Progress, String) {
     let push = |stack: &mut Stack<'_>| {
         assert!(stack.compile(source.as_bytes(), c"@test"), "the source is right");
-        0
+        Ok(0)
     };
     let handler = keep_handler(lua);
-    lua.start(script, &handler, push, result_text)
+    lua.start(script, &handler, push, result_text).expect("there is memory for the arguments")
 }
 
 fn result(source: &str) -> String {

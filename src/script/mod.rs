@@ -120,14 +120,6 @@ const LIBRARY_NAME: &CStr = c"@user_function";
 /// The error of a library that takes too long to load.
 const TOO_SLOW: &str = "FUNCTION LOAD timeout";
 
-/// A function with its arguments.
-#[derive(Debug)]
-pub struct Prepared {
-    function: Reference,
-    keys: Reference,
-    arguments: Reference,
-}
-
 /// An interpreter that is ready for scripts, or for functions.
 #[derive(Debug)]
 pub struct LuaVm {
@@ -204,13 +196,14 @@ impl LuaVm {
         let result = shown.map_err(|_| LibraryError::Failed(OUT_OF_MEMORY.to_owned())).and_then(|()| {
             let push = |stack: &mut Stack<'_>| {
                 stack.push_ref(&compiled.function);
-                0
+                Ok(0)
             };
-            self.lua.start(server, &self.globals.explain, push, |_, progress, stack| match progress {
+            let loaded = self.lua.start(server, &self.globals.explain, push, |_, progress, stack| match progress {
                 Progress::Done => Ok(()),
                 Progress::Failed => Err(LibraryError::Failed(Failure::from_top(stack).message)),
                 Progress::Ended(_) | Progress::Suspended => Err(LibraryError::Failed(format!("ERR {TOO_SLOW}"))),
-            })
+            });
+            loaded.unwrap_or_else(|raised| Err(LibraryError::Failed(Failure::of(raised).message)))
         });
         self.forget(compiled);
         let globals = &self.globals;
@@ -234,12 +227,12 @@ impl LuaVm {
         reply: &mut Reply<'_>,
     ) -> Outcome {
         let (globals, keys_argv, names) = (&self.globals, &mut self.keys_argv, &self.names);
-        if let Err(raised) = self.lua.with(|stack| keys_argv.set(stack, globals, script.table_use, keys, arguments)) {
-            return Outcome::Failed(Failure::of(raised));
-        }
         let push = |stack: &mut Stack<'_>| {
+            let top = stack.top();
+            keys_argv.set(stack, globals, script.table_use, keys, arguments)?;
+            stack.truncate(top);
             stack.push_ref(&script.function);
-            0
+            Ok(0)
         };
         let ending = self.lua.start(server, &globals.explain, push, |server, progress, stack| {
             conclude(server, names, progress, stack, reply)
@@ -247,11 +240,18 @@ impl LuaVm {
         self.convert(server, ending, reply)
     }
 
-    /// Writes the result of a script that has ended, in a run of its own if that takes long.
-    fn convert<S: ScriptBackend>(&mut self, server: &mut S, ending: Ending, reply: &mut Reply<'_>) -> Outcome {
+    /// Writes the result of a script that has ended, in a run of its own if that takes long. An error is one for which
+    /// the script has not begun.
+    fn convert<S: ScriptBackend>(
+        &mut self,
+        server: &mut S,
+        ending: Result<Ending, Raise>,
+        reply: &mut Reply<'_>,
+    ) -> Outcome {
         let value = match ending {
-            Ending::Over(outcome) => return outcome,
-            Ending::Returned(value) => value,
+            Ok(Ending::Over(outcome)) => return outcome,
+            Ok(Ending::Returned(value)) => value,
+            Err(raised) => return Outcome::Failed(Failure::of(raised)),
         };
         let protocols = [reply.protocol(), server.protocol()];
         let push = |stack: &mut Stack<'_>| {
@@ -259,44 +259,31 @@ impl LuaVm {
             stack.push_ref(&value);
             stack.release(value);
             protocols.into_iter().for_each(|protocol| stack.push_boolean(protocol == Protocol::Resp3));
-            1 + protocols.len()
+            Ok(1 + protocols.len())
         };
         let outcome = self.lua.start(server, &self.globals.explain, push, |server, progress, stack| {
             conclude_conversion(server, progress, stack, reply)
         });
+        let outcome = outcome.unwrap_or_else(|raised| Outcome::Failed(Failure::of(raised)));
         self.is_converting = outcome == Outcome::Suspended;
         outcome
     }
 
-    /// Prepares a call of a function.
-    ///
-    /// # Errors
-    /// If memory has run out, or its library is not loaded here.
-    pub fn prepare(
+    /// Calls a function until it ends or is suspended; [`LuaVm::resume`] then continues it.
+    pub fn call<S: ScriptBackend>(
         &mut self,
+        server: &mut S,
         function: &Function,
         keys: Request<'_>,
         arguments: Request<'_>,
-    ) -> Result<Prepared, Failure> {
-        self.lua
-            .with(|stack| {
-                let Some(callback) = &function.callback else { return Err(Raise::Text(b"Function not found".into())) };
-                stack.push_list(keys.iter())?;
-                stack.push_list(arguments.iter())?;
-                stack.push_ref(&callback.function);
-                Ok(Prepared { function: stack.make_ref(), arguments: stack.make_ref(), keys: stack.make_ref() })
-            })
-            .map_err(Failure::of)
-    }
-
-    /// Calls a function until it ends or is suspended; [`LuaVm::resume`] then continues it.
-    pub fn call<S: ScriptBackend>(&mut self, server: &mut S, prepared: Prepared, reply: &mut Reply<'_>) -> Outcome {
+        reply: &mut Reply<'_>,
+    ) -> Outcome {
         let push = |stack: &mut Stack<'_>| {
-            for value in [prepared.function, prepared.keys, prepared.arguments] {
-                stack.push_ref(&value);
-                stack.release(value);
-            }
-            2
+            let Some(callback) = &function.callback else { return Err(Raise::text("Function not found")) };
+            stack.push_ref(&callback.function);
+            stack.push_list(keys.iter())?;
+            stack.push_list(arguments.iter())?;
+            Ok(2)
         };
         let names = &self.names;
         let ending = self.lua.start(server, &self.globals.explain, push, |server, progress, stack| {
@@ -316,7 +303,7 @@ impl LuaVm {
         }
         let names = &self.names;
         let ending = self.lua.resume(server, |server, progress, stack| conclude(server, names, progress, stack, reply));
-        self.convert(server, ending, reply)
+        self.convert(server, Ok(ending), reply)
     }
 
     /// The bytes that the virtual machine takes.

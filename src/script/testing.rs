@@ -57,13 +57,13 @@ fn install(stack: &mut Stack<'_>) -> Result<(), Raise> {
 pub(crate) fn run(lua: &mut Lua, interrupts: usize, source: &str) -> String {
     let push = |stack: &mut Stack<'_>| {
         assert!(stack.compile(source.as_bytes(), c"@user_script"), "the source is right: {source}");
-        0
+        Ok(0)
     };
     let handler = lua.with(|stack| {
         stack.push_function(keep_error);
         stack.make_ref()
     });
-    lua.start(&mut InterruptBudget(interrupts), &handler, push, |_, progress, stack| {
+    let result = lua.start(&mut InterruptBudget(interrupts), &handler, push, |_, progress, stack| {
         if matches!(progress, Progress::Ended(_)) {
             return "ended".into();
         }
@@ -72,7 +72,8 @@ pub(crate) fn run(lua: &mut Lua, interrupts: usize, source: &str) -> String {
             text.extend_from_slice(stack.type_name(-1).as_bytes());
         }
         text.iter().map(|&byte| char::from(byte)).collect()
-    })
+    });
+    result.expect("there is memory for no arguments")
 }
 
 /// The result of `return show(...)` of an expression.

@@ -75,10 +75,7 @@ impl FunctionCall<'_> {
         let function = &*self.function;
         begin(cx, Name::Function(Arc::clone(&self.function)), &function.header)?;
         let mut vm = load::take_function_vm(cx.engine);
-        let outcome = match vm.prepare(function, self.keys, self.arguments) {
-            Ok(prepared) => vm.call(cx.engine, prepared, &mut cx.reply),
-            Err(failure) => Outcome::Failed(failure),
-        };
+        let outcome = vm.call(cx.engine, function, self.keys, self.arguments, &mut cx.reply);
         cx.engine.scripts.functions.vm = Some(vm);
         conclude(cx, outcome)
     }

@@ -102,7 +102,8 @@ impl FunctionRegistry {
 
     /// The function of that name, compared without case.
     pub fn find(&self, name: &[u8]) -> Option<&Arc<Function>> {
-        self.functions.get(&name.to_ascii_lowercase())
+        // A name in lower case is its own key.
+        self.functions.get(name).or_else(|| self.functions.get(&name.to_ascii_lowercase()))
     }
 
     /// Adds a library whose name is free.
