@@ -28,6 +28,24 @@ pub enum Kind {
     Thread,
 }
 
+impl Kind {
+    #[inline]
+    fn of(number: c_int) -> Kind {
+        match number {
+            ffi::LUA_TNIL => Kind::Nil,
+            ffi::LUA_TBOOLEAN => Kind::Boolean,
+            ffi::LUA_TLIGHTUSERDATA => Kind::LightUserdata,
+            ffi::LUA_TNUMBER => Kind::Number,
+            ffi::LUA_TSTRING => Kind::String,
+            ffi::LUA_TTABLE => Kind::Table,
+            ffi::LUA_TFUNCTION => Kind::Function,
+            ffi::LUA_TUSERDATA => Kind::Userdata,
+            ffi::LUA_TTHREAD => Kind::Thread,
+            _ => Kind::None,
+        }
+    }
+}
+
 /// A reference to a value in the registry, which no script can reach.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Reference(pub(super) c_int);
@@ -120,20 +138,10 @@ impl<'c> Stack<'c> {
     }
 
     /// The type of a value.
+    #[inline]
     pub fn kind(&self, at: i32) -> Kind {
         // SAFETY: the state is open and the index is valid, or reads as no value; raises no error.
-        match unsafe { ffi::lua_type(self.raw, self.valid(at)) } {
-            ffi::LUA_TNIL => Kind::Nil,
-            ffi::LUA_TBOOLEAN => Kind::Boolean,
-            ffi::LUA_TLIGHTUSERDATA => Kind::LightUserdata,
-            ffi::LUA_TNUMBER => Kind::Number,
-            ffi::LUA_TSTRING => Kind::String,
-            ffi::LUA_TTABLE => Kind::Table,
-            ffi::LUA_TFUNCTION => Kind::Function,
-            ffi::LUA_TUSERDATA => Kind::Userdata,
-            ffi::LUA_TTHREAD => Kind::Thread,
-            _ => Kind::None,
-        }
+        Kind::of(unsafe { ffi::lua_type(self.raw, self.valid(at)) })
     }
 
     /// The name of the value's type, as in Lua's errors.
@@ -177,8 +185,24 @@ impl<'c> Stack<'c> {
     /// The type of a value, and the value itself unless it has parts.
     #[inline]
     pub fn scalar(&self, at: i32) -> Scalar<'_> {
-        match self.kind(at) {
-            // SAFETY: it is a string.
+        // SAFETY: it is the type of that value.
+        unsafe { self.scalar_of(self.kind(at), at) }
+    }
+
+    /// As [`Stack::scalar`], for the value on top, of which the caller knows that there is one.
+    #[inline]
+    pub(super) fn scalar_on_top(&self) -> Scalar<'_> {
+        debug_assert!(self.top() > 0, "there is a value on top");
+        // SAFETY: the state is open and has a value on top, which has that type.
+        unsafe { self.scalar_of(Kind::of(ffi::lua_type(self.raw, -1)), -1) }
+    }
+
+    /// # Safety
+    /// The value at `at` has that type.
+    #[inline]
+    unsafe fn scalar_of(&self, kind: Kind, at: i32) -> Scalar<'_> {
+        match kind {
+            // SAFETY: it is a string, as the caller promises.
             Kind::String => Scalar::Text(unsafe { self.string_at(at) }),
             // SAFETY: the state is open and the value at `at` is a number, which is only read.
             Kind::Number => Scalar::Number(unsafe { ffi::lua_tonumber(self.raw, at) }),

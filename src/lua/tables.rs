@@ -8,7 +8,7 @@ use std::ffi::c_int;
 use mlua_sys as ffi;
 
 use super::stack::{Path, index};
-use super::{Kind, OUT_OF_MEMORY, Raise, Reference, Stack, calls};
+use super::{Kind, OUT_OF_MEMORY, Raise, Reference, Scalar, Stack, calls};
 
 /// Tables. Only [`Stack::look_up`] calls a metatable.
 impl Stack<'_> {
@@ -87,16 +87,22 @@ impl Stack<'_> {
         self.get(table);
     }
 
-    /// Pushes the value of a field whose name is a reference, unless that is nil; returns whether it did.
-    pub fn find_field(&mut self, table: i32, name: &Reference) -> bool {
-        let table = self.absolute(table);
-        self.push_ref(name);
-        self.get(table);
-        let is_there = self.kind(-1) != Kind::Nil;
-        if !is_there {
-            self.pop(1);
+    /// Pushes the value of a field of the table on top, whose name is a reference, unless that is nil; returns whether
+    /// it did.
+    pub fn find_field(&mut self, name: &Reference) -> bool {
+        self.assert_table(-1);
+        self.ensure(1);
+        // SAFETY: the top is a table, as asserted, and there is room for the name, which the value then replaces; raw
+        // reads raise no error.
+        unsafe {
+            ffi::lua_rawgeti_(self.raw(), ffi::LUA_REGISTRYINDEX, name.0);
+            ffi::lua_rawget(self.raw(), -2);
+            let is_there = ffi::lua_type(self.raw(), -1) != ffi::LUA_TNIL;
+            if !is_there {
+                ffi::lua_settop(self.raw(), -2);
+            }
+            is_there
         }
-        is_there
     }
 
     /// Pushes an element, counted from 1.
@@ -107,6 +113,34 @@ impl Stack<'_> {
         // SAFETY: the index is that of a table, as asserted, and there is room for one value; a raw read raises no
         // error.
         unsafe { ffi::lua_rawgeti_(self.raw(), table, number) };
+    }
+
+    /// Reads the elements of the table on top from the one at `first` on, up to the first that is neither text nor
+    /// number, which is pushed. Returns its number.
+    ///
+    /// # Errors
+    /// Those of `read`; the element that it refused is on the stack then.
+    pub fn read_elements(
+        &mut self,
+        first: usize,
+        mut read: impl FnMut(&Self, Scalar<'_>) -> Result<(), Raise>,
+    ) -> Result<usize, Raise> {
+        self.get_element(-1, first);
+        let mut number = first;
+        loop {
+            match self.scalar_on_top() {
+                Scalar::Other(_) => return Ok(number),
+                element => read(self, element)?,
+            }
+            number += 1;
+            let Ok(next) = c_int::try_from(number) else { return Err(Raise::text("table overflow")) };
+            // SAFETY: on top is the element that was read, which is popped, and below it the table; the next element
+            // takes its place.
+            unsafe {
+                ffi::lua_settop(self.raw(), -2);
+                ffi::lua_rawgeti_(self.raw(), -1, next);
+            }
+        }
     }
 
     /// Sets the entry of the key below the top to the value on top, and pops both.

@@ -152,7 +152,8 @@ fn write_with(
 ) -> Result<ReturnedErrors, Raise> {
     let mut faults = ReturnedErrors::default();
     let base = stack.top();
-    let mut levels: Vec<Level> = Vec::new();
+    // The innermost level has its own place: most results have no other.
+    let (mut innermost, mut outer): (Option<Level>, Vec<Level>) = (None, Vec::new());
     stack.push_copy(-1);
     loop {
         check(stack, reply, 1)?;
@@ -161,23 +162,23 @@ fn write_with(
             if let Level::Entries { last, .. } = level {
                 check(stack, reply, last)?;
             }
-            levels.push(level);
+            outer.extend(innermost.replace(level));
         }
         // Finds the next value of the innermost level that has one.
         loop {
-            match levels.last_mut() {
+            match &mut innermost {
                 None => {
                     stack.truncate(base);
                     return Ok(faults);
                 }
                 Some(Level::Array(_, count)) => {
-                    stack.get_element(-1, *count + 1);
+                    *count = push_element(stack, reply, *count + 1, &mut check)? - 1;
                     if stack.kind(-1) != Kind::Nil {
                         *count += 1;
                         break;
                     }
                     stack.pop(2);
-                    if let Some(Level::Array(open, count)) = levels.pop() {
+                    if let Some(Level::Array(open, count)) = std::mem::replace(&mut innermost, outer.pop()) {
                         check(stack, reply, reply.since(open.start()).len() / BYTES_MOVED)?;
                         reply.close_array(open, count);
                     }
@@ -189,11 +190,34 @@ fn write_with(
                         break;
                     }
                     stack.pop(2);
-                    levels.pop();
+                    innermost = outer.pop();
                 }
             }
         }
     }
+}
+
+/// Writes the elements of the table on top from the one at `first` on, up to the first that is neither text nor number,
+/// which is pushed; returns its number. If the stack is nearly full, the first element is pushed whatever it is.
+fn push_element(
+    stack: &mut Stack<'_>,
+    reply: &mut Reply<'_>,
+    first: usize,
+    mut check: impl FnMut(&Stack<'_>, &Reply<'_>, usize) -> Result<(), Raise>,
+) -> Result<usize, Raise> {
+    if stack.reserve(1 + LEVEL_VALUES).is_err() {
+        stack.get_element(-1, first);
+        return Ok(first);
+    }
+    stack.read_elements(first, |stack, element| {
+        check(stack, reply, 1)?;
+        match element {
+            Scalar::Text(text) => reply.bulk(text),
+            Scalar::Number(number) => reply.integer(truncated(number)),
+            Scalar::Other(_) => {}
+        }
+        Ok(())
+    })
 }
 
 /// Writes the value on top and pops it, unless it is a table with more to write.
@@ -282,6 +306,9 @@ fn write_table(
 /// seven fields.
 fn is_short_list(stack: &mut Stack<'_>) -> bool {
     const FEW: usize = 8;
+    if stack.length(-1) > FEW {
+        return false;
+    }
     let (top, mut left) = (stack.top(), FEW);
     let walked = stack.each(-1, |stack| {
         if left == 0 || stack.kind(-2) != Kind::Number {
@@ -296,7 +323,7 @@ fn is_short_list(stack: &mut Stack<'_>) -> bool {
 
 /// The text in a field of the table on top, if it is a text.
 fn text_of(stack: &mut Stack<'_>, name: &Reference) -> Option<Vec<u8>> {
-    if stack.find_field(-1, name) { take_text(stack) } else { None }
+    if stack.find_field(name) { take_text(stack) } else { None }
 }
 
 /// Pops the value on top; returns its bytes if it is a string.
@@ -307,7 +334,7 @@ fn take_text(stack: &mut Stack<'_>) -> Option<Vec<u8>> {
 }
 
 fn double_field(stack: &mut Stack<'_>, names: &FieldNames) -> Option<f64> {
-    if !stack.find_field(-1, &names.double) {
+    if !stack.find_field(&names.double) {
         return None;
     }
     let number = if let Scalar::Number(number) = stack.scalar(-1) { Some(number) } else { None };
@@ -316,7 +343,7 @@ fn double_field(stack: &mut Stack<'_>, names: &FieldNames) -> Option<f64> {
 }
 
 fn verbatim(stack: &mut Stack<'_>, names: &FieldNames) -> Option<(Vec<u8>, Vec<u8>)> {
-    if !stack.find_field(-1, &names.verbatim) {
+    if !stack.find_field(&names.verbatim) {
         return None;
     }
     let part = |stack: &mut Stack<'_>, name| {
@@ -340,7 +367,7 @@ fn verbatim(stack: &mut Stack<'_>, names: &FieldNames) -> Option<(Vec<u8>, Vec<u
 /// # Errors
 /// If memory has run out.
 fn flatten(stack: &mut Stack<'_>, name: &Reference) -> Result<Option<usize>, Raise> {
-    if !stack.find_field(-1, name) {
+    if !stack.find_field(name) {
         return Ok(None);
     }
     if stack.kind(-1) != Kind::Table {
