@@ -124,7 +124,7 @@ impl Stack<'_> {
 
     /// The use of global names in the function on top, which was just compiled; `None` if that cannot be determined.
     pub fn global_use(&mut self) -> Option<GlobalUse> {
-        let mut dump: Vec<u8> = Vec::new();
+        let mut dump: Vec<u8> = Vec::with_capacity(USUAL_DUMP_BYTES);
         // SAFETY: `append` gets the vector, which lives until `lua_dump` returns; that raises no error.
         let status = unsafe { ffi::lua_dump_(self.raw(), append, (&raw mut dump).cast()) };
         if status == ffi::LUA_OK { bytecode::global_use(&dump) } else { None }
@@ -147,6 +147,9 @@ impl Stack<'_> {
         }
     }
 }
+
+/// More than the dump of a short function takes.
+const USUAL_DUMP_BYTES: usize = 1 << 10;
 
 /// Source that the compiler has not read yet.
 struct Unread<'s> {
