@@ -106,6 +106,8 @@ pub(super) struct Matcher<'t> {
     pattern: &'t [u8],
     pub(super) captures: Captures,
     choices: Vec<Choice>,
+    /// The item of the pattern that the first byte of each match fits, if there is one.
+    first: Option<Range<usize>>,
 }
 
 impl<'t> Matcher<'t> {
@@ -113,7 +115,34 @@ impl<'t> Matcher<'t> {
     pub(super) fn new(subject: &'t [u8], pattern: &'t [u8]) -> Matcher<'t> {
         let length = memchr::memchr(0, pattern).unwrap_or(pattern.len());
         let pattern = &pattern[..length];
-        Matcher { subject, pattern, captures: Captures::none(), choices: Vec::new() }
+        let mut matcher = Matcher { subject, pattern, captures: Captures::none(), choices: Vec::new(), first: None };
+        matcher.first = matcher.first_item();
+        matcher
+    }
+
+    /// The item at the beginning of the pattern, behind brackets that open captures, if it matches exactly one byte or
+    /// at least one.
+    fn first_item(&self) -> Option<Range<usize>> {
+        let start = self.pattern.iter().position(|&byte| byte != b'(').filter(|&start| start <= MAX_CAPTURES)?;
+        match self.pattern[start] {
+            b'^' if start == 0 => return None,
+            b')' | b'$' => return None,
+            ESCAPE if matches!(self.item(start + 1), b'b' | b'f' | b'0'..=b'9') => return None,
+            _ => {}
+        }
+        let end = self.item_end(start).ok()?;
+        (!matches!(self.item(end), b'*' | b'?' | b'-')).then_some(start..end)
+    }
+
+    /// The first position from `at` on at which a match may begin, or the end of the subject.
+    ///
+    /// # Errors
+    /// If the script has to end.
+    pub(super) fn next_start(&self, stack: &Stack<'_>, at: usize) -> Result<usize, Raise> {
+        let Some(Range { start, end }) = self.first else { return Ok(at) };
+        let skipped = count(self.pattern, start, end, self.subject.get(at..).unwrap_or_default(), false);
+        stack.step(skipped)?;
+        Ok(at + skipped)
     }
 
     /// Skips `^` at the beginning of the pattern: true if it was there.
@@ -310,7 +339,7 @@ impl<'t> Matcher<'t> {
             b'+' if !is_there => Ok(Step::Back),
             b'*' | b'+' => {
                 let first = if repetition == b'+' { at + 1 } else { at };
-                let count = count_fitting(self.pattern, item, end, &self.subject[first..]);
+                let count = count(self.pattern, item, end, &self.subject[first..], true);
                 stack.step(count)?;
                 let last = first + count;
                 if count > 0 {
@@ -350,19 +379,20 @@ fn is_fitting(pattern: &[u8], item: usize, end: usize, byte: Option<&u8>) -> boo
     }
 }
 
-/// The number of bytes at the beginning of `text` that match the item.
-fn count_fitting(pattern: &[u8], item: usize, end: usize, text: &[u8]) -> usize {
-    let misfit = match pattern[item] {
-        b'.' => None,
+/// The number of bytes at the beginning of `text` that match the item, or that do not, as `fits` says.
+fn count(pattern: &[u8], item: usize, end: usize, text: &[u8], fits: bool) -> usize {
+    let other = match pattern[item] {
+        b'.' => (!fits).then_some(0),
         ESCAPE => {
             let class = pattern[item + 1];
-            text.iter().position(|&byte| !class::is_in_class(byte, class))
+            text.iter().position(|&byte| class::is_in_class(byte, class) != fits)
         }
         b'[' => {
             let set = &pattern[item..end];
-            text.iter().position(|&byte| !class::is_in_set(byte, set))
+            text.iter().position(|&byte| class::is_in_set(byte, set) != fits)
         }
-        literal => text.iter().position(|&byte| byte != literal),
+        literal if fits => text.iter().position(|&byte| byte != literal),
+        literal => memchr::memchr(literal, text),
     };
-    misfit.unwrap_or(text.len())
+    other.unwrap_or(text.len())
 }

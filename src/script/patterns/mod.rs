@@ -10,7 +10,7 @@ mod substitute;
 #[cfg(test)]
 mod tests;
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use self::matcher::{Captured, Captures, Matcher};
 use super::arguments::{integer, integer_or, lower_half, register};
@@ -85,11 +85,26 @@ fn search(
     start: usize,
 ) -> Result<Option<(Captures, Range<usize>)>, Raise> {
     let mut matcher = Matcher::new(subject, pattern);
-    let last = if matcher.take_anchor() { start } else { subject.len() };
-    for at in start..=last {
+    if matcher.take_anchor() {
+        let end = matcher.match_at(stack, start)?;
+        return Ok(end.map(|end| (matcher.captures, start..end)));
+    }
+    first_match(stack, &mut matcher, start..=subject.len())
+}
+
+/// The first match that begins at one of these positions: its captures and its extent.
+fn first_match(
+    stack: &Stack<'_>,
+    matcher: &mut Matcher<'_>,
+    starts: RangeInclusive<usize>,
+) -> Result<Option<(Captures, Range<usize>)>, Raise> {
+    let mut at = *starts.start();
+    while at <= *starts.end() {
+        at = matcher.next_start(stack, at)?;
         if let Some(end) = matcher.match_at(stack, at)? {
             return Ok(Some((matcher.captures, at..end)));
         }
+        at += 1;
     }
     Ok(None)
 }
@@ -148,14 +163,7 @@ fn match_next(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     let found = {
         let mut matcher =
             Matcher::new(stack.bytes(subject).unwrap_or_default(), stack.bytes(pattern).unwrap_or_default());
-        let mut found = None;
-        for at in start..=stack.length(subject) {
-            if let Some(end) = matcher.match_at(stack, at)? {
-                found = Some((matcher.captures, at..end));
-                break;
-            }
-        }
-        found
+        first_match(stack, &mut matcher, start..=stack.length(subject))?
     };
     let Some((captures, whole)) = found else { return Ok(0) };
     let next = if whole.is_empty() { whole.end + 1 } else { whole.end };

@@ -13,6 +13,8 @@ const REPLACEMENT: i32 = 3;
 /// The replacement of a match.
 enum Replacement<'c> {
     Text(std::borrow::Cow<'c, [u8]>),
+    /// A text that stands for nothing but itself.
+    Plain(std::borrow::Cow<'c, [u8]>),
     Table,
     Function,
 }
@@ -32,6 +34,11 @@ pub(super) fn gsub(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     let is_anchored = matcher.take_anchor();
     let (mut out, mut at, mut count) = (Vec::new(), 0, 0);
     while count < limit {
+        if !is_anchored {
+            let start = matcher.next_start(stack, at)?;
+            out.extend_from_slice(&bytes[at..start]);
+            at = start;
+        }
         let end = matcher.match_at(stack, at)?;
         if let Some(end) = end {
             count += 1;
@@ -58,7 +65,11 @@ pub(super) fn gsub(stack: &mut Stack<'_>) -> Result<usize, Raise> {
 
 fn replacement<'c>(stack: &mut Stack<'c>) -> Result<Replacement<'c>, Raise> {
     match stack.kind(REPLACEMENT) {
-        Kind::String | Kind::Number => Ok(Replacement::Text(stack.text_argument(3)?)),
+        Kind::String | Kind::Number => {
+            let text = stack.text_argument(3)?;
+            let is_plain = memchr::memchr(ESCAPE, &text).is_none();
+            Ok(if is_plain { Replacement::Plain(text) } else { Replacement::Text(text) })
+        }
         Kind::Table => Ok(Replacement::Table),
         Kind::Function => Ok(Replacement::Function),
         _ => Err(Raise::argument(3, "string/function/table expected")),
@@ -74,6 +85,10 @@ fn write_replacement(
     whole: Range<usize>,
 ) -> Result<(), Raise> {
     let has_answer = match replacement {
+        Replacement::Plain(text) => {
+            out.extend_from_slice(text);
+            return Ok(());
+        }
         Replacement::Text(text) => return write_text(stack, out, text, subject, captures, &whole),
         Replacement::Table => {
             push_capture(stack, subject.place, captures.get(0, &whole)?)?;

@@ -108,3 +108,55 @@ fn a_match_that_takes_too_long_is_interrupted() {
         assert_eq!(run(&mut interpreter(), 3, source), "ended", "{source}");
     }
 }
+
+/// A search skips positions at which no match can begin; one with `^` tries a single position.
+#[test]
+fn a_search_finds_what_trying_each_position_finds() {
+    let source = "
+        local items = {'a', 'b+', 'a*', 'b-', 'a?', '%d', '%D+', '.', '[ab]', '[^a]', '(', '()', '(a)', ')', '$', '%$', \
+        '%bab', '%f[%d]', '%1', '%', '[', ''}
+        local subjects = {'', 'a', 'ba', 'xxab1', '12$ab', 'b\\0a', '(a)b$', 'bbbbbbaab12'}
+        local function tried(s, p, from)
+            for at = from, #s + 1 do
+                local first, last = s:find('^' .. p, at)
+                if first then return first, last end
+            end
+            return nil, nil
+        end
+        local function replaced(s, p)
+            local out, at, count = {}, 1, 0
+            while true do
+                local first, last = s:find('^' .. p, at)
+                if first then
+                    count = count + 1
+                    out[#out + 1] = '<' .. s:sub(first, last) .. '>'
+                end
+                if first and last >= at then
+                    at = last + 1
+                elseif at <= #s then
+                    out[#out + 1] = s:sub(at, at)
+                    at = at + 1
+                else
+                    return table.concat(out), count
+                end
+            end
+        end
+        for _, one in ipairs(items) do for _, two in ipairs(items) do for _, s in ipairs(subjects) do
+            local p = one .. two
+            for from = 1, #s + 1 do
+                local expected = show(pcall(tried, s, p, from))
+                local found = show(pcall(function() local a, b = s:find(p, from) return a, b end))
+                local is_pattern = p:find('[%$%*%+%?%.%(%[%%%-]')
+                if is_pattern and found:gsub('.*: ', '') ~= expected:gsub('.*: ', '') then
+                    return p .. ' in ' .. s .. ': ' .. found .. ' not ' .. expected
+                end
+            end
+            local is_right, expected = pcall(function() return show(replaced(s, p)) end)
+            local found = is_right and show(s:gsub(p, '<%0>'))
+            if is_right and found ~= expected then
+                return p .. ' in ' .. s .. ': ' .. found .. ' not ' .. expected
+            end
+        end end end
+        return 'the same'";
+    assert_eq!(run(&mut interpreter(), usize::MAX, source), "the same");
+}
