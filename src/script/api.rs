@@ -2,6 +2,8 @@
 //!
 //! Source: the behaviour of Redis 8.0, compared for each function with wrong arguments of every kind.
 
+use std::ops::RangeInclusive;
+
 use crate::lua::{Function, Kind, Raise, Scalar, Stack};
 use crate::resp::{Protocol, Request, Span, Values};
 
@@ -138,38 +140,31 @@ impl Words {
         if count == 0 {
             return Err("ERR Please specify at least one argument for this redis lib call");
         }
-        self.make_room(stack, count).map_err(|_| "ERR not enough memory")?;
         for number in 1..=count {
             let start = self.text.len();
-            if !self.push(stack, number as i32) {
-                return Err("ERR Lua redis lib command arguments must be strings or integers");
+            let argument = stack.scalar(number as i32);
+            let bytes = if let Scalar::Text(text) = argument { text.len() } else { NUMBER_BYTES };
+            if bytes > self.text.capacity() - start {
+                self.make_room(stack, number..=count).map_err(|_| "ERR not enough memory")?;
+            }
+            match argument {
+                Scalar::Text(text) => self.text.extend_from_slice(text),
+                Scalar::Number(number) => write_number(number, &mut self.text),
+                Scalar::Other(_) => return Err("ERR Lua redis lib command arguments must be strings or integers"),
             }
             self.spans.push(Span { start, end: self.text.len() });
         }
         Ok(())
     }
 
-    /// Makes room for all arguments, of which each may be one large string.
-    fn make_room(&mut self, stack: &Stack<'_>, count: usize) -> Result<(), Raise> {
-        const NUMBER_BYTES: usize = 32;
-        let mut bytes = 0_usize;
-        for number in 1..=count {
-            bytes += stack.bytes(number as i32).map_or(NUMBER_BYTES, <[u8]>::len);
-        }
-        if bytes > self.text.capacity() {
-            self.text = stack.buffer(bytes)?;
-        }
+    /// Makes room for the arguments with these numbers, of which each may be one large string.
+    #[cold]
+    fn make_room(&mut self, stack: &Stack<'_>, numbers: RangeInclusive<usize>) -> Result<(), Raise> {
+        let bytes: usize = numbers.map(|number| stack.bytes(number as i32).map_or(NUMBER_BYTES, <[u8]>::len)).sum();
+        let mut text = stack.buffer(self.text.len() + bytes)?;
+        text.extend_from_slice(&self.text);
+        self.text = text;
         Ok(())
-    }
-
-    /// Adds a string unchanged, and a number with as many digits as it needs: up to 17, where Lua itself shows 14.
-    fn push(&mut self, stack: &Stack<'_>, at: i32) -> bool {
-        match stack.scalar(at) {
-            Scalar::Text(bytes) => self.text.extend_from_slice(bytes),
-            Scalar::Number(number) => write_number(number, &mut self.text),
-            Scalar::Other(_) => return false,
-        }
-        true
     }
 
     fn request(&self) -> Request<'_> {
@@ -177,7 +172,10 @@ impl Words {
     }
 }
 
-/// A number as an argument of a command.
+/// Room for the text of any number.
+const NUMBER_BYTES: usize = 32;
+
+/// A number as an argument of a command, with as many digits as it needs: up to 17, where Lua itself shows 14.
 fn write_number(number: f64, out: &mut Vec<u8>) {
     let whole = number as i64;
     if whole as f64 == number && number.abs() < 1e18 {
@@ -234,7 +232,6 @@ fn log<S: ScriptBackend>(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     if !(0.0..4.0).contains(&level) {
         return Err(refuse(stack, "ERR Invalid log level."));
     }
-    const NUMBER_BYTES: usize = 32;
     let room = |number: usize| stack.bytes(number as i32).map_or(NUMBER_BYTES, <[u8]>::len) + 1;
     let bytes = (2..=count).map(room).sum();
     stack.work(bytes)?;

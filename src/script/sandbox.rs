@@ -189,9 +189,9 @@ fn unpack_some(stack: &mut Stack<'_>) -> Result<usize, Raise> {
 /// `tonumber` for text of digits alone, as most numbers are that scripts get: C reads them digit by digit, and Lua
 /// lets it do so twice.
 fn read_digits(stack: &mut Stack<'_>) -> Result<usize, Raise> {
-    stack.work(stack.bytes(1).map_or(0, <[u8]>::len))?;
-    let text = if stack.top() == 1 { stack.argument(1).unwrap_or_default() } else { &[] };
-    let Some(number) = parse_digits(text) else { return Ok(0) };
+    let text = stack.argument(1).unwrap_or_default();
+    stack.work(text.len())?;
+    let Some(number) = parse_digits(text).filter(|_| stack.top() == 1) else { return Ok(0) };
     stack.push_number(number);
     Ok(1)
 }
