@@ -10,7 +10,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::engine::{ClockOrder, Now};
 
@@ -163,11 +163,22 @@ pub(crate) fn monotonic_us() -> u64 {
     monotonic_ns() / 1000
 }
 
+/// Nanoseconds since the first call in this process, on the monotonic clock. Each script reads it, so it is read as
+/// [`system_now`] is.
+#[cfg(unix)]
+pub(crate) fn monotonic_ns() -> u64 {
+    static START: OnceLock<i64> = OnceLock::new();
+    let time = nix::time::ClockId::CLOCK_MONOTONIC.now();
+    let now_ns = time.map_or(0, |time| time.tv_sec() * 1_000_000_000 + time.tv_nsec());
+    u64::try_from(now_ns - START.get_or_init(|| now_ns)).unwrap_or(0)
+}
+
 /// Nanoseconds since the first call in this process, on the monotonic clock.
+#[cfg(not(unix))]
 #[expect(clippy::disallowed_methods, reason = "this is the place that asks the system what time it is")]
 pub(crate) fn monotonic_ns() -> u64 {
-    static START: OnceLock<Instant> = OnceLock::new();
-    let elapsed = START.get_or_init(Instant::now).elapsed();
+    static START: OnceLock<std::time::Instant> = OnceLock::new();
+    let elapsed = START.get_or_init(std::time::Instant::now).elapsed();
     u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX)
 }
 
