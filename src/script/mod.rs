@@ -5,7 +5,7 @@
 //!
 //! Invariant: a script leaves no trace for the next one. All tables that scripts share are read-only ([`sandbox`]),
 //! and `KEYS` and `ARGV` are created for each run that could change them ([`keys_argv`]). The one exception is
-//! Redis's own: the settings of `cjson` stay as a script left them.
+//! Redis's own: the settings of `cjson` stay as a script left them, until the scripts are flushed.
 //!
 //! Costs: an idle interpreter takes about 60 KiB, and is created for the first script. A script is compiled once and
 //! kept as a function; running it costs a switch to a stack of its own, a string for each key and argument, and its
@@ -110,6 +110,9 @@ pub struct Compiled {
 /// a developer's machine does only harm.
 const MEMORY_BYTES: usize = 1 << 30;
 const _: () = assert!(MEMORY_BYTES < i32::MAX as usize, "Lua counts the signs of a bracket in an int");
+
+/// The size up to which a virtual machine is renewed when its scripts are flushed: some times that of a new one.
+const MOST_RENEWED_BYTES: usize = 256 << 10;
 
 /// The error of a script that a user ended.
 const ENDED: &str = "Script killed by user with SCRIPT KILL...";
@@ -304,6 +307,13 @@ impl LuaVm {
         let names = &self.names;
         let ending = self.lua.resume(server, |server, progress, stack| conclude(server, names, progress, stack, reply));
         self.convert(server, Ok(ending), reply)
+    }
+
+    /// Makes the virtual machine as good as new, but for its scripts, which the caller then forgets. False if it has
+    /// grown so much that it is to be replaced instead.
+    pub fn renew(&mut self) -> bool {
+        let globals = &self.globals;
+        self.memory_bytes() <= MOST_RENEWED_BYTES && self.lua.with(|stack| globals.reset(stack)).is_ok()
     }
 
     /// The bytes that the virtual machine takes.

@@ -63,6 +63,8 @@ pub(super) struct Globals {
     load_env: Option<(Reference, Reference)>,
     /// The error handler of scripts.
     pub(super) explain: Reference,
+    /// The settings of `cjson`, the one thing that scripts can change.
+    json_settings: Reference,
 }
 
 /// The stack indices of values during the building.
@@ -86,6 +88,8 @@ pub(super) fn build<S: ScriptBackend>(stack: &mut Stack<'_>, kind: ScriptKind) -
     narrow_os::<S>(stack, &slots)?;
     code::replace::<S>(stack, slots.globals)?;
     add_libraries::<S>(stack, &slots, kind)?;
+    let json_settings = cjson::open_with_settings(stack)?;
+    stack.set_field(slots.globals, "cjson")?;
     guard_all(stack, &slots, LOOKING, pass_target)?;
     guard_all(stack, &slots, CHANGING, refuse_shared)?;
     guard_all(stack, &slots, &[("table", &["insert"])], insert_nearby)?;
@@ -93,7 +97,7 @@ pub(super) fn build<S: ScriptBackend>(stack: &mut Stack<'_>, kind: ScriptKind) -
     guard_all(stack, &slots, &[("", &["tonumber"])], read_digits)?;
     guard_all(stack, &slots, REWRITING, count_text)?;
     replace_with_proxies(stack, &slots)?;
-    proxy_globals::<S>(stack, &slots, kind)
+    proxy_globals::<S>(stack, &slots, kind, json_settings)
 }
 
 fn narrow_os<S: ScriptBackend>(stack: &mut Stack<'_>, slots: &StackSlots) -> Result<(), Raise> {
@@ -104,11 +108,10 @@ fn narrow_os<S: ScriptBackend>(stack: &mut Stack<'_>, slots: &StackSlots) -> Res
 }
 
 fn add_libraries<S: ScriptBackend>(stack: &mut Stack<'_>, slots: &StackSlots, kind: ScriptKind) -> Result<(), Raise> {
-    let libraries: [(&str, Open); 5] = [
+    let libraries: [(&str, Open); 4] = [
         ("redis", if kind == ScriptKind::Scripts { api::open::<S> } else { api::open_for_functions::<S> }),
         ("bit", bit::open),
         ("struct", structure::open),
-        ("cjson", cjson::open),
         ("cmsgpack", cmsgpack::open),
     ];
     for (name, open) in libraries {
@@ -279,6 +282,7 @@ fn proxy_globals<S: ScriptBackend>(
     stack: &mut Stack<'_>,
     slots: &StackSlots,
     kind: ScriptKind,
+    json_settings: Reference,
 ) -> Result<Globals, Raise> {
     stack.push_copy(slots.globals);
     push_proxy(stack, slots)?;
@@ -294,7 +298,7 @@ fn proxy_globals<S: ScriptBackend>(
     let target = stack.make_ref();
     stack.push_function(api::explain);
     let explain = stack.make_ref();
-    Ok(Globals { proxy, target, load_env, explain })
+    Ok(Globals { proxy, target, load_env, explain, json_settings })
 }
 
 /// Pushes a metatable for which a missing name is an error.
@@ -390,6 +394,14 @@ impl Globals {
         stack.set_field(-2, "__index")?;
         stack.pop(1);
         Ok(())
+    }
+
+    /// Undoes what scripts have changed.
+    ///
+    /// # Errors
+    /// If memory has run out.
+    pub(super) fn reset(&self, stack: &mut Stack<'_>) -> Result<(), Raise> {
+        cjson::reset(stack, &self.json_settings)
     }
 
     /// Pushes the target table of the globals.

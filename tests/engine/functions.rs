@@ -139,3 +139,30 @@ fn the_script_of_eval_whose_last_use_is_the_oldest_is_evicted() {
     evaluate(&mut world, 503..=999);
     assert_eq!([1, 2, 3, 500].map(|number| is_kept(&mut world, number)), [true, false, false, false]);
 }
+
+/// An interpreter is kept when its scripts are flushed, unless it has grown.
+#[test]
+fn a_flush_frees_what_scripts_took() {
+    let mut world = World::fresh();
+    let vm_bytes = |world: &mut World, field: &str| -> usize {
+        let info = world.ask("INFO memory");
+        let line = info.lines().find_map(|line| line.strip_prefix(field)).expect("the field is there");
+        line.trim_start_matches(':').parse().expect("it is a number")
+    };
+    for (count, is_kept) in [(10, true), (5_000, false)] {
+        for number in 0..count {
+            ask(&mut world, &[b"SCRIPT", b"LOAD", format!("return {{{number}, KEYS[1], {number} + 1}}").as_bytes()]);
+        }
+        assert_eq!(world.ask("SCRIPT FLUSH"), "+OK\r\n");
+        assert_eq!(vm_bytes(&mut world, "used_memory_vm_eval") > 0, is_kept, "{count} scripts");
+        let library = format!(
+            "#!lua name=large\nlocal t = {{}} for i = 1, {count} * 20 do t[i] = i end
+            redis.register_function('size', function() return #t end)"
+        );
+        ask(&mut world, &[b"FUNCTION", b"LOAD", library.as_bytes()]);
+        assert_eq!(world.ask("FCALL size 0"), format!(":{}\r\n", count * 20));
+        assert_eq!(world.ask("FUNCTION FLUSH"), "+OK\r\n");
+        assert_eq!(vm_bytes(&mut world, "used_memory_vm_functions") > 0, is_kept, "{count} scripts");
+        assert_eq!(world.ask("FCALL size 0"), "-ERR Function not found\r\n");
+    }
+}

@@ -2,7 +2,7 @@
 //!
 //! The dialect of JSON is that library's: `/` is escaped, bytes that are not UTF-8 pass, numbers have 14 digits,
 //! `nan` and hexadecimal numbers are read unless a setting forbids it. Settings belong to one table of functions, and
-//! last as long as the interpreter: a script that changes them changes them for the next one, too, as it does in
+//! last until the scripts are flushed: a script that changes them changes them for the next one, too, as it does in
 //! Redis.
 //!
 //! Neither direction nests native calls, and the output is limited by the interpreter's memory.
@@ -17,7 +17,7 @@ mod token;
 
 use self::settings::{Setting, Values};
 use super::arguments::describe;
-use crate::lua::{Function, Raise, Stack};
+use crate::lua::{Function, Raise, Reference, Stack};
 
 /// The upvalue of each function that is the table of settings.
 const SETTINGS: i32 = 1;
@@ -40,14 +40,39 @@ const FUNCTIONS: &[(&str, Function)] = &[
 /// # Errors
 /// If memory has run out.
 pub(crate) fn open(stack: &mut Stack<'_>) -> Result<(), Raise> {
-    stack.push_table(0, FUNCTIONS.len() + 4)?;
     settings::push_defaults(stack)?;
+    push_functions(stack)
+}
+
+/// Pushes the library, and returns its settings, for [`reset`].
+///
+/// # Errors
+/// If memory has run out.
+pub(crate) fn open_with_settings(stack: &mut Stack<'_>) -> Result<Reference, Raise> {
+    settings::push_defaults(stack)?;
+    stack.push_copy(-1);
+    let settings = stack.make_ref();
+    push_functions(stack).map(|()| settings)
+}
+
+/// Sets settings back to the initial ones.
+///
+/// # Errors
+/// If memory has run out.
+pub(crate) fn reset(stack: &mut Stack<'_>, settings: &Reference) -> Result<(), Raise> {
+    stack.push_ref(settings);
+    settings::set_defaults(stack)
+}
+
+/// Replaces the settings on top by the functions that share them.
+fn push_functions(stack: &mut Stack<'_>) -> Result<(), Raise> {
+    stack.push_table(0, FUNCTIONS.len() + 4)?;
     for (name, function) in FUNCTIONS {
-        stack.push_copy(-1);
+        stack.push_copy(-2);
         stack.push_closure(*function, 1);
-        stack.set_field(-3, name)?;
+        stack.set_field(-2, name)?;
     }
-    stack.pop(1);
+    stack.remove_below();
     stack.push_function(|stack| open(stack).map(|()| 1));
     stack.set_field(-2, "new")?;
     stack.push_null();

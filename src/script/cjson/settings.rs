@@ -32,6 +32,11 @@ const DEFAULTS: [i32; 9] = [0, 2, 10, 1000, 1000, 0, 1, 1, 14];
 /// Pushes a table of settings.
 pub(super) fn push_defaults(stack: &mut Stack<'_>) -> Result<(), Raise> {
     stack.push_table(DEFAULTS.len(), 0)?;
+    set_defaults(stack)
+}
+
+/// Stores the initial settings in the table on top.
+pub(super) fn set_defaults(stack: &mut Stack<'_>) -> Result<(), Raise> {
     for (number, value) in (1..).zip(DEFAULTS) {
         stack.push_number(value.into());
         stack.set_element(-2, number)?;

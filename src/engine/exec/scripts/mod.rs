@@ -26,7 +26,11 @@ use crate::script::LuaVm;
 /// Removes all functions. Large libraries are freed on another thread, like large values.
 pub fn flush_functions(engine: &mut Engine) {
     snapshots::before_functions_change(engine);
-    let functions = std::mem::take(&mut engine.scripts.functions);
+    let mut functions = std::mem::take(&mut engine.scripts.functions);
+    if let Some(mut vm) = functions.vm.take_if(|vm| vm.renew()) {
+        functions.registry.empty().into_iter().for_each(|library| library.forget(&mut vm));
+        engine.scripts.functions.vm = Some(vm);
+    }
     let bytes = functions.registry.memory_bytes() + functions.vm_bytes();
     engine.free(LazyFree::of(functions, bytes));
 }
@@ -40,8 +44,12 @@ pub fn shown_now(engine: &Engine) -> Now {
 pub fn flush_scripts(engine: &mut Engine) {
     snapshots::before_scripts_change(engine);
     let flushed = engine.scripts.cache.flushed();
-    let cache = std::mem::replace(&mut engine.scripts.cache, flushed);
-    let vm = engine.scripts.vm.take();
+    let mut cache = std::mem::replace(&mut engine.scripts.cache, flushed);
+    let mut vm = engine.scripts.vm.take();
+    if let Some(mut vm) = vm.take_if(|vm| vm.renew()) {
+        cache.forget_all(&mut vm);
+        engine.scripts.vm = Some(vm);
+    }
     let bytes = cache.memory_bytes() + vm.as_ref().map_or(0, |vm| vm.memory_bytes());
     engine.free(LazyFree::of((cache, vm), bytes));
 }

@@ -216,6 +216,12 @@ impl Cache {
         Cache { evicted: self.evicted, ..Cache::default() }
     }
 
+    /// Frees all compiled functions in their virtual machine.
+    pub(in crate::engine) fn forget_all(&mut self, vm: &mut LuaVm) {
+        let compiled = self.scripts.values_mut().filter_map(|cached| cached.compiled.take());
+        compiled.for_each(|compiled| vm.forget(compiled));
+    }
+
     /// Drops all compiled functions: the virtual machine was replaced.
     pub(in crate::engine) fn uncompile(&mut self) {
         self.scripts.values_mut().for_each(|cached| cached.compiled = None);
