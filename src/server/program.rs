@@ -38,12 +38,11 @@ use super::clock::Clock;
 use super::faulty_storage;
 use super::os_host::{self, reason};
 use super::page::Page;
-use super::run::{ALLOCATOR, Plan, Server};
+use super::run::{ALLOCATOR, Plan, Server, usual_table};
 use super::shared::Shared;
-use crate::commands;
 use crate::config::{self, Files, HELP, Invocation, Loaded, Sources, Unreadable};
 use crate::engine::state::host::Facts;
-use crate::engine::{REDIS_VERSION, Settings, Supervisor, Table, build_id};
+use crate::engine::{REDIS_VERSION, Settings, Supervisor, build_id};
 use crate::value::glob;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -321,7 +320,7 @@ fn load(
     }
     let text = sources.text(&file, stdin);
     announcer.want(config::is_announced(&text));
-    let loaded = config::load(settings, &text, &mut files, &Table::of(commands::FAMILIES))?;
+    let loaded = config::load(settings, &text, &mut files, usual_table(false))?;
     announcer.want(loaded.settings.process.launch.is_announced);
     Ok((loaded, path))
 }

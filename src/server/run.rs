@@ -206,12 +206,15 @@ fn wake_waiters_on_fire(faults: &DiskFaults, shared: &Arc<Shared>, event_loop: H
     });
 }
 
-/// The command table of a server. Tables without renamed commands are shared by all servers and built once.
+/// The command table of a server.
 fn table(settings: &Settings) -> Result<Table, &'static str> {
+    usual_table(settings.test_kit).clone().renamed(&settings.renames)
+}
+
+/// The command table without renamed commands: built once, and shared by all servers of the process.
+pub(super) fn usual_table(has_test_kit: bool) -> &'static Table {
     static USUAL: [OnceLock<Table>; 2] = [OnceLock::new(), OnceLock::new()];
-    let usual = &USUAL[usize::from(settings.test_kit)];
-    let table = usual.get_or_init(|| Table::of(commands::families(settings.test_kit))).clone();
-    table.renamed(&settings.renames)
+    USUAL[usize::from(has_test_kit)].get_or_init(|| Table::of(commands::families(has_test_kit)))
 }
 
 /// Registers the TCP sockets with an event loop, and opens the Unix socket.

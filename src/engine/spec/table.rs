@@ -5,6 +5,7 @@
 //! uses its own name. The hash of a name ignores case, and the table has four times as many slots as commands, so
 //! almost every look-up compares one name. Copies share the table: any number of engines can use one.
 
+use std::iter::repeat_n;
 use std::sync::Arc;
 
 use crate::engine::spec::descriptions::{Description, Descriptions};
@@ -106,7 +107,9 @@ impl Table {
             });
             entries.extend(children);
         }
-        let places = (entries.len() * 4).next_power_of_two();
+        // Subcommands have no slot: they are found in the row of their container.
+        let names = entries.iter().filter(|entry| !entry.is_subcommand).count();
+        let places = (names * 4).next_power_of_two();
         let mut table = Table {
             shift: u64::BITS - places.ilog2(),
             places: Arc::default(),
@@ -119,15 +122,14 @@ impl Table {
 
     /// Builds the hash table with the given number of slots: each command that can be called by a name gets one.
     fn rebuild_index(&mut self, count: usize) {
-        let mut places = vec![Place::of(b"", None); count];
+        self.places = repeat_n(Place::of(b"", None), count).collect();
         for (index, entry) in self.entries.iter().enumerate().filter(|(_, entry)| entry.is_called_by_itself()) {
             let mut place = self.home(Name::of(entry.called.as_bytes()));
-            while places[place].id.is_some() {
+            while self.places[place].id.is_some() {
                 place = (place + 1) % count;
             }
-            places[place] = Place::of(entry.called.as_bytes(), Some(CommandId(index as u16)));
+            Arc::make_mut(&mut self.places)[place] = Place::of(entry.called.as_bytes(), Some(CommandId(index as u16)));
         }
-        self.places = places.into();
     }
 
     /// Renames commands by pairs of a command's name and its new one, in this order. A command whose new name is empty
