@@ -70,7 +70,6 @@ const HOMES: &[(&str, &[&str])] = &[
     ("mlua_sys", &["src/lua/"]),
     ("corosensei", &["src/lua/"]),
     ("tracing", &["src/server/", "src/main.rs", "tests/"]),
-    ("tracing_subscriber", &["src/server/program/"]),
 ];
 
 /// The words that a layer must not contain: the word, the folder, and the reason.
@@ -281,11 +280,13 @@ fn names_contain_no_history_and_no_work_is_left_undone() {
     const WORDS: &[&str] = &["TODO", "FIXME", "XXX", "todo!(", "unimplemented!("];
     const PREFIXES: &[&str] = &["fn new_", "fn fast_", "fn old_", "struct New", "struct Old"];
     const SUFFIXES: &[&str] = &["_v2", "_old", "_optimized"];
+    // A method of the trait that takes events.
+    const OF_TRACING: &str = "fn new_span(";
     let mut faults = Vec::new();
     for source in sources(".").into_iter().filter(|source| !source.path.starts_with("tests/tidy")) {
         for (number, line) in source.text.lines().enumerate() {
             let left = WORDS.iter().any(|word| line.contains(word));
-            let named = PREFIXES.iter().any(|word| line.contains(word));
+            let named = PREFIXES.iter().any(|word| line.contains(word)) && !line.contains(OF_TRACING);
             let ended = SUFFIXES.iter().any(|word| line.contains("fn ") && line.contains(&format!("{word}(")));
             if left || named || ended {
                 faults.push(format!("{}:{} {}", source.path, number + 1, line.trim()));

@@ -9,21 +9,18 @@
 //!
 //! Only the program writes a log; the server emits events ([`crate::server::log`]).
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, Write as _};
 use std::process;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, UNIX_EPOCH};
 
-use tracing::{Event, Level, Subscriber};
-use tracing_subscriber::filter::LevelFilter;
-use tracing_subscriber::fmt::format::Writer;
-use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
-use tracing_subscriber::layer::{Layered, SubscriberExt};
-use tracing_subscriber::registry::LookupSpan;
-use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{Layer, Registry, fmt as layer, reload};
+use parking_lot::Mutex;
+use tracing::field::{Field, Visit};
+use tracing::level_filters::LevelFilter;
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Level, Metadata, Subscriber, callsite, subscriber};
 
 use super::log_queue::LogQueue;
 #[cfg(unix)]
@@ -37,11 +34,20 @@ static QUEUE: OnceLock<LogQueue> = OnceLock::new();
 /// The time that the end of the process waits for lines to be written.
 const FLUSH_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The registry of events, filtered by level.
-type Filtered = Layered<reload::Layer<LevelFilter, Registry>, Registry>;
+/// The log, which takes the events of the process. There are no spans.
+pub(super) struct Log {
+    /// Changed while the server runs (`loglevel`). Read only when an event is met first, and after a change.
+    level: Arc<Mutex<LevelFilter>>,
+    outputs: Vec<Output>,
+}
 
 /// A destination of log lines.
-type Output = Box<dyn Layer<Filtered> + Send + Sync>;
+pub(super) enum Output {
+    File(File),
+    Queue(LogQueue),
+    #[cfg(unix)]
+    System(SystemLog),
+}
 
 /// The standard stream of a log that has no file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,28 +63,28 @@ pub(crate) enum Stream {
 /// # Errors
 /// When the file cannot be opened.
 pub(crate) fn begin(settings: &Settings, stream: Stream) -> io::Result<()> {
-    let (filter, handle) = reload::Layer::new(filter_of(settings.log_level));
     let file = match settings.log_file.as_str() {
         "" => file_of(stream),
         path => Some(open(path)?),
     };
-    let lines = layer::layer().event_format(Lines).with_ansi(false).log_internal_errors(false);
     let (lines, queue) = match file {
-        Some(file) if is_regular(&file) => (lines.with_writer(Arc::new(file)).boxed(), None),
+        Some(file) if is_regular(&file) => (Output::File(file), None),
         other => {
             let queue = queue_to(other, stream)?;
-            (lines.with_writer(queue.clone()).boxed(), Some(queue))
+            (Output::Queue(queue.clone()), Some(queue))
         }
     };
-    let mut outputs: Vec<Output> = vec![lines];
+    let mut outputs = vec![lines];
     #[cfg(unix)]
     if settings.process.logs_to_system {
-        outputs.push(to_system(SystemLog::open(&settings.process)?).boxed());
+        outputs.push(Output::System(SystemLog::open(&settings.process)?));
     }
-    if tracing_subscriber::registry().with(filter).with(outputs).try_init().is_ok() {
+    let log = Log::new(settings.log_level, outputs);
+    let filter = Arc::clone(&log.level);
+    if subscriber::set_global_default(log).is_ok() {
         log::when_level_changes(move |level| {
-            // This fails only when the log no longer exists, and then there is no level to set.
-            let _ = handle.modify(|filter| *filter = filter_of(level));
+            *filter.lock() = filter_of(level);
+            callsite::rebuild_interest_cache();
         });
         // The first log of a process is its only one.
         let _ = queue.map(|queue| QUEUE.set(queue));
@@ -86,21 +92,86 @@ pub(crate) fn begin(settings: &Settings, stream: Stream) -> io::Result<()> {
     Ok(())
 }
 
+impl Log {
+    pub(super) fn new(level: LogLevel, outputs: Vec<Output>) -> Log {
+        Log { level: Arc::new(Mutex::new(filter_of(level))), outputs }
+    }
+}
+
+impl Subscriber for Log {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        *metadata.level() <= *self.level.lock()
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        Some(*self.level.lock())
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        let (level, mut text) = (*event.metadata().level(), Text::default());
+        event.record(&mut text);
+        for output in &self.outputs {
+            output.write(level, &text.0);
+        }
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+impl Output {
+    /// Writes an event. A log that cannot be written has nowhere to report that.
+    fn write(&self, level: Level, text: &str) {
+        match self {
+            Output::File(file) => _ = { file }.write_all(line_of(level, text).as_bytes()),
+            Output::Queue(queue) => queue.add(line_of(level, text).as_bytes()),
+            #[cfg(unix)]
+            Output::System(log) => log.send(level, text),
+        }
+    }
+}
+
+/// The message of an event, without the characters that control a terminal: a part of it may be a client's.
+#[derive(Default)]
+struct Text(String);
+
+impl Visit for Text {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        if field.name() == "message" {
+            // A string takes all that is written.
+            let _ = write!(self, "{value:?}");
+        }
+    }
+}
+
+impl fmt::Write for Text {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        for character in part.chars() {
+            match character {
+                '\x07' | '\x08' | '\x0c' | '\x1b' | '\x7f'..='\u{9f}' => {
+                    write!(self.0, "\\x{:02x}", u32::from(character))?;
+                }
+                _ => self.0.push(character),
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Waits until all lines are written, but no longer than [`FLUSH_TIMEOUT`]. Called before the process ends.
 pub(crate) fn flush() {
     if let Some(queue) = QUEUE.get() {
         queue.flush(FLUSH_TIMEOUT);
     }
-}
-
-/// The layer that sends lines to the system's log: the message alone, as the system adds time and process itself.
-#[cfg(unix)]
-pub(super) fn to_system<S>(log: SystemLog) -> impl Layer<S> + Send + Sync
-where
-    S: Subscriber + for<'a> LookupSpan<'a>,
-{
-    let plain = layer::format().with_level(false).with_target(false).without_time().with_ansi(false);
-    layer::layer().event_format(plain).log_internal_errors(false).with_writer(log)
 }
 
 /// The queue of a log to what is no regular file: `file`, or the standard stream if there is none.
@@ -146,21 +217,6 @@ fn filter_of(level: LogLevel) -> LevelFilter {
         LogLevel::Notice => LevelFilter::INFO,
         LogLevel::Warning => LevelFilter::WARN,
         LogLevel::Nothing => LevelFilter::OFF,
-    }
-}
-
-/// Formats events as log lines in Redis's format.
-struct Lines;
-
-impl<S, N> FormatEvent<S, N> for Lines
-where
-    S: Subscriber + for<'a> LookupSpan<'a>,
-    N: for<'a> FormatFields<'a> + 'static,
-{
-    fn format_event(&self, ctx: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
-        writer.write_str(&beginning(*event.metadata().level()))?;
-        ctx.field_format().format_fields(writer.by_ref(), event)?;
-        writeln!(writer)
     }
 }
 
@@ -219,6 +275,13 @@ fn date(days: u64) -> (u64, usize, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_controls_no_terminal() {
+        let mut text = Text::default();
+        write!(text, "a\x1b[2J\tb\x07\n\u{9b}é").expect("a string takes all");
+        assert_eq!(text.0, "a\\x1b[2J\tb\\x07\n\\x9bé");
+    }
 
     #[test]
     fn times_in_the_log_are_calendar_times() {

@@ -15,7 +15,6 @@ use std::thread;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
-use tracing_subscriber::fmt::MakeWriter;
 
 /// The most bytes of lines that wait.
 const MOST_BYTES: usize = 1 << 20;
@@ -74,6 +73,12 @@ impl LogQueue {
         Ok(LogQueue(queue))
     }
 
+    /// Adds a line.
+    pub(super) fn add(&self, line: &[u8]) {
+        self.0.waiting.lock().add(line);
+        self.0.arrived.notify_one();
+    }
+
     /// Waits until all lines are written, but no longer than `limit`.
     pub(super) fn flush(&self, limit: Duration) {
         let mut waiting = self.0.waiting.lock();
@@ -99,30 +104,6 @@ impl Queue {
             self.waiting.lock().is_writing = false;
             self.written.notify_all();
         }
-    }
-}
-
-/// Adds the line of one event to the queue.
-#[derive(Debug)]
-pub(super) struct LineWriter<'q>(&'q Queue);
-
-impl Write for LineWriter<'_> {
-    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        self.0.waiting.lock().add(line);
-        self.0.arrived.notify_one();
-        Ok(line.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl<'q> MakeWriter<'q> for LogQueue {
-    type Writer = LineWriter<'q>;
-
-    fn make_writer(&'q self) -> LineWriter<'q> {
-        LineWriter(&self.0)
     }
 }
 
@@ -159,15 +140,11 @@ mod tests {
         (queue, open, written)
     }
 
-    fn write(queue: &LogQueue, line: &str) {
-        queue.make_writer().write_all(line.as_bytes()).expect("it never fails");
-    }
-
     #[test]
     fn lines_are_written_in_their_order_and_flushing_waits_for_them() {
         let (queue, open, written) = queue();
         for line in ["one", "two", "three"] {
-            write(&queue, line);
+            queue.add(line.as_bytes());
             open.send(()).expect("the thread runs");
         }
         queue.flush(TIMEOUT);
@@ -180,7 +157,7 @@ mod tests {
         let line = "x".repeat(MOST_BYTES / 4);
         // Some of the first may have been taken by the thread, which waits with them.
         for _ in 0..20 {
-            write(&queue, &line);
+            queue.add(line.as_bytes());
         }
         queue.flush(Duration::ZERO);
         (0..30).for_each(|_| open.send(()).expect("the thread runs"));

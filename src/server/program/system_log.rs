@@ -11,8 +11,7 @@ use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process;
 
-use tracing::{Level, Metadata};
-use tracing_subscriber::fmt::MakeWriter;
+use tracing::Level;
 
 use crate::engine::Process;
 
@@ -43,6 +42,14 @@ impl SystemLog {
         let (facility, name) = (number_of(process.log_facility), process.log_name.clone());
         Ok(SystemLog { socket, path: path.to_owned(), facility, name })
     }
+
+    /// Sends a text as one message of that level.
+    pub(crate) fn send(&self, level: Level, text: &str) {
+        let SystemLog { socket, path, facility, name } = self;
+        let message = format!("<{}>{name}[{}]: {text}", facility * 8 + severity(level), process::id());
+        // A failure cannot be logged: this is the log.
+        let _ = socket.send_to(message.as_bytes(), path);
+    }
 }
 
 /// The number of a facility: 1 is `user`, and 16 and higher are `local0` and the following ones.
@@ -60,47 +67,11 @@ fn severity(level: Level) -> u8 {
     }
 }
 
-impl<'a> MakeWriter<'a> for SystemLog {
-    type Writer = Message<'a>;
-
-    fn make_writer(&'a self) -> Message<'a> {
-        Message { log: self, severity: severity(Level::INFO) }
-    }
-
-    fn make_writer_for(&'a self, meta: &Metadata<'_>) -> Message<'a> {
-        Message { log: self, severity: severity(*meta.level()) }
-    }
-}
-
-/// A writer for one message of a given level.
-#[derive(Debug)]
-pub(crate) struct Message<'a> {
-    log: &'a SystemLog,
-    severity: u8,
-}
-
-impl io::Write for Message<'_> {
-    /// Sends the whole text as one message.
-    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
-        let SystemLog { socket, path, facility, name } = self.log;
-        let mut message = format!("<{}>{name}[{}]: ", facility * 8 + self.severity, process::id()).into_bytes();
-        message.extend_from_slice(text.trim_ascii_end());
-        // A failure cannot be logged: this is the log.
-        let _ = socket.send_to(&message, path);
-        Ok(text.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use tracing_subscriber::layer::SubscriberExt;
-
     use super::*;
-    use crate::server::program::log;
+    use crate::engine::LogLevel;
+    use crate::server::program::log::{Log, Output};
 
     #[test]
     fn a_line_is_a_message_with_its_priority_and_the_name_of_the_program() {
@@ -109,7 +80,8 @@ mod tests {
         let received = |facility, log_name: &str, write: fn()| {
             let process = Process { log_facility: facility, log_name: log_name.to_owned(), ..Process::default() };
             let log = SystemLog::at(&path, &process).expect("there is a socket");
-            tracing::subscriber::with_default(tracing_subscriber::registry().with(log::to_system(log)), write);
+            let log = Log::new(LogLevel::Debug, vec![Output::System(log)]);
+            tracing::subscriber::with_default(log, write);
             let mut message = [0; 256];
             let length = listener.recv(&mut message).expect("a message was sent");
             String::from_utf8_lossy(&message[..length]).into_owned()
@@ -119,11 +91,5 @@ mod tests {
         assert_eq!(received("user", "mine", || tracing::warn!("a b")), format!("<12>mine[{id}]: a b"));
         assert_eq!(received("local7", "", || tracing::debug!("x")), format!("<190>[{id}]: x"));
         std::fs::remove_file(path).expect("it is there");
-    }
-
-    #[test]
-    fn a_message_without_a_receiver_is_lost_without_an_error() {
-        let log = SystemLog::at(Path::new("/no/such/socket"), &Process::default()).expect("there is a socket");
-        assert_eq!(io::Write::write(&mut log.make_writer(), b"text").expect("it is never an error"), 4);
     }
 }
