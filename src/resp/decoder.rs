@@ -22,6 +22,8 @@ use crate::value::number::parse_i64;
 
 /// The deepest nesting of aggregates that is read: a reply is compared, shown and dropped by recursion later on.
 pub const DEEPEST: usize = 1024;
+/// The length of a line that is searched byte by byte.
+const SHORT_LINE_BYTES: usize = 4;
 /// The most elements for which room is made before they have arrived.
 const RESERVED_ELEMENTS: usize = 16;
 
@@ -210,7 +212,7 @@ impl<'b> Reader<'b> {
         let rest = self.bytes.get(self.at + 1..)?;
         let mut from = 0;
         loop {
-            let end = from + memchr(b'\r', &rest[from..])?;
+            let end = from + end_of_line(&rest[from..])?;
             match rest.get(end + 1)? {
                 b'\n' => {
                     self.at += end + 3;
@@ -242,6 +244,13 @@ impl<'b> Open<'b> {
         self.missing -= 1;
         self.items.push(frame);
     }
+}
+
+/// The place of the first CR. Most lines are a few digits, for which a call of `memchr` takes longer than a look.
+#[inline]
+fn end_of_line(bytes: &[u8]) -> Option<usize> {
+    let short = bytes.iter().take(SHORT_LINE_BYTES).position(|&byte| byte == b'\r');
+    short.or_else(|| memchr(b'\r', bytes))
 }
 
 /// For each byte, whether a reply may begin with it.

@@ -111,7 +111,9 @@ impl ReplyBuffer {
     /// Removes everything.
     pub fn clear(&mut self) {
         self.bytes.clear();
-        self.shared_strings.cut(0);
+        if self.has_zero_copy() {
+            self.shared_strings.cut(0);
+        }
     }
 }
 

@@ -130,7 +130,9 @@ impl Shared {
 
     /// Locks the engine.
     pub(crate) fn engine(&self) -> MutexGuard<'_, Engine> {
-        self.engine.lock()
+        let mut engine = self.engine.lock();
+        engine.observers.end_direct_calls();
+        engine
     }
 
     pub(crate) fn clock(&self) -> &Clock {
@@ -145,14 +147,24 @@ impl Shared {
     /// Runs one request of a client without a socket as a batch of its own, and appends its messages and its reply to
     /// `output`, those that waited before first. `None` if its session has ended.
     pub(crate) fn call(&self, session: SessionId, request: Request<'_>, output: &mut ReplyBuffer) -> Option<Flow> {
-        let mut engine = self.engine();
+        // Not `engine`, which ends a row of direct calls.
+        let mut engine = self.engine.lock();
         fetch(&mut engine, session, output)?;
         engine.begin_direct_call(self.clock.now());
         let before = engine.due_state();
         let flow = self.run_in(&mut engine, session, request, output);
-        engine.sessions.account_memory(session);
-        let offset = self.end_batch(&mut engine, before);
-        if flow == Flow::Next {
+        // A brief command leaves its session as it was and pushes nothing to it; what it may make fall due is a change.
+        let is_brief = engine.is_timed_later();
+        if !is_brief {
+            engine.sessions.account_memory(session);
+        }
+        engine.end_batch();
+        self.complete(&mut engine);
+        if !is_brief || before != engine.due_state() {
+            self.wake_timer_since(&engine, before);
+        }
+        let offset = release_offset(&mut engine);
+        if flow == Flow::Next && !is_brief {
             fetch(&mut engine, session, output)?;
         }
         drop(engine);
@@ -211,15 +223,18 @@ impl Shared {
         flow
     }
 
-    /// Ends a batch; `before` is what was due when it began. If that has changed, the timer is set anew. Returns
+    /// Ends a batch that began in the state `before`, and has the timer wake for what falls due earlier now. Returns
     /// the offset of the append-only file before which the batch's replies may not leave; 0 if they may at once.
     pub(crate) fn end_batch(&self, engine: &mut Engine, before: DueState) -> u64 {
         engine.end_batch();
         self.complete(engine);
-        if before != engine.due_state() {
-            engine.next_due().into_iter().for_each(|moment| self.wakeup.no_later_than(moment));
-        }
-        if engine.persistence.aof.is_on() { engine.persistence.aof.end_batch(&engine.settings.files) } else { 0 }
+        self.wake_timer_since(engine, before);
+        release_offset(engine)
+    }
+
+    /// Has the timer wake for what may fall due earlier than in the state `before`.
+    fn wake_timer_since(&self, engine: &Engine, before: DueState) {
+        engine.next_due_since(before).into_iter().for_each(|moment| self.wakeup.no_later_than(moment));
     }
 
     /// Completes a batch or a tick: sends gathered invalidations, evicts clients, carries out the effects, and wakes
@@ -564,6 +579,11 @@ fn saves_at_end(settings: &Settings) -> bool {
     let asks = |words: &str| words.split(' ').any(|word| word == "save");
     let files = &settings.files;
     !files.save_points.is_empty() || files.appends || asks(interrupt) || asks(terminate)
+}
+
+/// The offset of the append-only file before which the replies of a batch that ends may not leave; 0 if they may.
+fn release_offset(engine: &mut Engine) -> u64 {
+    if engine.persistence.aof.is_on() { engine.persistence.aof.end_batch(&engine.settings.files) } else { 0 }
 }
 
 /// Takes what the engine holds for a client without a socket.

@@ -4,7 +4,6 @@
 //! [`Client::next_message`] fetches them, and count against `client-output-buffer-limit` like those of any client.
 
 use std::collections::VecDeque;
-use std::mem;
 use std::sync::Arc;
 use std::task::{Wake, Waker};
 use std::thread::{self, Thread};
@@ -27,8 +26,8 @@ pub struct Client {
     pub(super) wake_flags: Arc<WakeFlags>,
     /// Messages that were fetched from the server but not returned yet.
     messages: VecDeque<Message>,
-    /// The buffers of the last call, for the next one.
-    buffers: CallBuffers,
+    /// The buffers of the last call, for the next one. A call takes them, and puts them back.
+    buffers: Option<Box<CallBuffers>>,
 }
 
 /// The request of a call, and what the server replies.
@@ -60,10 +59,9 @@ impl CallBuffers {
         (Request::new(&self.words, &self.spans), &mut self.output)
     }
 
-    /// The buffers for the next call: those of a long one are freed.
-    fn for_next_call(self) -> CallBuffers {
-        let is_long = self.words.capacity().max(self.output.written().len()) > KEPT_BYTES;
-        if is_long { CallBuffers::default() } else { self }
+    /// Whether they are small enough to be kept for the next call.
+    fn are_kept(&self) -> bool {
+        self.words.capacity().max(self.output.written().len()) <= KEPT_BYTES
     }
 }
 
@@ -99,7 +97,7 @@ impl Client {
             own.authenticated = true;
             own.protocol = Protocol::Resp3;
         }
-        Ok(Client { shared, session, wake_flags, messages: VecDeque::new(), buffers: CallBuffers::default() })
+        Ok(Client { shared, session, wake_flags, messages: VecDeque::new(), buffers: None })
     }
 
     /// Runs one command. It waits while clients are paused (CLIENT PAUSE) or the command blocks, as for any client.
@@ -108,23 +106,23 @@ impl Client {
     /// [`CallError::Refused`] with the error that the server replied; [`CallError::Closed`] if the server sends no more
     /// replies.
     pub fn call<W: AsRef<[u8]>>(&mut self, words: impl IntoIterator<Item = W>) -> Result<Reply, CallError> {
-        let mut buffers = mem::take(&mut self.buffers);
+        let mut buffers = self.buffers.take().unwrap_or_default();
         buffers.gather(words);
         let reply = self.run(&mut buffers).and_then(|is_open| {
             let nothing = if is_open { Ok(Reply::Null) } else { Err(CallError::Closed) };
             self.sort(buffers.output.flatten(0), nothing)
         });
-        self.buffers = buffers.for_next_call();
+        self.buffers = Some(buffers).filter(|buffers| buffers.are_kept());
         reply
     }
 
     /// Like [`Client::call`], for a command with one reply: returns what `read` takes from it.
     pub(super) fn call_for<T>(&mut self, words: &[&[u8]], read: impl Fn(&Frame<'_>) -> T) -> Result<T, CallError> {
-        let mut buffers = mem::take(&mut self.buffers);
+        let mut buffers = self.buffers.take().unwrap_or_default();
         buffers.gather(words);
         let is_open = self.run(&mut buffers);
         let result = is_open.and_then(|is_open| self.read(buffers.output.flatten(0), is_open, read));
-        self.buffers = buffers.for_next_call();
+        self.buffers = Some(buffers).filter(|buffers| buffers.are_kept());
         result
     }
 

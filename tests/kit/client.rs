@@ -89,3 +89,35 @@ fn a_message_that_arrives_with_the_reply_to_a_short_form_is_kept() {
     let message = ann.next_message().expect("it is open").expect("it was published");
     assert_eq!((&message.channel[..], &message.payload[..]), (&b"news"[..], &b"hello"[..]));
 }
+
+/// Each of these begins between two equal calls, the first of which found nothing in its way.
+#[test]
+fn what_begins_between_two_calls_of_one_client_concerns_the_second() {
+    let redis = Server::start().expect("it starts");
+    let mut client = redis.client().expect("there is room");
+    let mut other = redis.client().expect("there is room");
+    let mut ask = |words: &[&str]| other.call(words).expect("it is allowed");
+    let mut set = || (0..3).map(|_| client.set("key", "value")).last().expect("there are three");
+    let refused = |text: &str| Err(CallError::Refused(text.to_owned()));
+    assert_eq!(set(), Ok(()));
+
+    redis.fault("broken").command("SET").error("ERR broken");
+    assert_eq!(set(), refused("ERR broken"));
+    redis.clear_faults();
+    assert_eq!(set(), Ok(()));
+
+    let journal = redis.journal().command("SET");
+    assert_eq!(set(), Ok(()));
+    journal.assert_exactly(3);
+    ask(&["DUNLIN", "JOURNAL", "CLEAR"]);
+    ask(&["DUNLIN", "JOURNAL", "STOP"]);
+    assert_eq!(set(), Ok(()));
+
+    ask(&["CONFIG", "SET", "maxmemory", "1"]);
+    assert_eq!(set(), refused("OOM command not allowed when used memory > 'maxmemory'."));
+    ask(&["CONFIG", "SET", "maxmemory", "0"]);
+    assert_eq!(set(), Ok(()));
+
+    ask(&["ACL", "SETUSER", "default", "-set"]);
+    assert_eq!(set(), refused("NOPERM User default has no permissions to run the 'set' command"));
+}

@@ -1,10 +1,9 @@
 //! Everything that falls due, in one list: what the engine does at a moment without a request.
 //!
-//! The timer sleeps until [`Engine::next_due`] and then calls [`Engine::run_due`]. A server compares the [`DueState`]
-//! before and after a batch, and wakes the timer earlier if something may fall due earlier now. A test that moves the
-//! clock goes from one [`Engine::next_moment`] to the next. All three read [`KEYS`] and [`OTHERS`], so something new
-//! that falls due is one row of `OTHERS`, and what happens then is a line in [`Engine::run_due`] or in the server's
-//! timer.
+//! The timer sleeps until [`Engine::next_due`] and then calls [`Engine::run_due`]. After a batch, a server has the
+//! timer wake no later than [`Engine::next_due_since`] says. A test that moves the clock goes from one
+//! [`Engine::next_moment`] to the next. All three read [`KEYS`] and [`OTHERS`], so something new that falls due is one
+//! row of `OTHERS`, and what happens then is a line in [`Engine::run_due`] or in the server's timer.
 //!
 //! Not here: closing idle clients (`timeout`), which depends on sockets and is the server's.
 
@@ -52,13 +51,12 @@ const OTHERS: [Source; 7] = [
     |engine, _| engine.observers.overfull.next(),
 ];
 
-/// A fingerprint that changes when something may fall due earlier than before.
+/// A fingerprint that changes when a key may fall due earlier than before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DueState {
     /// Changes of the data, any of which may have set a deadline.
     changes: u64,
     may_expire: bool,
-    others: [Option<Now>; OTHERS.len()],
 }
 
 impl Engine {
@@ -77,8 +75,13 @@ impl Engine {
         DueState {
             changes: self.stats.changes,
             may_expire: self.switches.active_expiry && !self.switches.cron_paused && self.persistence.loading.is_none(),
-            others: OTHERS.map(|source| source(self, Asker::Timer)),
         }
+    }
+
+    /// The moment when the timer has something to do next, but for keys that have not fallen due earlier since
+    /// `before`: finding the first of those takes longer than a command.
+    pub fn next_due_since(&self, before: DueState) -> Option<Now> {
+        if before == self.due_state() { next_other(self, Asker::Timer) } else { self.next_due() }
     }
 
     /// Runs what is due, at most `limit` things: closes clients that have not read for too long, ends waits, and
@@ -119,7 +122,12 @@ impl Engine {
 }
 
 fn next_for(engine: &Engine, asker: Asker) -> Option<Now> {
-    OTHERS.iter().chain([&KEYS]).filter_map(|source| source(engine, asker)).min()
+    KEYS(engine, asker).into_iter().chain(next_other(engine, asker)).min()
+}
+
+#[inline]
+fn next_other(engine: &Engine, asker: Asker) -> Option<Now> {
+    OTHERS.iter().filter_map(|source| source(engine, asker)).min()
 }
 
 /// Removes what expires first: a key, or those fields of one hash, at most `limit`, that expire together.

@@ -38,15 +38,19 @@ impl Engine {
         self.timing.batch_began = now;
         self.stats.commands_before = self.stats.commands;
         self.observers.fast_path = FastPath::Unknown;
-        self.timing.put_off = PutOff::default();
+        self.timing.put_off.clear();
         self.timing.sampling.is_on = false;
     }
 
     /// Begins a batch of one request, which a client in this process runs.
     #[inline]
     pub fn begin_direct_call(&mut self, now: Now) {
+        let fast_path = self.observers.fast_path;
         self.begin_batch(now);
         self.timing.sampling.is_on = true;
+        if let FastPath::For(_) = fast_path {
+            self.observers.fast_path = fast_path;
+        }
     }
 
     /// Ends a batch: its requests have been run.
@@ -56,11 +60,11 @@ impl Engine {
             sample(self);
         } else {
             catch_up(self, self.timing.now);
+            self.observers.fast_path = FastPath::NotKept;
         }
         self.stats.most_commands = self.stats.most_commands.max(self.stats.commands - self.stats.commands_before);
         let elapsed_us = self.timing.now.since_us(self.timing.batch_began);
         self.stats.running_us = self.stats.running_us.saturating_add(elapsed_us);
-        self.observers.fast_path = FastPath::NotKept;
     }
 
     /// Whether the last request is timed with others, so that the caller need not report its end.
@@ -140,12 +144,25 @@ fn sample(engine: &mut Engine) {
     if engine.timing.put_off.count == 0 {
         return;
     }
+    let [(id, _), ..] = engine.timing.put_off.kinds;
+    engine.timing.put_off.clear();
+    let mut elapsed_us = engine.timing.sampling.last_us;
     if engine.timing.sampling.times_next() {
-        let began = engine.timing.now;
-        let now = catch_up(engine, began);
-        engine.timing.sampling.last_us = now.since_us(began).min(1);
-    } else {
-        share_out(engine, engine.timing.sampling.last_us, 0);
+        let now = clock(engine);
+        elapsed_us = now.since_us(engine.timing.now);
+        engine.timing.sampling.last_us = elapsed_us.min(1);
+        engine.at(now);
+    }
+    count_time(engine, id, elapsed_us);
+}
+
+/// Counts the time of one call of a command in its statistics.
+#[inline]
+fn count_time(engine: &mut Engine, id: CommandId, elapsed_us: u64) {
+    let stats = engine.stats.command_mut(id);
+    stats.elapsed_us = stats.elapsed_us.saturating_add(elapsed_us);
+    if engine.settings.tracks_latency {
+        stats.latency_histogram.add(elapsed_us);
     }
 }
 
@@ -206,11 +223,7 @@ pub(super) fn record_time(
     request: Request<'_>,
     elapsed_us: u64,
 ) {
-    let stats = engine.stats.command_mut(id);
-    stats.elapsed_us = stats.elapsed_us.saturating_add(elapsed_us);
-    if engine.settings.tracks_latency {
-        stats.latency_histogram.add(elapsed_us);
-    }
+    count_time(engine, id, elapsed_us);
     if engine.settings.slow_from_us.is_some_and(|from_us| elapsed_us >= from_us) {
         log_slow(engine, session, id, request, elapsed_us);
     }

@@ -10,7 +10,8 @@ pub(in crate::engine) enum FastPath {
     NotKept,
     /// The next request of the batch checks.
     Unknown,
-    /// The fast path is open for that session until the batch ends or [`FastPath::forget`] is called.
+    /// The fast path is open for that session until [`FastPath::forget`] is called or the batch ends; a direct call
+    /// leaves it to the next one.
     For(SessionId),
 }
 

@@ -49,6 +49,12 @@ impl PutOff {
         self.count += 1;
         true
     }
+
+    /// Removes all commands.
+    #[inline]
+    pub(in crate::engine) fn clear(&mut self) {
+        (self.known, self.count) = (0, 0);
+    }
 }
 
 /// Of this many brief commands of direct calls, one is timed. A prime, so that a loop of a few commands has each of

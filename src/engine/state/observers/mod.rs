@@ -45,6 +45,12 @@ pub struct Observers {
 }
 
 impl Observers {
+    /// Ends a row of direct calls: the engine is about to be used otherwise, which may close the fast path.
+    #[inline]
+    pub fn end_direct_calls(&mut self) {
+        self.fast_path = FastPath::NotKept;
+    }
+
     /// Removes a session that ended.
     pub(in crate::engine) fn forget(&mut self, session: &mut Session) {
         self.watches.unwatch(session.id);
