@@ -1,44 +1,13 @@
 //! Loops over many bytes with the wide instructions of the processor at hand.
 //!
-//! [`vectorized`] has the compiler translate portable code a second time for processors with AVX2, whose registers are
-//! twice as wide as those that every x86-64 processor has, and calls that form where it can: one source, so both forms
-//! do the same. Where the compiler does not find the instructions, they are written down ([`raise_to_six_bits`]),
-//! beside a portable form that a test holds equal. Other architectures have the portable forms, for which their
-//! baseline is wide enough (NEON on AArch64).
+//! Each loop has a form with the instructions of AVX2 or PCLMULQDQ written down, which a processor of the x86-64 kind
+//! runs if it has them, and a portable form that a test holds equal, which all others run. The instructions are written
+//! down since a compiler does not find them, or no longer does after a change elsewhere.
 //!
 //! Invariant: the unsafe code here, the only one outside `lua`, calls a function that was compiled for a feature of
 //! the processor after that has been found ([`has_avx2`]), and turns a vector into bytes.
 //!
 //! Costs: a load and a branch for each call, so it pays from some hundred bytes on.
-
-/// Defines a function whose body is compiled for the widest instructions that the processor has. What it calls must be
-/// inlined into it (`#[inline(always)]`) to gain from that.
-macro_rules! vectorized {
-    ($(#[$attribute:meta])* $visibility:vis fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? $body:block) => {
-        $(#[$attribute])*
-        $visibility fn $name($($argument: $type),*) $(-> $result)? {
-            #[inline(always)]
-            fn portable($($argument: $type),*) $(-> $result)? $body
-
-            #[cfg(target_arch = "x86_64")]
-            {
-                #[target_feature(enable = "avx2")]
-                fn with_avx2($($argument: $type),*) $(-> $result)? {
-                    portable($($argument),*)
-                }
-
-                if $crate::value::simd::has_avx2() {
-                    #[expect(unsafe_code, reason = "a function that needs features is unsafe until they are found")]
-                    // SAFETY: the processor has the features that the function is compiled for.
-                    return unsafe { with_avx2($($argument),*) };
-                }
-            }
-            portable($($argument),*)
-        }
-    };
-}
-
-pub(crate) use vectorized;
 
 /// Whether the processor has AVX2.
 #[cfg(target_arch = "x86_64")]
@@ -205,6 +174,26 @@ fn raise_portably(bytes: &mut [u8], packed: &[u8]) {
     }
 }
 
+/// Writes numbers of six bits, a byte each, side by side: [`raise_to_six_bits`] reads them. Both slices are of whole
+/// blocks of 32 numbers, and no number is above 63.
+pub(crate) fn pack_six_bits(packed: &mut [u8], bytes: &[u8]) {
+    #[cfg(target_arch = "x86_64")]
+    if has_avx2() {
+        #[expect(unsafe_code, reason = "a function that needs features is unsafe until they are found")]
+        // SAFETY: the processor has AVX2.
+        return unsafe { avx2::pack_six_bits(packed, bytes) };
+    }
+    pack_portably(packed, bytes);
+}
+
+fn pack_portably(packed: &mut [u8], bytes: &[u8]) {
+    for (three, four) in packed.as_chunks_mut::<3>().0.iter_mut().zip(bytes.as_chunks::<4>().0) {
+        let word = four.iter().rev().fold(0, |word: u32, byte| word << 6 | u32::from(*byte));
+        let [first, second, third, _] = word.to_le_bytes();
+        *three = [first, second, third];
+    }
+}
+
 /// Counts how many bytes are equal to each of `values`. Bytes behind the last whole block of 32 are not counted.
 pub(crate) fn count_each<const N: usize>(bytes: &[u8], values: [u8; N]) -> [u32; N] {
     #[cfg(target_arch = "x86_64")]
@@ -240,9 +229,11 @@ const MOST_COUNTED: usize = 255;
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
     use std::arch::x86_64::{
-        __m256i, _mm256_add_epi8, _mm256_add_epi64, _mm256_and_si256, _mm256_cmpeq_epi8, _mm256_max_epu8,
-        _mm256_or_si256, _mm256_sad_epu8, _mm256_set_epi64x, _mm256_set1_epi8, _mm256_set1_epi32, _mm256_setr_epi8,
-        _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_slli_epi32, _mm256_srli_epi16, _mm256_sub_epi8,
+        __m256i, _mm256_add_epi8, _mm256_add_epi64, _mm256_and_si256, _mm256_blend_epi16, _mm256_cmpeq_epi8,
+        _mm256_madd_epi16, _mm256_maddubs_epi16, _mm256_max_epu8, _mm256_or_si256, _mm256_permutevar8x32_epi32,
+        _mm256_sad_epu8, _mm256_set_epi64x, _mm256_set1_epi8, _mm256_set1_epi16, _mm256_set1_epi32, _mm256_setr_epi8,
+        _mm256_setr_epi32, _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_slli_epi16, _mm256_srli_epi16,
+        _mm256_sub_epi8,
     };
 
     use super::{BYTE_BLOCK, MOST_COUNTED, SIX_BIT_BLOCK, count_portably};
@@ -309,7 +300,8 @@ mod avx2 {
         }
     }
 
-    /// The numbers of a block, a byte each: three bytes go to each lane of four, and the numbers in it move apart.
+    /// The numbers of a block, a byte each: each lane of four gets the two bytes of its first two numbers and those of
+    /// its last two, and the numbers of each pair move apart.
     #[target_feature(enable = "avx2")]
     #[inline]
     fn spread_six_bits(packed: &[u8; SIX_BIT_BLOCK]) -> __m256i {
@@ -319,15 +311,34 @@ mod avx2 {
         // A shuffle does not cross the halves of a vector, so each half gets the 12 bytes of its numbers.
         let halves = _mm256_set_epi64x(high, middle, middle, low);
         let order = _mm256_setr_epi8(
-            0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1, //
-            4, 5, 6, -1, 7, 8, 9, -1, 10, 11, 12, -1, 13, 14, 15, -1,
+            0, 1, 1, 2, 3, 4, 4, 5, 6, 7, 7, 8, 9, 10, 10, 11, //
+            4, 5, 5, 6, 7, 8, 8, 9, 10, 11, 11, 12, 13, 14, 14, 15,
         );
-        let lanes = _mm256_shuffle_epi8(halves, order);
-        let part = |mask: i32| _mm256_and_si256(lanes, _mm256_set1_epi32(mask));
-        let first = _mm256_or_si256(part(0x3f), _mm256_slli_epi32::<2>(part(0x3f << 6)));
-        let second =
-            _mm256_or_si256(_mm256_slli_epi32::<4>(part(0x3f << 12)), _mm256_slli_epi32::<6>(part(0x3f << 18)));
+        let pairs = _mm256_shuffle_epi8(halves, order);
+        // The last pair of four begins four bits into its two bytes, the first pair at once.
+        let pairs = _mm256_blend_epi16::<0b1010_1010>(pairs, _mm256_srli_epi16::<4>(pairs));
+        let first = _mm256_and_si256(pairs, _mm256_set1_epi16(0x3f));
+        let second = _mm256_and_si256(_mm256_slli_epi16::<2>(pairs), _mm256_set1_epi16(0x3f << 8));
         _mm256_or_si256(first, second)
+    }
+
+    /// Two numbers become one of 12 bits, two of those one of 24, and these move together.
+    #[target_feature(enable = "avx2")]
+    pub(super) fn pack_six_bits(packed: &mut [u8], bytes: &[u8]) {
+        let (pair, four) = (_mm256_set1_epi16(1 << 14 | 1), _mm256_set1_epi32(1 << 28 | 1));
+        let order = _mm256_setr_epi8(
+            0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1, //
+            0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1,
+        );
+        let halves = _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 3, 7);
+        let blocks = packed.as_chunks_mut::<SIX_BIT_BLOCK>().0.iter_mut();
+        for (packed, block) in blocks.zip(bytes.as_chunks::<BYTE_BLOCK>().0) {
+            let fours = _mm256_madd_epi16(_mm256_maddubs_epi16(vector_of(block), pair), four);
+            let joined = _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(fours, order), halves);
+            if let Some(joined) = bytes_of(joined).first_chunk() {
+                *packed = *joined;
+            }
+        }
     }
 
     #[target_feature(enable = "avx2")]
@@ -391,6 +402,17 @@ mod tests {
             raise_portably(&mut portably, &packed);
             prop_assert_eq!(&widely, &expected);
             prop_assert_eq!(&portably, &expected);
+        }
+
+        #[test]
+        fn six_bits_are_written_as_they_are_read(packed in prop::collection::vec(any::<u8>(), 4 * SIX_BIT_BLOCK)) {
+            let mut bytes = [0; 4 * BYTE_BLOCK];
+            raise_portably(&mut bytes, &packed);
+            let (mut widely, mut portably) = ([0; 4 * SIX_BIT_BLOCK], [0; 4 * SIX_BIT_BLOCK]);
+            pack_six_bits(&mut widely, &bytes);
+            pack_portably(&mut portably, &bytes);
+            prop_assert_eq!(&widely[..], &packed[..]);
+            prop_assert_eq!(&portably[..], &packed[..]);
         }
     }
 }

@@ -1,19 +1,16 @@
 //! Registers side by side, 6 bits each, the lowest bits of the first byte first.
 //!
-//! A block of 32 registers is three words. Registers are spread to a byte each ([`raise_to_six_bits`]), and packed
-//! again, by shifts and masks of whole words, so sketches are read and written without access to single registers.
+//! Registers are spread to a byte each ([`raise_to_six_bits`]) and packed again ([`pack_six_bits`]) many at a time, so
+//! sketches are read and written without access to single registers.
 
 use std::array;
 
-use crate::value::simd::{count_each, raise_to_six_bits, vectorized};
+use crate::value::simd::{count_each, pack_six_bits, raise_to_six_bits};
 
 use super::{Histogram, REGISTERS, Registers};
 
 const REGISTER_BITS: usize = 6;
 const MASK: u16 = (1 << REGISTER_BITS) - 1;
-/// The number of registers that are read and written together, and the number of their bytes.
-const BLOCK: usize = 32;
-const BLOCK_BYTES: usize = BLOCK * REGISTER_BITS / 8;
 /// The number of values whose registers are counted in one pass.
 const COUNTED: usize = 4;
 /// The number of bytes of all registers.
@@ -72,33 +69,7 @@ pub(super) fn merge_into(bytes: &[u8], registers: &mut Registers) {
     raise_to_six_bits(registers, bytes);
 }
 
-vectorized! {
-    /// Writes all registers.
-    pub(super) fn write(bytes: &mut [u8], registers: &Registers) {
-        let blocks = bytes.as_chunks_mut::<BLOCK_BYTES>().0;
-        for (block, values) in blocks.iter_mut().zip(registers.as_chunks::<BLOCK>().0) {
-            *block = packed(values);
-        }
-    }
-}
-
-/// The bytes of a block of registers.
-#[inline(always)]
-fn packed(registers: &[u8; BLOCK]) -> [u8; BLOCK_BYTES] {
-    let eights = registers.as_chunks::<8>().0;
-    let mut groups = [0_u64; 4];
-    // Loops of fixed lengths, which the compiler turns into vector instructions.
-    for index in 0..4 {
-        let eighths = u64::from_le_bytes(eights[index]) & 0x3f3f_3f3f_3f3f_3f3f;
-        let quarters = eighths & 0x003f_003f_003f_003f | (eighths & 0x3f00_3f00_3f00_3f00) >> 2;
-        let halves = quarters & 0x0000_0fff_0000_0fff | (quarters & 0x0fff_0000_0fff_0000) >> 4;
-        groups[index] = halves & 0x00ff_ffff | (halves & 0x00ff_ffff_0000_0000) >> 8;
-    }
-    let [first, second, third, fourth] = groups;
-    let words: [u64; 3] = [first | second << 48, second >> 16 | third << 32, third >> 32 | fourth << 16];
-    let mut block = [0; BLOCK_BYTES];
-    for (bytes, word) in block.as_chunks_mut().0.iter_mut().zip(words) {
-        *bytes = word.to_le_bytes();
-    }
-    block
+/// Writes all registers.
+pub(super) fn write(bytes: &mut [u8], registers: &Registers) {
+    pack_six_bits(bytes, registers);
 }
