@@ -45,14 +45,11 @@ impl Area {
     /// The distance of a position from the middle, in metres, if it is in the area.
     pub fn distance_m(&self, position: Position) -> Option<f64> {
         match self.shape {
-            Shape::Circle { radius_m } => {
-                let distance_m = self.middle.distance_m(position);
-                (distance_m <= radius_m).then_some(distance_m)
-            }
+            Shape::Circle { radius_m } => self.middle.distance_within_m(position, radius_m),
             Shape::Box { width_m, height_m } => {
                 let beside = Position { longitude: self.middle.longitude, ..position };
                 let is_within = position.north_south_m(self.middle) <= height_m / 2.0
-                    && position.distance_m(beside) <= width_m / 2.0;
+                    && position.distance_within_m(beside, width_m / 2.0).is_some();
                 is_within.then(|| self.middle.distance_m(position))
             }
         }

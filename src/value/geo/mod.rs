@@ -23,6 +23,8 @@ const LATITUDES: Span = Span { min: -85.051_128_78, max: 85.051_128_78 };
 const POLES: Span = Span { min: -90.0, max: 90.0 };
 /// The radius of the sphere.
 const EARTH_M: f64 = 6_372_797.560_856;
+/// By how much a distance that is rounded may be shorter than one that it is not shorter than: far less than this.
+const ROUNDING: f64 = 1.0 + 1e-6;
 /// One degree in radians.
 const DEGREE: f64 = std::f64::consts::PI / 180.0;
 
@@ -84,15 +86,30 @@ impl Position {
 
     /// The distance to another position, in metres.
     pub fn distance_m(self, to: Position) -> f64 {
-        let half_sine = ((to.longitude * DEGREE - self.longitude * DEGREE) / 2.0).sin();
-        if half_sine == 0.0 {
-            return self.north_south_m(to);
+        self.distance_within_m(to, f64::INFINITY).unwrap_or(f64::INFINITY)
+    }
+
+    /// The distance to another position, in metres, if it is at most `most_m`. A much greater one costs less, as neither
+    /// the way along the meridian nor the straight line through the earth is longer.
+    pub fn distance_within_m(self, to: Position, most_m: f64) -> Option<f64> {
+        let is_beyond = |shorter_m: f64| shorter_m > most_m * ROUNDING;
+        let mut distance_m = self.north_south_m(to);
+        if is_beyond(distance_m) {
+            return None;
         }
-        let (latitude, other) = (self.latitude * DEGREE, to.latitude * DEGREE);
-        let rise = ((other - latitude) / 2.0).sin();
-        let haversine = rise * rise + latitude.cos() * other.cos() * half_sine * half_sine;
-        // Rounding beyond 1, as for opposite ends of the earth, would have no arc sine.
-        2.0 * EARTH_M * haversine.sqrt().min(1.0).asin()
+        let half_sine = ((to.longitude * DEGREE - self.longitude * DEGREE) / 2.0).sin();
+        if half_sine != 0.0 {
+            let (latitude, other) = (self.latitude * DEGREE, to.latitude * DEGREE);
+            let rise = ((other - latitude) / 2.0).sin();
+            let haversine = rise * rise + latitude.cos() * other.cos() * half_sine * half_sine;
+            // Rounding beyond 1, as for opposite ends of the earth, would have no arc sine.
+            let half_line = haversine.sqrt().min(1.0);
+            if is_beyond(2.0 * EARTH_M * half_line) {
+                return None;
+            }
+            distance_m = 2.0 * EARTH_M * half_line.asin();
+        }
+        (distance_m <= most_m).then_some(distance_m)
     }
 
     /// The distance to the other's latitude, in metres.
@@ -166,6 +183,21 @@ mod tests {
             let kept = Position::of_score(position.score());
             prop_assert!(position.distance_m(kept) < 1.0);
             prop_assert_eq!(kept.score(), position.score());
+        }
+
+        #[test]
+        fn a_distance_is_found_within_itself_and_within_more_but_not_within_less(
+            one in positions(), other in positions(), nearness in 0.0..1.0f64, more in 0.0..2.0f64,
+        ) {
+            let between = |from: f64, to: f64| from + (to - from) * nearness.powi(8);
+            let to = Position {
+                longitude: between(one.longitude, other.longitude),
+                latitude: between(one.latitude, other.latitude),
+            };
+            let distance_m = one.distance_m(to);
+            for most_m in [distance_m, distance_m.next_up(), distance_m.next_down(), distance_m * more] {
+                prop_assert_eq!(one.distance_within_m(to, most_m), (distance_m <= most_m).then_some(distance_m));
+            }
         }
 
         #[test]
