@@ -5,7 +5,7 @@
 use crate::commands::help;
 use crate::engine::state::observers::Audience;
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, Topic, shown};
-use crate::value::glob;
+use crate::value::glob::Pattern;
 
 pub(super) const PUBSUB: Command = Command {
     name: "PUBSUB",
@@ -42,12 +42,12 @@ const SHARDCHANNELS: Command = Command {
 
 fn channels(cx: &mut Ctx<'_>, mut args: Args<'_>, topic: Topic) -> Result<(), Error> {
     let subcommand = args.previous();
-    let pattern = if args.is_empty() { None } else { Some(args.word()?) };
+    let pattern = if args.is_empty() { None } else { Some(Pattern::new(args.word()?, false)) };
     if !args.is_empty() {
         return Err(Error::SubcommandOrArity { container: "PUBSUB", subcommand: shown(subcommand) });
     }
     let (engine, reply) = cx.engine_and_reply();
-    let is_wanted = |name: &[u8]| pattern.is_none_or(|pattern| glob::matches(pattern, name, false));
+    let is_wanted = |name: &[u8]| pattern.as_ref().is_none_or(|pattern| pattern.matches(name));
     let names = engine.observers.subscriptions.names(topic, is_wanted);
     reply.array(names.len());
     for name in names {
