@@ -35,6 +35,9 @@ const WIDTH: usize = 64;
 const SEA_LINES: usize = 4;
 const SAND_LINES: usize = 9;
 
+/// Room for the lines below the picture.
+const SPARE_BYTES: usize = 64;
+
 /// A dunlin that searches for food, line by line.
 const BIRD: [&str; 4] = ["   __  ", "--(o \\_", "   \\__>", "    ||"];
 const BIRD_WIDTH: usize = 10;
@@ -42,26 +45,38 @@ const BIRD_WIDTH: usize = 10;
 type Below<'r> = dyn FnMut(usize) -> usize + 'r;
 
 fn shore(below: &mut Below<'_>) -> String {
-    let mut lines = vec![vec![b' '; WIDTH]; SEA_LINES + SAND_LINES];
+    let mut lines = [[b' '; WIDTH]; SEA_LINES + SAND_LINES];
     for (depth, line) in lines.iter_mut().enumerate() {
-        let (mark, one_in) = if depth < SEA_LINES { (b'~', 2 + depth) } else { (b'.', 24) };
-        line.iter_mut().for_each(|place| *place = if below(one_in) == 0 { mark } else { b' ' });
+        let (mark, distance) = if depth < SEA_LINES { (b'~', 2 + depth) } else { (b'.', 24) };
+        scatter(line, mark, distance, below);
     }
     for column in (0..WIDTH / BIRD_WIDTH).map(|index| index * BIRD_WIDTH) {
         if below(3) > 0 {
             let line = SEA_LINES + below(SAND_LINES - BIRD.len());
-            draw_bird(&mut lines, line, column + below(BIRD_WIDTH - BIRD[0].len()));
+            draw_bird(&mut lines[line..], column + below(BIRD_WIDTH - BIRD[0].len()));
         }
     }
-    let lines: Vec<String> = lines.iter().map(|line| String::from_utf8_lossy(line).trim_end().to_owned()).collect();
-    format!("{}\n\nDunlins at low tide. ", lines.join("\n"))
+    let mut text = String::with_capacity(lines.len() * (WIDTH + 1) + SPARE_BYTES);
+    for line in &lines {
+        text.push_str(&String::from_utf8_lossy(line.trim_ascii_end()));
+        text.push('\n');
+    }
+    text.push_str("\nDunlins at low tide. ");
+    text
 }
 
-fn draw_bird(lines: &mut [Vec<u8>], line: usize, column: usize) {
-    for (row, drawn) in lines[line..].iter_mut().zip(BIRD) {
-        for (place, &mark) in row[column..].iter_mut().zip(drawn.as_bytes()) {
-            *place = mark;
-        }
+/// Puts marks on a line, `distance` places apart on average: it takes fewer random numbers than places.
+fn scatter(line: &mut [u8], mark: u8, distance: usize, below: &mut Below<'_>) {
+    let mut column = below(distance);
+    while let Some(place) = line.get_mut(column) {
+        *place = mark;
+        column += 1 + below(2 * distance - 1);
+    }
+}
+
+fn draw_bird(lines: &mut [[u8; WIDTH]], column: usize) {
+    for (row, drawn) in lines.iter_mut().zip(BIRD) {
+        row[column..][..drawn.len()].copy_from_slice(drawn.as_bytes());
     }
 }
 
