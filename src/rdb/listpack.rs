@@ -21,7 +21,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::value::item::{Sequence, Visitor};
+use crate::value::item::{Sequence, ShortText, Visitor};
 use crate::value::stream::AHEAD;
 use crate::value::{Item, copy_short, listpack};
 use std::cell::Cell;
@@ -307,7 +307,11 @@ impl<'a> Iterator for Items<'a> {
                 Some(Item::Int(code.into()))
             }
             [0x80..0xc0, ..] => self.next_short_text().map(Item::of),
-            _ => self.next_of_any(),
+            _ => {
+                let (item, items) = self.clone().split_any()?;
+                *self = items;
+                Some(item)
+            }
         }
     }
 
@@ -323,15 +327,14 @@ impl<'a> Items<'a> {
     #[inline]
     fn visit_all(mut self, visitor: &mut impl Visitor<'a>) -> bool {
         while !self.left.is_empty() {
-            match self.next_short_text() {
-                Some(text) if !Item::may_be_number(text) => visitor.text(text),
-                Some(text) => visitor.item(Item::of(text)),
-                None => match self.next_short_integer() {
-                    Some(number) => visitor.integer(number),
-                    None => match self.next() {
-                        Some(item) => visitor.item(item),
-                        None => break,
-                    },
+            let mut texts = ShortTexts { items: self.clone() };
+            visitor.short_texts(&mut texts);
+            self = texts.items;
+            match self.next_short_integer() {
+                Some(number) => visitor.integer(number),
+                None => match self.next() {
+                    Some(item) => visitor.item(item),
+                    None => break,
                 },
             }
         }
@@ -395,25 +398,19 @@ impl<'a> Items<'a> {
         Some(number)
     }
 
+    /// The next element, of any kind, and those behind it. It takes and returns the elements by value, so that a loop
+    /// over them keeps its place in registers.
     #[inline(never)]
-    fn next_of_any(&mut self) -> Option<Item<'a>> {
-        let (number, rest) = match *self.left {
-            [code @ 0xc0..0xe0, low, 2, ref rest @ ..] => (thirteen_bits(code, low), rest),
-            [0xf1, a, b, 3, ref rest @ ..] => (i16::from_le_bytes([a, b]).into(), rest),
-            [0xf2, a, b, c, 4, ref rest @ ..] => (i64::from(i32::from_le_bytes([0, a, b, c]) >> 8), rest),
-            [0xf3, a, b, c, d, 5, ref rest @ ..] => (i32::from_le_bytes([a, b, c, d]).into(), rest),
-            _ => return self.next_long(),
+    fn split_any(mut self) -> Option<(Item<'a>, Items<'a>)> {
+        let item = match self.next_short_integer() {
+            Some(number) => Item::Int(number),
+            None => {
+                let (element, rest) = self.left.split_at_checked(size(self.left)?)?;
+                self.step(rest)?;
+                self::element(element)?.0
+            }
         };
-        self.step(rest)?;
-        Some(Item::Int(number))
-    }
-
-    fn next_long(&mut self) -> Option<Item<'a>> {
-        let bytes = size(self.left)?;
-        let (element, rest) = self.left.split_at_checked(bytes)?;
-        let (item, _) = self::element(element)?;
-        self.step(rest)?;
-        Some(item)
+        Some((item, self))
     }
 
     /// Goes on behind an element; `None` if it is one more than the listpack claims.
@@ -422,6 +419,29 @@ impl<'a> Items<'a> {
         self.count = self.count.checked_sub(1)?;
         self.left = rest;
         Some(())
+    }
+}
+
+/// Iterates over the next elements of a listpack for as long as they are texts of less than 64 bytes that cannot be
+/// numbers and have [`WORD`] bytes behind their beginning.
+struct ShortTexts<'a> {
+    items: Items<'a>,
+}
+
+impl<'a> Iterator for ShortTexts<'a> {
+    type Item = ShortText<'a>;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<ShortText<'a>> {
+        let [code @ 0x80..0xc0, ahead @ ..] = self.items.left else { return None };
+        let length = code & 0x3f;
+        let [back, rest @ ..] = ahead.get(usize::from(length)..)? else { return None };
+        if *back != length + 1 || Item::may_be_number(ahead) {
+            return None;
+        }
+        let front = u64::from_le_bytes(*ahead.first_chunk()?);
+        self.items.step(rest)?;
+        Some(ShortText { length: length.into(), front, ahead })
     }
 }
 

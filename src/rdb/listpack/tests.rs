@@ -55,9 +55,12 @@ impl<'a> Visitor<'a> for Seen<'_, 'a> {
         self.0.push(item);
     }
 
-    fn text(&mut self, text: &'a [u8]) {
-        assert_eq!(Item::of(text).as_int(), None);
-        self.0.push(Item::Text(text, &[]));
+    fn short_texts(&mut self, texts: &mut impl Iterator<Item = ShortText<'a>>) {
+        for text in texts {
+            assert_eq!(Item::of(text.bytes()).as_int(), None);
+            assert_eq!(text.ahead[..8], text.front.to_le_bytes());
+            self.0.push(Item::Text(text.bytes(), &[]));
+        }
     }
 
     fn integer(&mut self, number: i64) {

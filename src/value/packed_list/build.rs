@@ -5,7 +5,7 @@
 
 use super::{Coded, GRAIN, HEAD, Head, LONGEST_PREFIX, MOST_BYTES, PackedList, TEXT, bytes_of, put, width_of};
 use crate::value::copy_short;
-use crate::value::item::{Item, Sequence, Visitor};
+use crate::value::item::{Item, Sequence, ShortText, Visitor};
 use crate::value::listpack::{EMPTY, cost};
 
 /// The most bytes that an item takes in addition to those of a text: its prefix and code, or its digits.
@@ -30,8 +30,8 @@ impl Spread {
     }
 }
 
-/// The length from which a text takes more than a byte for each of its lengths in a listpack.
-const LONG: usize = 64;
+/// The bytes that are copied of a text that has no more of them.
+const COPIED: usize = 16;
 
 /// The measures of some items, from which their layout follows.
 struct Measures {
@@ -66,14 +66,24 @@ impl Measures {
         measures
     }
 
-    /// Whether a text begins with the prefix, as far as one look at a word tells.
+    /// Measures texts for as long as they begin with the prefix, and returns the first one that may not.
     #[inline(always)]
-    fn surely_begins(&self, text: &[u8]) -> bool {
-        let Some((word, mask)) = self.word else { return false };
-        match text.first_chunk() {
-            Some(front) => (u64::from_le_bytes(*front) ^ word) & mask == 0,
-            None => mask == 0,
-        }
+    fn add_alike<'a>(&mut self, texts: &mut impl Iterator<Item = ShortText<'a>>) -> Option<ShortText<'a>> {
+        let Some((word, mask)) = self.word else { return texts.next() };
+        let (prefix, mut count, mut lengths) = (self.prefix, 0_usize, Spread { sum: 0, ..self.lengths });
+        let other = texts.find(|text| {
+            if (text.front ^ word) & mask != 0 || text.length < prefix {
+                return true;
+            }
+            count = count.wrapping_add(1);
+            lengths.add(text.length);
+            false
+        });
+        self.len += count;
+        self.texts += count;
+        self.listpack = self.listpack.saturating_add(lengths.sum + 2 * count);
+        self.lengths = Spread { sum: self.lengths.sum.saturating_add(lengths.sum), ..lengths };
+        other
     }
 
     /// Whether a text begins with the prefix. A short one is compared as one word or two, which may overlap.
@@ -141,14 +151,10 @@ impl<'a> Visitor<'a> for Measures {
     }
 
     #[inline(always)]
-    fn text(&mut self, text: &'a [u8]) {
-        if text.len() >= LONG || !self.surely_begins(text) {
-            return self.item(Item::Text(text, &[]));
+    fn short_texts(&mut self, texts: &mut impl Iterator<Item = ShortText<'a>>) {
+        while let Some(text) = self.add_alike(texts) {
+            self.item(Item::Text(text.bytes(), &[]));
         }
-        self.len += 1;
-        self.texts += 1;
-        self.listpack = self.listpack.saturating_add(text.len() + 2);
-        self.lengths.add(text.len());
     }
 
     #[inline(always)]
@@ -229,20 +235,20 @@ impl<'a, P: FnMut(usize)> Visitor<'a> for Filling<'_, P> {
     }
 
     #[inline(always)]
-    fn text(&mut self, text: &'a [u8]) {
-        let length = text.len() - self.prefix;
-        let end = self.at + length;
-        // The last word has all of a short rest; what is written behind it is overwritten by the next one.
-        let target = self.contents[self.at..].first_chunk_mut();
-        if length <= 8
-            && let (Some(last), Some(target)) = (text.last_chunk(), target)
-        {
-            *target = u64::from_le_bytes(*last).unbounded_shr(64 - 8 * length as u32).to_le_bytes();
-        } else {
-            copy_short(&mut self.contents[self.at..end], &text[self.prefix..]);
+    fn short_texts(&mut self, texts: &mut impl Iterator<Item = ShortText<'a>>) {
+        for text in texts {
+            let length = text.length - self.prefix;
+            let end = self.at + length;
+            let source = text.ahead.get(self.prefix..).unwrap_or_default();
+            let target = self.contents[self.at..].first_chunk_mut::<COPIED>();
+            match (source.first_chunk(), target) {
+                // What is written behind it is overwritten by the next one.
+                (Some(source), Some(target)) if length <= COPIED => *target = *source,
+                _ => copy_short(&mut self.contents[self.at..end], &source[..length]),
+            }
+            self.at = end;
+            (self.put_code)(TEXT + length);
         }
-        self.at = end;
-        (self.put_code)(TEXT + length);
     }
 
     #[inline(always)]
@@ -282,6 +288,18 @@ mod tests {
         assert_eq!((&of_texts.bytes, size_of_texts), (&built.bytes, size));
     }
 
+    fn short_text(item: Item<'_>) -> Result<ShortText<'_>, Item<'_>> {
+        match item {
+            Item::Text(first, []) => match first.first_chunk() {
+                Some(front) if first.len() < 64 => {
+                    Ok(ShortText { length: first.len(), front: u64::from_le_bytes(*front), ahead: first })
+                }
+                _ => Err(item),
+            },
+            _ => Err(item),
+        }
+    }
+
     /// Items of which the texts and the integers are visited as such.
     #[derive(Clone, Copy)]
     struct Plain<'i>(&'i [Item<'i>]);
@@ -297,11 +315,15 @@ mod tests {
 
     impl<'i> Sequence<'i> for Plain<'i> {
         fn visit(self, visitor: &mut impl Visitor<'i>) {
-            self.into_iter().for_each(|item| match item {
-                Item::Text(text, []) => visitor.text(text),
-                Item::Int(number) => visitor.integer(number),
-                Item::Text(..) => visitor.item(item),
-            });
+            let mut items = self.0.iter().copied().peekable();
+            while items.peek().is_some() {
+                visitor.short_texts(&mut std::iter::from_fn(|| items.next_if_map(short_text)));
+                match items.next() {
+                    Some(Item::Int(number)) => visitor.integer(number),
+                    Some(item) => visitor.item(item),
+                    None => {}
+                }
+            }
         }
     }
 
