@@ -383,6 +383,17 @@ impl<'a> Items<'a> {
         }
     }
 
+    /// The next three elements as integers, which are small more often than not; `None` if one is none.
+    #[inline(always)]
+    pub(super) fn next_three(&mut self) -> Option<[i64; 3]> {
+        if let [one @ 0..0x80, 1, two @ 0..0x80, 1, three @ 0..0x80, 1, rest @ ..] = self.left {
+            self.count = self.count.checked_sub(3)?;
+            self.left = rest;
+            return Some([*one, *two, *three].map(i64::from));
+        }
+        Some([self.next_integer()?, self.next_integer()?, self.next_integer()?])
+    }
+
     /// The next element if it is an integer of at most 32 bits.
     #[inline(always)]
     fn next_short_integer(&mut self) -> Option<i64> {

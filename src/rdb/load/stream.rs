@@ -7,7 +7,7 @@ use super::Reader;
 use crate::rdb::kind;
 use crate::rdb::listpack::Items;
 use crate::rdb::save_stream::{DELETED, SHARES_FIELDS};
-use crate::value::stream::{Block, Group, Id, Log, Stream};
+use crate::value::stream::{Block, Group, Id, Log, Rebuilding, Stream};
 use std::borrow::Cow;
 
 /// The room that a group or a consumer takes, in elements.
@@ -95,30 +95,37 @@ impl Reader<'_> {
         let fields = count(&mut items)?;
         let fields = texts(&mut items, fields)?;
         (!fields.is_empty() && items.next_integer()? == 0).then_some(())?;
-        let mut block = Block::again(first, fields.iter().map(|field| &**field), bytes.len());
-        let mut before = None;
-        while items.len() > 0 {
-            let flags = items.next_integer().filter(|flags| (0..=DELETED | SHARES_FIELDS).contains(flags))?;
-            let id = id_behind(first, &mut items)?;
-            before.map_or(id == first, |before| before < id).then_some(())?;
-            before = Some(id);
-            let own_fields = if flags & SHARES_FIELDS != 0 { None } else { Some(count(&mut items)?) };
-            let words =
-                own_fields.map_or(Some(fields.len()), |fields| fields.checked_mul(2)).filter(|&words| words > 0)?;
-            let mut entry = block.begin_again(id, flags & DELETED != 0, own_fields);
-            for _ in 0..words {
-                match items.next_text_ahead() {
-                    Some((length, ahead)) => entry.text_ahead(length, ahead),
-                    None => entry.word(items.next()?),
-                }
-            }
-            entry.end();
-            let elements = words + 3 + usize::from(own_fields.is_some());
-            (count(&mut items)? == elements).then_some(())?;
-        }
-        block.seal_again(bytes.len());
-        (items.are_at_end() && live > 0 && (live, deleted) == (block.live(), block.deleted())).then_some(block)
+        let mut block = Rebuilding::new(first, fields.iter().map(|field| &**field), bytes.len());
+        entries(&mut block, items, first, fields.len())?;
+        block.finish(live, deleted, bytes.len())
     }
+}
+
+/// Reads the entries of a block to the end of the listpack.
+fn entries(block: &mut Rebuilding, mut items: Items<'_>, first: Id, shared_fields: usize) -> Option<()> {
+    let mut before = None;
+    while items.len() > 0 {
+        let [flags, ms, seq] = items.next_three()?;
+        let flags = Some(flags).filter(|flags| (0..=DELETED | SHARES_FIELDS).contains(flags))?;
+        // The id is stored as two differences to the first one of its block.
+        let id = Id::new(first.ms.wrapping_add_signed(ms), first.seq.wrapping_add_signed(seq));
+        before.map_or(id == first, |before| before < id).then_some(())?;
+        before = Some(id);
+        let own_fields = if flags & SHARES_FIELDS != 0 { None } else { Some(count(&mut items)?) };
+        let words =
+            own_fields.map_or(Some(shared_fields), |fields| fields.checked_mul(2)).filter(|&words| words > 0)?;
+        let mut entry = block.begin(id, flags & DELETED != 0, own_fields);
+        for _ in 0..words {
+            match items.next_text_ahead() {
+                Some((length, ahead)) => entry.text_ahead(length, ahead),
+                None => entry.word(items.next()?),
+            }
+        }
+        entry.end();
+        let elements = words + 3 + usize::from(own_fields.is_some());
+        (count(&mut items)? == elements).then_some(())?;
+    }
+    items.are_at_end().then_some(())
 }
 
 fn raw_id(bytes: &[u8]) -> Option<Id> {
@@ -126,7 +133,7 @@ fn raw_id(bytes: &[u8]) -> Option<Id> {
     Some(Id::new(u64::from_be_bytes(*ms), u64::from_be_bytes(seq.try_into().ok()?)))
 }
 
-#[inline]
+#[inline(always)]
 fn count(items: &mut Items<'_>) -> Option<usize> {
     usize::try_from(items.next_integer()?).ok()
 }
@@ -134,13 +141,6 @@ fn count(items: &mut Items<'_>) -> Option<usize> {
 /// The next elements as texts; `None` if there are fewer.
 fn texts<'a>(items: &mut Items<'a>, count: usize) -> Option<Vec<Cow<'a, [u8]>>> {
     (0..count).map(|_| items.next().map(|item| item.to_cow())).collect()
-}
-
-/// An id that is stored as two differences to the first one of its block.
-#[inline]
-fn id_behind(first: Id, items: &mut Items<'_>) -> Option<Id> {
-    let (ms, seq) = (items.next_integer()?, items.next_integer()?);
-    Some(Id::new(first.ms.wrapping_add_signed(ms), first.seq.wrapping_add_signed(seq)))
 }
 
 #[cfg(test)]

@@ -21,7 +21,11 @@
 //! Costs: adding an entry at the end is O(its words); finding one is a walk over the block
 //! by the lengths of its entries.
 
-use super::coding::{AHEAD, Reader, put_item, put_number, put_text_ahead};
+mod rebuild;
+
+pub use rebuild::{Adding, Rebuilding};
+
+use super::coding::{Reader, put_item, put_number};
 use super::entry::Entry;
 use super::id::Id;
 use super::size::{self, Limits};
@@ -36,7 +40,7 @@ const TIME_SHIFT: u32 = 3;
 const LONG_TIME: u8 = 31;
 
 /// Some consecutive entries of a stream.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Block {
     first: Id,
     last: Id,
@@ -123,22 +127,13 @@ impl Block {
         self.spent + size::of_count(self.live()) + size::of_count(self.deleted())
     }
 
-    /// A block for the entries of a listpack that Redis wrote, which are to be added one by one
-    /// ([`Block::begin_again`]) before [`Block::seal_again`].
-    pub fn again<'a>(first: Id, fields: impl ExactSizeIterator<Item = &'a [u8]> + Clone, listpack: usize) -> Block {
-        let mut block = Block::new(first, fields);
-        // Few entries take more here than in a listpack.
-        block.bytes.reserve_exact(listpack);
-        block
-    }
-
     /// Gives unused bytes back: no more entries will come.
     pub(super) fn seal(&mut self) {
         self.bytes.shrink_to_fit();
     }
 
     /// Like [`Block::seal`], for a block of a listpack of that many bytes, all of whose entries have been added.
-    pub fn seal_again(&mut self, listpack: usize) {
+    fn seal_again(&mut self, listpack: usize) {
         self.seal();
         let counts = size::of_count(self.live()) + size::of_count(self.deleted());
         self.spent = listpack.saturating_sub(counts);
@@ -154,36 +149,33 @@ impl Block {
         self.live += 1;
     }
 
-    /// Begins to append an entry of a listpack, deleted or not. If it has fields of its own, as many as `own_fields`,
-    /// each comes before its value; otherwise there are only the values.
-    #[inline]
-    pub fn begin_again(&mut self, id: Id, is_deleted: bool, own_fields: Option<usize>) -> Adding<'_> {
-        *(if is_deleted { &mut self.deleted } else { &mut self.live }) += 1;
-        self.begin_entry(id, if is_deleted { DELETED } else { 0 }, own_fields)
-    }
-
     fn put_entry<'a>(&mut self, id: Id, has_own_fields: bool, kept: impl ExactSizeIterator<Item = Item<'a>> + Clone) {
         self.spent += size::of_entry(self.first, id, has_own_fields, kept.clone());
-        let mut adding = self.begin_entry(id, 0, has_own_fields.then_some(kept.len() / 2));
-        kept.for_each(|item| adding.word(item));
-        adding.end();
-    }
-
-    /// Writes the head of an entry; `bits` are those of the head, without [`OWN_FIELDS`].
-    #[inline]
-    fn begin_entry(&mut self, id: Id, bits: u8, own_fields: Option<usize>) -> Adding<'_> {
         self.last_at = self.bytes.len() as u32;
         self.bytes.push(0);
         let at = self.bytes.len();
-        match own_fields {
-            None => self.put_head(id, bits),
-            Some(fields) => {
-                self.put_head(id, bits | OWN_FIELDS);
-                put_number(&mut self.bytes, fields as u64);
+        let (head, numbers) = self.head(id, if has_own_fields { OWN_FIELDS } else { 0 });
+        self.bytes.push(head);
+        numbers.into_iter().flatten().for_each(|number| put_number(&mut self.bytes, number));
+        if has_own_fields {
+            put_number(&mut self.bytes, kept.len() as u64 / 2);
+        }
+        kept.for_each(|item| put_item(&mut self.bytes, item));
+        self.end_entry(at);
+        self.last = id;
+    }
+
+    /// Writes the length of the last entry into the byte before its content, and into more bytes if it needs them.
+    fn end_entry(&mut self, content_at: usize) {
+        let length = self.bytes.len() - content_at;
+        match u8::try_from(length) {
+            Ok(short @ ..=0x7f) => self.bytes[content_at - 1] = short,
+            _ => {
+                let mut long = Vec::new();
+                put_number(&mut long, length as u64);
+                self.bytes.splice(content_at - 1..content_at, long);
             }
         }
-        self.last = id;
-        Adding { bytes: &mut self.bytes, at }
     }
 
     fn has_fields<'a>(&self, mut fields: impl ExactSizeIterator<Item = &'a [u8]>) -> bool {
@@ -191,7 +183,10 @@ impl Block {
         reader.number() == fields.len() as u64 && fields.all(|field| reader.item() == *field)
     }
 
-    fn put_head(&mut self, id: Id, bits: u8) {
+    /// The head of the entry at `last_at`, which comes after the one with the id `last`, and the numbers that follow the
+    /// head: a time that does not fit into it, and the number of an id unless it is 0. `bits` are the other bits.
+    #[inline]
+    fn head(&self, id: Id, bits: u8) -> (u8, [Option<u64>; 2]) {
         let (ms, seq) = if self.last_at == self.entries_at {
             (0, 0)
         } else {
@@ -199,13 +194,8 @@ impl Block {
             (ms, if ms == 0 { id.seq.wrapping_sub(self.last.seq).wrapping_sub(1) } else { id.seq })
         };
         let short = u8::try_from(ms).map_or(LONG_TIME, |ms| ms.min(LONG_TIME));
-        self.bytes.push(short << TIME_SHIFT | if seq == 0 { 0 } else { NUMBERED } | bits);
-        if short == LONG_TIME {
-            put_number(&mut self.bytes, ms);
-        }
-        if seq != 0 {
-            put_number(&mut self.bytes, seq);
-        }
+        let head = short << TIME_SHIFT | if seq == 0 { 0 } else { NUMBERED } | bits;
+        (head, [(short == LONG_TIME).then_some(ms), (seq != 0).then_some(seq)])
     }
 
     /// Deletes the entry with that id; false if there is no live one.
@@ -267,44 +257,6 @@ impl Block {
         assert!(self.live > 0, "a block has a live entry");
         let content = |entry: Option<Entry<'_>>| entry.map(|entry| format!("{entry:?}"));
         assert_eq!(content(self.last_entry()), content(self.entries().last()));
-    }
-}
-
-/// An entry whose words are being added to its block.
-#[derive(Debug)]
-#[must_use = "an entry must be ended"]
-pub struct Adding<'b> {
-    bytes: &'b mut Vec<u8>,
-    /// The offset of the content.
-    at: usize,
-}
-
-impl Adding<'_> {
-    /// Appends a field or value.
-    #[inline]
-    pub fn word(&mut self, item: Item<'_>) {
-        put_item(self.bytes, item);
-    }
-
-    /// Appends the first `length` of some bytes, which are not the digits of a number. Copying all is one instruction
-    /// or two.
-    #[inline]
-    pub fn text_ahead(&mut self, length: usize, ahead: &[u8; AHEAD]) {
-        put_text_ahead(self.bytes, length, ahead);
-    }
-
-    /// Writes the length of the entry into the byte before its content, and into more bytes if it needs them.
-    #[inline]
-    pub fn end(self) {
-        let length = self.bytes.len() - self.at;
-        match u8::try_from(length) {
-            Ok(short @ ..=0x7f) => self.bytes[self.at - 1] = short,
-            _ => {
-                let mut long = Vec::new();
-                put_number(&mut long, length as u64);
-                self.bytes.splice(self.at - 1..self.at, long);
-            }
-        }
     }
 }
 

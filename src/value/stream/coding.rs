@@ -13,7 +13,7 @@ use crate::value::item::Item;
 pub const AHEAD: usize = 32;
 
 /// The code of an empty text.
-const TEXT: u64 = 9;
+pub(super) const TEXT: u64 = 9;
 
 #[inline]
 pub(super) fn put_number(out: &mut Vec<u8>, mut number: u64) {
@@ -28,11 +28,10 @@ pub(super) fn put_number(out: &mut Vec<u8>, mut number: u64) {
 pub(super) fn put_item(out: &mut Vec<u8>, item: Item<'_>) {
     match item {
         Item::Int(number) => {
-            let folded = (number << 1 ^ number >> 63) as u64;
-            let width = (64 - folded.leading_zeros()).div_ceil(8) as usize;
-            out.push(width as u8);
-            let end = out.len() + width;
-            out.extend_from_slice(&folded.to_le_bytes());
+            let (width, digits) = folded(number);
+            out.push(width);
+            let end = out.len() + usize::from(width);
+            out.extend_from_slice(&digits);
             out.truncate(end);
         }
         Item::Text(first, second) => {
@@ -43,13 +42,11 @@ pub(super) fn put_item(out: &mut Vec<u8>, item: Item<'_>) {
     }
 }
 
-/// Appends the first `length` of some bytes as an item that is no integer.
+/// The number of bytes of an integer, and these bytes with zeros behind them.
 #[inline]
-pub(super) fn put_text_ahead(out: &mut Vec<u8>, length: usize, ahead: &[u8; AHEAD]) {
-    let end = out.len() + 1 + length.min(AHEAD);
-    out.push(TEXT as u8 + length as u8);
-    out.extend_from_slice(ahead);
-    out.truncate(end);
+pub(super) fn folded(number: i64) -> (u8, [u8; 8]) {
+    let folded = (number << 1 ^ number >> 63) as u64;
+    ((64 - folded.leading_zeros()).div_ceil(8) as u8, folded.to_le_bytes())
 }
 
 /// An item, for copying.
