@@ -269,7 +269,9 @@ pub(super) fn decompress(mut bytes: &[u8], length: usize) -> Option<Vec<u8>> {
 
 /// Decompresses bytes to a position and those behind it, until one is behind `last`; returns it, and the bytes left.
 fn decompress_to<'b>(out: &mut [u8], mut at: usize, mut bytes: &'b [u8], last: usize) -> Option<(usize, &'b [u8])> {
-    while let [control, rest @ ..] = bytes {
+    while at <= last {
+        (at, bytes) = decompress_short(out, at, bytes, last);
+        let [control, rest @ ..] = bytes else { break };
         if at > last {
             break;
         }
@@ -292,6 +294,35 @@ fn decompress_to<'b>(out: &mut [u8], mut at: usize, mut bytes: &'b [u8], last: u
         bytes = rest;
     }
     Some((at, bytes))
+}
+
+/// Decompresses literals, and copies of at most a few bytes, for as long as neither the bytes nor the room for them end
+/// and no copy reaches into its own first word; returns the position behind them, and the bytes left.
+#[inline(always)]
+fn decompress_short<'b>(out: &mut [u8], mut at: usize, mut bytes: &'b [u8], last: usize) -> (usize, &'b [u8]) {
+    while at <= last
+        && let Some([control, ahead @ ..]) = bytes.first_chunk::<{ 1 + MOST_LITERAL }>()
+        && let Some(target) = out.get_mut(at..).and_then(|out| out.first_chunk_mut::<MOST_LITERAL>())
+    {
+        let (count, high) = (usize::from(control >> 5), usize::from(control & 31));
+        if count == 0 {
+            *target = *ahead;
+            at += high + 1;
+            bytes = &bytes[high + 2..];
+            continue;
+        }
+        let offset = (high << 8 | usize::from(ahead[0])) + 1;
+        if count == 7 || offset < WORD || offset > at {
+            break;
+        }
+        let start = at - offset;
+        if put_word(out, start, at).is_none() || put_word(out, start + WORD, at + WORD).is_none() {
+            break;
+        }
+        at += count + 2;
+        bytes = &bytes[2..];
+    }
+    (at, bytes)
 }
 
 /// Copies the first `count` bytes of `from`; `None` if there are fewer, there or here.
@@ -473,6 +504,53 @@ mod tests {
             goes_there_and_back(&(0..length).map(|_| generator.u8(..letters)).collect::<Vec<u8>>());
         }
         goes_there_and_back(&[b'a'; 10_000]);
+    }
+
+    /// Decompresses byte by byte.
+    fn decompress_plainly(bytes: &[u8], length: usize) -> Option<Vec<u8>> {
+        let (mut out, mut bytes) = (Vec::new(), bytes.iter().map(|&byte| usize::from(byte)));
+        while let Some(control) = bytes.next() {
+            match control >> 5 {
+                0 => (0..=control).try_for_each(|_| bytes.next().map(|byte| out.push(byte as u8)))?,
+                count => {
+                    let count = count + 2 + if count == 7 { bytes.next()? } else { 0 };
+                    let start = out.len().checked_sub(((control & 31) << 8 | bytes.next()?) + 1)?;
+                    (start..start + count).for_each(|place| out.push(out[place]));
+                }
+            }
+        }
+        (out.len() == length).then_some(out)
+    }
+
+    #[test]
+    fn literals_and_copies_of_every_kind_are_decompressed_as_in_the_plain_form() {
+        let mut generator = fastrand::Rng::with_seed(9);
+        for _ in 0..4000 {
+            let (mut bytes, mut length) = (Vec::new(), 0);
+            for _ in 0..generator.usize(1..60) {
+                if length == 0 || generator.u8(..3) == 0 {
+                    let count = generator.u8(1..=32);
+                    bytes.push(count - 1);
+                    bytes.extend((0..count).map(|_| generator.u8(..)));
+                    length += usize::from(count);
+                    continue;
+                }
+                // Mostly short, and mostly not too far.
+                let most = [2, 20, REACH][generator.usize(..3)].min(length + 1);
+                let offset = generator.usize(..most) as u16;
+                let [high, low] = offset.to_be_bytes();
+                let (count, more) = (generator.u8(1..=7), generator.u8(..));
+                bytes.push(count << 5 | high);
+                bytes.extend((count == 7).then_some(more));
+                bytes.push(low);
+                length += usize::from(count) + 2 + if count == 7 { usize::from(more) } else { 0 };
+            }
+            if generator.u8(..4) == 0 {
+                bytes.truncate(generator.usize(..bytes.len()));
+            }
+            let length = (length + generator.usize(..4)).saturating_sub(generator.usize(..4));
+            assert_eq!(decompress(&bytes, length), decompress_plainly(&bytes, length));
+        }
     }
 
     #[test]
