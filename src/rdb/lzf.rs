@@ -31,6 +31,9 @@ const ROOM_TO_END: usize = 3;
 const MARGIN: usize = 2;
 /// The margin does not apply to copies up to this length if that many bytes and the margin are left.
 const EAGER: usize = 18;
+/// The bytes of three words behind the fewest, and the margin: where so many are left, a copy is as long as they are
+/// equal.
+const AT_ONCE: usize = LEAST_COPIED + 3 * WORD + MARGIN;
 /// The least gain: a compressed text that is shorter by less than this is not used.
 const LEAST_GAIN: usize = 4;
 /// The bits of a hash, and those of a place.
@@ -201,9 +204,8 @@ fn put_last(out: &mut [u8], mut head: usize, mut to: usize, literals: &[u8]) -> 
 /// limit.
 #[inline]
 fn common(bytes: &[u8], before: usize, at: usize) -> usize {
-    let fronts = (bytes[before..].first_chunk::<{ EAGER + 1 }>(), bytes[at..].first_chunk::<{ EAGER + 1 }>());
-    if let (Some(one), Some(other)) = fronts {
-        for start in [LEAST_COPIED, LEAST_COPIED + WORD] {
+    if let (Some(one), Some(other)) = (bytes[before..].first_chunk(), bytes[at..].first_chunk()) {
+        for start in [LEAST_COPIED, LEAST_COPIED + WORD, LEAST_COPIED + 2 * WORD] {
             let differences = word_at(one, start) ^ word_at(other, start);
             for place in 0..WORD {
                 if (differences >> (8 * place)) as u8 != 0 {
@@ -216,7 +218,7 @@ fn common(bytes: &[u8], before: usize, at: usize) -> usize {
 }
 
 #[inline(always)]
-fn word_at(bytes: &[u8; EAGER + 1], start: usize) -> u64 {
+fn word_at(bytes: &[u8; AT_ONCE], start: usize) -> u64 {
     bytes[start..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word))
 }
 
