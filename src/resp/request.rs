@@ -75,10 +75,36 @@ impl<'a> Request<'a> {
         Request { words: &self.words[start.min(end)..end], ..*self }
     }
 
+    /// The bytes in which it arrived, if they are those of the usual form: an array of bulk strings, with lengths of up
+    /// to two digits. Whoever has to write the request again can copy them.
+    pub fn as_array(&self) -> Option<&'a [u8]> {
+        let mut at = pass_length(self.buffer, 0, b'*', self.words.len())?;
+        for word in self.words {
+            let start = pass_length(self.buffer, at, b'$', word.end.checked_sub(word.start)?)?;
+            at = word.end.checked_add(2)?;
+            if start != word.start || self.buffer.get(word.end..at)? != b"\r\n" {
+                return None;
+            }
+        }
+        self.buffer.get(..at)
+    }
+
     /// All words in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + DoubleEndedIterator + Clone + use<'a> {
         let buffer = self.buffer;
         self.words.iter().map(move |&span| slice(buffer, span))
+    }
+}
+
+/// The position behind the line of a length of one or two digits, if that is at `at`.
+#[inline]
+fn pass_length(buffer: &[u8], at: usize, kind: u8, length: usize) -> Option<usize> {
+    let digit = |number: usize| b'0' + (number % 10) as u8;
+    let rest = buffer.get(at..)?;
+    match length {
+        0..=9 => (rest.first_chunk()? == &[kind, digit(length), b'\r', b'\n']).then_some(at + 4),
+        10..=99 => (rest.first_chunk()? == &[kind, digit(length / 10), digit(length), b'\r', b'\n']).then_some(at + 5),
+        _ => None,
     }
 }
 

@@ -55,7 +55,7 @@ fn set(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     if admitted {
         put_word(cx, &args, key, value, deadline, SET_EVENT);
         if operations::is_propagating(cx) {
-            propagate_set(cx, &args, &options, deadline);
+            propagate_set(cx, &args, (key, value), &options, deadline);
         }
     }
     match (options.get, admitted) {
@@ -67,13 +67,18 @@ fn set(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 }
 
 /// SET goes into the log of changes with the time of its deadline, and without `GET`.
-fn propagate_set(cx: &mut Ctx<'_>, args: &Args<'_>, options: &SetOptions<'_>, deadline: Deadline) {
-    let mut words = args.all();
+fn propagate_set(
+    cx: &mut Ctx<'_>,
+    args: &Args<'_>,
+    (key, value): (&[u8], &[u8]),
+    options: &SetOptions<'_>,
+    deadline: Deadline,
+) {
     match (deadline, options.expiration) {
         (Deadline::At(_), Some(expiration)) if expiration.is_in_unix_ms() => {}
-        (Deadline::At(deadline_ms), _) => propagate_deadline(cx, words[1], words[2], deadline_ms),
+        (Deadline::At(deadline_ms), _) => propagate_deadline(cx, key, value, deadline_ms),
         _ if options.get => {
-            let mut index = 0;
+            let (mut words, mut index) = (args.all(), 0);
             words.retain(|word| {
                 index += 1;
                 index <= 3 || !says(word, "GET")

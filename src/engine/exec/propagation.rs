@@ -53,7 +53,7 @@ pub(super) fn end(engine: &mut Engine, call: &Call<'_>, recording: Recording, en
     let has_own_words = std::mem::take(&mut engine.effects.propagation.has_own_words);
     if goes_out && !has_own_words && (call.caller != Caller::Script || may_script(engine)) {
         let database = engine.sessions.get(call.session).map_or(0, |session| session.database);
-        engine.effects.propagation.push(database, call.request.iter());
+        engine.effects.propagation.push_request(database, call.request);
     }
     if engine.settings.files.syncs == SyncPolicy::Always {
         hold_reply(engine, call, recording);
