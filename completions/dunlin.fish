@@ -20,6 +20,7 @@ complete -c dunlin -l activedefrag -x -a 'yes no'
 complete -c dunlin -l activerehashing -x -a 'yes no'
 complete -c dunlin -l always-show-logo -x -a 'yes no'
 complete -c dunlin -l announce -x -a 'yes no'
+complete -c dunlin -l aof-checksum -x -a 'yes no'
 complete -c dunlin -l aof-load-truncated -x -a 'yes no'
 complete -c dunlin -l aof-rewrite-cpulist -r
 complete -c dunlin -l aof-rewrite-incremental-fsync -x -a 'yes no'
@@ -124,6 +125,7 @@ complete -c dunlin -l protected-mode -x -a 'yes no'
 complete -c dunlin -l proto-max-bulk-len -r
 complete -c dunlin -l rdb-del-sync-files -x -a 'yes no'
 complete -c dunlin -l rdb-save-incremental-fsync -x -a 'yes no'
+complete -c dunlin -l rdb-version -r
 complete -c dunlin -l rdbchecksum -x -a 'yes no'
 complete -c dunlin -l rdbcompression -x -a 'yes no'
 complete -c dunlin -l repl-backlog-size -r

@@ -5,6 +5,7 @@
 //!
 //! This room knows files only as [`crate::storage::Storage`], and no command.
 
+pub mod checksum;
 pub mod files;
 pub mod log;
 pub mod manifest;

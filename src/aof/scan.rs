@@ -11,6 +11,8 @@
 //! The format is read as Redis reads it: the two bytes behind a word are not looked at (but for that zero), and a
 //! number ends where its digits end.
 //!
+//! Annotations of our own have checksums of what stands before them ([`super::checksum`]).
+//!
 //! The scanner sees the log through a window, which grows until a command is in it as a whole. Lengths that the log
 //! claims take no memory: only bytes that have arrived do.
 //!
@@ -20,6 +22,7 @@ use std::io::{self, Read};
 
 use thiserror::Error;
 
+use super::checksum::{Check, Disagreement};
 use super::leading_integer;
 use crate::resp::{Request, Span};
 
@@ -100,6 +103,9 @@ pub enum FaultReason {
     /// There is no command where one should begin or go on.
     #[error("bad file format")]
     Malformed,
+    /// The bytes from the offset on are not those that were written.
+    #[error("wrong checksum")]
+    Checksum,
     /// It cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -121,6 +127,8 @@ pub struct Scanner<R> {
     /// Where the transaction that is open began.
     transaction: Option<u64>,
     tail: Option<Tail>,
+    /// Checks annotations of checksums, if that is wanted.
+    check: Option<Check>,
 }
 
 /// What is at the start of the window. Positions count from there.
@@ -158,7 +166,15 @@ impl<R: Read> Scanner<R> {
             valid_bytes: offset,
             transaction: None,
             tail: None,
+            check: None,
         }
+    }
+
+    /// Has what was not read yet checked against its annotations of checksums, if `checks`.
+    #[must_use]
+    pub fn checking(mut self, checks: bool) -> Scanner<R> {
+        self.check = checks.then(|| Check::at(self.offset()));
+        self
     }
 
     /// The next command; `None` at the end, where [`Scanner::tail`] says how the log ends. The commands of a
@@ -235,6 +251,9 @@ impl<R: Read> Scanner<R> {
         {
             found = Found::End(Tail::Zeros);
         }
+        if let Found::Command { end } | Found::Annotation { end } = found {
+            self.check(end)?;
+        }
         match found {
             Found::Command { end } => self.pass_command(end),
             Found::Annotation { end } => {
@@ -254,6 +273,16 @@ impl<R: Read> Scanner<R> {
             }
         }
         Ok(Some(found))
+    }
+
+    /// Checks the next part, which ends at a position. What does not agree with its checksum is not valid.
+    fn check(&mut self, end: usize) -> Result<(), Fault> {
+        let (offset, part) = (self.offset(), &self.window[self.start..self.start + end]);
+        let Some(Err(Disagreement(first))) = self.check.as_mut().map(|check| check.take(offset, part)) else {
+            return Ok(());
+        };
+        (self.tail, self.valid_bytes) = (Some(Tail::Malformed(first)), self.valid_bytes.min(first));
+        Err(Fault { offset: first, reason: FaultReason::Checksum })
     }
 
     fn pass_command(&mut self, end: usize) {

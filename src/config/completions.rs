@@ -16,7 +16,9 @@ const END: &str = " end: parameters\n";
 /// The parameters that users set, each with the values it can have, if they are few.
 fn parameters() -> impl Iterator<Item = (&'static str, String)> {
     let own = [
+        "aof-checksum",
         "load",
+        "rdb-version",
         "test-kit",
         "announce",
         "end-with",

@@ -37,6 +37,15 @@ pub(super) const HASH_LISTPACK_EX: u8 = 25;
 /// In files of Valkey 9: a hash whose fields have deadlines, each as it is.
 pub(super) const HASH_VALKEY: u8 = 22;
 
+/// The first version that has values of that type, among the types that are written.
+pub(super) fn version(kind: u8) -> u16 {
+    match kind {
+        HASH_METADATA | HASH_LISTPACK_EX => 12,
+        SET_LISTPACK | STREAM_3 => 11,
+        _ => 10,
+    }
+}
+
 /// Whether a value of that type can be read.
 pub(super) fn is_known(kind: u8) -> bool {
     kind <= HASH_LISTPACK_EX && !matches!(kind, MODULE | MODULE_2 | 8)

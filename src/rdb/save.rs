@@ -14,7 +14,7 @@ use std::io;
 pub(super) const ALONE: u64 = 1;
 pub(super) const TOGETHER: u64 = 2;
 
-/// The type byte of the form in which [`Writer::value`] writes a value.
+/// The type byte of the form in which [`Writer::value`] writes a value in the present version.
 pub fn kind_of(view: View<'_>) -> u8 {
     match view {
         View::Text(_) => kind::TEXT,
@@ -46,6 +46,16 @@ pub fn node_bytes(list: &List) -> usize {
 }
 
 impl Writer {
+    /// The type byte of the form in which [`Writer::value`] writes a value.
+    pub(super) fn kind_of(&self, view: View<'_>) -> u8 {
+        match kind_of(view) {
+            kind if kind::version(kind) <= self.version => kind,
+            kind::SET_LISTPACK => kind::SET,
+            kind::STREAM_3 => kind::STREAM_2,
+            kind => kind,
+        }
+    }
+
     /// Appends a value, without its type byte.
     pub fn value(&mut self, view: View<'_>) {
         let written = self.value_in_parts(view, &mut |_| Ok(()));
@@ -95,7 +105,7 @@ impl Writer {
             self.text(&bytes);
             return Ok(());
         }
-        if set.encoding() == "listpack" {
+        if self.kind_of(View::Set(set)) == kind::SET_LISTPACK {
             self.listpack(|builder| builder.extend(set.iter()));
             return Ok(());
         }

@@ -5,11 +5,12 @@
 //!   blocks, each: first id | listpack
 //!   entries | last id | first id | last deleted id | added
 //!   groups, each: name | last id | read | pending, each: id, time, count
-//!               | consumers, each: name | seen | active | ids
+//!               | consumers, each: name | seen | active (from version 11 on) | ids
 //! ```
 //!
 //! The listpack is the one that Redis would have, deleted entries included: see `value::stream`'s notes on its size.
 
+use super::kind;
 use super::listpack::Builder;
 use super::text::{Sink, Writer};
 use crate::value::stream::{Block, Group, Id, Stream, Word};
@@ -57,7 +58,9 @@ impl Writer {
         for (number, consumer) in group.consumers() {
             self.text(consumer.name());
             self.moment(consumer.seen_ms);
-            self.moment(consumer.active_ms.unwrap_or(-1));
+            if self.version >= kind::version(kind::STREAM_3) {
+                self.moment(consumer.active_ms.unwrap_or(-1));
+            }
             self.length(consumer.pending_len() as u64);
             group.pending_of(number, Id::MIN).for_each(|pending| put_raw(&mut self.out, pending.id()));
         }

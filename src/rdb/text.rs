@@ -11,6 +11,7 @@
 //! A length is also used as the number of things that follow; lengths that begin with 11 are then the value of their
 //! other six bits.
 
+use super::VERSION;
 use super::listpack::Builder;
 use super::lzf;
 use std::borrow::Cow;
@@ -36,6 +37,8 @@ pub(super) type Sink<'s> = dyn FnMut(&mut Vec<u8>) -> io::Result<()> + 's;
 pub struct Writer {
     pub(super) out: Vec<u8>,
     compresses: bool,
+    /// The version of the format in whose forms values are written.
+    pub(super) version: u16,
     /// The least length of a part that is passed on.
     part_bytes: usize,
     /// The memory of the last listpack, for the next.
@@ -45,12 +48,13 @@ pub struct Writer {
 impl Writer {
     /// An empty payload; `compresses` decides whether long texts are compressed.
     pub fn new(compresses: bool) -> Writer {
-        Writer::in_parts(compresses, usize::MAX)
+        Writer::in_parts(compresses, VERSION, usize::MAX)
     }
 
-    /// Like [`Writer::new`], for what is passed on in parts of at least that many bytes ([`Writer::pass_on`]).
-    pub(super) fn in_parts(compresses: bool, part_bytes: usize) -> Writer {
-        Writer { out: Vec::new(), compresses, part_bytes, builder: None }
+    /// Like [`Writer::new`], in the forms of a version, for what is passed on in parts of at least that many bytes
+    /// ([`Writer::pass_on`]).
+    pub(super) fn in_parts(compresses: bool, version: u16, part_bytes: usize) -> Writer {
+        Writer { out: Vec::new(), compresses, version, part_bytes, builder: None }
     }
 
     /// The number of bytes written so far.

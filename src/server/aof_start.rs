@@ -245,10 +245,12 @@ fn go_on(shared: &Arc<Shared>, mut files: AofFiles) -> Result<(), String> {
     let file = files.continue_last().map_err(|error| reason(&error))?;
     aof_writer::log_lines(&mut files);
     let (policy, writer) = (shared.engine().settings.files.syncs, shared.worlds().aof());
-    let bytes = files.to_load().iter().map(|file| file.bytes).sum();
+    let parts = files.to_load();
+    let (bytes, last_bytes) = (parts.iter().map(|file| file.bytes).sum(), parts.last().map_or(0, |file| file.bytes));
     writer.open(shared, files, file, policy, bytes).map_err(|error| reason(&error))?;
     shared.act(|engine| {
         aof::begin(engine);
+        engine.effects.propagation.continue_file(last_bytes);
         engine.effects.propagation.set_commands(commands);
     });
     Ok(())

@@ -7,10 +7,13 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use tracing::info;
+
 use super::background_saver::{FAULT, KeyDelay, announce_temporary_file, pace};
 use super::contain::contain;
 use super::os_host::reason;
 use super::shared::Shared;
+use crate::engine::Settings;
 use crate::engine::state::Checkpoint;
 use crate::storage::{Storage, replace};
 
@@ -26,7 +29,36 @@ pub(crate) fn write<T>(
 ) -> Result<T, String> {
     let _announced = announce_temporary_file();
     let temporary = path.with_file_name(temporary_name(id));
-    replace::replace(storage, path, &temporary, write).map_err(|error| reason(&error))
+    let mut lock = None;
+    let replaced = replace::replace(storage, path, &temporary, |out| {
+        // Not every file system has locks.
+        lock = storage.lock(&temporary).ok();
+        write(out)
+    });
+    drop(lock);
+    replaced.map_err(|error| reason(&error))
+}
+
+/// Removes what background saves of servers that were killed have left beside the RDB file, if files were asked for. A
+/// file of a server that lives is locked, and one of Redis has another name.
+pub(crate) fn remove_leftovers(storage: &dyn Storage, settings: &Settings) {
+    if !settings.files.are_wanted {
+        return;
+    }
+    let path = settings.dump_path();
+    let names = storage.list(replace::folder_of(&path)).unwrap_or_default();
+    for temporary in names.iter().filter(|name| is_temporary(name)).map(|name| path.with_file_name(name)) {
+        let lock = storage.lock(&temporary).ok().flatten();
+        if lock.is_some() && storage.remove(&temporary).is_ok() {
+            info!("Removed {}, which a save has left that did not end", temporary.display());
+        }
+    }
+}
+
+/// Whether a file of that name is the temporary one of a background save.
+fn is_temporary(name: &str) -> bool {
+    let numbers = name.strip_prefix("temp-").and_then(|rest| rest.strip_suffix(".rdb")?.split_once('-'));
+    numbers.is_some_and(|(process, id)| process.parse::<u32>().is_ok() && id.parse::<u64>().is_ok())
 }
 
 /// The name of a temporary file: that of Redis for a save in the foreground.

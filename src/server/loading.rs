@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::aof_start;
+use super::dump_file;
 use super::os_host::reason;
 use super::shared::Shared;
 use crate::commands::dunlin;
@@ -61,7 +62,9 @@ pub(crate) fn load_before_clients(
     data: Option<Source>,
 ) -> Result<(), (String, String)> {
     let of_aof = |reason| ("the append-only file".to_owned(), reason);
-    let appends = shared.engine().settings.files.appends;
+    let settings = shared.engine().settings.clone();
+    dump_file::remove_leftovers(storage, &settings);
+    let appends = settings.files.appends;
     let aof = if appends { aof_start::load_whole(shared).map_err(of_aof)? } else { None };
     if let Some(data) = data.filter(|_| !appends || aof.is_some()) {
         let file = if let Source::File(path) = &data { path.display().to_string() } else { "the bytes".to_owned() };

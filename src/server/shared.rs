@@ -440,6 +440,9 @@ impl Shared {
 
     /// Gives the append-only file what the engine's stream has had to say.
     fn append_to_aof(&self, engine: &mut Engine) {
+        if engine.settings.files.has_log_checksums {
+            engine.effects.propagation.add_checksum();
+        }
         if self.worlds.aof().append(&mut engine.effects.propagation) {
             aof::restart(engine);
             self.carry_out(engine, None);

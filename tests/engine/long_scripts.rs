@@ -1,6 +1,9 @@
 //! Scripts that exceed `busy-reply-threshold` without running Lua instructions: in long replies, in commands that they
 //! call, and in library functions.
 
+use std::io::Cursor;
+
+use dunlin::engine::exec::aof_load::AofLoad;
 use dunlin::engine::{Effect, Now, SessionId};
 
 use crate::world::{START, World};
@@ -120,4 +123,28 @@ fn the_log_output_of_a_script_is_limited() {
     let reply =
         eval(&mut world, "local t = {} for n = 1, 2000 do t[n] = ('x'):rep(2 ^ 20) end redis.log(1, unpack(t))");
     assert!(reply.starts_with("-ERR not enough memory"), "{reply}");
+}
+
+#[test]
+fn a_script_in_a_log_is_suspended_while_the_log_is_loaded() {
+    let (mut world, other) = slow_world();
+    let eval = |text: &str| {
+        let script = format!("for i = 1, 100000 do end redis.call('APPEND', 'k', '{text}')");
+        format!("*3\r\n$4\r\nEVAL\r\n${}\r\n{script}\r\n$1\r\n0\r\n", script.len())
+    };
+    let append = |text: &str| format!("*3\r\n$6\r\nAPPEND\r\n$1\r\nk\r\n$1\r\n{text}\r\n");
+    let (begin, end) = ("*1\r\n$5\r\nMULTI\r\n".to_owned(), "*1\r\n$4\r\nEXEC\r\n".to_owned());
+    let log = [eval("1"), append("2"), begin, append("3"), eval("4"), eval("5"), append("6"), end, append("7")];
+    world.engine.persistence.loading = Some(Box::default());
+    let mut load = AofLoad::begin(&mut world.engine);
+    load.open(&mut world.engine, "log", Box::new(Cursor::new(log.concat().into_bytes()))).expect("it is a log");
+    let mut suspended = 0;
+    while load.step(&mut world.engine).expect("the commands exist") {
+        suspended += u32::from(world.engine.scripts.is_busy());
+        assert_eq!(world.ask_as(other, "PING").0, "-LOADING Redis is loading the dataset in memory\r\n");
+    }
+    assert!(suspended >= 3, "{suspended}");
+    let counts = load.end(&mut world.engine);
+    world.engine.end_load(counts);
+    assert_eq!(world.ask("GET k"), "$7\r\n1234567\r\n");
 }

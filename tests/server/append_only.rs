@@ -115,6 +115,36 @@ fn a_torn_annotation_and_zeros_are_cut_off() {
     }
 }
 
+#[test]
+fn a_flipped_bit_is_found_by_checksums_which_go_on_over_restarts_and_rewrites() {
+    let folder = Folder::new("aof-checksum");
+    let with = |checks: &str| {
+        let builder = Server::builder().set("dir", folder.text()).set("appendonly", "yes").set("aof-checksum", checks);
+        builder.allow_debug().start()
+    };
+    for step in ["SET a 1\nSET b 1", "SET c 1\nDEBUG LOADAOF\nSET d 1", "BGREWRITEAOF", "SET e value\nSET f 1"] {
+        let server = with("yes").expect("it starts");
+        run(&server, step);
+        wait_for_rewrite(&server);
+    }
+    run(&with("no").expect("it starts"), "SET g 1");
+    assert_eq!(ask(&with("yes").expect("it starts"), "DBSIZE"), 7);
+    let path = folder.part("appendonly.aof.2.incr.aof");
+    let log = fs::read(&path).expect("it is there");
+    let text = String::from_utf8_lossy(&log);
+    assert_eq!(text.matches("#CRC:").count(), 2, "{text}");
+    let place = text.find("value").expect("it was written");
+    fs::write(&path, text.replacen("value", "valve", 1)).expect("it can be written");
+    let start = text[..place].rfind("#CRC:").map_or(0, |line| line + text[line..].find('\n').unwrap_or(0) + 1);
+    let refused = with("yes").expect_err("a bit has flipped").to_string();
+    let expected = format!(
+        "Wrong checksum in the append only file {}: it is damaged at or behind offset {start}",
+        "appendonly.aof.2.incr.aof"
+    );
+    assert!(refused.contains(&expected), "{refused}");
+    assert_eq!(ask(&with("no").expect("it starts"), "GET e"), "valve");
+}
+
 /// Starts a server that cannot load its append-only file, and returns why.
 fn refusal(folder: &Folder, setting: (&str, &str)) -> String {
     let builder = Server::builder().set("dir", folder.text()).set("appendonly", "yes").set(setting.0, setting.1);

@@ -40,6 +40,23 @@ fn a_server_that_is_asked_for_no_files_leaves_none_and_reads_none() {
 }
 
 #[test]
+fn a_start_removes_what_a_killed_save_has_left_and_nothing_else() {
+    let folder = Folder::new("leftovers");
+    let saving = folder.server();
+    run(&saving, "SET a 1\nCONFIG SET rdb-key-save-delay 100000000\nBGSAVE");
+    wait_until("the save has its file", || folder.files().len() == 1);
+    let mut kept = folder.files();
+    let others = ["temp-1.rdb", "temp-x-1.rdb", "temp-1-1.rdbs"];
+    for name in ["temp-1-1.rdb"].iter().chain(&others) {
+        fs::write(folder.0.join(name), "half a file").expect("it can be written");
+    }
+    drop(folder.server());
+    kept.extend(others.map(str::to_owned));
+    kept.sort();
+    assert_eq!(folder.files(), kept);
+}
+
+#[test]
 fn a_background_save_has_the_data_of_its_moment() {
     let folder = Folder::new("moment");
     let server = folder.server();

@@ -51,7 +51,8 @@ fn write_log<'a>(words: &'a [u32]) -> impl FnOnce(&mut dyn Write) -> io::Result<
 }
 
 fn rdb() -> Vec<u8> {
-    let mut saver = Saver::begin(Vec::new(), Options { compresses: true, has_checksum: true });
+    let mut saver =
+        Saver::begin(Vec::new(), Options { compresses: true, has_checksum: true, version: crate::rdb::VERSION });
     saver.aux("redis-ver", "8.0.6");
     saver.finish().expect("a Vec takes all").0
 }
@@ -336,7 +337,8 @@ fn a_base_that_is_not_as_it_was_written_is_not_published() {
 
 #[test]
 fn a_large_base_is_read_in_parts() {
-    let mut saver = Saver::begin(Vec::new(), Options { compresses: false, has_checksum: true });
+    let mut saver =
+        Saver::begin(Vec::new(), Options { compresses: false, has_checksum: true, version: crate::rdb::VERSION });
     saver.function(&vec![b'x'; 1_000_000]).expect("a Vec takes all");
     let whole = saver.finish().expect("a Vec takes all").0;
     let disk = disk();

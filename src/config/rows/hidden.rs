@@ -3,8 +3,14 @@
 
 use super::INT;
 use crate::config::parameter::{Held, Parameter};
+use crate::rdb::VERSION;
 
 pub(super) const ROWS: &[Parameter] = &[
+    Parameter::switch(
+        "aof-checksum",
+        Held::Field(|s| s.files.has_log_checksums, |s, yes| s.files_mut().has_log_checksums = yes),
+    )
+    .hidden(),
     Parameter::switch(
         "aof-disable-auto-gc",
         Held::Field(|s| s.files.keeps_history, |s, yes| s.files_mut().keeps_history = yes),
@@ -29,6 +35,13 @@ pub(super) const ROWS: &[Parameter] = &[
         -INT - 1,
         INT,
         Held::Field(|s| s.files.save_delay_us, |s, us| s.files_mut().save_delay_us = us),
+    )
+    .hidden(),
+    Parameter::number(
+        "rdb-version",
+        10,
+        VERSION as i64,
+        Held::Field(|s| s.files.rdb_version.into(), |s, version| s.files_mut().rdb_version = version as u16),
     )
     .hidden(),
     Parameter::switch("repl-rdb-channel", Held::Idle("yes")).hidden(),

@@ -235,10 +235,12 @@ pub fn take_base(engine: &mut Engine, id: u64) -> Option<Checkpoint> {
     let start_us = engine.host.elapsed_us();
     let base = checkpoint(engine).into_base();
     engine.persistence.last_checkpoint_us = engine.host.elapsed_us().saturating_sub(start_us);
-    match engine.persistence.aof.state {
-        AofState::Off => {}
-        AofState::WaitsForBase => engine.effects.propagation.turn_on(),
-        AofState::On => engine.effects.propagation.begin_file(),
+    let state = engine.persistence.aof.state;
+    if state == AofState::WaitsForBase {
+        engine.effects.propagation.turn_on();
+    }
+    if state != AofState::Off {
+        engine.effects.propagation.begin_file();
     }
     Some(base)
 }

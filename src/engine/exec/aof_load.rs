@@ -68,7 +68,7 @@ impl AofLoad {
                 Load::begin(whole, engine.settings.files.has_checksum).map_err(|fault| self.rdb_fault(&fault))?;
             Part::Rdb(Box::new(load))
         } else {
-            Part::Commands(Box::new(Scanner::new(whole)))
+            Part::Commands(Box::new(Scanner::new(whole).checking(engine.settings.files.has_log_checksums)))
         };
         Ok(())
     }
@@ -100,12 +100,7 @@ impl AofLoad {
                 }
             }
             Part::Commands(scanner) => {
-                let ran = match scanner.next_command() {
-                    Ok(Some(command)) => self.replay.run(engine, command.request).map(|()| true).map_err(Stop::Replay),
-                    Ok(None) => Ok(false),
-                    Err(fault) => Err(Stop::Scan(fault)),
-                };
-                ran.map_err(|stop| self.explain(stop))
+                next_command(scanner, &mut self.replay, engine).map_err(|stop| self.explain(stop))
             }
         }
     }
@@ -127,6 +122,9 @@ impl AofLoad {
         match stop {
             Stop::Replay(fault) => format!("{fault} reading the append only file {name}"),
             Stop::Scan(scan::Fault { reason: scan::FaultReason::Io(error), .. }) => self.unreadable(&error),
+            Stop::Scan(scan::Fault { reason: scan::FaultReason::Checksum, offset }) => {
+                format!("Wrong checksum in the append only file {name}: it is damaged at or behind offset {offset}")
+            }
             Stop::Scan(scan::Fault { reason: scan::FaultReason::Malformed, .. }) => format!(
                 "Bad file format reading the append only file {name}: make a backup of your AOF file, then use \
                  ./redis-check-aof --fix <filename.manifest>"
@@ -161,6 +159,15 @@ impl AofLoad {
         self.replay.end(engine);
         LoadCounts { keys: engine.databases.len() as u64, ..self.counts }
     }
+}
+
+/// Replays the next command, or goes on with the one that was suspended; false when there is none.
+fn next_command(scanner: &mut Scanner<Source>, replay: &mut Replay, engine: &mut Engine) -> Result<bool, Stop> {
+    if replay.go_on(engine).map_err(Stop::Replay)? {
+        return Ok(true);
+    }
+    let Some(command) = scanner.next_command().map_err(Stop::Scan)? else { return Ok(false) };
+    replay.run(engine, command.request).map(|()| true).map_err(Stop::Replay)
 }
 
 /// Why a command of a log stops the load.

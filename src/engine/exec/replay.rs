@@ -6,6 +6,9 @@
 //!
 //! A command that answers with an error is passed over, as in Redis: its client was given that error, too. One that
 //! does not exist, or has the wrong number of arguments, ends the replay: the file is not what it seems.
+//!
+//! Logs of older servers have scripts themselves instead of what they did. One that takes long is suspended, as with
+//! a client, so that the caller can have others told that the server is loading, and then goes on ([`Replay::go_on`]).
 
 use std::sync::Arc;
 
@@ -22,6 +25,9 @@ pub struct Replay {
     session: SessionId,
     /// The commands of a transaction that has begun.
     queue: Option<Requests>,
+    /// The commands of a transaction whose EXEC has come, and how many of them have run.
+    transaction: Requests,
+    done: usize,
     output: Vec<u8>,
 }
 
@@ -44,7 +50,7 @@ impl Replay {
         let session = engine.sessions.open(origin, user, true, engine.timing.now);
         engine.effects.propagation.begin_loading();
         engine.timing.set_replaying(true);
-        Replay { session, queue: None, output: Vec::new() }
+        Replay { session, queue: None, transaction: Requests::default(), done: 0, output: Vec::new() }
     }
 
     /// Begins another file, in which no database is selected yet.
@@ -55,7 +61,7 @@ impl Replay {
         }
     }
 
-    /// Replays a command.
+    /// Replays a command. The next one may be replayed when [`Replay::go_on`] has nothing to go on with.
     ///
     /// # Errors
     /// It cannot be a command of this log.
@@ -64,33 +70,40 @@ impl Replay {
         if name.eq_ignore_ascii_case(b"MULTI") {
             self.queue = Some(Requests::default());
         } else if name.eq_ignore_ascii_case(b"EXEC") {
-            for request in self.queue.take().unwrap_or_default().iter() {
-                self.execute(engine, request)?;
-            }
+            (self.transaction, self.done) = (self.queue.take().unwrap_or_default(), 0);
+            self.run_transaction(engine)?;
         } else if let Some(queue) = &mut self.queue {
             queue.push(request);
         } else {
-            self.execute(engine, request)?;
+            execute(engine, self.session, request, &mut self.output)?;
         }
         Ok(())
     }
 
-    fn execute(&mut self, engine: &mut Engine, request: Request<'_>) -> Result<(), ReplayFault> {
-        let (id, name_words) = engine.table.resolve(request).map_err(|error| match error {
-            Error::WrongArity(name) => ReplayFault::Arity(name),
-            _ => ReplayFault::UnknownCommand(shown(request.get(0).unwrap_or_default())),
-        })?;
-        let entry = engine.table.entry(id);
-        if !entry.command.arity.admits(request.len()) {
-            return Err(ReplayFault::Arity(entry.name.clone()));
-        }
-        let run = entry.command.run;
-        self.output.clear();
-        let mut ctx = Ctx::new(engine, self.session, id, Reply::new(&mut self.output, Protocol::Resp2), true);
-        // An error was the answer to the client, too.
-        let _ = run(&mut ctx, Args::new(request, name_words));
-        while engine.scripts.is_busy() {
+    /// Runs a script that was suspended for one time slice, and then the rest of its transaction. Returns whether
+    /// there is more to go on with.
+    ///
+    /// # Errors
+    /// A command of the transaction cannot be one of this log.
+    pub fn go_on(&mut self, engine: &mut Engine) -> Result<bool, ReplayFault> {
+        if engine.scripts.is_busy() {
             engine.go_on(engine.timing.now);
+        }
+        self.run_transaction(engine)?;
+        Ok(engine.scripts.is_busy())
+    }
+
+    /// Runs the commands of a transaction up to one that is suspended.
+    fn run_transaction(&mut self, engine: &mut Engine) -> Result<(), ReplayFault> {
+        for request in self.transaction.iter().skip(self.done) {
+            if engine.scripts.is_busy() {
+                return Ok(());
+            }
+            self.done += 1;
+            execute(engine, self.session, request, &mut self.output)?;
+        }
+        if self.done > 0 {
+            (self.transaction, self.done) = (Requests::default(), 0);
         }
         Ok(())
     }
@@ -101,4 +114,27 @@ impl Replay {
         engine.effects.propagation.turn_off();
         engine.timing.set_replaying(false);
     }
+}
+
+/// Runs a command, which may be a script that is suspended.
+fn execute(
+    engine: &mut Engine,
+    session: SessionId,
+    request: Request<'_>,
+    output: &mut Vec<u8>,
+) -> Result<(), ReplayFault> {
+    let (id, name_words) = engine.table.resolve(request).map_err(|error| match error {
+        Error::WrongArity(name) => ReplayFault::Arity(name),
+        _ => ReplayFault::UnknownCommand(shown(request.get(0).unwrap_or_default())),
+    })?;
+    let entry = engine.table.entry(id);
+    if !entry.command.arity.admits(request.len()) {
+        return Err(ReplayFault::Arity(entry.name.clone()));
+    }
+    let run = entry.command.run;
+    output.clear();
+    let mut ctx = Ctx::new(engine, session, id, Reply::new(output, Protocol::Resp2), true);
+    // An error was the answer to the client, too.
+    let _ = run(&mut ctx, Args::new(request, name_words));
+    Ok(())
 }

@@ -52,7 +52,9 @@ impl Checkpoint {
             () if settings.policy.is_lru() => Usage::Idle,
             () => Usage::Nothing,
         };
-        let options = Options { compresses: settings.files.compresses, has_checksum: settings.files.has_checksum };
+        let files = &settings.files;
+        let options =
+            Options { compresses: files.compresses, has_checksum: files.has_checksum, version: files.rdb_version };
         Checkpoint {
             id,
             databases,

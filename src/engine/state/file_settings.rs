@@ -1,5 +1,7 @@
 //! The settings of the files of data.
 
+use crate::rdb::VERSION;
+
 /// A point at which the data are saved: so many changes, and more than so many seconds since the last save.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SavePoint {
@@ -48,6 +50,8 @@ pub struct FileSettings {
     pub compresses: bool,
     /// `rdbchecksum`: whether a file ends with its checksum, and is checked by it.
     pub has_checksum: bool,
+    /// `rdb-version`: the version of the format of RDB files.
+    pub rdb_version: u16,
     /// `save`: when to save without being asked.
     pub save_points: Vec<SavePoint>,
     /// `stop-writes-on-bgsave-error`: whether writes are refused while the save points cannot be kept.
@@ -80,6 +84,8 @@ pub struct FileSettings {
     pub loads_truncated: bool,
     /// `aof-timestamp-enabled`: whether the time is noted between its commands.
     pub has_timestamps: bool,
+    /// `aof-checksum`: whether its commands have checksums, and are checked by them.
+    pub has_log_checksums: bool,
     /// `aof-disable-auto-gc`: whether files that a rewrite has replaced are kept.
     pub keeps_history: bool,
     /// `load`: a file whose data a server starts with.
@@ -91,6 +97,7 @@ impl Default for FileSettings {
         FileSettings {
             compresses: true,
             has_checksum: true,
+            rdb_version: VERSION,
             save_points: Vec::new(),
             stops_writes: true,
             dump_file: "dump.rdb".to_owned(),
@@ -107,6 +114,7 @@ impl Default for FileSettings {
             has_rdb_base: true,
             loads_truncated: true,
             has_timestamps: false,
+            has_log_checksums: false,
             keeps_history: false,
             load_file: String::new(),
         }

@@ -25,6 +25,7 @@
 use std::mem;
 use std::sync::OnceLock;
 
+use crate::aof::checksum;
 use crate::engine::state::lazy::{Lazy, Unused};
 use crate::resp::Request;
 
@@ -46,6 +47,8 @@ pub struct Propagation {
     whole: usize,
     /// The number of bytes that were taken, since the server started.
     taken_bytes: u64,
+    /// What that number was, or would have been, at the start of the present file.
+    file_start: u64,
     /// The number of commands, which Redis shows as the offset of replication while there are no replicas.
     commands: u64,
     /// The second that is noted before its first command, if seconds are noted, and the one that was noted last.
@@ -129,8 +132,23 @@ impl Propagation {
     }
 
     fn begin(&mut self, mode: Mode) {
-        let (taken_bytes, commands) = (self.offset(), self.commands);
-        *self = Propagation { mode, taken_bytes, commands, ..Propagation::default() };
+        let (taken_bytes, file_start, commands) = (self.offset(), self.file_start, self.commands);
+        *self = Propagation { mode, taken_bytes, file_start, commands, ..Propagation::default() };
+    }
+
+    /// Sets the number of bytes that the present file has already.
+    pub fn continue_file(&mut self, bytes: u64) {
+        self.file_start = self.offset().wrapping_sub(bytes);
+    }
+
+    /// Puts the checksum of what is to be taken behind it, as an annotation.
+    pub fn add_checksum(&mut self) {
+        if self.whole > 0 {
+            let first = self.taken_bytes.wrapping_sub(self.file_start);
+            let line = checksum::annotation(first, &self.bytes[..self.whole]);
+            self.bytes.splice(self.whole..self.whole, line.bytes());
+            self.whole += line.len();
+        }
     }
 
     /// The number of commands so far, since the files began.
@@ -194,6 +212,7 @@ impl Propagation {
 
     /// Makes what is taken from now on readable by itself: another file begins, with no database selected.
     pub fn begin_file(&mut self) {
+        self.file_start = self.taken_bytes;
         match self.unit.database_before.filter(|_| self.unit.commands > 0) {
             Some(database) => {
                 let open = self.bytes.split_off(self.whole);

@@ -4,7 +4,7 @@ use std::io;
 
 use super::{LruHint, opcode};
 use crate::rdb::checksum::continued;
-use crate::rdb::{VERSION, Writer, kind_of};
+use crate::rdb::{Writer, kind};
 use crate::value::View;
 
 /// The bytes that are gathered before they are written.
@@ -17,6 +17,8 @@ pub struct Options {
     pub compresses: bool,
     /// `rdbchecksum`: whether the file ends with its checksum, and not with 0.
     pub has_checksum: bool,
+    /// `rdb-version`: the version of the format, for servers that do not know the present one.
+    pub version: u16,
 }
 
 /// Writes an RDB file, part by part, in the order of the methods.
@@ -37,8 +39,8 @@ struct Output<W> {
 impl<W: io::Write> Saver<W> {
     /// Begins a file with its magic.
     pub fn begin(out: W, options: Options) -> Saver<W> {
-        let mut writer = Writer::in_parts(options.compresses, GATHERED_BYTES);
-        writer.out.extend_from_slice(format!("REDIS{VERSION:04}").as_bytes());
+        let mut writer = Writer::in_parts(options.compresses, options.version, GATHERED_BYTES);
+        writer.out.extend_from_slice(format!("REDIS{:04}", options.version).as_bytes());
         let checksum = options.has_checksum.then_some(0);
         Saver { writer, output: Output { checksum, out, written_bytes: 0 } }
     }
@@ -77,7 +79,7 @@ impl<W: io::Write> Saver<W> {
     /// Adds a key.
     ///
     /// # Errors
-    /// That of the output.
+    /// That of the output; or the version of the file has no form for the value.
     pub fn entry(
         &mut self,
         key: &[u8],
@@ -86,6 +88,10 @@ impl<W: io::Write> Saver<W> {
         hint: Option<LruHint>,
     ) -> io::Result<()> {
         let writer = &mut self.writer;
+        let kind = writer.kind_of(view);
+        if kind::version(kind) > writer.version {
+            return Err(without_form(key, writer.version));
+        }
         if let Some(deadline_ms) = deadline_ms {
             writer.byte(opcode::DEADLINE_MS);
             writer.moment(deadline_ms);
@@ -101,7 +107,7 @@ impl<W: io::Write> Saver<W> {
             }
             None => {}
         }
-        writer.byte(kind_of(view));
+        writer.byte(kind);
         writer.text(key);
         let sink = &mut |gathered: &mut Vec<u8>| self.output.take(gathered);
         writer.value_in_parts(view, sink)?;
@@ -121,6 +127,14 @@ impl<W: io::Write> Saver<W> {
         output.out.flush()?;
         Ok((output.out, output.written_bytes + size_of_val(&checksum) as u64))
     }
+}
+
+/// The reason why a file cannot have a key: a hash with deadlines of fields is all that older versions lack.
+fn without_form(key: &[u8], version: u16) -> io::Error {
+    let key = key.escape_ascii();
+    io::Error::other(format!(
+        "version {version} of the RDB format has no hashes with fields that expire, as '{key}' is"
+    ))
 }
 
 impl<W: io::Write> Output<W> {

@@ -3,10 +3,10 @@
 use std::io::Cursor;
 
 use super::*;
-use crate::rdb::Forms;
 use crate::rdb::checksum::crc64;
+use crate::rdb::{Forms, VERSION};
 use crate::value::text::TextView;
-use crate::value::{Set, Value, View};
+use crate::value::{Hash, Set, Value, View};
 
 /// The forms of Redis's defaults.
 fn forms() -> Forms {
@@ -66,7 +66,7 @@ impl std::io::Read for Slow<'_> {
     }
 }
 
-const OPTIONS: Options = Options { compresses: true, has_checksum: true };
+const OPTIONS: Options = Options { compresses: true, has_checksum: true, version: VERSION };
 
 /// A file with one of each record.
 fn sample(options: Options) -> Vec<u8> {
@@ -106,7 +106,7 @@ fn a_file_reads_back_as_it_was_written_in_steps_of_any_size() {
 
 #[test]
 fn a_value_larger_than_the_window_is_read() {
-    let mut saver = Saver::begin(Vec::new(), Options { compresses: false, has_checksum: true });
+    let mut saver = Saver::begin(Vec::new(), Options { compresses: false, has_checksum: true, version: VERSION });
     let long = vec![b'x'; 3 << 20];
     saver.entry(b"long", View::Text(TextView::Bytes(&long)), None, None).expect("memory takes everything");
     let bytes = saver.finish().expect("memory takes everything").0;
@@ -158,11 +158,32 @@ fn a_large_collection_is_written_in_parts_and_read_as_a_whole() {
 
 #[test]
 fn a_file_without_a_checksum_says_so() {
-    let bytes = sample(Options { compresses: false, has_checksum: false });
+    let bytes = sample(Options { compresses: false, has_checksum: false, version: VERSION });
     assert_eq!(bytes[bytes.len() - 8..], [0; 8]);
     assert_eq!(read(&bytes).expect("it is whole").last().map(String::as_str), Some("end Disabled"));
     let loader = Loader::open(Cursor::new(sample(OPTIONS)), false);
     assert!(loader.is_ok_and(|loader| loader.version() == 12));
+}
+
+#[test]
+fn a_file_of_an_older_version_has_its_forms_and_no_hash_whose_fields_expire() {
+    let (mut set, mut hash) = (Set::new(), Hash::new());
+    set.insert(b"member", &forms().set);
+    hash.insert(b"field", b"value", &forms().hash);
+    let saved = |version, view: View<'_>| {
+        let mut saver = Saver::begin(Vec::new(), Options { version, ..OPTIONS });
+        saver.entry(b"key", view, None, None)?;
+        saver.finish().map(|(bytes, _)| bytes)
+    };
+    for (version, kind) in [(12, 20), (11, 20), (10, 2)] {
+        let bytes = saved(version, View::Set(&set)).expect("memory takes everything");
+        assert_eq!((&bytes[..9], bytes[9]), (format!("REDIS{version:04}").as_bytes(), kind));
+        assert_eq!(read(&bytes).expect("it is whole"), ["key key set listpack None None", "end Right"]);
+    }
+    assert!(saved(10, View::Hash(hash.view())).is_ok());
+    hash.set_deadline(b"field", Some(5_000));
+    let refused = saved(11, View::Hash(hash.view())).expect_err("it has no form for that").to_string();
+    assert_eq!(refused, "version 11 of the RDB format has no hashes with fields that expire, as 'key' is");
 }
 
 #[test]

@@ -19,6 +19,7 @@ use crate::server::aof_start::{self, AofStart, Opened};
 use crate::server::background_saver::KeyDelay;
 use crate::server::clock::monotonic_us;
 use crate::server::contain::contain;
+use crate::server::dump_file;
 use crate::server::loading::{file_to_load, own_file};
 use crate::server::os_host::reason;
 use crate::server::shared::Shared;
@@ -199,6 +200,7 @@ type Planned = (Option<StartLoad>, Option<AofFiles>);
 fn plan(shared: &Arc<Shared>) -> Result<Planned, (String, Option<PathBuf>)> {
     let storage = shared.worlds().storage();
     let settings = shared.engine().settings.clone();
+    dump_file::remove_leftovers(&**storage, &settings);
     let mut path = None;
     let mut new_aof = None;
     if settings.files.appends {

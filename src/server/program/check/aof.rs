@@ -241,7 +241,7 @@ impl<Out: Write, Answers: BufRead> Check<'_, Out, Answers> {
     fn log(&mut self, checked: &Checked<'_>, start: u64) -> io::Result<Option<Found>> {
         let mut file = File::open(checked.path)?;
         file.seek(SeekFrom::Start(start))?;
-        let mut scanner = Scanner::at(file, start);
+        let mut scanner = Scanner::at(file, start).checking(true);
         let mut found = Found { last_read: start, ..Found::default() };
         loop {
             found.valid_bytes = scanner.valid_bytes();
@@ -265,6 +265,10 @@ impl<Out: Write, Answers: BufRead> Check<'_, Out, Answers> {
                     }
                 }
                 Err(scan::Fault { reason: scan::FaultReason::Io(error), .. }) => return Err(error),
+                Err(scan::Fault { reason: scan::FaultReason::Checksum, offset }) => {
+                    found.valid_bytes = scanner.valid_bytes();
+                    found.fail(&format!("Wrong checksum of what begins at offset {offset}"));
+                }
                 Ok(None) | Err(_) => self.end_of_log(&scanner, checked.name, &mut found),
             }
             break;

@@ -12,8 +12,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use crate::engine::Now;
-use crate::rdb::Forms;
 use crate::rdb::file::{Checksum, Entry, Fault, FaultReason, Loaded, Loader, Options, Record, Saver};
+use crate::rdb::{Forms, VERSION};
 use crate::server::atomic_file;
 use crate::server::clock::{from_system, system_time};
 use crate::value::View;
@@ -113,7 +113,7 @@ fn show(result: &Result<u64, Fault>, found: Found, out: &mut impl Write) -> io::
 fn salvage(source: File, path: &Path, found: &mut Found, out: &mut impl Write) -> io::Result<Result<u64, Fault>> {
     let beside = path.with_added_extension("tmp");
     atomic_file::replace(path, &beside, || {
-        let options = Options { compresses: true, has_checksum: true };
+        let options = Options { compresses: true, has_checksum: true, version: VERSION };
         let mut saver = Saver::begin(File::create(&beside)?, options);
         let result = read(source, found, out, &mut |record| copy(record, &mut saver));
         let (file, _) = saver.finish()?;

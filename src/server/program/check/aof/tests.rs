@@ -219,8 +219,10 @@ fn only_the_last_file_with_bytes_is_cut() {
 #[test]
 fn the_rdb_file_that_a_base_begins_with_is_checked() {
     let folder = Folder::new();
-    let mut saver =
-        crate::rdb::file::Saver::begin(Vec::new(), crate::rdb::file::Options { compresses: true, has_checksum: true });
+    let mut saver = crate::rdb::file::Saver::begin(
+        Vec::new(),
+        crate::rdb::file::Options { compresses: true, has_checksum: true, version: crate::rdb::VERSION },
+    );
     saver.aux("aof-base", "1");
     let whole = saver.finish().expect("a Vec takes all").0;
     let path = folder.0.join("x.aof");
