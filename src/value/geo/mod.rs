@@ -89,8 +89,8 @@ impl Position {
         self.distance_within_m(to, f64::INFINITY).unwrap_or(f64::INFINITY)
     }
 
-    /// The distance to another position, in metres, if it is at most `most_m`. A much greater one costs less, as neither
-    /// the way along the meridian nor the straight line through the earth is longer.
+    /// The distance to another position, in metres, if it is at most `most_m`. A much greater one costs less, as
+    /// neither the way along the meridian nor the straight line through the earth is longer.
     pub fn distance_within_m(self, to: Position, most_m: f64) -> Option<f64> {
         let is_beyond = |shorter_m: f64| shorter_m > most_m * ROUNDING;
         let mut distance_m = self.north_south_m(to);

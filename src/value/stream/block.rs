@@ -183,8 +183,8 @@ impl Block {
         reader.number() == fields.len() as u64 && fields.all(|field| reader.item() == *field)
     }
 
-    /// The head of the entry at `last_at`, which comes after the one with the id `last`, and the numbers that follow the
-    /// head: a time that does not fit into it, and the number of an id unless it is 0. `bits` are the other bits.
+    /// The head of the entry at `last_at`, which comes after the one with the id `last`, and the numbers that follow
+    /// the head: a time that does not fit into it, and the number of an id unless it is 0. `bits` are the other bits.
     #[inline]
     fn head(&self, id: Id, bits: u8) -> (u8, [Option<u64>; 2]) {
         let (ms, seq) = if self.last_at == self.entries_at {
