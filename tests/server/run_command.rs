@@ -197,8 +197,19 @@ fn the_command_has_the_limits_of_its_caller_and_nothing_is_left_behind() {
     assert_eq!(folder.files(), [""; 0]);
 }
 
+/// Fails if this process was started with interrupts ignored, as a shell without job control does for `command &`. What
+/// it starts ignores them too then, and would wait for ever.
+fn assert_interrupts_are_not_ignored() {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap_or("0");
+    let ignored = u64::from_str_radix(ignored.trim(), 16).expect("it is a set of signals");
+    let interrupt = 1_u64 << (nix::sys::signal::Signal::SIGINT as i32 - 1);
+    assert_eq!(ignored & interrupt, 0, "interrupts are ignored: start the tests in the foreground");
+}
+
 #[test]
 fn signals_are_passed_on_once() {
+    assert_interrupts_are_not_ignored();
     for signal in ["TERM", "HUP", "USR1", "USR2", "INT", "QUIT"] {
         let line = format!(
             "trap 'n=$((n + 1)); echo got' {signal}; echo ready; until test \"$x\" = end; do read x; done; exit 4$n"
@@ -229,6 +240,7 @@ fn the_second_request_to_end_kills_the_command() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_key_of_the_terminal_reaches_the_command_once() {
+    assert_interrupts_are_not_ignored();
     let terminal = nix::pty::openpty(None, None).expect("there is a terminal");
     let line = "trap 'n=$((n + 1)); echo got' INT; echo ready; read x; read x; exit 4$n";
     let mut command = Command::new("setsid");
