@@ -434,7 +434,7 @@ impl<'a> Items<'a> {
 }
 
 /// Iterates over the next elements of a listpack for as long as they are texts of less than 64 bytes that cannot be
-/// numbers and have [`WORD`] bytes behind their beginning.
+/// numbers and have eight bytes behind their beginning, as [`ShortText`] needs them.
 struct ShortTexts<'a> {
     items: Items<'a>,
 }
