@@ -3,8 +3,9 @@
 //! A [`Pattern`] names a key, or a field of a hash, for each element. The key is looked up like any other: if it is
 //! missing or of another type, the weight is 0 and the reply is null.
 //!
-//! Elements are copied once, since looking up a key may delete that key or another if it has expired. Elements of equal
-//! weight are ordered by their own bytes or, where bytes are not compared, by their original order.
+//! Elements are copied once, all into one text, since looking up a key may delete that key or another if it has
+//! expired. Elements of equal weight are ordered by their own bytes or, where bytes are not compared, by their original
+//! order.
 //!
 //! Texts are compared as C compares them, up to a NUL, unless the result is stored. Numbers are parsed as leniently as
 //! the bounds of a range of scores.
@@ -16,7 +17,7 @@ use crate::engine::{
     Args, Arity, Begin, Changed, Command, Ctx, Error, Event, Family, Find, Flags, KeyFlags, KeySpec, Lookup, Missing,
     RightsError,
 };
-use crate::resp::Reply;
+use crate::resp::{Reply, Span};
 use crate::value::list::List;
 use crate::value::number::{parse_f64_bound, until_nul};
 use crate::value::{Item, View, Zset};
@@ -161,24 +162,54 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// The selected elements, in order.
+    /// The selected elements of all, in order of their weights.
     fn wanted<W>(
         &self,
+        elements: Elements,
         mut weighed: Vec<Weighed<W>>,
-        compare: impl Fn(&Weighed<W>, &Weighed<W>) -> Ordering,
+        compare: impl Fn(&Elements, &Weighed<W>, &Weighed<W>) -> Ordering,
     ) -> Elements {
-        weighed.sort_by(|a, b| if self.descending { compare(b, a) } else { compare(a, b) });
+        weighed.sort_by(|a, b| if self.descending { compare(&elements, b, a) } else { compare(&elements, a, b) });
         let window = self.window(weighed.len());
-        weighed.drain(window).map(|weighed| weighed.element).collect()
+        Elements { spans: weighed[window].iter().map(|weighed| weighed.element).collect(), ..elements }
     }
 }
 
-type Elements = Vec<Vec<u8>>;
+/// Copies of elements, in one text.
+#[derive(Default)]
+struct Elements {
+    text: Vec<u8>,
+    spans: Vec<Span>,
+}
+
+impl Elements {
+    fn add(&mut self, append: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.text.len();
+        append(&mut self.text);
+        self.spans.push(Span { start, end: self.text.len() });
+    }
+
+    fn at(&self, span: Span) -> &[u8] {
+        &self.text[span.start..span.end]
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &[u8]> + Clone {
+        self.spans.iter().map(|span| self.at(*span))
+    }
+}
+
+impl<'a> FromIterator<Item<'a>> for Elements {
+    fn from_iter<I: IntoIterator<Item = Item<'a>>>(items: I) -> Elements {
+        let mut elements = Elements::default();
+        items.into_iter().for_each(|item| elements.add(|text| item.append_to(text)));
+        elements
+    }
+}
 
 /// An element and its weight.
 struct Weighed<W> {
     weight: W,
-    element: Vec<u8>,
+    element: Span,
 }
 
 /// A pattern of `BY` or `GET`.
@@ -246,29 +277,32 @@ fn kept(cx: &mut Ctx<'_>, key: &[u8], options: &Options<'_>) -> Result<Elements,
 }
 
 fn by_number(cx: &mut Ctx<'_>, key: &[u8], options: &Options<'_>) -> Result<Elements, Error> {
-    let mut weighed = Vec::new();
+    let elements = elements(cx, key, false, |len| 0..len)?;
+    let mut weighed = Vec::with_capacity(elements.spans.len());
     let mut are_numbers = true;
-    for element in elements(cx, key, false, |len| 0..len)? {
-        let weight = weight_of(cx, options, &element, |weight| weight.map_or(Some(0.0), parse_f64_bound));
+    for &span in &elements.spans {
+        let weight = weight_of(cx, options, elements.at(span), |weight| weight.map_or(Some(0.0), parse_f64_bound));
         are_numbers &= weight.is_some();
-        weighed.push(Weighed { weight: weight.unwrap_or_default(), element });
+        weighed.push(Weighed { weight: weight.unwrap_or_default(), element: span });
     }
     if !are_numbers {
         return Err(Error::WeightNotADouble);
     }
-    Ok(options.wanted(weighed, |a, b| {
-        a.weight.partial_cmp(&b.weight).unwrap_or(Ordering::Equal).then_with(|| a.element.cmp(&b.element))
+    Ok(options.wanted(elements, weighed, |elements, a, b| {
+        let by_weight = a.weight.partial_cmp(&b.weight).unwrap_or(Ordering::Equal);
+        by_weight.then_with(|| elements.at(a.element).cmp(elements.at(b.element)))
     }))
 }
 
 fn by_text(cx: &mut Ctx<'_>, key: &[u8], options: &Options<'_>) -> Result<Elements, Error> {
     let copy = |text: &[u8]| if options.target.is_some() { text.to_vec() } else { until_nul(text).to_vec() };
-    let mut weighed = Vec::new();
-    for element in elements(cx, key, false, |len| 0..len)? {
-        let weight = weight_of(cx, options, &element, |weight| weight.map(copy));
-        weighed.push(Weighed { weight, element });
+    let elements = elements(cx, key, false, |len| 0..len)?;
+    let mut weighed = Vec::with_capacity(elements.spans.len());
+    for &span in &elements.spans {
+        let weight = weight_of(cx, options, elements.at(span), |weight| weight.map(copy));
+        weighed.push(Weighed { weight, element: span });
     }
-    Ok(options.wanted(weighed, |a, b| a.weight.cmp(&b.weight)))
+    Ok(options.wanted(elements, weighed, |_, a, b| a.weight.cmp(&b.weight)))
 }
 
 /// The result of `read` for an element's weight.
@@ -288,12 +322,11 @@ fn elements(
     part: impl Fn(usize) -> Range<usize>,
 ) -> Result<Elements, Error> {
     match cx.view(key).0 {
-        None => Ok(Vec::new()),
+        None => Ok(Elements::default()),
         Some(View::List(list)) => Ok(copied(list.range(part(list.len())), is_reversed)),
         Some(View::Set(set)) => {
             let positions = part(set.len());
-            let members = set.iter().skip(positions.start).take(positions.len());
-            Ok(members.map(|member| member.to_vec()).collect())
+            Ok(set.iter().skip(positions.start).take(positions.len()).collect())
         }
         Some(View::Zset(zset)) => {
             let members = zset.range(part(zset.len())).map(|entry| Item::Text(entry.member, &[]));
@@ -306,8 +339,7 @@ fn elements(
 }
 
 fn copied<'a>(items: impl DoubleEndedIterator<Item = Item<'a>>, is_reversed: bool) -> Elements {
-    let copy = |item: Item<'_>| item.to_vec();
-    if is_reversed { items.rev().map(copy).collect() } else { items.map(copy).collect() }
+    if is_reversed { items.rev().collect() } else { items.collect() }
 }
 
 /// Redis converts a sorted set that it sorts to a skiplist, which a client can see.
@@ -320,8 +352,8 @@ fn outgrow(cx: &mut Ctx<'_>, key: &[u8]) -> Result<(), Error> {
 }
 
 fn answer(cx: &mut Ctx<'_>, elements: &Elements, get: &[Pattern<'_>]) {
-    cx.reply().array(elements.len() * get.len().max(1));
-    for element in elements {
+    cx.reply().array(elements.spans.len() * get.len().max(1));
+    for element in elements.iter() {
         if get.is_empty() {
             cx.reply().bulk(element);
         }
@@ -335,14 +367,14 @@ const SORT_STORED: Event = Event::list("sortstore");
 
 fn store(cx: &mut Ctx<'_>, target: &[u8], elements: &Elements, get: &[Pattern<'_>]) {
     let limits = cx.settings().list_nodes;
-    let mut found = Vec::new();
+    let mut found = Elements::default();
     for (element, pattern) in elements.iter().flat_map(|element| get.iter().map(move |pattern| (element, pattern))) {
-        found.push(pattern.look_up(cx, element, |value, _| value.unwrap_or_default().to_vec()));
+        pattern.look_up(cx, element, |value, _| found.add(|text| text.extend_from_slice(value.unwrap_or_default())));
     }
     let stored = if get.is_empty() { elements } else { &found };
-    let list = List::from_elements(stored.iter().map(Vec::as_slice), &limits);
+    let list = List::from_elements(stored.iter(), &limits);
     cx.store(target, list, SORT_STORED);
-    cx.reply().count(stored.len());
+    cx.reply().count(stored.spans.len());
 }
 
 #[cfg(test)]
