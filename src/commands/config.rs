@@ -136,8 +136,7 @@ fn set(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         engine.host.set_oom_score(&engine.settings.process);
         return Err(refusal);
     }
-    let before = cx.settings().clone();
-    operations::replace_settings(cx, settings);
+    let before = operations::replace_settings(cx, settings);
     if cx.settings().files.appends != before.files.appends && operations::switch_aof(cx).is_err() {
         operations::replace_settings(cx, before);
         return Err(refused("appendonly", "Unable to turn on AOF. Check server logs."));

@@ -48,9 +48,11 @@ pub fn parameters() -> impl Iterator<Item = &'static Parameter> {
 
 /// The parameter with that name or alias, in any case, and the name as its row spells it.
 pub fn find(name: &str) -> Option<(&'static Parameter, &'static str)> {
-    parameters().find_map(|parameter| {
-        let mut names = parameter.names();
-        names.find(|known| known.eq_ignore_ascii_case(name)).map(|known| (parameter, known))
+    let is_it = |known: &str| known.len() == name.len() && known.eq_ignore_ascii_case(name);
+    parameters().find_map(|parameter| match parameter.alias {
+        _ if is_it(parameter.name) => Some((parameter, parameter.name)),
+        Some(alias) if is_it(alias) => Some((parameter, alias)),
+        _ => None,
     })
 }
 

@@ -35,15 +35,15 @@ pub use crate::engine::exec::persistence::{ReloadOptions, ShutdownOptions};
 // The process: its settings, time and counters.
 
 /// Puts other settings in force, with what follows from them but is not an effect: the default user's password, and
-/// eviction if the memory limit is lower now.
-pub fn replace_settings(cx: &mut Ctx<'_>, settings: Settings) {
-    let is_password_other = cx.engine.settings.password != settings.password;
-    cx.engine.settings = settings;
-    if is_password_other {
+/// eviction if the memory limit is lower now. Returns the settings before.
+pub fn replace_settings(cx: &mut Ctx<'_>, settings: Settings) -> Settings {
+    let before = std::mem::replace(&mut cx.engine.settings, settings);
+    if cx.engine.settings.password != before.password {
         let password = cx.engine.settings.password.clone();
         rights::set_default_password(cx.engine, &password);
     }
     eviction::begin_evicting(cx.engine);
+    before
 }
 
 /// Writes a line to the server's log.
