@@ -5,7 +5,6 @@
 
 use std::env;
 use std::fs;
-use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::path::Path;
 use std::process;
@@ -191,7 +190,8 @@ impl Host for OsHost {
     }
 
     fn secret(&self) -> Option<[u8; 32]> {
-        Some(secret())
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes).ok().map(|()| bytes)
     }
 }
 
@@ -199,30 +199,6 @@ impl Host for OsHost {
 /// it cannot be set.
 pub(crate) fn set_oom_score(process: &Process) -> bool {
     oom_score::set(process).map_err(|error| warn!("Unable to set oom_score_adj: {}", reason(&error))).is_ok()
-}
-
-/// Random bytes for secrets, which cannot be guessed.
-#[cfg(unix)]
-fn secret() -> [u8; 32] {
-    use std::io::Read;
-    let mut bytes = [0; 32];
-    let read = fs::File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes));
-    if read.is_err() { secret_of_maps() } else { bytes }
-}
-
-/// Random bytes for secrets, which cannot be guessed.
-#[cfg(not(unix))]
-fn secret() -> [u8; 32] {
-    secret_of_maps()
-}
-
-/// Random bytes from the seeds of the standard library's maps, which come from the system.
-fn secret_of_maps() -> [u8; 32] {
-    let mut bytes = [0; 32];
-    for (number, part) in bytes.chunks_exact_mut(8).enumerate() {
-        part.copy_from_slice(&RandomState::new().hash_one(number).to_le_bytes());
-    }
-    bytes
 }
 
 /// A new run id: 40 hexadecimal digits.
