@@ -142,6 +142,35 @@ fn brief_commands_of_a_batch_take_a_microsecond_at_most_of_what_a_longer_one_tak
 }
 
 #[test]
+fn a_queued_request_is_not_timed_but_what_runs_or_waits_behind_it_is() {
+    let mut world = World::fresh();
+    world.ask("MULTI");
+    world.engine.begin_batch(START);
+    assert!(get_in_batch(&mut world, b"a", START) && get_in_batch(&mut world, b"b", START));
+    let other = world.join();
+    world.ask_as(other, "CLIENT PAUSE 100 ALL");
+    let mut run = |text: &str| {
+        let request = [Span { start: 0, end: text.len() }];
+        let flow = world.engine.run(START, world.client, Request::new(text.as_bytes(), &request), &mut Vec::new());
+        (flow, world.engine.is_timed_later())
+    };
+    let (flow, is_timed_later) = run("EXEC");
+    assert!(matches!(flow, Flow::Wait(_)) && !is_timed_later, "its caller has to see to it that it runs again");
+    world.pass_ms(101);
+    let now = world.now();
+    world.engine.begin_batch(now);
+    assert!(get_in_batch(&mut world, b"c", now), "it is queued");
+    let ends = Now::from_us(now.unix_us + 50);
+    let request = [Span { start: 0, end: 4 }];
+    let request = Request::new(b"EXEC", &request);
+    assert_eq!(world.engine.run(now, world.client, request, &mut Vec::new()), Flow::Next);
+    assert!(!world.engine.is_timed_later());
+    world.engine.finish(ends, request);
+    let exec = world.engine.stats.command(world.engine.table.find(b"exec").expect("the command exists"));
+    assert_eq!((exec.calls, exec.elapsed_us, gets(&world).0), (1, 50, 3));
+}
+
+#[test]
 fn commands_are_timed_one_by_one_when_the_slow_log_records_all() {
     let mut world = World::with(|settings| settings.slow_from_us = Some(0));
     world.engine.begin_batch(START);

@@ -55,8 +55,10 @@ impl Engine {
         if let Some(fast) = fast_path::command_for_fast_path(self, session, request) {
             return fast_path::run_fast(self, now, session, fast, request, output);
         }
-        let now = measure::catch_up(self, now);
-        self.at(now);
+        if !measure::may_queue_untimed(self, session) {
+            let now = measure::catch_up(self, now);
+            self.at(now);
+        }
         run_full(self, Arrival { session, request, was_delayed: false }, output.written_mut())
     }
 
@@ -90,6 +92,7 @@ fn run_arrived(engine: &mut Engine, session: SessionId, request: Request<'_>, ou
     let (mut request_start, protocol) = (RequestStart::of(client, out), client.protocol);
     engine.observers.tracking.begin_request(session);
     let admitted = admit(engine, session, request);
+    measure::after_gates(engine, matches!(admitted, Ok(Admitted::Queued)));
     if engine.observers.tracking.is_on() {
         (request_start.position, request_start.frames_before) =
             take_pushes_before_reply(engine, session, request_start.frames_before, out);
@@ -295,8 +298,8 @@ pub(super) fn flag_transaction(
 
 #[inline]
 pub(super) fn begin(engine: &mut Engine, session: SessionId, id: CommandId) {
-    engine.timing.running =
-        Some(Running { session, command: id, started: engine.timing.now, stalled_us: engine.timing.stalled_us });
+    let (started, stalled_us) = (engine.timing.now, engine.timing.stalled_us);
+    engine.timing.running = Some(Running { session, command: id, started, next_starts: started, stalled_us });
     if let Some(client) = engine.sessions.get_mut(session) {
         client.commands += 1;
         client.last_command = Some(id);

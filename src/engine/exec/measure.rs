@@ -10,15 +10,19 @@
 //! time is divided evenly among them. Any other command is timed by itself, from a reading of its own on. Where
 //! single times matter, as the slow log's threshold is below a millisecond or LATENCY records, nothing is deferred.
 //!
+//! In a transaction the clock is read once for each command: a queued request is not timed, and a command of EXEC
+//! starts when the one before has ended.
+//!
 //! A direct call is a batch of one request. Of the brief commands of such calls, one in a few is timed, and its time
 //! counts for the others ([`Sampling`](crate::engine::state::timing::Sampling)).
 
 use crate::engine::Engine;
+use crate::engine::exec::stages::{self, Caller};
 use crate::engine::spec::{CommandId, Flags, Now};
 use crate::engine::state::fast_path::FastPath;
 use crate::engine::state::slow_log::kept_words;
 use crate::engine::state::timing::{PutOff, Stopwatch};
-use crate::engine::state::{Effect, Sample, SessionId, SlowCommand};
+use crate::engine::state::{Effect, Sample, Session, SessionId, SlowCommand};
 use crate::resp::Request;
 
 impl Engine {
@@ -39,6 +43,7 @@ impl Engine {
         self.stats.commands_before = self.stats.commands;
         self.observers.fast_path = FastPath::Unknown;
         self.timing.put_off.clear();
+        self.timing.has_queued = false;
         self.timing.sampling.is_on = false;
     }
 
@@ -67,10 +72,11 @@ impl Engine {
         self.stats.running_us = self.stats.running_us.saturating_add(elapsed_us);
     }
 
-    /// Whether the last request is timed with others, so that the caller need not report its end.
+    /// Whether the last request is timed with others, or queued and not timed, so that the caller need not report its
+    /// end.
     #[inline]
     pub fn is_timed_later(&self) -> bool {
-        self.timing.running.is_none() && self.timing.put_off.count > 0
+        self.timing.running.is_none() && (self.timing.put_off.count > 0 || self.timing.has_queued)
     }
 
     /// Ends a request at that time, and counts how long it took.
@@ -94,7 +100,7 @@ impl Engine {
         (self.timing.now, self.timing.batch_began) = (now, now);
         self.stats.instant_metrics.forget();
         if let Some(running) = &mut self.timing.running {
-            running.started = now;
+            (running.started, running.next_starts) = (now, now);
         }
     }
 }
@@ -126,16 +132,36 @@ pub(super) fn put_off(engine: &mut Engine, id: CommandId) {
     }
 }
 
-/// Before a command that is timed by itself: reads the clock if others are deferred, and returns the time.
+/// Before a command that is timed by itself: reads the clock if others are deferred or queued, and returns the time.
 #[inline]
 pub(super) fn catch_up(engine: &mut Engine, now: Now) -> Now {
-    if engine.timing.put_off.count == 0 {
+    if engine.timing.put_off.count == 0 && !engine.timing.has_queued {
         return now;
     }
     let now = clock(engine);
-    share_out(engine, now.since_us(engine.timing.now), 0);
+    if engine.timing.put_off.count > 0 {
+        share_out(engine, now.since_us(engine.timing.now), 0);
+    }
+    engine.timing.has_queued = false;
     engine.at(now);
     now
+}
+
+/// Whether a request may only be queued, for which the time need not be known.
+#[inline]
+pub(super) fn may_queue_untimed(engine: &Engine, session: SessionId) -> bool {
+    let is_queueing = |client: &Session| client.transaction.is_some();
+    engine.sessions.get(session).is_some_and(is_queueing) && stages::are_stages_idle(engine)
+}
+
+/// Behind the gates: notes that the request was queued, or reads the clock if those before it were.
+#[inline]
+pub(super) fn after_gates(engine: &mut Engine, is_queued: bool) {
+    if is_queued {
+        engine.timing.has_queued = true;
+    } else if engine.timing.has_queued {
+        catch_up(engine, engine.timing.now);
+    }
 }
 
 /// Ends a direct call: if it ran a brief command, counts its time, or that of the last that was timed.
@@ -207,6 +233,25 @@ pub fn stall(engine: &mut Engine, stall_us: u64) {
 /// Starts a measurement within a request.
 pub(super) fn start_timer(engine: &Engine) -> Stopwatch {
     Stopwatch { started: clock(engine), stalled_us: engine.timing.stalled_us }
+}
+
+/// Starts a measurement of a command within another: in a transaction, from the end of the command before.
+pub(super) fn start_nested(engine: &Engine, caller: Caller) -> Stopwatch {
+    match engine.timing.running {
+        Some(running) if caller == Caller::Transaction => {
+            Stopwatch { started: running.next_starts, stalled_us: engine.timing.stalled_us }
+        }
+        _ => start_timer(engine),
+    }
+}
+
+/// Ends a measurement of a command within another; returns its length in microseconds.
+pub(super) fn end_nested(engine: &mut Engine, timer: Stopwatch) -> u64 {
+    let now = clock(engine);
+    if let Some(running) = &mut engine.timing.running {
+        running.next_starts = now;
+    }
+    now.since_us(timer.started).saturating_add(engine.timing.stalled_us - timer.stalled_us)
 }
 
 /// The time since the start of a measurement, in microseconds.

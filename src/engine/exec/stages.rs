@@ -273,7 +273,7 @@ pub(super) fn execute(engine: &mut Engine, call: &Call<'_>, mut reply: Reply<'_>
     let (session, id, is_nested) = (call.session, call.id, call.is_nested());
     let args = Args::new(call.request, call.name_words);
     let command = engine.table.entry(id).command;
-    let timer = is_nested.then(|| measure::start_timer(engine));
+    let timer = is_nested.then(|| measure::start_nested(engine, call.caller));
     let has_room = has_room(engine, session, command, &args);
     let start = reply.position();
     let recording = propagation::begin(engine, call);
@@ -292,7 +292,8 @@ pub(super) fn execute(engine: &mut Engine, call: &Call<'_>, mut reply: Reply<'_>
     if let Ending::Answered = ending {
         dispatch::count(engine, id, result.is_err());
         if let Some(timer) = timer {
-            measure::record_time(engine, session, id, call.request, measure::elapsed_us(engine, timer));
+            let elapsed_us = measure::end_nested(engine, timer);
+            measure::record_time(engine, session, id, call.request, elapsed_us);
         }
     }
     if let Err(error) = result {

@@ -11,6 +11,8 @@ pub(in crate::engine) struct Running {
     pub(in crate::engine) session: SessionId,
     pub(in crate::engine) command: CommandId,
     pub(in crate::engine) started: Now,
+    /// When the next command of its transaction starts, as the one before has ended.
+    pub(in crate::engine) next_starts: Now,
     /// The length of all stalls before this command.
     pub(in crate::engine) stalled_us: u64,
 }
@@ -98,6 +100,8 @@ pub struct Timing {
     pub(in crate::engine) running: Option<Running>,
     /// The commands of the batch that are timed later.
     pub(in crate::engine) put_off: PutOff,
+    /// Requests were queued since the clock was read last. They are not timed.
+    pub(in crate::engine) has_queued: bool,
     /// How brief commands of direct calls are timed.
     pub(in crate::engine) sampling: Sampling,
     /// When the current batch of requests began.
@@ -128,6 +132,7 @@ impl Timing {
             now,
             running: None,
             put_off: PutOff::default(),
+            has_queued: false,
             sampling: Sampling::default(),
             batch_began: now,
             stalled_us: 0,
