@@ -116,6 +116,7 @@ complete -c dunlin -l oom-score-adj-values -r
 complete -c dunlin -l page-bind -r
 complete -c dunlin -l page-host -r
 complete -c dunlin -l page-port -r
+complete -c dunlin -l page-token -x -a 'yes no'
 complete -c dunlin -l pidfile -r
 complete -c dunlin -l port -r
 complete -c dunlin -l port-file -r

@@ -28,6 +28,7 @@ fn parameters() -> impl Iterator<Item = (&'static str, String)> {
         "page-bind",
         "page-host",
         "page-port",
+        "page-token",
     ];
     let all = ALL.iter().copied().flatten().filter(move |row| !row.is_hidden || own.contains(&row.name));
     let mut all: Vec<&Parameter> = all.collect();

@@ -249,14 +249,14 @@ fn serve(
     // The first line of a server that has started: tests read from it the port that the system picked.
     info!("dunlin {VERSION} ready on {}", places(server.addresses(), &unix_socket));
     if let Some(page) = &page {
-        info!("The page is at {}", page.url());
+        info!("The page is at {}", page.link());
     }
     info!("it answers as Redis version={REDIS_VERSION}, bits={}, PID: {}", usize::BITS, process::id());
     // Programs that start a Redis and wait for it look for these words in its log, after the line with the PID.
     info!("Server initialized");
     let transports = [("tcp", tcp), ("unix", !unix_socket.is_empty())];
     let readiness = Arc::new(Readiness {
-        addresses: Addresses::of(server.addresses(), &unix_socket, &password, page.as_ref().map(Page::url)),
+        addresses: Addresses::of(server.addresses(), &unix_socket, &password, page.as_ref().map(Page::link)),
         port_path: launch.port_file,
         port_file: OnceLock::new(),
         announcer: Arc::clone(announcer),

@@ -34,7 +34,7 @@ impl Binary {
 
     /// The address of its page, which the log names next.
     pub fn page(&mut self) -> SocketAddr {
-        let address = |line: String| line.split("http://").nth(1)?.trim_end_matches('/').parse().ok();
+        let address = |line: String| line.split("http://").nth(1)?.split('/').next()?.parse().ok();
         self.log.by_ref().lines().map_while(Result::ok).find_map(address).expect("it names its page")
     }
 

@@ -15,6 +15,7 @@ mod limits;
 mod listeners;
 mod migrate;
 mod page;
+mod page_commands;
 mod persistence;
 #[cfg(target_os = "linux")]
 mod process;

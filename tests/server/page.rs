@@ -10,10 +10,18 @@ use crate::wire::connect;
 
 /// A server with a page, and the address of the page.
 fn start(arguments: &[&str]) -> (Running, SocketAddr) {
+    let (server, address, _) = start_with_token(arguments);
+    (server, address)
+}
+
+/// A server with a page, the address of the page, and its token, which is empty if there is none.
+pub(crate) fn start_with_token(arguments: &[&str]) -> (Running, SocketAddr, String) {
     let mut server = program::start(&[&["--port", "0", "--page-port", "0"], arguments].concat());
     let line = server.line_with("The page is at http://").expect("the log says where it is");
-    let address = line.rsplit_once("http://").map(|(_, address)| address.trim_end_matches('/').to_owned());
-    (server, address.expect("it is a URL").parse().expect("it is an address"))
+    let (_, link) = line.rsplit_once("http://").expect("it is a URL");
+    let (address, rest) = link.split_once('/').expect("it has a path");
+    let token = rest.strip_prefix("#token=").unwrap_or_default().to_owned();
+    (server, address.parse().expect("it is an address"), token)
 }
 
 fn exchange(address: SocketAddr, head: &str) -> Answer {
@@ -116,11 +124,16 @@ fn the_lag_of_expired_keys_and_fields_is_measured() {
 fn other_paths_and_methods_are_refused() {
     let (_server, address) = start(&[]);
     assert_eq!(get(address, "/nothing", "").status, 404);
-    assert_eq!(get(address, "/", "").body, format!("dunlin {}\n/metrics\n/ready\n", env!("CARGO_PKG_VERSION")));
     for method in ["POST", "PUT", "DELETE", "OPTIONS", "BREW"] {
         let Answer { status, head, .. } =
             exchange(address, &format!("{method} /metrics HTTP/1.1\r\nHost: {address}\r\n"));
         assert!(status == 405 && head.contains("allow: get, head"), "{method}: {head}");
+    }
+    for method in ["GET", "OPTIONS", "PUT"] {
+        let Answer { status, head, .. } =
+            exchange(address, &format!("{method} /command HTTP/1.1\r\nHost: {address}\r\n"));
+        assert!(status == 405 && head.contains("allow: post"), "{method}: {head}");
+        assert!(!head.contains("access-control"), "no browser may send it for another site: {head}");
     }
     let Answer { status, head, body } = exchange(address, &format!("HEAD /ready HTTP/1.1\r\nHost: {address}\r\n"));
     assert!(status == 200 && head.contains("content-length: 6") && body.is_empty(), "{head}");

@@ -18,9 +18,25 @@ pub struct Answer {
 /// # Errors
 /// Nobody listens there, or what comes is no answer.
 pub fn exchange(address: SocketAddr, head: &str) -> io::Result<Answer> {
+    exchange_with_body(address, head, b"")
+}
+
+/// Sends a body to a path with more headers, each with its line end, and reads the answer.
+///
+/// # Errors
+/// As [`exchange`].
+pub fn post(address: SocketAddr, path: &str, headers: &str, body: &[u8]) -> io::Result<Answer> {
+    let length = body.len();
+    let head = format!("POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: {length}\r\n{headers}");
+    exchange_with_body(address, &head, body)
+}
+
+fn exchange_with_body(address: SocketAddr, head: &str, body: &[u8]) -> io::Result<Answer> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(TIMEOUT))?;
     stream.write_all(format!("{head}Connection: close\r\n\r\n").as_bytes())?;
+    // A server that refuses the head does not read the body.
+    let _ = stream.write_all(body);
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
     let parts = answer.split_once("\r\n\r\n").map(|(head, body)| (head.to_lowercase(), body.to_owned()));

@@ -29,6 +29,9 @@ pub(super) const ROWS: &[Parameter] = &[
     )
     .at_start()
     .hidden(),
+    Parameter::switch("page-token", Held::Field(|s| s.process.page.has_token, |s, on| of(s).has_token = on))
+        .at_start()
+        .hidden(),
 ];
 
 fn names_in(text: &str) -> Vec<String> {

@@ -50,8 +50,11 @@ pub(super) struct Gate {
     pass: fn(&mut Engine, &Asked<'_>) -> Passed,
 }
 
+/// The commands by which a client becomes one that waits for more than the reply.
+const LASTING: [&str; 5] = ["dunlin|wait", "monitor", "psubscribe", "ssubscribe", "subscribe"];
+
 /// All gates, in the order in which they are asked.
-const GATES: [Gate; 13] = [
+const GATES: [Gate; 14] = [
     Gate {
         name: "enable-debug-command and enable-module-command",
         only_for: &[Flags::PROTECTED, Flags::EXTENDS],
@@ -76,6 +79,17 @@ const GATES: [Gate; 13] = [
         only_for: &[Flags::NO_MULTI],
         is_active: |_, client| client.transaction.is_some(),
         pass: |_, _| Err(Error::NotInTransaction),
+    },
+    Gate {
+        name: "commands of the page, which gets no messages and does not wait",
+        only_for: &[],
+        is_active: |_, client| client.origin.is_page,
+        pass: |engine, asked| {
+            let is_page = engine.sessions.get(asked.session).is_some_and(|client| client.origin.is_page);
+            let name = &engine.table.entry(asked.id).name;
+            let is_refused = is_page && LASTING.contains(&name.as_str());
+            if is_refused { Err(ServerError::DenyBlocking(name.to_uppercase()).into()) } else { Ok(None) }
+        },
     },
     Gate {
         name: "ACL",

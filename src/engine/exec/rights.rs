@@ -142,9 +142,13 @@ pub(super) fn refusal(engine: &Engine, session: SessionId, id: CommandId, denial
 }
 
 fn log_refusal(engine: &mut Engine, session: SessionId, refusal: Refusal) {
-    *engine.stats.denied(refusal.reason) += 1;
     let client =
         engine.sessions.get(session).map_or_else(Vec::new, |client| client_line::describe_client(engine, client, 0));
+    log_refusal_of(engine, client, refusal);
+}
+
+fn log_refusal_of(engine: &mut Engine, client: Vec<u8>, refusal: Refusal) {
+    *engine.stats.denied(refusal.reason) += 1;
     let (now_ms, most) = (engine.now().unix_ms(), engine.settings.access_log_entries);
     engine.acl.log.add(refusal, client, now_ms, most);
 }
@@ -165,6 +169,18 @@ pub fn log_in(engine: &mut Engine, session: SessionId, name: &[u8], password: &[
     let refusal = Refusal { reason: Reason::Auth, context, object: word.to_vec(), user: name.to_vec() };
     log_refusal(engine, session, refusal);
     Err(Error::WrongPassword)
+}
+
+/// The user of that name and password, for somebody without a session. A failure is logged as one of `word`; `client`
+/// describes who it is, as a line of CLIENT LIST does.
+pub fn authenticate(engine: &mut Engine, name: &[u8], password: &[u8], word: &[u8], client: &str) -> Option<Arc<User>> {
+    let user = engine.acl.users.authenticated(name, password).map(Arc::clone);
+    if user.is_none() {
+        let (object, user) = (word.to_vec(), name.to_vec());
+        let refusal = Refusal { reason: Reason::Auth, context: Context::TopLevel, object, user };
+        log_refusal_of(engine, client.as_bytes().to_vec(), refusal);
+    }
+    user
 }
 
 /// Logs a session out.

@@ -129,12 +129,15 @@ pub struct Page {
     pub bind: Vec<String>,
     /// `page-host`: the names, beside those of the loopback interface, by which browsers and scrapers may ask for it.
     pub hosts: Vec<String>,
+    /// `page-token`: commands are run only for those who have opened the address that the server prints.
+    pub has_token: bool,
 }
 
 #[cfg(feature = "program")]
 impl Default for Page {
     fn default() -> Page {
-        Page { port: None, bind: vec!["127.0.0.1".to_owned(), "-::1".to_owned()], hosts: Vec::new() }
+        let bind = vec!["127.0.0.1".to_owned(), "-::1".to_owned()];
+        Page { port: None, bind, hosts: Vec::new(), has_token: true }
     }
 }
 

@@ -153,7 +153,7 @@ fn no_more_elements_are_read_than_the_listpack_claims() {
         let mut damaged = bytes.clone();
         damaged[4] = claimed;
         let mut items = Listpack::open(&damaged).expect("its head is whole");
-        assert_eq!(items.clone().count(), claimed.into());
+        assert_eq!(items.clone().count(), usize::from(claimed));
         while items.next().is_some() {}
         assert_eq!((items.len(), items.are_at_end()), (0, false));
     }

@@ -4,27 +4,17 @@
 //!   to this machine (DNS rebinding) gets nothing.
 //! - `Origin` and `Sec-Fetch-Site`, where a browser sends them, are of this site. So no other site can send a request
 //!   that does anything.
+//! - A command has a token that only the address has which the server prints (`page-token`), in a header of its own,
+//!   and a body of a type that no form has. So a browser asks first whether another site may send it, which is refused.
 //! - The client is on this machine, or users have to log in, or `protected-mode` is off: the rule of Redis.
 
 use std::net::SocketAddr;
 
 use hyper::StatusCode;
-use hyper::header::{self, HeaderMap, HeaderName};
+use hyper::header::{self, HeaderMap};
 
 use crate::engine::Engine;
 use crate::server::listen;
-
-/// The headers of every answer: it is only for this site, and nothing in it is run or kept.
-pub(super) const ANSWER_HEADERS: [(HeaderName, &str); 5] = [
-    (header::CACHE_CONTROL, "no-store"),
-    (
-        header::CONTENT_SECURITY_POLICY,
-        "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    ),
-    (header::REFERRER_POLICY, "no-referrer"),
-    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
-];
 
 /// The names by which the page may be asked for.
 #[derive(Debug)]
@@ -33,6 +23,8 @@ pub(super) struct Guards {
     own: Vec<String>,
     /// The names of `page-host`, which may come with any port: another one may be published in its place.
     named: Vec<String>,
+    /// What a command has to bring; `None` if anything will do.
+    token: Option<String>,
 }
 
 /// Why a request is refused.
@@ -53,13 +45,21 @@ const PROTECTED: Refusal = Refusal {
     why: "The server has no password, so only this machine is served: see the parameter 'protected-mode'.\n",
 };
 
+const OTHER_TYPE: Refusal =
+    Refusal { status: StatusCode::UNSUPPORTED_MEDIA_TYPE, why: "The body must be of the type application/json." };
+const NO_TOKEN: Refusal = Refusal {
+    status: StatusCode::FORBIDDEN,
+    why: "The header 'X-Dunlin' must have the token of the address that the server prints.",
+};
+
 impl Guards {
-    /// The guards of a page on a port, which has these names beside its own.
-    pub(super) fn new(port: u16, hosts: &[String]) -> Guards {
+    /// The guards of a page on a port, which has these names beside its own, and this token.
+    pub(super) fn new(port: u16, hosts: &[String], token: Option<String>) -> Guards {
         let with_port = |name: &str| format!("{name}:{port}");
         Guards {
             own: ["localhost", "127.0.0.1", "[::1]"].map(with_port).to_vec(),
             named: hosts.iter().map(|name| name.to_ascii_lowercase()).collect(),
+            token,
         }
     }
 
@@ -70,6 +70,27 @@ impl Guards {
     pub(super) fn check(&self, headers: &HeaderMap, peer: SocketAddr, engine: &Engine) -> Result<(), Refusal> {
         self.check_site(headers)?;
         if !listen::is_local(peer) && listen::is_protected(engine) { Err(PROTECTED) } else { Ok(()) }
+    }
+
+    /// Checks the head of a request that has a token.
+    ///
+    /// # Errors
+    /// Why it is refused.
+    pub(super) fn check_token(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+        let given = headers.get("x-dunlin").ok_or(NO_TOKEN)?.as_bytes();
+        let is_right = self.token.as_ref().is_none_or(|token| are_equal(token.as_bytes(), given));
+        if is_right { Ok(()) } else { Err(NO_TOKEN) }
+    }
+
+    /// Checks the head of a request that has commands.
+    ///
+    /// # Errors
+    /// Why it is refused.
+    pub(super) fn check_command(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+        self.check_token(headers)?;
+        let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        let kind = kind.split(';').next().unwrap_or_default().trim();
+        if kind.eq_ignore_ascii_case("application/json") { Ok(()) } else { Err(OTHER_TYPE) }
     }
 
     fn check_site(&self, headers: &HeaderMap) -> Result<(), Refusal> {
@@ -94,6 +115,12 @@ impl Guards {
     }
 }
 
+/// Compares two texts in a time that does not tell where they differ.
+fn are_equal(one: &[u8], other: &[u8]) -> bool {
+    let differences = one.iter().zip(other).fold(0, |found, (one, other)| found | (one ^ other));
+    one.len() == other.len() && differences == 0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,7 +131,7 @@ mod tests {
         for (name, value) in more {
             headers.append(*name, value.parse().expect("it is a value"));
         }
-        Guards::new(8000, &["metrics.test".to_owned(), "10.0.0.5".to_owned()]).check_site(&headers)
+        Guards::new(8000, &["metrics.test".to_owned(), "10.0.0.5".to_owned()], None).check_site(&headers)
     }
 
     #[test]
@@ -136,7 +163,7 @@ mod tests {
             assert_eq!(check(host, &[]), Err(OTHER_HOST), "{host}");
         }
         assert_eq!(check("localhost:8000", &[("host", "localhost:8000")]), Err(OTHER_HOST), "two names");
-        assert_eq!(Guards::new(8000, &[]).check_site(&HeaderMap::new()), Err(OTHER_HOST), "no name");
+        assert_eq!(Guards::new(8000, &[], None).check_site(&HeaderMap::new()), Err(OTHER_HOST), "no name");
     }
 
     #[test]
@@ -160,6 +187,26 @@ mod tests {
             &[("sec-fetch-site", "same-site")],
         ] {
             assert_eq!(check(host, other), Err(OTHER_SITE), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn a_command_has_the_token_and_is_json() {
+        let check = |token: Option<&str>, headers: &[(&'static str, &str)]| {
+            let value = |value: &str| value.parse().expect("it is a value");
+            let headers = headers.iter().map(|(name, text)| (name.parse().expect("it is a name"), value(text)));
+            Guards::new(8000, &[], token.map(str::to_owned)).check_command(&HeaderMap::from_iter(headers))
+        };
+        let json = ("content-type", "Application/JSON; charset=utf-8");
+        assert_eq!(check(Some("abc"), &[json, ("x-dunlin", "abc")]), Ok(()));
+        for wrong in ["", "ab", "abd", "abcd", "ABC"] {
+            assert_eq!(check(Some("abc"), &[json, ("x-dunlin", wrong)]), Err(NO_TOKEN), "{wrong}");
+        }
+        assert_eq!(check(Some("abc"), &[json]), Err(NO_TOKEN));
+        assert_eq!(check(None, &[json, ("x-dunlin", "")]), Ok(()));
+        assert_eq!(check(None, &[json]), Err(NO_TOKEN), "a browser has to ask first");
+        for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""] {
+            assert_eq!(check(None, &[("content-type", kind), ("x-dunlin", "")]), Err(OTHER_TYPE), "{kind}");
         }
     }
 }

@@ -1,4 +1,7 @@
-//! Who may read the metrics: those who may run INFO, with the users and passwords of the server.
+//! Who asks: the users and passwords of the server, by the scheme Basic. A failed login is in ACL LOG.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -15,26 +18,34 @@ const NOBODY: Refusal =
     Refusal { status: StatusCode::UNAUTHORIZED, why: "A user and a password of the server are needed.\n" };
 const FORBIDDEN: Refusal = Refusal { status: StatusCode::FORBIDDEN, why: "This user has no permission to run INFO.\n" };
 
-/// Checks the user that a request names, or else the default user. A password without a name is the default user's.
+/// The user that a request names, or else the default user. A password without a name is the default user's.
 ///
 /// # Errors
-/// Why the request is refused.
-pub(super) fn check(engine: &Engine, headers: &HeaderMap) -> Result<(), Refusal> {
+/// The request names none, but users have to log in; or the password is wrong.
+pub(super) fn user(engine: &mut Engine, headers: &HeaderMap, peer: SocketAddr) -> Result<Arc<User>, Refusal> {
     let users = &engine.acl.users;
-    let user = match headers.get(header::AUTHORIZATION) {
-        Some(value) => {
-            let (name, password) = credentials(value.as_bytes()).ok_or(NOBODY)?;
-            let name = if name.is_empty() { users.default_user().name() } else { &name };
-            users.authenticated(name, &password).ok_or(NOBODY)?
-        }
-        None if users.must_log_in() => return Err(NOBODY),
-        None => users.default_user(),
+    let Some(value) = headers.get(header::AUTHORIZATION) else {
+        let user = Arc::clone(users.default_user());
+        return if users.must_log_in() { Err(NOBODY) } else { Ok(user) };
     };
-    if may_run_info(engine, user) { Ok(()) } else { Err(FORBIDDEN) }
+    let (name, password) = credentials(value.as_bytes()).ok_or(NOBODY)?;
+    let name = if name.is_empty() { users.default_user().name().to_vec() } else { name };
+    let client = format!("addr={peer} name=page");
+    rights::authenticate(engine, &name, &password, b"page", &client).ok_or(NOBODY)
 }
 
-fn may_run_info(engine: &Engine, user: &User) -> bool {
-    let requests = Requests::of([&b"INFO"[..]]);
+/// Checks that the user of a request may run INFO.
+///
+/// # Errors
+/// Those of [`user`], or it may not.
+pub(super) fn check(engine: &mut Engine, headers: &HeaderMap, peer: SocketAddr) -> Result<(), Refusal> {
+    let user = user(engine, headers, peer)?;
+    if may_run(engine, &user, b"INFO") { Ok(()) } else { Err(FORBIDDEN) }
+}
+
+/// Whether a user may run a command without arguments.
+fn may_run(engine: &Engine, user: &User, name: &[u8]) -> bool {
+    let requests = Requests::of([name]);
     requests.iter().any(|request| {
         let command = engine.table.resolve(request);
         command.is_ok_and(|(id, _)| rights::may_run(engine, user, id, request).is_ok())

@@ -1,20 +1,25 @@
-//! What the program serves over HTTP (`page-port`): the metrics for Prometheus and whether the server is ready.
+//! What the program serves over HTTP (`page-port`): a page for the browser, commands for it to run, the metrics for
+//! Prometheus, and whether the server is ready.
 //!
 //! Requests are answered on a thread of their own with its own event loop, so no client of the server waits for them
 //! longer than for the engine's lock. A page that is off costs nothing: there is no thread and no socket.
 //!
 //! Every website that a developer opens can send requests to this port, and so can every name that resolves to this
-//! machine. So a request is refused before anything else happens unless it passes the [`guards`]. Nothing that is
-//! served changes data.
+//! machine. So a request is refused before anything else happens unless it passes the [`guards`]. Only `/command`
+//! changes data, and it needs a token.
 //!
 //! Limits: [`MOST_CONNECTIONS`] at a time, [`HEAD_BYTES`] for the head of a request, [`PATIENCE`] for its arrival.
-//! Bodies are never read.
+//! Bodies are read only by `/command`, which has limits of its own.
 
+mod answers;
+mod assets;
+mod client;
+mod command;
 mod guards;
+mod json;
 mod login;
 
 use std::convert::Infallible;
-use std::future::ready;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -22,23 +27,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use http_body_util::Full;
-use hyper::body::{Bytes, Incoming};
+use hyper::body::Incoming;
 use hyper::header::{self, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Semaphore;
 use tracing::{debug, warn};
 
-use super::contain::contain;
+use super::contain::contain_async;
 use super::listen;
 use super::shared::Shared;
 use crate::commands::info;
-use crate::engine::{Settings, WorldName};
+use crate::engine::{Engine, Settings, WorldName};
+use answers::{Answer, complete, only, refused, refused_in_json, text, typed};
 use guards::Guards;
 
 /// The most connections at a time; further ones wait.
@@ -48,7 +53,6 @@ const HEAD_BYTES: usize = 16 << 10;
 /// The time for the head of a request to arrive, and for which a connection is kept without one.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-const PLAIN: &str = "text/plain; charset=utf-8";
 /// The type of Prometheus's text format.
 const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -56,6 +60,7 @@ const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
 #[derive(Debug)]
 pub(super) struct Page {
     address: SocketAddr,
+    token: Option<String>,
     thread: JoinHandle<()>,
 }
 
@@ -71,17 +76,24 @@ impl Page {
         let Some(port) = page.port else { return Ok(None) };
         let sockets = listen::open_tcp(&Settings { port, bind: page.bind, ..settings })?;
         let address = sockets.first().ok_or_else(|| io::Error::other("'page-bind' has no address"))?.local_addr()?;
-        let guards = Guards::new(address.port(), &page.hosts);
+        let token = if page.has_token { Some(token(&shared.engine())?) } else { None };
+        let guards = Guards::new(address.port(), &page.hosts, token.clone());
         let site = Arc::new(Site { shared: Arc::clone(shared), guards, has_loaded: Arc::clone(has_loaded) });
         let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
         let serve = move || serve(&runtime, sockets, &site);
         let thread = thread::Builder::new().name("dunlin-page".to_owned()).spawn(serve)?;
-        Ok(Some(Page { address, thread }))
+        Ok(Some(Page { address, token, thread }))
     }
 
     /// Where it can be reached.
     pub(super) fn url(&self) -> String {
         format!("http://{}/", listen::reachable(self.address))
+    }
+
+    /// Where a browser opens it: with the token, if there is one.
+    pub(super) fn link(&self) -> String {
+        let token = self.token.as_ref().map(|token| format!("#token={token}"));
+        self.url() + &token.unwrap_or_default()
     }
 
     /// Waits for its end, which comes with that of the server.
@@ -128,12 +140,10 @@ struct Site {
     has_loaded: Arc<AtomicBool>,
 }
 
-type Answer = Response<Full<Bytes>>;
-
 impl Site {
     /// Answers the requests of a connection until it ends.
     async fn converse(&self, stream: TcpStream, peer: SocketAddr) {
-        let answer = service_fn(|request| ready(Ok::<_, Infallible>(self.answer(&request, peer))));
+        let answer = service_fn(|request| async move { Ok::<_, Infallible>(self.answer(request, peer).await) });
         let served = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(PATIENCE)
@@ -145,52 +155,54 @@ impl Site {
         }
     }
 
-    fn answer(&self, request: &Request<Incoming>, peer: SocketAddr) -> Answer {
-        let answered = contain("a request of the page", || {
+    async fn answer(&self, request: Request<Incoming>, peer: SocketAddr) -> Answer {
+        let is_api = request.uri().path() == "/command";
+        let answered = contain_async("a request of the page", async {
             let checked = self.guards.check(request.headers(), peer, &self.shared.engine());
-            checked.map_or_else(|refusal| text(refusal.status, refusal.why), |()| self.routed(request))
+            match checked {
+                Ok(()) => self.routed(request, peer).await,
+                Err(refusal) if is_api => refused_in_json(&refusal),
+                Err(refusal) => refused(&refusal),
+            }
         });
-        let mut answer =
-            answered.unwrap_or_else(|| text(StatusCode::INTERNAL_SERVER_ERROR, "It failed; see the log.\n"));
-        for (name, value) in guards::ANSWER_HEADERS {
-            answer.headers_mut().insert(name, HeaderValue::from_static(value));
-        }
-        answer
+        let failed = || text(StatusCode::INTERNAL_SERVER_ERROR, "It failed; see the log.\n");
+        complete(answered.await.unwrap_or_else(failed))
     }
 
-    fn routed(&self, request: &Request<Incoming>) -> Answer {
-        if !matches!(*request.method(), Method::GET | Method::HEAD) {
-            let mut answer = text(StatusCode::METHOD_NOT_ALLOWED, "Only GET and HEAD are allowed.\n");
-            answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
-            return answer;
-        }
+    async fn routed(&self, request: Request<Incoming>, peer: SocketAddr) -> Answer {
+        let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
         match request.uri().path() {
-            "/" => text(StatusCode::OK, concat!("dunlin ", env!("CARGO_PKG_VERSION"), "\n/metrics\n/ready\n")),
-            "/metrics" => self.metrics(request),
+            "/command" if *request.method() == Method::POST => self.command(request, peer).await,
+            "/command" => only("POST"),
+            _ if !is_read => only("GET, HEAD"),
+            "/metrics" => self.metrics(&request, peer),
             "/ready" => self.ready(),
-            _ => text(StatusCode::NOT_FOUND, "There is no such page.\n"),
+            path => match assets::find(path) {
+                Some(asset) => asset.answer(request.headers()),
+                None => text(StatusCode::NOT_FOUND, "There is no such page.\n"),
+            },
         }
     }
 
     /// The metrics of a world, the first one if none is named.
-    fn metrics(&self, request: &Request<Incoming>) -> Answer {
+    fn metrics(&self, request: &Request<Incoming>, peer: SocketAddr) -> Answer {
         let name = request.uri().query().and_then(|query| query.strip_prefix("world="));
         let world = match name.map(|name| WorldName::parse(name.as_bytes())) {
             None => Some(Arc::clone(&self.shared)),
             Some(name) => name.ok().and_then(|name| self.shared.worlds().find(&name)),
         };
         let Some(world) = world else { return text(StatusCode::NOT_FOUND, "There is no such world.\n") };
-        let checked = login::check(&world.engine(), request.headers());
+        let checked = world.act(|engine| login::check(engine, request.headers(), peer));
         match checked {
             Ok(()) => typed(StatusCode::OK, EXPOSITION, world.act(info::metrics)),
             Err(refusal) if refusal.status == StatusCode::UNAUTHORIZED => {
-                let mut answer = text(refusal.status, refusal.why);
+                let mut answer = refused(&refusal);
                 answer
                     .headers_mut()
                     .insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"dunlin\""));
                 answer
             }
-            Err(refusal) => text(refusal.status, refusal.why),
+            Err(refusal) => refused(&refusal),
         }
     }
 
@@ -201,13 +213,8 @@ impl Site {
     }
 }
 
-fn text(status: StatusCode, text: &'static str) -> Answer {
-    typed(status, PLAIN, text)
-}
-
-fn typed(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Answer {
-    let mut answer = Response::new(Full::new(body.into()));
-    *answer.status_mut() = status;
-    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    answer
+/// A token of 128 bits that nobody can guess.
+fn token(engine: &Engine) -> io::Result<String> {
+    let secret = engine.host.secret().ok_or_else(|| io::Error::other("there are no random bytes for 'page-token'"))?;
+    Ok(secret.iter().take(16).map(|byte| format!("{byte:02x}")).collect())
 }

@@ -30,10 +30,10 @@ impl Ctx<'_> {
         self.is_nested && self.engine.scripts.is_any_running()
     }
 
-    /// Blocks the client. A command within another does not block: its reply is what `at_once` writes. To be called
-    /// last, before any reply.
+    /// Blocks the client. A command within another does not block, nor does one of the page: its reply is what
+    /// `at_once` writes. To be called last, before any reply.
     pub fn block(&mut self, block: Block, at_once: impl FnOnce(&mut Reply<'_>)) {
-        if self.is_nested {
+        if self.is_nested || self.session().origin.is_page {
             at_once(&mut self.reply);
         } else {
             self.block = Some(Box::new(block));

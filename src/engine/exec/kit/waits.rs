@@ -7,7 +7,7 @@
 use crate::engine::Engine;
 use crate::engine::exec::kit;
 use crate::engine::state::kit::{Condition, Trigger, Waiter};
-use crate::engine::state::{SessionId, Topic};
+use crate::engine::state::{Origin, SessionId, Topic};
 
 /// Whether the condition holds.
 pub fn holds(engine: &Engine, condition: &Condition) -> bool {
@@ -37,7 +37,8 @@ pub fn progress(engine: &Engine, condition: &Condition) -> u64 {
             return trigger(engine, rule).map_or(0, |trigger| trigger.fired);
         }
         Condition::Clients { asker, .. } => {
-            let others = engine.sessions.iter().filter(|client| client.id != *asker && !client.origin.is_test_client);
+            let is_counted = |origin: &Origin| !origin.is_test_client && !origin.is_page;
+            let others = engine.sessions.iter().filter(|client| client.id != *asker && is_counted(&client.origin));
             others.count()
         }
     };

@@ -136,6 +136,9 @@ pub enum ServerError {
     /// WAITAOF waits for the local append-only file, which does not exist here.
     #[error("ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.")]
     WaitWithoutFile,
+    /// A client that may not block calls a command by which it would wait for messages; its name.
+    #[error("ERR {0} isn't allowed for a DENY BLOCKING client")]
+    DenyBlocking(String),
     /// `numlocal` of WAITAOF is neither 0 nor 1.
     #[error("ERR value is out of range, value must between 0 and 1")]
     NotZeroOrOne,

@@ -13,7 +13,7 @@ pub(in super::super) struct Addresses {
     pub(in super::super) tcp: Option<SocketAddr>,
     /// The full path of the Unix socket; `None` without one.
     pub(in super::super) socket: Option<PathBuf>,
-    /// Where the page is; `None` without one.
+    /// Where a browser opens the page, with its token; `None` without one.
     pub(in super::super) page: Option<String>,
     password: String,
 }
@@ -35,6 +35,12 @@ impl Addresses {
             page,
             password: password.to_owned(),
         }
+    }
+
+    /// Where programs find the page: without its token, so that they can append a path.
+    pub(in super::super) fn page_url(&self) -> Option<String> {
+        let link = self.page.as_deref()?;
+        Some(link.split('#').next().unwrap_or(link).to_owned())
     }
 
     /// The password that clients need, empty for none.

@@ -75,7 +75,7 @@ impl CommandServer {
         let has_loaded = Arc::new(AtomicBool::new(false));
         // Its thread ends with the server, before the process does.
         let page = Page::start(&shared, &has_loaded).map_err(|error| error.to_string())?;
-        let addresses = Addresses::of(server.addresses(), &unix_socket, &password, page.as_ref().map(Page::url));
+        let addresses = Addresses::of(server.addresses(), &unix_socket, &password, page.as_ref().map(Page::link));
         if let Some(level) = options.strict {
             strict::set_rules(&mut shared.engine().observers, &Rule::ALL, level, None);
         }

@@ -75,7 +75,7 @@ fn text(value: &Value, addresses: &Addresses) -> Option<String> {
         Value::Password => Some(addresses.password().to_owned()),
         Value::Socket => addresses.socket.as_ref().map(|path| path.display().to_string()),
         Value::ProcessId => Some(process::id().to_string()),
-        Value::Page => addresses.page.clone(),
+        Value::Page => addresses.page_url(),
     }
 }
 

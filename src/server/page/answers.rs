@@ -1,0 +1,76 @@
+//! Answers over HTTP, and the headers that all of them have.
+
+use http_body_util::Full;
+use hyper::body::Bytes;
+use hyper::header::{self, HeaderName, HeaderValue};
+use hyper::{Response, StatusCode};
+
+use super::guards::Refusal;
+use super::json;
+
+/// The type of what is text.
+const PLAIN: &str = "text/plain; charset=utf-8";
+/// The type of what is JSON.
+const JSON: &str = "application/json";
+
+/// The headers of every answer, unless it has others: it is only for this site, and nothing in it is run or kept.
+const HEADERS: [(HeaderName, &str); 6] = [
+    (header::CACHE_CONTROL, "no-store"),
+    (
+        header::CONTENT_SECURITY_POLICY,
+        "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+];
+
+pub(super) type Body = Full<Bytes>;
+pub(super) type Answer = Response<Body>;
+
+/// A body that is complete.
+pub(super) fn whole(bytes: impl Into<Bytes>) -> Body {
+    Full::new(bytes.into())
+}
+
+/// An answer of that type.
+pub(super) fn typed(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Answer {
+    let mut answer = Response::new(whole(body));
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    answer
+}
+
+pub(super) fn text(status: StatusCode, text: &'static str) -> Answer {
+    typed(status, PLAIN, text)
+}
+
+pub(super) fn json(status: StatusCode, body: Vec<u8>) -> Answer {
+    typed(status, JSON, body)
+}
+
+/// A refusal for a person or a scraper.
+pub(super) fn refused(refusal: &Refusal) -> Answer {
+    text(refusal.status, refusal.why)
+}
+
+/// A refusal for a script of the page: `{"error":"..."}`.
+pub(super) fn refused_in_json(refusal: &Refusal) -> Answer {
+    json(refusal.status, json::error(refusal.why.trim_end()))
+}
+
+/// That only these methods are allowed.
+pub(super) fn only(methods: &'static str) -> Answer {
+    let mut answer = text(StatusCode::METHOD_NOT_ALLOWED, "This method is not allowed here.\n");
+    answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static(methods));
+    answer
+}
+
+/// The answer with the headers that every answer has.
+pub(super) fn complete(mut answer: Answer) -> Answer {
+    for (name, value) in HEADERS {
+        answer.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
+    }
+    answer
+}

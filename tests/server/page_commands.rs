@@ -1,0 +1,222 @@
+//! Commands over HTTP: what the page may run, what it gets, and who is refused.
+
+use std::net::SocketAddr;
+
+use crate::page::start_with_token;
+use crate::program::Running;
+use crate::support::http::{self, Answer};
+use crate::wire::connect;
+
+/// A page that commands can be sent to.
+struct Page {
+    server: Running,
+    address: SocketAddr,
+    token: String,
+}
+
+impl Page {
+    fn start(arguments: &[&str]) -> Page {
+        let (server, address, token) = start_with_token(arguments);
+        Page { server, address, token }
+    }
+
+    /// Sends a body as the page does, with more headers.
+    fn post_with(&self, headers: &str, body: &[u8]) -> Answer {
+        let headers = format!("Content-Type: application/json\r\nX-Dunlin: {}\r\n{headers}", self.token);
+        http::post(self.address, "/command", &headers, body).expect("the page answers")
+    }
+
+    fn post(&self, body: &str) -> (u16, String) {
+        let Answer { status, body, .. } = self.post_with("", body.as_bytes());
+        (status, body)
+    }
+
+    /// The replies to commands, which are JSON.
+    fn run(&self, commands: &str) -> String {
+        let (status, body) = self.post(&format!("{{\"commands\":[{commands}]}}"));
+        assert_eq!(status, 200, "{body}");
+        let replies = body.strip_prefix("{\"replies\":[").and_then(|rest| rest.strip_suffix("]}"));
+        replies.expect("it has replies").to_owned()
+    }
+}
+
+#[test]
+fn commands_have_typed_replies() {
+    let page = Page::start(&[]);
+    assert_eq!(page.token.len(), 32, "128 bits");
+    let replies = page.run(
+        r#"["SET","k","v"],["GET","k"],["GET","no"],["INCR","n"],["LPUSH","k","x"],["ZADD","z","1.5","m"],
+           ["ZSCORE","z","m"],["HSET","h","f","g"],["HGETALL","h"],["SADD","s","a"],["SMEMBERS","s"],["no-such"]"#,
+    );
+    assert_eq!(
+        replies,
+        concat!(
+            r#"{"status":"OK"},"v",null,{"integer":"1"},"#,
+            r#"{"error":"WRONGTYPE Operation against a key holding the wrong kind of value"},{"integer":"1"},"#,
+            r#"{"double":"1.5"},{"integer":"1"},{"map":[["f","g"]]},{"integer":"1"},{"set":["a"]},"#,
+            r#"{"error":"ERR unknown command 'no-such', with args beginning with: "}"#
+        )
+    );
+}
+
+#[test]
+fn any_bytes_come_and_go_unchanged() {
+    let page = Page::start(&[]);
+    let hostile = r#"<img src=x onerror=alert(1)>\"</script>\u0000\u2028"#;
+    assert_eq!(page.run(&format!(r#"["SET","{hostile}",{{"base64":"/wD+"}}]"#)), r#"{"status":"OK"}"#);
+    let keys = page.run(r#"["KEYS","*"]"#);
+    assert_eq!(keys, "[\"<img src=x onerror=alert(1)>\\\"</script>\\u0000\u{2028}\"]");
+    assert_eq!(page.run(&format!(r#"["GET","{hostile}"]"#)), r#"{"base64":"/wD+"}"#);
+    page.run(r#"["SETRANGE","large","10000000","x"]"#);
+    let large = page.run(r#"["GET","large"]"#);
+    assert_eq!(large.len(), 2 + 6 * 10_000_000 + 1, "zeros are escaped");
+}
+
+#[test]
+fn a_batch_is_a_client_of_its_own_that_may_not_wait() {
+    let page = Page::start(&["--test-kit", "yes"]);
+    let named = page.run(r#"["CLIENT","GETNAME"],["CLIENT","LIST"],["SELECT","3"],["SET","k","3"]"#);
+    assert!(named.starts_with("\"page\"") && named.contains("name=page"), "{named}");
+    assert_eq!(page.run(r#"["GET","k"]"#), "null", "the next batch begins in database 0");
+    assert_eq!(page.post(r#"{"database":3,"commands":[["GET","k"]]}"#).1, r#"{"replies":["3"]}"#);
+    assert_eq!(
+        page.run(r#"["BLPOP","list","0"],["BZPOPMIN","z","0"],["XREAD","BLOCK","0","STREAMS","x","$"]"#),
+        "null,null,null"
+    );
+    assert_eq!(page.run(r#"["WAIT","1","0"]"#), r#"{"integer":"0"}"#);
+    for (command, name) in [
+        (r#"["SUBSCRIBE","c"]"#, "SUBSCRIBE"),
+        (r#"["PSUBSCRIBE","*"]"#, "PSUBSCRIBE"),
+        (r#"["SSUBSCRIBE","c"]"#, "SSUBSCRIBE"),
+        (r#"["MONITOR"]"#, "MONITOR"),
+        (r#"["DUNLIN","WAIT","BLOCKED","k"]"#, "DUNLIN|WAIT"),
+    ] {
+        let refusal = format!(r#"{{"error":"ERR {name} isn't allowed for a DENY BLOCKING client"}}"#);
+        assert_eq!(page.run(command), refusal);
+        if name == "DUNLIN|WAIT" {
+            continue;
+        }
+        assert_eq!(page.run(&format!(r#"["MULTI"],{command}"#)), format!(r#"{{"status":"OK"}},{refusal}"#));
+    }
+    assert_eq!(page.run(r#"["MULTI"],["SET","m","1"]"#), r#"{"status":"OK"},{"status":"QUEUED"}"#);
+    assert_eq!(page.run(r#"["EXEC"],["GET","m"]"#), r#"{"error":"ERR EXEC without MULTI"},null"#);
+    assert_eq!(page.run(r#"["MULTI"],["INCR","m"],["EXEC"]"#).split(',').next_back(), Some(r#"[{"integer":"1"}]"#));
+    let after = page.run(r#"["QUIT"],["SET","q","1"]"#);
+    assert_eq!(after, r#"{"status":"OK"},{"error":"ERR the client was closed"}"#);
+    assert_eq!(page.run(r#"["EXISTS","q"]"#), r#"{"integer":"0"}"#);
+    assert_eq!(page.run(r#"["CLIENT","REPLY","OFF"],["PING"]"#), "null,null");
+}
+
+#[test]
+fn a_batch_waits_while_clients_are_paused_and_others_are_answered() {
+    let page = Page::start(&[]);
+    let mut client = connect(page.server.address());
+    client.ask("CLIENT PAUSE 100000 WRITE\r\n", "+OK\r\n");
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| page.run(r#"["SET","k","v"]"#));
+        crate::timeout::wait_until("it waits", || page.run(r#"["INFO","clients"]"#).contains("blocked_clients:1"));
+        client.ask("CLIENT UNPAUSE\r\n", "+OK\r\n");
+        assert_eq!(waiting.join().expect("it is answered"), r#"{"status":"OK"}"#);
+    });
+}
+
+#[test]
+fn each_batch_runs_in_the_world_that_it_names() {
+    let page = Page::start(&["--test-kit", "yes"]);
+    connect(page.server.address()).ask("DUNLIN WORLD cart\r\nSET a 1\r\n", "+OK\r\n+OK\r\n");
+    assert_eq!(page.post(r#"{"world":"cart","commands":[["GET","a"]]}"#).1, r#"{"replies":["1"]}"#);
+    assert_eq!(page.run(r#"["GET","a"],["DUNLIN","WORLD","cart"],["GET","a"]"#), r#"null,{"status":"OK"},"1""#);
+    assert_eq!(page.post(r#"{"world":"none","commands":[]}"#).0, 404);
+    assert_eq!(page.post(r#"{"database":16,"commands":[]}"#).0, 400);
+}
+
+#[test]
+fn what_is_no_batch_is_refused_and_nothing_runs() {
+    let page = Page::start(&[]);
+    let deep = "[".repeat(500_000);
+    for body in ["", "{", r#"{"commands":[["SET","k","v"],"GET"]}"#, r#"{"commands":[["SET","k",1]]}"#, &deep] {
+        let (status, answer) = page.post(body);
+        assert!(status == 400 && answer.starts_with("{\"error\":\""), "{answer}");
+    }
+    let huge = format!(r#"{{"commands":[["SET","k","{}"]]}}"#, "x".repeat(1 << 20));
+    assert_eq!(page.post(&huge).0, 413);
+    assert_eq!(page.run(r#"["DBSIZE"]"#), r#"{"integer":"0"}"#);
+}
+
+#[test]
+fn other_sites_forms_and_those_without_the_token_are_refused_and_nothing_runs() {
+    let page = Page::start(&[]);
+    let (address, token) = (page.address, &page.token);
+    let body = br#"{"commands":[["SET","k","v"]]}"#;
+    let json = "Content-Type: application/json\r\n";
+    for (headers, status) in [
+        (json.to_owned(), 403),
+        (format!("{json}X-Dunlin: \r\n"), 403),
+        (format!("{json}X-Dunlin: {}\r\n", "0".repeat(32)), 403),
+        (format!("X-Dunlin: {token}\r\n"), 415),
+        (format!("X-Dunlin: {token}\r\nContent-Type: text/plain\r\n"), 415),
+        (format!("X-Dunlin: {token}\r\nContent-Type: application/x-www-form-urlencoded\r\n"), 415),
+        (format!("{json}X-Dunlin: {token}\r\nOrigin: http://evil.test\r\n"), 403),
+        (format!("{json}X-Dunlin: {token}\r\nOrigin: null\r\n"), 403),
+        (format!("{json}X-Dunlin: {token}\r\nSec-Fetch-Site: cross-site\r\n"), 403),
+        (format!("{json}X-Dunlin: {token}\r\nHost: evil.test\r\n"), 421),
+    ] {
+        let Answer { status: given, head, body } =
+            http::post(address, "/command", &headers, body).expect("the page answers");
+        assert_eq!(given, status, "{headers}");
+        assert!(body.starts_with("{\"error\":\""), "{body}");
+        assert!(!head.contains("access-control") && head.contains("content-security-policy"), "{head}");
+    }
+    assert_eq!(page.run(r#"["DBSIZE"]"#), r#"{"integer":"0"}"#);
+}
+
+#[test]
+fn without_tokens_the_header_is_still_needed() {
+    let page = Page::start(&["--page-token", "no"]);
+    assert_eq!(page.token, "");
+    assert_eq!(page.run(r#"["PING"]"#), r#"{"status":"PONG"}"#);
+    let answer = http::post(page.address, "/command", "Content-Type: application/json\r\n", b"{}");
+    assert_eq!(answer.expect("the page answers").status, 403);
+}
+
+#[test]
+fn where_users_log_in_a_batch_has_the_rights_of_its_user() {
+    let page = Page::start(&["--requirepass", "pw"]);
+    let mut client = connect(page.server.address());
+    client.ask("AUTH pw\r\nACL SETUSER a on >x +@read +client ~app:*\r\n", "+OK\r\n+OK\r\n");
+    let post = |login: &str, commands: &str| page.post_with(login, format!("{{\"commands\":[{commands}]}}").as_bytes());
+    let Answer { status, head, .. } = post("", r#"["PING"]"#);
+    assert!(status == 401 && !head.contains("www-authenticate"), "no browser shows a dialog for it: {head}");
+    assert_eq!(post("Authorization: Basic YTp5\r\n", r#"["PING"]"#).status, 401);
+    let Answer { body, .. } =
+        post("Authorization: Basic YTp4\r\n", r#"["GET","app:1"],["GET","b"],["SET","app:1","v"]"#);
+    assert_eq!(body.matches("NOPERM").count(), 2, "{body}");
+    assert!(body.starts_with("{\"replies\":[null,"), "{body}");
+    let Answer { body, .. } = post("Authorization: Basic OnB3\r\n", r#"["ACL","LOG"]"#);
+    for part in ["\"auth\"", "\"username\",\"a\"", "name=page"] {
+        assert!(body.contains(part), "{part} in {body}");
+    }
+}
+
+#[test]
+fn the_page_is_sent_with_its_policy_and_not_twice() {
+    let page = Page::start(&[]);
+    let Answer { status, head, body } = http::get(page.address, "/", "").expect("the page answers");
+    assert!(status == 200 && body.starts_with("<!doctype html>"), "{head}");
+    for header in [
+        "content-type: text/html; charset=utf-8",
+        "script-src 'self'",
+        "frame-ancestors 'none'",
+        "x-content-type-options: nosniff",
+        "referrer-policy: no-referrer",
+        "cross-origin-opener-policy: same-origin",
+        "cross-origin-resource-policy: same-origin",
+    ] {
+        assert!(head.contains(header), "{header} in {head}");
+    }
+    let etag = head.lines().find_map(|line| line.strip_prefix("etag: w/")).expect("it has a tag");
+    let Answer { status, body, .. } =
+        http::get(page.address, "/", &format!("If-None-Match: W/{etag}\r\n")).expect("the page answers");
+    assert!(status == 304 && body.is_empty(), "{body}");
+    assert_eq!(http::get(page.address, "/assets/none.js", "").expect("the page answers").status, 404);
+}
