@@ -183,7 +183,6 @@ impl Cells {
     }
 
     /// Whether it has a base.
-    #[cfg(test)]
     pub(super) fn has_base(&self) -> bool {
         self.base.is_some()
     }

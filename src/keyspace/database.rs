@@ -7,9 +7,12 @@
 //!
 //! Every method that changes anything first notes the previous state while it may be rolled back ([`undo_log`]).
 
+mod deadlines;
 mod memory;
 mod rename;
 mod undo_log;
+
+pub use memory::Shares;
 
 use super::hash::Hasher;
 use super::record::Payload;
@@ -358,34 +361,6 @@ impl<const LINES: usize> Database<LINES> {
         }
     }
 
-    /// The earliest deadline of any key, or of a part of any value.
-    pub fn next_deadline(&self) -> Option<i64> {
-        let firsts = [self.deadlines.first(), self.part_deadlines.first()];
-        firsts.into_iter().flatten().map(|(deadline_ms, _)| deadline_ms).min()
-    }
-
-    /// The earliest deadline of a key, and the key's slot. The key stays until the caller removes it.
-    pub fn first_due(&self) -> Option<(i64, Slot)> {
-        self.deadlines.first().map(|(deadline_ms, handle)| (deadline_ms, Slot(handle)))
-    }
-
-    /// The earliest deadline within the value at `slot`: of a field of a hash.
-    #[inline]
-    pub fn part_deadline(&self, slot: Slot) -> Option<i64> {
-        if self.part_deadlines.len() == 0 { None } else { self.view(slot).first_deadline() }
-    }
-
-    /// The number of keys whose value has a part with a deadline.
-    pub fn volatile_parts_len(&self) -> usize {
-        self.part_deadlines.len()
-    }
-
-    /// The earliest deadline within any value, and the slot of its key. The part stays until the caller removes it.
-    #[inline]
-    pub fn first_part_due(&self) -> Option<(i64, Slot)> {
-        self.part_deadlines.first().map(|(deadline_ms, handle)| (deadline_ms, Slot(handle)))
-    }
-
     /// Visits about `count` keys from `cursor` on, and returns the next cursor: 0 at the end.
     ///
     /// A walk begins with cursor 0. A key that is stored from the walk's beginning to its end is visited at least
@@ -465,6 +440,11 @@ impl<const LINES: usize> Database<LINES> {
         }
     }
 
+    /// A copy-on-write copy that can be rolled back like this database.
+    pub fn fork_with_levels(&self) -> Database<LINES> {
+        Database { undo_log: self.undo_log.clone(), ..self.fork() }
+    }
+
     /// Moves the table and the records to where they can be shared, and returns a copy that shares them.
     pub(super) fn share_parts(&mut self) -> (Table<LINES>, Records) {
         self.table = std::mem::replace(&mut self.table, Table::new()).into_fork();
@@ -484,8 +464,7 @@ impl<const LINES: usize> Database<LINES> {
     }
 
     /// Whether a part may be shared with a copy.
-    #[cfg(test)]
-    pub(super) fn is_shared(&self) -> bool {
+    pub fn is_shared(&self) -> bool {
         self.table.has_base() || self.records.is_shared()
     }
 

@@ -11,7 +11,7 @@
 //! of up to 16 KiB. Copied as a whole are only the pending entries of a stream, and a collection that moves to another
 //! database (MOVE).
 
-use super::database::Database;
+use super::database::{Database, Shares};
 use super::records::Records;
 use super::table::Table;
 use crate::value::View;
@@ -22,6 +22,7 @@ pub struct FrozenDatabase<const LINES: usize = 64> {
     table: Table<LINES>,
     records: Records,
     volatile_len: usize,
+    shares: Shares,
 }
 
 /// A key of a frozen database.
@@ -38,10 +39,6 @@ pub struct FrozenKey<'a> {
 }
 
 impl<const LINES: usize> FrozenDatabase<LINES> {
-    pub(super) fn new(table: Table<LINES>, records: Records, volatile_len: usize) -> FrozenDatabase<LINES> {
-        FrozenDatabase { table, records, volatile_len }
-    }
-
     /// The number of keys.
     pub fn len(&self) -> usize {
         self.table.len()
@@ -59,23 +56,38 @@ impl<const LINES: usize> FrozenDatabase<LINES> {
 
     /// Every key, in no order.
     pub fn keys(&self) -> impl Iterator<Item = FrozenKey<'_>> {
-        self.table.handles_prefetched(|handles| self.records.prefetch_whole(handles)).map(|handle| {
-            let record = self.records.record(handle);
-            FrozenKey {
-                key: self.records.key(handle),
-                view: self.records.view(handle),
-                deadline_ms: record.deadline(),
-                access: record.access(),
-            }
+        self.handles().map(|handle| self.key(handle))
+    }
+
+    /// Every key with the bytes that it takes, as [`Database::memory_of`] counts them.
+    pub fn sized_keys(&self) -> impl Iterator<Item = (FrozenKey<'_>, usize)> {
+        self.handles().map(|handle| {
+            let key = self.key(handle);
+            (key, self.records.memory_of(handle) + self.shares.of(key.deadline_ms.is_some()))
         })
+    }
+
+    fn handles(&self) -> impl Iterator<Item = u32> {
+        self.table.handles_prefetched(|handles| self.records.prefetch_whole(handles))
+    }
+
+    fn key(&self, handle: u32) -> FrozenKey<'_> {
+        let record = self.records.record(handle);
+        FrozenKey {
+            key: self.records.key(handle),
+            view: self.records.view(handle),
+            deadline_ms: record.deadline(),
+            access: record.access(),
+        }
     }
 }
 
 impl<const LINES: usize> Database<LINES> {
     /// The database as it is now, for reading while it changes.
     pub fn freeze(&mut self) -> FrozenDatabase<LINES> {
+        let shares = self.shares();
         let (table, records) = self.share_parts();
-        FrozenDatabase::new(table, records, self.volatile_len())
+        FrozenDatabase { table, records, volatile_len: self.volatile_len(), shares }
     }
 }
 

@@ -38,7 +38,7 @@ mod slab;
 mod table;
 
 pub use crate::value::ValueMut;
-pub use database::Database;
+pub use database::{Database, Shares};
 pub use frozen::FrozenDatabase;
 
 use std::sync::Arc;

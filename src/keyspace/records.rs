@@ -282,7 +282,6 @@ impl Records {
     }
 
     /// Whether a part has a base.
-    #[cfg(test)]
     pub(super) fn is_shared(&self) -> bool {
         self.cells.has_base() || self.keys.has_base() || self.values.has_base()
     }

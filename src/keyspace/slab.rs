@@ -203,7 +203,6 @@ impl<T: Fork> Slab<T> {
     }
 
     /// Whether it has a base.
-    #[cfg(test)]
     pub(super) fn has_base(&self) -> bool {
         self.base.is_some()
     }

@@ -260,7 +260,6 @@ impl<const LINES: usize> Table<LINES> {
     }
 
     /// Whether it has a base.
-    #[cfg(test)]
     pub(super) fn has_base(&self) -> bool {
         self.base.is_some()
     }

@@ -42,7 +42,9 @@ use super::wake_flags::{WakeFlag, WakeFlags};
 use crate::acl::Users;
 use crate::commands::dunlin;
 use crate::engine::exec::host_call;
+use crate::engine::exec::kit::tree;
 use crate::engine::state::host::Facts;
+use crate::engine::state::kit::tree::{Tree, TreeQuery};
 use crate::engine::{
     Engine, HostCall, HostReply, KitError, SessionId, SessionTransfer, Settings, Table, Template, Transport,
     WorldFigures, WorldName,
@@ -177,6 +179,7 @@ pub(crate) fn answer(shared: &Arc<Shared>, session: SessionId, output: &mut Vec<
         HostCall::Dump(name) => {
             (worlds.dump(name, shared, session).map_or_else(HostReply::Refused, HostReply::Text), None)
         }
+        HostCall::Tree(query) => (HostReply::Tree(Box::new(tree_of(shared, query))), None),
         HostCall::DropWorld(name) => (worlds.end(name).map_or_else(HostReply::Refused, |()| HostReply::Done), None),
     };
     match &attachment {
@@ -445,6 +448,16 @@ impl Worlds {
         };
         worlds.values().for_each(|world| world.end_world(&mut world.engine()));
     }
+}
+
+/// Counts the keys of a world, without its lock where that is possible.
+fn tree_of(shared: &Shared, query: &TreeQuery) -> Tree {
+    let frozen = shared.act(|engine| tree::freeze(engine, query));
+    let Some(frozen) = frozen else { return tree::count(&shared.engine(), query) };
+    let counted = tree::count_frozen(&frozen, query);
+    drop(frozen);
+    shared.act(tree::thaw);
+    counted
 }
 
 /// Connects a session that comes from another world; `None` if the world has ended or has too many clients.

@@ -9,6 +9,7 @@ mod disk;
 mod faults;
 mod guard;
 mod journal;
+mod keys;
 mod pages;
 mod seed;
 mod simulated_states;

@@ -120,8 +120,34 @@ fn a_world_is_compared_with_another() {
     assert_eq!(north.diff(&server.dump()).as_deref(), Ok("+ SET its 2\n- SET only 1\n"));
     assert_eq!(error(&mut client, ["DUNLIN", "DIFF", "WORLD", "south"]), "ERR no world named 'south'");
     assert_eq!(server.worlds(), ["default", "north"]);
-    let text = "ERR syntax error, usage: DUNLIN DIFF <text|<WORLD world>>";
+    let text = "ERR syntax error, usage: DUNLIN DIFF <text|<WORLD world>|<SNAPSHOT name>>";
     assert_eq!(error(&mut client, ["DUNLIN", "DIFF", "SET both 1", "more"]), text);
+}
+
+#[test]
+fn a_snapshot_is_compared_with_the_data_of_now_and_nothing_changes() {
+    let (server, mut client) = served();
+    run(&mut client, &["SET same 1", "SET changed 1", "SET gone 1", "SET late 1 PX 100", "RPUSH list a", "SELECT 1"]);
+    run(&mut client, &["SET one 1", "SELECT 0", "DUNLIN SNAPSHOT begin"]);
+    assert_eq!(call(&mut client, ["DUNLIN", "DIFF", "SNAPSHOT", "begin"]), "");
+    run(&mut client, &["SET changed 2", "DEL gone", "RPUSH list b", "DUNLIN SNAPSHOT middle"]);
+    call(&mut client, ["FUNCTION", "LOAD", LIBRARY]);
+    let changes = "- SET changed 1\n+ SET changed 2\n- SET gone 1\n+ RPUSH list b\n";
+    let library = call(&mut client, ["DUNLIN", "DIFF", "SNAPSHOT", "middle"]);
+    let library = library.text().expect("it is a text").into_owned();
+    assert!(library.starts_with("+ FUNCTION LOAD") && library.lines().count() == 1, "{library}");
+    assert_eq!(call(&mut client, ["DUNLIN", "DIFF", "SNAPSHOT", "begin"]), *format!("{library}{changes}"));
+    run(&mut client, &["SWAPDB 0 1", "FLUSHALL", "SET come 1"]);
+    let now = server.dump();
+    let difference = call(&mut client, ["DUNLIN", "DIFF", "SNAPSHOT", "middle"]);
+    let difference = difference.text().expect("it is a text").into_owned();
+    for line in ["- SET changed 2", "- RPUSH list a", "+ SET come 1", "- SET one 1"] {
+        assert!(difference.lines().any(|known| known == line), "{line} in {difference}");
+    }
+    assert_eq!(server.dump(), now);
+    assert_eq!(error(&mut client, ["DUNLIN", "DIFF", "SNAPSHOT", "none"]), "ERR no snapshot named 'none'");
+    call(&mut client, ["DUNLIN", "ROLLBACK", "begin"]);
+    assert_eq!(call(&mut client, ["DUNLIN", "DIFF", "SNAPSHOT", "begin"]), "");
 }
 
 #[test]

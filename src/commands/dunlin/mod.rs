@@ -4,6 +4,7 @@
 //! in servers that a test embeds. Otherwise it is an unknown command like any other.
 
 mod clock;
+mod due;
 mod fault;
 mod filter;
 mod journal;
@@ -11,6 +12,7 @@ mod seed;
 mod snapshots;
 mod state;
 pub mod strict;
+mod tree;
 mod wait;
 mod world;
 
@@ -39,6 +41,7 @@ const DUNLIN: Command = Command {
         snapshots::DROP_SNAPSHOT,
         world::DROP_TEMPLATE,
         world::DROP_WORLD,
+        due::DUE,
         state::DUMP,
         fault::FAULT,
         clock::FREEZE,
@@ -55,6 +58,7 @@ const DUNLIN: Command = Command {
         clock::SPEED,
         strict::STRICT,
         world::TEMPLATE,
+        tree::TREE,
         wait::WAIT,
         world::WORLD,
         world::WORLDS,

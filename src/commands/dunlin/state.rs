@@ -54,11 +54,11 @@ pub(super) const LOAD: Command = Command {
 
 pub(super) const DIFF: Command = Command {
     name: "DIFF",
-    syntax: "other:<text|of-world:<WORLD world>>",
+    syntax: "other:<text|of-world:<WORLD world>|of-snapshot:<SNAPSHOT name>>",
     arity: Arity::AtLeast(3),
-    cost: "That of the commands of the text, and of DUMP",
-    about: "Returns the lines in which the data differs from a text or another world: - for lines of the other only, \
-            + for lines of the data only.",
+    cost: "That of the commands of the text, or of a copy of the data, and of DUMP",
+    about: "Returns the lines in which the data differs from a text, another world or a snapshot: - for lines of the \
+            other only, + for lines of the data only.",
     run: |cx, args| explained(&DIFF, show_diff(cx, args)),
     ..ROW
 };
@@ -69,6 +69,12 @@ fn show_diff(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         args.end()?;
         let Some(HostReply::Text(dumped)) = cx.call_host(HostCall::Dump(world))? else { return Ok(()) };
         diff(cx.engine(), dumped.as_bytes())?
+    } else if args.take_with("SNAPSHOT", 1) {
+        let name = args.word()?;
+        args.end()?;
+        let mut other = like(cx.engine());
+        snapshots::copy_snapshot(cx.engine(), name, &mut other)?;
+        difference::between(&pieces::of(&other), &pieces::of(cx.engine()))
     } else {
         let text = args.word()?;
         args.end()?;

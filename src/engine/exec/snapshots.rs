@@ -74,6 +74,24 @@ pub fn roll_back(engine: &mut Engine, name: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
+/// Gives another engine, which has none, the data and functions of a snapshot. Nothing changes here.
+///
+/// # Errors
+/// There is no snapshot of that name.
+pub fn copy_snapshot(engine: &Engine, name: &[u8], other: &mut Engine) -> Result<(), Error> {
+    let place = engine.databases.snapshots.place(name)?;
+    let snapshots = &engine.databases.snapshots.all[place..];
+    let functions = snapshots.iter().find_map(|snapshot| snapshot.functions.clone());
+    load::restore_functions(other, functions.unwrap_or_else(|| engine.scripts.functions.registry.sources()));
+    other.databases = engine.databases.copied();
+    for level in (place..place + snapshots.len()).rev() {
+        undo_level(other);
+        other.databases.end_level(level);
+    }
+    other.jump(snapshots[0].now);
+    Ok(())
+}
+
 /// Undoes the changes recorded in the youngest level.
 fn undo_level(engine: &mut Engine) {
     let moves = engine.databases.take_moves();

@@ -31,6 +31,15 @@ pub(in crate::engine) enum Move {
     Replaced(usize, Box<Database>),
 }
 
+impl Move {
+    fn copied(&self) -> Move {
+        match self {
+            Move::Swapped(one, other) => Move::Swapped(*one, *other),
+            Move::Replaced(number, before) => Move::Replaced(*number, Box::new(before.fork_with_levels())),
+        }
+    }
+}
+
 impl Databases {
     /// Creates `count` empty databases whose hashing is seeded by `seed`.
     pub fn new(count: usize, seed: u64) -> Databases {
@@ -57,6 +66,13 @@ impl Databases {
     /// Copies all databases, copy-on-write.
     pub(in crate::engine) fn fork(&self) -> Vec<Database> {
         self.all.iter().map(Database::fork).collect()
+    }
+
+    /// Copies of all databases that can be rolled back like these; the snapshots have no names there.
+    pub(in crate::engine) fn copied(&self) -> Databases {
+        let copied = |moves: &Vec<Move>| moves.iter().map(Move::copied).collect();
+        let all = self.all.iter().map(Database::fork_with_levels).collect();
+        Databases { moves: self.moves.iter().map(copied).collect(), ..Databases::of(all) }
     }
 
     /// All databases as they are now, for reading while they change.

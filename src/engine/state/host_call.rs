@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use crate::acl::User;
 use crate::engine::spec::KitError;
+use crate::engine::state::kit::tree::{Tree, TreeQuery};
 use crate::engine::state::{Origin, ReplyMode};
 use crate::resp::Protocol;
 
@@ -69,6 +70,8 @@ pub enum HostCall {
     DropWorld(WorldName),
     /// Return the data of that world as text.
     Dump(WorldName),
+    /// Count the keys of this world.
+    Tree(TreeQuery),
 }
 
 /// The result of a host call.
@@ -82,6 +85,8 @@ pub enum HostReply {
     Port(u16),
     /// The data of a world as text.
     Text(String),
+    /// The counts of keys.
+    Tree(Box<Tree>),
     /// The call failed.
     Refused(KitError),
 }

@@ -8,6 +8,20 @@ use crate::keyspace::Slot;
 /// The most bytes that one key takes in the tables, once there are many keys.
 const LARGEST_SHARE_BYTES: usize = 16;
 
+/// What each key has of the tables of its database, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Shares {
+    table: usize,
+    deadline: usize,
+}
+
+impl Shares {
+    /// The share of a key, which expires or does not.
+    pub fn of(self, expires: bool) -> usize {
+        self.table + if expires { self.deadline } else { 0 }
+    }
+}
+
 impl<const LINES: usize> Database<LINES> {
     /// The bytes of keys and values, and of the tables to find them. Removing a key reduces it.
     pub fn memory(&self) -> usize {
@@ -38,10 +52,20 @@ impl<const LINES: usize> Database<LINES> {
     /// The bytes of memory of the key at `slot`: its record, its value, its share of the table and of the deadlines.
     /// In a nearly empty database, whose first segment is shared by few keys, a share is counted as in a large one.
     pub fn memory_of(&self, slot: Slot) -> usize {
+        self.memory_with(slot, self.shares())
+    }
+
+    /// What each key has of the table and of the deadlines, as they are now.
+    pub fn shares(&self) -> Shares {
         let share = |bytes: usize, keys: usize| bytes.checked_div(keys).unwrap_or_default().min(LARGEST_SHARE_BYTES);
-        let table = share(self.table.memory(), self.len());
-        let deadline =
-            if self.deadline(slot).is_some() { share(self.deadlines.memory(), self.volatile_len()) } else { 0 };
-        self.records.memory_of(slot.0) + table + deadline
+        Shares {
+            table: share(self.table.memory(), self.len()),
+            deadline: share(self.deadlines.memory(), self.volatile_len()),
+        }
+    }
+
+    /// Like [`Database::memory_of`], with shares that are known.
+    pub fn memory_with(&self, slot: Slot, shares: Shares) -> usize {
+        self.records.memory_of(slot.0) + shares.of(self.deadline(slot).is_some())
     }
 }

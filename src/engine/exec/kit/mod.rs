@@ -9,6 +9,7 @@
 pub(in crate::engine) mod faults;
 pub(in crate::engine) mod journal;
 pub mod strict;
+pub mod tree;
 pub mod waits;
 
 use crate::engine::Engine;

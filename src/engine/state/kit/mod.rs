@@ -8,6 +8,7 @@ pub(in crate::engine) mod journal;
 pub(in crate::engine) mod reply_text;
 pub(in crate::engine) mod strict;
 mod transcript;
+pub mod tree;
 mod trigger;
 pub(in crate::engine) mod waits;
 

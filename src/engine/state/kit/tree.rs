@@ -1,0 +1,299 @@
+//! The keys of a database as a tree of namespaces, with exact counts: what begins alike, up to a delimiter.
+//!
+//! Every key is counted: nothing is sampled. The counts are those of one moment, as are the keys that are passed to
+//! [`Builder::add`].
+//!
+//! Costs: a look-up for each key and level; memory for each namespace, and for as many names of keys as are shown.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+
+use memchr::memmem::Finder;
+
+use crate::value::View;
+
+/// The names of the types, in the order of [`Figures::types`].
+pub const TYPES: [&str; 6] = ["string", "list", "set", "zset", "hash", "stream"];
+
+/// The part of the keys that is asked for, and how much is shown of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TreeQuery {
+    /// The number of the database.
+    pub database: usize,
+    /// What the names of the keys begin with.
+    pub prefix: Vec<u8>,
+    /// What namespaces end with; not empty.
+    pub delimiter: Vec<u8>,
+    /// The number of levels below the prefix, from 1.
+    pub depth: usize,
+    /// The most children of a namespace that are shown.
+    pub limit: usize,
+}
+
+/// The counts of some keys.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// The number of keys.
+    pub keys: u64,
+    /// Their memory in bytes, as MEMORY USAGE counts it.
+    pub bytes: u64,
+    /// The number of keys with a deadline.
+    pub expiring: u64,
+    /// The number of keys of each type.
+    pub types: [u64; TYPES.len()],
+}
+
+/// A namespace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tree {
+    /// The counts of all keys in it.
+    pub figures: Figures,
+    /// Its children that are shown: the namespaces with the most keys first, then keys by their names.
+    pub children: Vec<Child>,
+    /// The number of its other children.
+    pub more: u64,
+    /// The counts of the keys in those.
+    pub rest: Figures,
+}
+
+/// A part of a namespace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Child {
+    /// The whole name of the key, or what all keys of the namespace begin with.
+    pub name: Vec<u8>,
+    /// What it is.
+    pub kind: ChildKind,
+}
+
+/// What a part of a namespace is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChildKind {
+    /// A key.
+    Key(Figures),
+    /// A namespace of the lowest level that is shown.
+    Leaf(Figures),
+    /// A namespace, with what is in it.
+    Namespace(Tree),
+}
+
+/// A key as it is counted.
+#[derive(Clone, Copy, Debug)]
+pub struct CountedKey<'a> {
+    /// The name of the key.
+    pub key: &'a [u8],
+    /// Its value.
+    pub view: View<'a>,
+    /// Its memory in bytes.
+    pub bytes: usize,
+    /// Whether it has a deadline.
+    pub expires: bool,
+}
+
+/// Counts keys.
+#[derive(Debug)]
+pub struct Builder<'q> {
+    query: &'q TreeQuery,
+    delimiter: Finder<'q>,
+    root: Branch,
+}
+
+/// A namespace that is being counted.
+#[derive(Debug, Default)]
+struct Branch {
+    figures: Figures,
+    branches: HashMap<Box<[u8]>, Branch>,
+    /// The first keys by name, at most as many as are shown.
+    keys: BTreeMap<Box<[u8]>, Figures>,
+    more: u64,
+    rest: Figures,
+}
+
+impl Figures {
+    fn of(key: &CountedKey<'_>) -> Figures {
+        let mut types = [0; TYPES.len()];
+        types[place_of_type(key.view)] = 1;
+        Figures { keys: 1, bytes: key.bytes as u64, expiring: key.expires.into(), types }
+    }
+
+    fn add(&mut self, other: &Figures) {
+        self.keys += other.keys;
+        self.bytes += other.bytes;
+        self.expiring += other.expiring;
+        for (count, more) in self.types.iter_mut().zip(other.types) {
+            *count += more;
+        }
+    }
+}
+
+fn place_of_type(view: View<'_>) -> usize {
+    match view {
+        View::Text(_) => 0,
+        View::List(_) => 1,
+        View::Set(_) => 2,
+        View::Zset(_) => 3,
+        View::Hash(_) => 4,
+        View::Stream(_) => 5,
+    }
+}
+
+impl<'q> Builder<'q> {
+    /// A builder for what is asked for.
+    pub fn new(query: &'q TreeQuery) -> Builder<'q> {
+        Builder { query, delimiter: Finder::new(&query.delimiter), root: Branch::default() }
+    }
+
+    /// Counts a key, unless it does not begin with the prefix.
+    pub fn add(&mut self, key: &CountedKey<'_>) {
+        let Some(mut rest) = key.key.strip_prefix(&*self.query.prefix) else { return };
+        let figures = Figures::of(key);
+        let mut branch = &mut self.root;
+        branch.figures.add(&figures);
+        for _ in 0..self.query.depth {
+            let Some(place) = self.delimiter.find(rest) else {
+                return branch.add_key(rest, &figures, self.query.limit);
+            };
+            let (name, behind) = rest.split_at(place + self.query.delimiter.len());
+            branch = branch.branch(name);
+            branch.figures.add(&figures);
+            rest = behind;
+        }
+    }
+
+    /// The tree of all keys that were added.
+    pub fn finish(self) -> Tree {
+        self.root.finish(&self.query.prefix, self.query.depth, self.query.limit)
+    }
+}
+
+impl Branch {
+    /// The branch of that name, which is made now if there is none.
+    fn branch(&mut self, name: &[u8]) -> &mut Branch {
+        if !self.branches.contains_key(name) {
+            self.branches.insert(name.into(), Branch::default());
+        }
+        self.branches.get_mut(name).expect("it is there or was inserted")
+    }
+
+    fn add_key(&mut self, name: &[u8], figures: &Figures, limit: usize) {
+        let is_among_first =
+            self.keys.len() < limit || self.keys.last_key_value().is_some_and(|(last, _)| name < &**last);
+        if is_among_first && limit > 0 {
+            self.keys.insert(name.into(), *figures);
+        } else {
+            self.leave_out(figures);
+        }
+        if self.keys.len() > limit
+            && let Some((_, figures)) = self.keys.pop_last()
+        {
+            self.leave_out(&figures);
+        }
+    }
+
+    fn leave_out(&mut self, figures: &Figures) {
+        self.more += 1;
+        self.rest.add(figures);
+    }
+
+    fn finish(mut self, prefix: &[u8], depth: usize, limit: usize) -> Tree {
+        let mut branches: Vec<(Box<[u8]>, Branch)> = std::mem::take(&mut self.branches).into_iter().collect();
+        branches.sort_unstable_by(|(name, one), (other_name, other)| {
+            (Reverse(one.figures.keys), name).cmp(&(Reverse(other.figures.keys), other_name))
+        });
+        let mut children = Vec::new();
+        for (name, branch) in branches {
+            if children.len() >= limit {
+                self.leave_out(&branch.figures);
+                continue;
+            }
+            let name = [prefix, &name].concat();
+            let kind = match depth {
+                0 | 1 => ChildKind::Leaf(branch.figures),
+                _ => ChildKind::Namespace(branch.finish(&name, depth - 1, limit)),
+            };
+            children.push(Child { name, kind });
+        }
+        for (name, figures) in std::mem::take(&mut self.keys) {
+            if children.len() >= limit {
+                self.leave_out(&figures);
+                continue;
+            }
+            children.push(Child { name: [prefix, &name].concat(), kind: ChildKind::Key(figures) });
+        }
+        Tree { figures: self.figures, children, more: self.more, rest: self.rest }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::text::TextView;
+
+    fn query(prefix: &str, depth: usize, limit: usize) -> TreeQuery {
+        TreeQuery { database: 0, prefix: prefix.into(), delimiter: b":".to_vec(), depth, limit }
+    }
+
+    fn tree(query: &TreeQuery, keys: &[&str]) -> Tree {
+        let mut builder = Builder::new(query);
+        for key in keys {
+            let view = View::Text(TextView::Bytes(b""));
+            builder.add(&CountedKey { key: key.as_bytes(), view, bytes: 10, expires: key.ends_with('x') });
+        }
+        builder.finish()
+    }
+
+    /// The names and numbers of keys, with those below in parentheses, and what is left out.
+    fn shown(tree: &Tree) -> String {
+        let child = |child: &Child| {
+            let name = String::from_utf8_lossy(&child.name).into_owned();
+            match &child.kind {
+                ChildKind::Key(_) => name,
+                ChildKind::Leaf(figures) => format!("{name}{}", figures.keys),
+                ChildKind::Namespace(tree) => format!("{name}{}({})", tree.figures.keys, shown(tree)),
+            }
+        };
+        let mut parts: Vec<String> = tree.children.iter().map(child).collect();
+        if tree.more > 0 {
+            parts.push(format!("+{}/{}", tree.more, tree.rest.keys));
+        }
+        parts.join(" ")
+    }
+
+    const KEYS: [&str; 8] = ["a:1", "a:2", "b", "b:x:1", "b:x:2", "b:y", "c:", ":"];
+
+    #[test]
+    fn namespaces_come_before_keys_and_the_largest_first() {
+        assert_eq!(shown(&tree(&query("", 1, 10), &KEYS)), "b:3 a:2 :1 c:1 b");
+        assert_eq!(shown(&tree(&query("b:", 1, 10), &KEYS)), "b:x:2 b:y");
+        assert_eq!(shown(&tree(&query("c:", 1, 10), &KEYS)), "c:");
+        assert_eq!(shown(&tree(&query("no", 1, 10), &KEYS)), "");
+    }
+
+    #[test]
+    fn levels_are_shown_down_to_the_depth() {
+        let expected = "b:3(b:x:2(b:x:1 b:x:2) b:y) a:2(a:1 a:2) :1(:) c:1(c:) b";
+        assert_eq!(shown(&tree(&query("", 3, 10), &KEYS)), expected);
+    }
+
+    #[test]
+    fn what_is_left_out_is_counted() {
+        for limit in 0..8 {
+            let tree = tree(&query("", 1, limit), &KEYS);
+            assert_eq!(tree.children.len(), limit.min(5));
+            let figures = |child: &Child| match &child.kind {
+                ChildKind::Key(figures) | ChildKind::Leaf(figures) => *figures,
+                ChildKind::Namespace(tree) => tree.figures,
+            };
+            let mut sum = tree.rest;
+            tree.children.iter().for_each(|child| sum.add(&figures(child)));
+            assert_eq!((sum, tree.more as usize), (tree.figures, 5 - limit.min(5)), "{limit}");
+            assert_eq!((sum.keys, sum.bytes, sum.types[0]), (8, 80, 8));
+        }
+        assert_eq!(shown(&tree(&query("", 1, 2), &["d", "b", "a", "c"])), "a b +2/2");
+    }
+
+    #[test]
+    fn a_delimiter_may_have_several_bytes() {
+        let query = TreeQuery { delimiter: b"::".to_vec(), ..query("", 1, 10) };
+        assert_eq!(shown(&tree(&query, &["a::b", "a:b"])), "a::1 a:b");
+    }
+}
