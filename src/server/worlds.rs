@@ -480,9 +480,10 @@ fn is_shown_to(first: &Shared, viewer: &Shared, session: SessionId) -> bool {
 
 fn figures_of(shared: &Shared) -> WorldFigures {
     let engine = shared.engine();
+    let clients = engine.sessions.iter().filter(|session| !session.origin.is_page).count();
     WorldFigures {
         name: shared.world().map_or_else(WorldName::first, |world| world.name.clone()),
-        clients: engine.sessions.len(),
+        clients,
         keys: engine.databases.len(),
         is_temporary: shared.world().is_some_and(World::is_temporary),
     }
@@ -497,7 +498,8 @@ impl Shared {
 
     /// Ends this world if it is temporary and has no clients.
     pub(super) fn end_if_left(&self, engine: &mut Engine) {
-        if engine.sessions.is_empty() && self.world().is_some_and(World::is_temporary) {
+        if engine.sessions.iter().all(|session| session.origin.is_page) && self.world().is_some_and(World::is_temporary)
+        {
             self.end_world(engine);
         }
     }

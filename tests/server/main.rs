@@ -16,6 +16,7 @@ mod listeners;
 mod migrate;
 mod page;
 mod page_commands;
+mod page_stream;
 mod persistence;
 #[cfg(target_os = "linux")]
 mod process;

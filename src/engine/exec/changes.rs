@@ -5,7 +5,7 @@
 //! functions beside it. So nothing that observes keys can be forgotten.
 
 use crate::engine::Engine;
-use crate::engine::exec::{access, blocking, propagation, publish, tracking};
+use crate::engine::exec::{access, blocking, kit, propagation, publish, tracking};
 use crate::engine::spec::Event;
 use crate::engine::state::Effect;
 
@@ -36,6 +36,9 @@ pub(super) fn touched(engine: &mut Engine, database: usize, key: &[u8]) {
     }
     if engine.observers.tracking.is_on() {
         tracking::invalidate(engine, key);
+    }
+    if engine.observers.kit.is_some() {
+        kit::note_change(engine, key);
     }
     if engine.observers.watches.includes(database, key) {
         let presence = access::presence(engine, database, key);

@@ -15,7 +15,7 @@ use crate::engine::Engine;
 use crate::engine::exec::kit::journal;
 use crate::engine::exec::{Ctx, Flow, delivery, dispatch, kit, measure, monitor, propagation, tracking};
 use crate::engine::spec::{Args, Command, CommandId, Error, Flags, KeyFlags};
-use crate::engine::state::kit::Source;
+use crate::engine::state::kit::{Recorded, Source};
 use crate::engine::state::timing::Stopwatch;
 use crate::engine::state::{Block, ClientsLimit, SessionId};
 use crate::resp::{Reply, Request};
@@ -42,8 +42,8 @@ pub(super) struct Call<'r> {
     /// How many words of the request name the command.
     pub(super) name_words: usize,
     pub(super) caller: Caller,
-    /// The entry of the journal that a nested call has, and when it began.
-    entry: Option<(u64, Stopwatch)>,
+    /// Where a nested call is recorded, and when it began.
+    entry: Option<(Recorded, Stopwatch)>,
 }
 
 impl<'r> Call<'r> {
@@ -159,8 +159,8 @@ const STAGES: [Stage; 4] = [
             Ok(())
         },
         after: |engine, call, reply| {
-            if let Some((number, timer)) = call.entry.take() {
-                journal::end_entry(engine, Some(number), timer, reply);
+            if let Some((recorded, timer)) = call.entry.take() {
+                journal::end_entry(engine, recorded, timer, reply);
             }
         },
         reply: kit::complete,

@@ -96,7 +96,7 @@ pub enum HostReply {
 pub struct WorldFigures {
     /// The name of the world.
     pub name: WorldName,
-    /// The number of clients in it.
+    /// The number of clients in it, without those of the page.
     pub clients: usize,
     /// The number of keys in it.
     pub keys: usize,

@@ -1,6 +1,7 @@
 //! Answers over HTTP, and the headers that all of them have.
 
-use http_body_util::Full;
+use http_body_util::channel::Channel;
+use http_body_util::{Either, Full};
 use hyper::body::Bytes;
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
@@ -26,12 +27,13 @@ const HEADERS: [(HeaderName, &str); 6] = [
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
 
-pub(super) type Body = Full<Bytes>;
+/// A body that is complete, or one that is written bit by bit.
+pub(super) type Body = Either<Full<Bytes>, Channel<Bytes>>;
 pub(super) type Answer = Response<Body>;
 
 /// A body that is complete.
 pub(super) fn whole(bytes: impl Into<Bytes>) -> Body {
-    Full::new(bytes.into())
+    Either::Left(Full::new(bytes.into()))
 }
 
 /// An answer of that type.

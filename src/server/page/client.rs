@@ -52,6 +52,15 @@ impl Client {
         Some(Client { shared: Arc::clone(shared), session, wake_flags })
     }
 
+    pub(super) fn session(&self) -> SessionId {
+        self.session
+    }
+
+    /// Waits until the engine has something for this client.
+    pub(super) async fn pushed(&self) -> Result<(), Closed> {
+        self.wait_for(WakeFlag::Pushed).await
+    }
+
     /// Runs a command; the output has its reply then, and pushes around it. Returns whether the client goes on.
     pub(super) async fn run(&mut self, request: Request<'_>, output: &mut ReplyBuffer) -> Result<bool, Closed> {
         loop {

@@ -8,8 +8,9 @@
 //! machine. So a request is refused before anything else happens unless it passes the [`guards`]. Only `/command`
 //! changes data, and it needs a token.
 //!
-//! Limits: [`MOST_CONNECTIONS`] at a time, [`HEAD_BYTES`] for the head of a request, [`PATIENCE`] for its arrival.
-//! Bodies are read only by `/command`, which has limits of its own.
+//! Limits: [`MOST_CONNECTIONS`] at a time, [`HEAD_BYTES`] for the head of a request, [`PATIENCE`] for its arrival, and
+//! a time for which a reader may leave unread what is sent ([`patience`]), so that it holds its place no longer. Bodies
+//! are read only by `/command`, which has limits of its own.
 
 mod answers;
 mod assets;
@@ -18,6 +19,9 @@ mod command;
 mod guards;
 mod json;
 mod login;
+mod patience;
+mod query;
+mod stream;
 
 use std::convert::Infallible;
 use std::io;
@@ -45,9 +49,12 @@ use crate::commands::info;
 use crate::engine::{Engine, Settings, WorldName};
 use answers::{Answer, complete, only, refused, refused_in_json, text, typed};
 use guards::Guards;
+use patience::Patient;
 
 /// The most connections at a time; further ones wait.
 const MOST_CONNECTIONS: usize = 64;
+/// The most streams at a time, so that connections are left for everything else.
+const MOST_STREAMS: usize = 32;
 /// The most bytes of the head of a request.
 const HEAD_BYTES: usize = 16 << 10;
 /// The time for the head of a request to arrive, and for which a connection is kept without one.
@@ -78,7 +85,8 @@ impl Page {
         let address = sockets.first().ok_or_else(|| io::Error::other("'page-bind' has no address"))?.local_addr()?;
         let token = if page.has_token { Some(token(&shared.engine())?) } else { None };
         let guards = Guards::new(address.port(), &page.hosts, token.clone());
-        let site = Arc::new(Site { shared: Arc::clone(shared), guards, has_loaded: Arc::clone(has_loaded) });
+        let (shared, has_loaded) = (Arc::clone(shared), Arc::clone(has_loaded));
+        let site = Arc::new(Site { shared, guards, has_loaded, streams: Arc::new(Semaphore::new(MOST_STREAMS)) });
         let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
         let serve = move || serve(&runtime, sockets, &site);
         let thread = thread::Builder::new().name("dunlin-page".to_owned()).spawn(serve)?;
@@ -138,6 +146,8 @@ struct Site {
     shared: Arc<Shared>,
     guards: Guards,
     has_loaded: Arc<AtomicBool>,
+    /// The places for streams.
+    streams: Arc<Semaphore>,
 }
 
 impl Site {
@@ -148,7 +158,7 @@ impl Site {
             .timer(TokioTimer::new())
             .header_read_timeout(PATIENCE)
             .max_buf_size(HEAD_BYTES)
-            .serve_connection(TokioIo::new(stream), answer)
+            .serve_connection(TokioIo::new(Patient::new(stream)), answer)
             .await;
         if let Err(error) = served {
             debug!("a connection to the page has ended: {error}");
@@ -156,7 +166,7 @@ impl Site {
     }
 
     async fn answer(&self, request: Request<Incoming>, peer: SocketAddr) -> Answer {
-        let is_api = request.uri().path() == "/command";
+        let is_api = matches!(request.uri().path(), "/command" | "/stream");
         let answered = contain_async("a request of the page", async {
             let checked = self.guards.check(request.headers(), peer, &self.shared.engine());
             match checked {
@@ -175,6 +185,7 @@ impl Site {
             "/command" if *request.method() == Method::POST => self.command(request, peer).await,
             "/command" => only("POST"),
             _ if !is_read => only("GET, HEAD"),
+            "/stream" if *request.method() == Method::GET => self.stream(&request, peer),
             "/metrics" => self.metrics(&request, peer),
             "/ready" => self.ready(),
             path => match assets::find(path) {

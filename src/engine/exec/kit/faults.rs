@@ -54,7 +54,7 @@ pub(super) fn refuse_instead(
     text: String,
     out: &mut Vec<u8>,
 ) -> Flow {
-    let (now, number) = (engine.now(), journal::begin_entry(engine, session, request, super::Source::Client));
+    let (now, recorded) = (engine.now(), journal::begin_entry(engine, session, request, super::Source::Client));
     let timer = measure::start_timer(engine);
     let Some(client) = engine.sessions.get_mut(session) else { return Flow::Close };
     client.active = now;
@@ -65,6 +65,6 @@ pub(super) fn refuse_instead(
         engine.stats.command_mut(id).rejected += 1;
     }
     dispatch::refuse(engine, error, &mut Reply::new(out, protocol));
-    journal::end_entry(engine, number, timer, &out[request_start.position..]);
+    journal::end_entry(engine, recorded, timer, &out[request_start.position..]);
     dispatch::conclude(engine, session, request_start, out)
 }

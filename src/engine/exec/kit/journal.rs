@@ -1,4 +1,5 @@
-//! Recording commands in the journal: an entry is added when its command begins, and completed with its reply.
+//! Recording commands in the journal, and for the readers of the feed: an entry is added when its command begins, and
+//! completed with its reply.
 //!
 //! So the commands of a script or a transaction follow the one that runs them, and a blocked one is listed before its
 //! reply.
@@ -7,21 +8,20 @@ use crate::engine::Engine;
 use crate::engine::exec::kit::strict;
 use crate::engine::exec::measure;
 use crate::engine::spec::{Error, REDACTED, ServerError};
-use crate::engine::state::SessionId;
-use crate::engine::state::kit::{Entry, Source};
+use crate::engine::state::kit::{Entry, Recorded, Source};
 use crate::engine::state::timing::Stopwatch;
+use crate::engine::state::{Effect, SessionId};
 use crate::resp::{Request, Requests};
 
-/// Begins an entry, if commands are recorded; returns its number.
+/// Begins an entry where commands are recorded.
 #[cold]
-pub(super) fn begin_entry(
-    engine: &mut Engine,
-    session: SessionId,
-    request: Request<'_>,
-    source: Source,
-) -> Option<u64> {
-    engine.observers.kit.as_ref()?.journal.as_ref().filter(|journal| journal.is_on)?;
-    let client = engine.sessions.get(session)?;
+pub(super) fn begin_entry(engine: &mut Engine, session: SessionId, request: Request<'_>, source: Source) -> Recorded {
+    let Some(kit) = &mut engine.observers.kit else { return Recorded::default() };
+    let Some(client) = engine.sessions.get(session) else { return Recorded::default() };
+    let (keeps, has_readers) = (kit.journal.as_ref().is_some_and(|journal| journal.is_on), kit.feed.has_readers());
+    if !keeps && !has_readers {
+        return Recorded::default();
+    }
     let command = engine.table.resolve(request).ok().map(|(id, _)| id);
     let secrets = command.map(|id| engine.table.entry(id).command.secrets);
     let is_secret = |index: usize| secrets.is_some_and(|secrets| secrets.hide(request, index));
@@ -41,7 +41,8 @@ pub(super) fn begin_entry(
         has_secrets: (0..request.len()).any(is_secret),
         command,
     };
-    Some(engine.observers.kit.as_mut()?.journal.as_mut()?.add(entry))
+    let feed = has_readers.then(|| kit.feed.begin(entry.clone()));
+    Recorded { feed, journal: kit.journal.as_mut().filter(|_| keeps).map(|journal| journal.add(entry)) }
 }
 
 /// Checks a command that runs within another one by the rules of strict mode, and begins its entry.
@@ -54,25 +55,36 @@ pub(in crate::engine) fn begin_inner(
     session: SessionId,
     request: Request<'_>,
     source: Source,
-) -> Result<Option<(u64, Stopwatch)>, Error> {
+) -> Result<Option<(Recorded, Stopwatch)>, Error> {
     if engine.observers.kit.is_none() || engine.sessions.is_test_client(session) {
         return Ok(None);
     }
     if let Some(line) = strict::check_within(engine, session, request, source) {
         return Err(ServerError::Injected(line).into());
     }
-    Ok(begin_entry(engine, session, request, source).map(|number| (number, measure::start_timer(engine))))
+    let recorded = begin_entry(engine, session, request, source);
+    Ok(recorded.is_anywhere().then(|| (recorded, measure::start_timer(engine))))
 }
 
-/// Records the reply of an entry's command.
-pub(in crate::engine) fn end_entry(engine: &mut Engine, number: Option<u64>, timer: Stopwatch, reply: &[u8]) {
+/// Records the reply of a command.
+pub(in crate::engine) fn end_entry(engine: &mut Engine, recorded: Recorded, timer: Stopwatch, reply: &[u8]) {
     let elapsed_us = measure::elapsed_us(engine, timer);
-    let journal = engine.observers.kit.as_mut().and_then(|kit| kit.journal.as_mut());
-    let (Some(number), Some(journal)) = (number, journal) else { return };
-    let begun = journal.begun;
-    if let Some(entry) = journal.get_mut(number) {
-        entry.reply = Some(reply.to_vec());
-        entry.elapsed_us = elapsed_us;
-        entry.waited = entry.waited.map(|_| begun);
+    let Some(kit) = &mut engine.observers.kit else { return };
+    if let (Some(number), Some(journal)) = (recorded.journal, &mut kit.journal) {
+        let begun = journal.begun;
+        if let Some(entry) = journal.get_mut(number) {
+            entry.reply = Some(reply.to_vec());
+            entry.elapsed_us = elapsed_us;
+            entry.waited = entry.waited.map(|_| begun);
+        }
+    }
+    if let Some(number) = recorded.feed {
+        let client = kit.feed.client_of(number).and_then(|client| engine.sessions.find(client));
+        let Some(client) = client.and_then(|client| engine.sessions.get(client)) else {
+            return kit.feed.forget(number);
+        };
+        for session in kit.feed.end(number, elapsed_us, reply, client, &engine.table) {
+            engine.effects.push(Effect::Wake(session));
+        }
     }
 }

@@ -38,10 +38,18 @@ pub(super) fn arrive(engine: &mut Engine, arrival: Arrival<'_>, out: &mut Vec<u8
     if let Some(line) = strict::check_request(engine, session, request) {
         return Some(faults::refuse_instead(engine, session, request, line, out));
     }
-    let number = journal::begin_entry(engine, session, request, Source::Client);
-    let begun = Begun { number, timer: measure::start_timer(engine), failure };
+    let recorded = journal::begin_entry(engine, session, request, Source::Client);
+    let begun = Begun { recorded, timer: measure::start_timer(engine), failure };
     engine.observers.kit().begun.insert(session, begun);
     None
+}
+
+/// Notes for the readers of the feed that a key has changed.
+#[cold]
+pub(super) fn note_change(engine: &mut Engine, key: &[u8]) {
+    if let Some(kit) = &mut engine.observers.kit {
+        kit.feed.changed(key);
+    }
 }
 
 /// Forgets a request that is to come again, as a pause holds it back or it has called the host, and wakes the tests
@@ -75,17 +83,17 @@ pub(super) fn complete(engine: &mut Engine, session: SessionId, state: ReplyStat
         ReplyState::Late => 0,
         ReplyState::Blocked => {
             if let (Some(begun), Some(journal)) = (kit.begun.get(&session), &mut kit.journal) {
-                begun.number.into_iter().for_each(|number| journal.waits(number));
+                begun.recorded.journal.into_iter().for_each(|number| journal.waits(number));
             }
             return;
         }
     };
     let Some(begun) = kit.begun.remove(&session) else { return };
-    journal::end_entry(engine, begun.number, begun.timer, &out[start..]);
     let is_queued = engine.sessions.get(session).is_some_and(|client| client.transaction.is_some());
     if is_queued && out[start..] == *b"+QUEUED\r\n" {
-        engine.observers.mark_queued(begun.number);
+        engine.observers.mark_queued(begun.recorded);
     }
+    journal::end_entry(engine, begun.recorded, begun.timer, &out[start..]);
     match begun.failure {
         Some(Failure::DropAfter) => out.truncate(start),
         Some(Failure::HalfReply) => out.truncate(start + (out.len() - start) / 2),

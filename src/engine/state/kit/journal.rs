@@ -142,7 +142,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    fn admits(&self, entry: &Entry, table: &Table) -> bool {
+    pub(in crate::engine) fn admits(&self, entry: &Entry, table: &Table) -> bool {
         let name = entry.command.map(|id| table.entry(id).name.as_str());
         entry.source != Source::Queue
             && self.client.as_ref().is_none_or(|client| *client == entry.client_name)

@@ -4,6 +4,7 @@
 
 mod disk;
 pub(in crate::engine) mod faults;
+pub(in crate::engine) mod feed;
 pub(in crate::engine) mod journal;
 pub(in crate::engine) mod reply_text;
 pub(in crate::engine) mod strict;
@@ -14,6 +15,7 @@ pub(in crate::engine) mod waits;
 
 pub use disk::{DiskCalls, DiskFailure, DiskFault, DiskFaults};
 pub use faults::{Disturbance, Failure, Fault, Faults, State};
+pub use feed::{Feed, FeedEvent, Shown, ShownReply, Unread};
 pub use journal::{Bound, Entry, Filter, Journal, MOST_ENTRIES, Source, USUAL_ENTRIES};
 pub use reply_text::quoted;
 pub use strict::rule::{Level, Rule};
@@ -31,6 +33,8 @@ use crate::engine::state::{Session, SessionId};
 pub struct Kit {
     /// The journal of commands, once a test has started it.
     pub journal: Option<Journal>,
+    /// The readers who watch the commands.
+    pub feed: Feed,
     /// The fault rules.
     pub faults: Faults,
     /// Strict mode, once a test has set a rule.
@@ -46,11 +50,27 @@ pub struct Kit {
 /// A request without a reply so far.
 #[derive(Debug)]
 pub(in crate::engine) struct Begun {
-    /// Its entry in the journal.
-    pub(in crate::engine) number: Option<u64>,
+    /// Where it is recorded.
+    pub(in crate::engine) recorded: Recorded,
     pub(in crate::engine) timer: Stopwatch,
     /// The fault that its reply is to suffer.
     pub(in crate::engine) failure: Option<Failure>,
+}
+
+/// Where a command that has begun is recorded, by its numbers there.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::engine) struct Recorded {
+    /// In the journal.
+    pub(in crate::engine) journal: Option<u64>,
+    /// In the feed.
+    pub(in crate::engine) feed: Option<u64>,
+}
+
+impl Recorded {
+    /// Whether it is recorded anywhere.
+    pub(in crate::engine) fn is_anywhere(self) -> bool {
+        self.journal.is_some() || self.feed.is_some()
+    }
 }
 
 impl Kit {
@@ -64,12 +84,14 @@ impl Kit {
     /// True when the kit has nothing to do and nothing to report.
     pub(in crate::engine) fn is_idle(&self) -> bool {
         let nobody = self.begun.is_empty() && self.delayed.is_empty() && self.waiters.is_empty();
-        nobody && self.journal.is_none() && self.faults.is_empty() && self.strict.is_none()
+        nobody && self.journal.is_none() && self.faults.is_empty() && self.strict.is_none() && !self.feed.has_readers()
     }
 
     /// Removes a session that ended.
     pub(in crate::engine) fn forget(&mut self, session: SessionId) {
-        self.begun.remove(&session);
+        let begun = self.begun.remove(&session);
+        begun.and_then(|begun| begun.recorded.feed).into_iter().for_each(|number| self.feed.forget(number));
+        self.feed.leave(session);
         self.delayed.remove(&session);
         self.waiters.retain(|waiter| waiter.session != session);
     }

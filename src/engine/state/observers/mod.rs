@@ -15,7 +15,7 @@ pub use watches::{Presence, Watches};
 use std::collections::BTreeSet;
 
 use crate::engine::state::fast_path::FastPath;
-use crate::engine::state::kit::{CheckRule, Kit, Rule, Setting, Source, Strict, Waiter};
+use crate::engine::state::kit::{CheckRule, Kit, Recorded, Rule, Setting, Source, Strict, Waiter};
 use crate::engine::state::output_limits::Overfull;
 use crate::engine::state::push_queue::RecentPacks;
 use crate::engine::state::tracking::Tracking;
@@ -59,6 +59,7 @@ impl Observers {
         self.overfull.forget(session);
         if let Some(kit) = &mut self.kit {
             kit.forget(session.id);
+            self.put_kit_away();
         }
     }
 
@@ -88,14 +89,15 @@ impl Observers {
         self.kit.as_ref().is_some_and(|kit| kit.delays(session))
     }
 
-    /// Records that an entry's command is queued until EXEC.
-    pub(in crate::engine) fn mark_queued(&mut self, number: Option<u64>) {
-        let journal = self.kit.as_mut().and_then(|kit| kit.journal.as_mut());
-        if let (Some(number), Some(journal)) = (number, journal)
+    /// Records that a command is queued until EXEC; the feed shows it when it runs.
+    pub(in crate::engine) fn mark_queued(&mut self, recorded: Recorded) {
+        let Some(kit) = &mut self.kit else { return };
+        if let (Some(number), Some(journal)) = (recorded.journal, &mut kit.journal)
             && let Some(entry) = journal.get_mut(number)
         {
             entry.source = Source::Queue;
         }
+        recorded.feed.into_iter().for_each(|number| kit.feed.forget(number));
     }
 
     /// Starts a wait; the session's command is run again when the condition holds, or at the timeout.
@@ -129,10 +131,11 @@ impl Observers {
     /// has called the host.
     pub(in crate::engine) fn unbegin(&mut self, session: SessionId) {
         let Some(kit) = &mut self.kit else { return };
-        let number = kit.begun.remove(&session).and_then(|begun| begun.number);
-        if let (Some(number), Some(journal)) = (number, &mut kit.journal) {
+        let recorded = kit.begun.remove(&session).map(|begun| begun.recorded).unwrap_or_default();
+        if let (Some(number), Some(journal)) = (recorded.journal, &mut kit.journal) {
             journal.take_back(number);
         }
+        recorded.feed.into_iter().for_each(|number| kit.feed.forget(number));
     }
 
     /// The setting of a rule of strict mode, to change it. `check_rule` is how rules are checked from the first one on.

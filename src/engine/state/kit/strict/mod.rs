@@ -129,6 +129,11 @@ pub(in crate::engine) struct Script {
 }
 
 impl Strict {
+    /// The findings so far, without those that can only be made when they are asked for.
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
     /// All rules, off.
     pub fn of(check_rule: CheckRule) -> Strict {
         let setting = |rule: Rule| Setting { limit: rule.usual_limit(), ..Setting::default() };

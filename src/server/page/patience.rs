@@ -1,0 +1,103 @@
+//! A socket of somebody who may stop to read: what is sent to it fails when it has taken nothing for a while.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::{Sleep, sleep};
+
+/// The time after which a reader that has taken nothing has left.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// A socket with a limit on the time for which it takes nothing.
+#[derive(Debug)]
+pub(super) struct Patient {
+    stream: TcpStream,
+    longest: Duration,
+    /// Runs while the socket is full.
+    limit: Option<Pin<Box<Sleep>>>,
+}
+
+impl Patient {
+    pub(super) fn new(stream: TcpStream) -> Patient {
+        Patient::with(stream, LONGEST_PAUSE)
+    }
+
+    fn with(stream: TcpStream, longest: Duration) -> Patient {
+        Patient { stream, longest, limit: None }
+    }
+
+    /// Passes on whether the socket has taken something, or fails if it was full for too long.
+    fn watch<T>(&mut self, cx: &mut Context<'_>, taken: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if taken.is_ready() {
+            self.limit = None;
+            return taken;
+        }
+        let longest = self.longest;
+        let limit = self.limit.get_or_insert_with(|| Box::pin(sleep(longest)));
+        limit.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl AsyncRead for Patient {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Patient {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let taken = Pin::new(&mut self.stream).poll_write(cx, buf);
+        self.watch(cx, taken)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let taken = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+        self.watch(cx, taken)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncWriteExt;
+    use tokio::net::TcpListener;
+    use tokio::runtime::Builder;
+
+    use super::*;
+
+    #[test]
+    fn who_reads_nothing_is_left_after_a_while() {
+        let runtime = Builder::new_current_thread().enable_io().enable_time().build();
+        runtime.expect("there is a loop").block_on(async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.expect("there is a port");
+            let _silent = TcpStream::connect(listener.local_addr().expect("it is bound")).await.expect("it listens");
+            let (stream, _) = listener.accept().await.expect("it was connected");
+            let mut patient = Patient::with(stream, Duration::from_millis(10));
+            let sent = async {
+                while patient.write(&[0; 65_536]).await? > 0 {}
+                Ok::<_, io::Error>(())
+            };
+            assert_eq!(sent.await.map_err(|error| error.kind()), Err(io::ErrorKind::TimedOut));
+        });
+    }
+}
