@@ -5,6 +5,7 @@
 
 mod binary;
 mod metrics;
+mod page;
 #[cfg(unix)]
 mod pages;
 mod programs;

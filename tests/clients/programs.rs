@@ -31,6 +31,14 @@ impl Program {
         Program { path: "node".to_owned(), environment }.checked(&format!("Node's {module}"), &["-e", &probe])
     }
 
+    /// A Node.js that has what the tests of the page need; `DUNLIN_TEST_PAGE_PATH` names the folder of its modules.
+    pub fn node_for_the_page() -> Option<Program> {
+        let modules = env::var("DUNLIN_TEST_PAGE_PATH").map(|path| ("NODE_PATH", path));
+        let environment = modules.into_iter().collect();
+        let probe = "['playwright-core', 'axe-core', 'esbuild', 'typescript', 'preact'].forEach(require)";
+        Program { path: "node".to_owned(), environment }.checked("what the page's tests need of npm", &["-e", probe])
+    }
+
     /// The program of `clients/go`, which `DUNLIN_TEST_GO_PROGRAM` names, built.
     pub fn of_go() -> Option<Program> {
         let path = env::var("DUNLIN_TEST_GO_PROGRAM").unwrap_or_default();

@@ -214,9 +214,9 @@ fn the_page_is_sent_with_its_policy_and_not_twice() {
     ] {
         assert!(head.contains(header), "{header} in {head}");
     }
-    let etag = head.lines().find_map(|line| line.strip_prefix("etag: w/")).expect("it has a tag");
+    let etag = head.lines().find_map(|line| line.strip_prefix("etag: ")).expect("it has a tag");
     let Answer { status, body, .. } =
-        http::get(page.address, "/", &format!("If-None-Match: W/{etag}\r\n")).expect("the page answers");
+        http::get(page.address, "/", &format!("If-None-Match: {etag}\r\n")).expect("the page answers");
     assert!(status == 304 && body.is_empty(), "{body}");
     assert_eq!(http::get(page.address, "/assets/none.js", "").expect("the page answers").status, 404);
 }

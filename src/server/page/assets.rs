@@ -13,18 +13,49 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 
 const HTML: &str = "text/html; charset=utf-8";
 
-/// A file of the page.
+const CSS: &str = "text/css; charset=utf-8";
+const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
+
+/// A file of the page. Files are not compressed: a browser on the same machine has them sooner as they are, and each
+/// is in the program once. How large they are as gzip has them, `tests/page` limits all the same.
 #[derive(Debug)]
 pub(super) struct Asset {
     pub(super) content_type: &'static str,
-    pub(super) plain: &'static [u8],
-    /// Its contents compressed by gzip; `None` if that saves little.
-    pub(super) gzip: Option<&'static [u8]>,
+    pub(super) bytes: &'static [u8],
+}
+
+/// A module of the page, at its path below `assets`.
+macro_rules! script {
+    ($name:literal) => {
+        (
+            concat!("/assets/", $name),
+            Asset { content_type: JAVASCRIPT, bytes: include_bytes!(concat!("assets/", $name)) },
+        )
+    };
 }
 
 /// The files by their paths.
-static ASSETS: [(&str, Asset); 1] =
-    [("/", Asset { content_type: HTML, plain: include_bytes!("assets/index.html"), gzip: None })];
+static ASSETS: &[(&str, Asset)] = &[
+    ("/", Asset { content_type: HTML, bytes: include_bytes!("assets/index.html") }),
+    ("/assets/style.css", Asset { content_type: CSS, bytes: include_bytes!("assets/style.css") }),
+    script!("vendor/preact.js"),
+    script!("app.js"),
+    script!("collections.js"),
+    script!("console.js"),
+    script!("decode.js"),
+    script!("feed.js"),
+    script!("keys.js"),
+    script!("launchers.js"),
+    script!("link.js"),
+    script!("load.js"),
+    script!("parts.js"),
+    script!("rules.js"),
+    script!("state.js"),
+    script!("streams.js"),
+    script!("time.js"),
+    script!("value.js"),
+    script!("words.js"),
+];
 
 /// The file of that path.
 pub(super) fn find(path: &str) -> Option<&'static Asset> {
@@ -32,30 +63,25 @@ pub(super) fn find(path: &str) -> Option<&'static Asset> {
 }
 
 impl Asset {
-    /// A text that is another one when the file is. It is weak, as the file is sent in two forms.
+    /// A text that is another one when the file is.
     fn etag(&self) -> String {
-        format!("W/\"{:016x}\"", Key::of(0).hash(self.plain))
+        format!("\"{:016x}\"", Key::of(0).hash(self.bytes))
     }
 
     /// The answer to a request with these headers: the file, or that it is what the browser has already.
     pub(super) fn answer(&'static self, headers: &HeaderMap) -> Answer {
         let etag = self.etag();
         let is_known = listed(headers, header::IF_NONE_MATCH).any(|known| known == etag || known == "*");
-        let takes_gzip = listed(headers, header::ACCEPT_ENCODING).any(|coding| coding.eq_ignore_ascii_case("gzip"));
-        let gzip = self.gzip.filter(|_| takes_gzip);
-        let body = if is_known { &[] } else { gzip.unwrap_or(self.plain) };
+        let body = if is_known { &[] } else { self.bytes };
         let mut answer = Response::new(whole(Bytes::from_static(body)));
         let headers = answer.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(self.content_type));
         // A newer program may have other files, so a browser asks each time.
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
-        headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
         headers.extend(HeaderValue::try_from(etag).ok().map(|etag| (header::ETAG, etag)));
         if is_known {
             *answer.status_mut() = StatusCode::NOT_MODIFIED;
-        } else if gzip.is_some() {
-            headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
         }
         answer
     }
@@ -71,7 +97,7 @@ fn listed(headers: &HeaderMap, name: header::HeaderName) -> impl Iterator<Item =
 mod tests {
     use super::*;
 
-    static FILE: Asset = Asset { content_type: "text/css", plain: b"plain", gzip: Some(b"zipped") };
+    static FILE: Asset = Asset { content_type: "text/css", bytes: b"text" };
 
     fn answer(name: header::HeaderName, value: &str) -> Answer {
         let value = HeaderValue::try_from(value).expect("it is a value");
@@ -79,19 +105,10 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_compressed_only_for_those_who_take_that() {
-        for (accepted, expected) in [("gzip, deflate, br", Some("gzip")), ("br,gzip", Some("gzip")), ("br", None)] {
-            let answer = answer(header::ACCEPT_ENCODING, accepted);
-            let coding = answer.headers().get(header::CONTENT_ENCODING).and_then(|coding| coding.to_str().ok());
-            assert_eq!(coding, expected, "{accepted}");
-        }
-    }
-
-    #[test]
     fn a_file_that_the_browser_has_is_not_sent_again() {
         let tag = FILE.etag();
         for (known, status) in
-            [(tag.clone(), 304), (format!("W/\"0\", {tag}"), 304), ("*".to_owned(), 304), ("W/\"0\"".to_owned(), 200)]
+            [(tag.clone(), 304), (format!("\"0\", {tag}"), 304), ("*".to_owned(), 304), ("\"0\"".to_owned(), 200)]
         {
             assert_eq!(answer(header::IF_NONE_MATCH, &known).status(), status, "{known}");
         }

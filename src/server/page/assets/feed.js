@@ -1,0 +1,177 @@
+/**
+ * Feed: the commands as they run, with their replies, newest first. Filters run in the server, so what is left out
+ * costs nothing here. The last 5,000 rows stay; while the feed is paused or scrolled, new ones wait outside of it.
+ *
+ * Commands of a script or a transaction are folded below the command that ran them.
+ */
+import { html, signal, useEffect, useRef, useSignal } from './vendor/preact.js'
+import { database, filterStream, listen, refusal, stream, world } from './link.js'
+import { Field, Key, Table } from './parts.js'
+import { asCli, brief, errorOf, idOf, moment, quoted, shown } from './words.js'
+
+/** @typedef {{kind: string, number: number, event: any, inner: any[]}} Row */
+
+const KEPT = 5000
+
+/** Rows outlive the view, so that they are there when it is looked at again. */
+const rows = signal(/** @type {Row[]} */ ([]))
+const isPaused = signal(false)
+const waiting = signal(0)
+const filters = signal(/** @type {Record<string, string>} */ ({}))
+
+let arrived = /** @type {Row[]} */ ([])
+let isScrolled = false
+let numbered = 0
+let timer = 0
+
+/** What scripts and transactions have run, by client, until the command that ran it comes: that ends after them. */
+const loose = /** @type {Map<string, {events: any[], isOld: boolean}>} */ (new Map())
+const RUNS = /^(exec|eval|evalsha|eval_ro|evalsha_ro|fcall|fcall_ro)$/i
+
+listen((name, event) => {
+  if (name !== 'command' && name !== 'finding' && name !== 'lag') return
+  if (!timer) timer = window.setTimeout(flush, 100)
+  if (name === 'command' && event.source !== 'client') {
+    const found = loose.get(event.client)
+    if (found) found.events.push(event)
+    else loose.set(event.client, { events: [event], isOld: false })
+    return
+  }
+  const runs = name === 'command' && RUNS.test(shown(event.command[0]))
+  add(name, event, runs ? loose.get(event.client)?.events : undefined)
+  if (runs) loose.delete(event.client)
+})
+
+/** @param {string} kind @param {any} event @param {any[]} inner */
+function add(kind, event, inner = []) {
+  numbered += 1
+  arrived.push({ kind, number: numbered, event, inner })
+  if (arrived.length > KEPT) arrived = arrived.slice(-KEPT)
+}
+
+/** What a filter has left without the command that ran it stands for itself. */
+function addOld() {
+  for (const [client, found] of loose) {
+    if (found.isOld) found.events.forEach(event => add('command', event))
+    if (found.isOld) loose.delete(client)
+    found.isOld = true
+  }
+  if (loose.size) timer = window.setTimeout(flush, 100)
+}
+
+/** Shows what has arrived, unless the feed stands still. */
+function flush() {
+  timer = 0
+  addOld()
+  if (isPaused.value || isScrolled) {
+    waiting.value = arrived.length
+    return
+  }
+  waiting.value = 0
+  rows.value = [...arrived.reverse(), ...rows.value].slice(0, KEPT)
+  arrived = []
+}
+
+function setPaused(/** @type {boolean} */ paused) {
+  isPaused.value = paused
+  if (!paused) flush()
+}
+
+/** Asks the server for what the filters let through. */
+function applyFilters() {
+  const wanted = Object.entries(filters.value).filter(([, value]) => value)
+  filterStream(new URLSearchParams(wanted))
+}
+
+function Filters() {
+  const form = useRef(/** @type {HTMLFormElement | null} */ (null))
+  const change = () => {
+    if (!form.current) return
+    const data = new FormData(form.current)
+    filters.value = Object.fromEntries([...data].map(([name, value]) => [name, String(value).trim()]))
+    applyFilters()
+  }
+  const { command = '', key = '', client = '', errors, page } = filters.value
+  return html`<form class="line filters" ref=${form} onChange=${change} onSubmit=${(/** @type {Event} */ event) => { event.preventDefault(); change() }} aria-label="Filter">
+    <${Field} name="command" label="Command" value=${command} placeholder="GET" width="10" data-search />
+    <${Field} name="key" label="Key" value=${key} placeholder="user:*" width="14" />
+    <${Field} name="client" label="Client" value=${client} placeholder="name" width="10" />
+    <label class="check"><input type="checkbox" name="errors" value="1" checked=${!!errors} />Errors only</label>
+    <label class="check"><input type="checkbox" name="page" value="1" checked=${!!page} />This page's own</label>
+    <button class="hidden" tabindex="-1">Filter</button>
+  </form>`
+}
+
+/** A command with its keys as links. */
+function Words(/** @type {{event: any}} */ { event }) {
+  const keys = new Set((event.keys ?? []).map(idOf))
+  return html`<code class="words">${event.command.map((/** @type {any} */ word, /** @type {number} */ at) => html`${at > 0 && ' '}${
+    word.more ? html`<span class="quiet">… ${word.more} more</span>` : at === 0 ? html`<b>${shown(word)}</b>` : keys.has(idOf(word)) ? html`<${Key} word=${word} most=${60} />` : html`<span>${quoted(word, 60)}</span>`}`)}</code>`
+}
+
+/** A reply in one line. @param {any} reply */
+function inLine(reply) {
+  if (reply === undefined) return ''
+  const lines = asCli(reply).split('\n')
+  return lines.length > 1 ? `${lines[0].slice(0, 80)} … ${lines.length} lines` : lines[0].slice(0, 160)
+}
+
+/** The cells of a command. @param {any} event */
+function cells(event, /** @type {any} */ toggle = null) {
+  const error = errorOf(event.reply)
+  return [
+    html`<time>${moment(event.time, true)}</time>`,
+    html`<span title=${`client ${shown(event.client)} at ${shown(event.address)}, user ${shown(event.user)}`}>${shown(event.name || event.address || event.client, 24)}</span>`,
+    event.database ?? '',
+    html`${toggle}<${Words} event=${event} />`,
+    html`<span class=${error ? 'reply bad' : 'reply'} title=${inLine(event.reply)}>${inLine(event.reply)}</span>`,
+    event.duration === undefined || event.duration === null ? '' : brief(event.duration),
+  ]
+}
+
+const COLUMNS = ['Time', 'Client', { name: 'Db', kind: 'number' }, 'Command', 'Reply', { name: 'Took', kind: 'number' }]
+
+export default function Feed() {
+  const open = useSignal(new Set(/** @type {number[]} */ ([])))
+  const box = useRef(/** @type {HTMLDivElement | null} */ (null))
+  const said = useSignal('')
+  useEffect(() => {
+    applyFilters()
+    return () => {
+      isScrolled = false
+      filterStream(new URLSearchParams())
+    }
+  }, [])
+  useEffect(() => {
+    const timer = setInterval(() => (said.value = isPaused.value ? 'Paused' : `${rows.value.length} commands shown`), 5000)
+    return () => clearInterval(timer)
+  }, [])
+  const all = rows.value.flatMap(row => [{ row, event: row.event, isInner: false }, ...(open.value.has(row.number) ? row.inner.map(event => ({ row, event, isInner: true })) : [])])
+  const toggle = (/** @type {Row} */ row) => {
+    const chosen = new Set(open.value)
+    if (!chosen.delete(row.number)) chosen.add(row.number)
+    open.value = chosen
+  }
+  const row = (/** @type {number} */ at) => {
+    const { row, event, isInner } = all[at]
+    if (row.kind === 'lag') return ['', '', '', html`<span class="quiet">${event.dropped} commands were too fast for this page, and are not shown</span>`, '', '']
+    if (row.kind === 'finding') return ['', '', '', html`<a href="#rules" class="finding"><b>${event.rule}</b> ${shown(event.text, 200)}</a>`, event.level, '']
+    const unfold = row.inner.length > 0 && !isInner && html`<button type="button" class="fold" aria-expanded=${open.value.has(row.number)}
+      aria-label=${`${row.inner.length} commands inside`} onClick=${() => toggle(row)}>${open.value.has(row.number) ? '▾' : '▸'} ${row.inner.length}</button>`
+    return cells(event, unfold)
+  }
+  const classOf = (/** @type {number} */ at) => `${all[at].isInner ? 'inner' : ''} ${all[at].row.kind} ${errorOf(all[at].event.reply) ? 'failed' : ''}`
+  const scroll = (/** @type {any} */ event) => {
+    isScrolled = event.target.scrollTop > 40
+    if (!isScrolled && arrived.length && !timer) flush()
+  }
+  return html`<div class="tools"><${Filters} />
+      <div class="line"><button type="button" data-pause aria-keyshortcuts="." aria-pressed=${isPaused.value} onClick=${() => setPaused(!isPaused.value)}>${isPaused.value ? 'Go on' : 'Pause'}</button>
+      <button type="button" onClick=${() => { rows.value = []; arrived = []; waiting.value = 0 }}>Clear</button></div></div>
+    <p class="quiet state" role="status"><span class=${`dot ${stream.value}`} aria-hidden="true"></span>${
+      isPaused.value ? `Paused; ${waiting.value} are waiting` : waiting.value ? `${waiting.value} newer above` : stream.value === 'open' ? `Live from the world ${world.value}, all databases` : refusal.value ? `No stream: ${refusal.value}` : stream.value === 'lost' ? 'The stream is lost; opening it again' : 'Opening the stream'}</p>
+    <div class="fill" ref=${box} onScrollCapture=${scroll}>
+      <${Table} name="Commands" kind="feed" columns=${COLUMNS} count=${all.length} row=${row} classOf=${classOf}
+        empty=${database.value !== null && 'No command yet. Whatever a client sends now is shown here.'} /></div>
+    <p class="hidden" role="status">${said.value}</p>`
+}

@@ -1,0 +1,257 @@
+/**
+ * Keys: the namespaces of the database as a tree, with how many keys are below each. The server counts (DUNLIN TREE),
+ * so nothing is sampled. A server without the test kit has no such command: there the page walks over all keys by
+ * SCAN, to the end, and counts itself.
+ */
+import { html, useEffect, useRef, useSignal } from './vendor/preact.js'
+import { ask, changes, send } from './link.js'
+import { Choice, Deadline, Field, Key, keyAddress, Problem, Table } from './parts.js'
+import { bytesOf, count, errorOf, fields, idOf, isBinary, items, number, pairs, shown, size, wordOf } from './words.js'
+
+/** @typedef {import('./words.js').Word} Word */
+/**
+ * A child of a namespace: a namespace itself, or a key.
+ * @typedef {{word: Word, name: string, isKey: boolean, keys: number, bytes: number, types: [string, number][]}} Child
+ */
+
+/** Keys with more letters are shown without their details: they may be more than a request can have. */
+const LONGEST = 1000
+/** The most children that are asked for at a time, and the most keys that a search shows. */
+const MOST = 1000
+const DELIMITERS = [':', '/', '.', '|', '-']
+
+/** The part of a word after a prefix. @param {Word} word @param {Word} prefix */
+const after = (word, prefix) => (typeof word === 'string' && typeof prefix === 'string' ? word.slice(prefix.length) : shown(wordOf(bytesOf(word).subarray(bytesOf(prefix).length))))
+
+/** Reads the reply of DUNLIN TREE. @param {any} reply @param {Word} prefix @returns {{children: Child[], left: number}} */
+function readTree(reply, prefix) {
+  const top = fields(reply)
+  const children = items(top.children).map(each => {
+    const child = fields(each)
+    const types = pairs(child.types).map(pair => /** @type {[string, number]} */ ([shown(pair[0]), number(pair[1])]))
+    return { word: child.name, name: after(child.name, prefix), isKey: child.kind === 'key', keys: number(child.keys), bytes: number(child.bytes), types }
+  })
+  return { children, left: number(fields(top.more).children) || 0 }
+}
+
+/** All keys of the database, by SCAN to its end. */
+async function scanned(/** @type {string[]} */ options, /** @type {(found: Word[], isEnd: boolean) => boolean} */ onPart) {
+  /** @type {Word[]} */
+  const found = []
+  for (let cursor = '0'; ; ) {
+    const reply = await ask('SCAN', cursor, ...options, 'COUNT', '10000')
+    if (!Array.isArray(reply)) return reply
+    found.push(...reply[1])
+    cursor = shown(reply[0])
+    if (!onPart(found, cursor === '0') || cursor === '0') return null
+  }
+}
+
+/** The children of a prefix among keys, as DUNLIN TREE counts them. @param {Word[]} keys @param {string} prefix @param {string} delimiter */
+function counted(keys, prefix, delimiter) {
+  const children = /** @type {Map<string, Child>} */ (new Map())
+  for (const word of keys) {
+    const key = isBinary(word) ? shown(word, 1e6) : word
+    if (!key.startsWith(prefix)) continue
+    const end = key.indexOf(delimiter, prefix.length)
+    const isKey = end < 0
+    const name = isKey ? key : key.slice(0, end + 1)
+    const id = isKey ? `k${name}` : `n${name}`
+    const child = children.get(id)
+    if (child) child.keys += 1
+    else children.set(id, { word: isKey ? word : name, name: name.slice(prefix.length), isKey, keys: 1, bytes: NaN, types: [] })
+  }
+  return [...children.values()].sort((one, other) => Number(one.isKey) - Number(other.isKey) || (one.name < other.name ? -1 : 1))
+}
+
+/** What the tree shows, one row below the other. */
+function flattened(/** @type {Map<string, {children: Child[], left: number}>} */ known, /** @type {Set<string>} */ open) {
+  const rows = /** @type {{child?: Child, left?: number, level: number, parent: number, of?: number}[]} */ ([])
+  const add = (/** @type {string} */ id, /** @type {number} */ level, /** @type {number} */ parent) => {
+    const found = known.get(id)
+    if (!found) return
+    const total = found.children.reduce((sum, child) => sum + child.keys, 0)
+    for (const child of found.children) {
+      rows.push({ child, level, parent, of: total })
+      if (!child.isKey && open.has(idOf(child.word))) add(idOf(child.word), level + 1, rows.length - 1)
+    }
+    if (found.left) rows.push({ left: found.left, level, parent })
+  }
+  add('t', 1, -1)
+  return rows
+}
+
+const COLUMNS = ['Name', { name: 'Keys', kind: 'number' }, 'Share', { name: 'Bytes', kind: 'number' }, 'Type', 'Deadline']
+
+/** The namespaces that are open outlive the view. */
+const opened = new Set(/** @type {string[]} */ ([]))
+
+/** Asks for the children of all open namespaces, again when data change. */
+function useTree(/** @type {string} */ delimiter) {
+  const known = useSignal(/** @type {Map<string, {children: Child[], left: number}>} */ (new Map()))
+  const open = useSignal(opened)
+  const problem = useSignal(/** @type {any} */ (null))
+  const walked = useSignal(/** @type {{keys: Word[], isEnd: boolean} | null} */ (null))
+  const isUnknown = useRef(false)
+  const look = async () => {
+    const ids = ['t', ...open.value]
+    const words = ids.map(id => (id.startsWith('b') ? { base64: id.slice(1) } : id.slice(1)))
+    if (!isUnknown.current) {
+      const replies = await send(words.map(prefix => ['DUNLIN', 'TREE', prefix, 'DELIMITER', delimiter, 'LIMIT', String(MOST)]))
+      isUnknown.current = /unknown (sub)?command/.test(errorOf(replies[0]) ?? '')
+      if (!isUnknown.current) {
+        problem.value = errorOf(replies[0]) ? replies[0] : null
+        known.value = new Map(ids.flatMap((id, at) => (errorOf(replies[at]) ? [] : [[id, readTree(replies[at], words[at])]])))
+        return
+      }
+    }
+    if (walked.value && !walked.value.isEnd) return
+    problem.value = await scanned([], (keys, isEnd) => {
+      walked.value = { keys: isEnd ? keys : keys.slice(), isEnd }
+      known.value = new Map(ids.map((id, at) => [id, { children: counted(keys, shown(words[at], 1e6), delimiter), left: 0 }]))
+      return true
+    })
+  }
+  useEffect(() => void look(), [changes.value, open.value, delimiter])
+  return { known, open, problem, walked }
+}
+
+/** The types and deadlines of the keys among the rows that are in the page. */
+function useDetails() {
+  const details = useSignal(/** @type {Map<string, {type: string, at: number, bytes: number}>} */ (new Map()))
+  const last = useRef(/** @type {Word[]} */ ([]))
+  const look = async (/** @type {Word[]} */ keys, isAgain = false) => {
+    last.current = keys
+    const wanted = keys.filter(key => idOf(key).length < LONGEST && (isAgain || !details.peek().has(idOf(key))))
+    if (!wanted.length) return
+    const replies = await send(wanted.flatMap(key => [['TYPE', key], ['PEXPIRETIME', key], ['MEMORY', 'USAGE', key]]))
+    const all = new Map(details.peek())
+    wanted.forEach((key, at) => {
+      const [type, deadline, bytes] = replies.slice(3 * at, 3 * at + 3)
+      all.set(idOf(key), { type: errorOf(type) ? '' : shown(type?.status ?? ''), at: number(deadline) > 0 ? number(deadline) : NaN, bytes: number(bytes) })
+    })
+    details.value = all
+  }
+  useEffect(() => void look(last.current, true), [changes.value])
+  return { details, look }
+}
+
+/** The cells of a child. */
+function cells(/** @type {any} */ { child, level, of, isOpen, detail, toggle }) {
+  const pad = { paddingLeft: `${(level - 1) * 18}px` }
+  const part = of ? child.keys / of : 0
+  const types = child.types.length ? child.types : detail?.type ? [[detail.type, 1]] : []
+  return [
+    html`<span class="node" style=${pad}>${child.isKey ? html`<span class="leaf" aria-hidden="true"></span><${Key} word=${child.word} />` : html`<button type="button" tabindex="-1" class="fold" aria-hidden="true" onClick=${toggle}>${isOpen ? '▾' : '▸'}</button><b class="namespace" onClick=${toggle}>${shown(child.name)}</b>`}</span>`,
+    child.isKey ? '' : count(child.keys),
+    child.isKey ? '' : html`<span class="share"><span class="bar" aria-hidden="true"><span style=${{ width: `${100 * part}%` }}></span></span>${(100 * part).toFixed(part < 0.1 ? 1 : 0)} %</span>`,
+    Number.isFinite(child.bytes) ? size(child.bytes) : detail && Number.isFinite(detail.bytes) ? size(detail.bytes) : '',
+    html`<span class="types">${types.map((/** @type {any} */ [type, number]) => html`<span class=${`type ${type}`} key=${type}>${type}${child.isKey ? '' : ` ${count(number)}`}</span>`)}</span>`,
+    detail && Number.isFinite(detail.at) ? html`<${Deadline} at=${detail.at} />` : '',
+  ]
+}
+
+function Tree(/** @type {{delimiter: string}} */ { delimiter }) {
+  const { known, open, problem, walked } = useTree(delimiter)
+  const { details, look } = useDetails()
+  const active = useSignal(0)
+  const box = useRef(/** @type {HTMLDivElement | null} */ (null))
+  const rows = flattened(known.value, open.value)
+  const toggle = (/** @type {Child} */ child, wanted = !open.value.has(idOf(child.word))) => {
+    if (wanted) opened.add(idOf(child.word))
+    else opened.delete(idOf(child.word))
+    open.value = new Set(opened)
+  }
+  const go = (/** @type {number} */ at) => {
+    active.value = Math.max(0, Math.min(rows.length - 1, at))
+    requestAnimationFrame(() => {
+      const element = box.current?.querySelector(/** @type {'tr'} */ (`[data-at="${active.value}"]`))
+      element?.focus()
+      element?.scrollIntoView({ block: 'nearest' })
+    })
+  }
+  const pressed = (/** @type {KeyboardEvent} */ event) => {
+    const { child, parent } = rows[active.value] ?? {}
+    const isOpen = child && open.value.has(idOf(child.word))
+    if (event.key === 'ArrowDown') go(active.value + 1)
+    else if (event.key === 'ArrowUp') go(active.value - 1)
+    else if (event.key === 'Home') go(0)
+    else if (event.key === 'End') go(rows.length - 1)
+    else if (event.key === 'ArrowRight' && child && !child.isKey) isOpen ? go(active.value + 1) : toggle(child, true)
+    else if (event.key === 'ArrowLeft' && child && isOpen) toggle(child, false)
+    else if (event.key === 'ArrowLeft' && parent !== undefined && parent >= 0) go(parent)
+    else if (event.key === 'Enter' && child?.isKey) location.hash = keyAddress(child.word)
+    else if (event.key === 'Enter' && child) toggle(child)
+    else return
+    event.preventDefault()
+  }
+  const rowProps = (/** @type {number} */ at) => {
+    const { child, level } = rows[at]
+    return {
+      'data-at': at, 'aria-level': level, 'aria-expanded': child && !child.isKey ? open.value.has(idOf(child.word)) : undefined,
+      tabindex: at === Math.min(active.value, rows.length - 1) ? 0 : -1, onFocus: () => (active.value = at),
+    }
+  }
+  const row = (/** @type {number} */ at) => {
+    const { child, left, level, of } = rows[at]
+    if (!child) return [html`<span class="quiet" style=${{ paddingLeft: `${(level - 1) * 18}px` }}>${count(left ?? 0)} more; search for them by a glob</span>`, '', '', '', '', '']
+    const isOpen = open.value.has(idOf(child.word))
+    return cells({ child, level, of, isOpen, detail: child.isKey && details.value.get(idOf(child.word)), toggle: () => toggle(child) })
+  }
+  const range = (/** @type {number} */ from, /** @type {number} */ to) => {
+    look(rows.slice(from, to).flatMap(each => (each.child?.isKey ? [each.child.word] : [])))
+  }
+  const isWalking = walked.value && !walked.value.isEnd
+  return html`<${Problem} reply=${problem.value} />
+    ${walked.value && html`<p class="quiet state" role="status">${isWalking ? `Walking over the keys by SCAN: ${count(walked.value.keys.length)} so far` : `${count(walked.value.keys.length)} keys, walked over by SCAN to the end, as this server has no DUNLIN TREE`}</p>`}
+    <div class="fill" ref=${box}><${Table} name="Namespaces" kind="keys" role="treegrid" columns=${COLUMNS} count=${rows.length} row=${row}
+      rowProps=${rowProps} onKeyDown=${pressed} onRange=${range} empty="This database has no keys." /></div>`
+}
+
+/** What a glob finds, up to a number of keys. */
+function Found(/** @type {{glob: string}} */ { glob }) {
+  const found = useSignal(/** @type {{keys: Word[], isEnd: boolean, problem?: any}} */ ({ keys: [], isEnd: false }))
+  const { details, look } = useDetails()
+  useEffect(() => {
+    let isCurrent = true
+    scanned(['MATCH', glob], (keys, isEnd) => {
+      if (isCurrent) found.value = { keys: keys.slice(0, MOST), isEnd: isEnd || keys.length >= MOST }
+      return isCurrent && keys.length < MOST
+    }).then(problem => {
+      if (isCurrent && problem) found.value = { keys: [], isEnd: true, problem }
+    })
+    return () => void (isCurrent = false)
+  }, [glob, changes.value])
+  const { keys, isEnd, problem } = found.value
+  const row = (/** @type {number} */ at) => {
+    const detail = details.value.get(idOf(keys[at]))
+    const type = detail?.type ? html`<span class=${`type ${detail.type}`}>${detail.type}</span>` : ''
+    const deadline = detail && Number.isFinite(detail.at) ? html`<${Deadline} at=${detail.at} />` : ''
+    return [html`<${Key} word=${keys[at]} />`, type, detail && Number.isFinite(detail.bytes) ? size(detail.bytes) : '', deadline]
+  }
+  return html`<${Problem} reply=${problem} />
+    <p class="quiet state" role="status">${!isEnd ? 'Searching…' : `${count(keys.length)}${keys.length >= MOST ? ' or more' : ''} keys like ${glob}`}</p>
+    <div class="fill"><${Table} name="Keys found" columns=${['Key', 'Type', { name: 'Bytes', kind: 'number' }, 'Deadline']} count=${keys.length} row=${row}
+      onRange=${(/** @type {number} */ from, /** @type {number} */ to) => void look(keys.slice(from, to))} empty=${isEnd ? 'No key is like that.' : 'Searching…'} /></div>`
+}
+
+export default function Keys(/** @type {{parameters: URLSearchParams}} */ { parameters }) {
+  const glob = parameters.get('glob') ?? ''
+  const delimiter = useSignal(DELIMITERS[0])
+  const total = useSignal(NaN)
+  useEffect(() => {
+    ask('DBSIZE').then(reply => (total.value = number(reply)))
+  }, [changes.value])
+  const search = (/** @type {any} */ event) => {
+    event.preventDefault()
+    const wanted = String(new FormData(event.currentTarget).get('glob')).trim()
+    const isGlob = /[*?[]/.test(wanted)
+    location.hash = wanted ? `keys?${new URLSearchParams({ glob: isGlob ? wanted : `*${wanted}*` })}` : 'keys'
+  }
+  return html`<div class="tools"><form class="line" role="search" onSubmit=${search}>
+      <${Field} name="glob" label="Search" type="search" value=${glob} placeholder="user:*  (press /)" width="24" data-search key=${glob} /><button>Search</button>
+      ${glob && html`<a class="button" href="#keys">All keys</a>`}</form>
+      <div class="line">${!glob && html`<${Choice} name="delimiter" label="Namespaces end at" options=${DELIMITERS} value=${delimiter.value} onChange=${(/** @type {string} */ each) => (delimiter.value = each)} />`}
+      <span class="total"><b>${count(total.value)}</b> keys</span></div></div>
+    ${glob ? html`<${Found} glob=${glob} />` : html`<${Tree} delimiter=${delimiter.value} />`}`
+}

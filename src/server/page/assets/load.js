@@ -1,0 +1,190 @@
+/**
+ * Load: how much the server does now. Figures are asked for once a second, and kept for a minute in the page; charts
+ * over days are what /metrics is for.
+ */
+import { html, signal, useEffect, useSignal } from './vendor/preact.js'
+import { ask, listen, send } from './link.js'
+import { Key, Problem, Section, Send, Table, Tabs, useReplies } from './parts.js'
+import { brief, count, errorOf, fields, items, moment, number, pairs, quoted, shown, size, textOf } from './words.js'
+
+const KEPT = 60
+
+/** @typedef {{commands: number, read: number, written: number, memory: number}} Sample */
+const samples = signal(/** @type {Sample[]} */ ([]))
+const rates = signal(/** @type {{name: string, calls: number, rate: number, mean: number, failed: number}[]} */ ([]))
+let before = /** @type {Map<string, number>} */ (new Map())
+let last = { commands: NaN, at: 0 }
+
+/** The sections of INFO as one object. @param {string} text */
+const infoOf = text => Object.fromEntries(text.split('\r\n').filter(line => line.includes(':')).map(line => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]))
+
+/** Takes what happened in the last second from INFO. @param {Record<string, string>} info */
+function sample(info) {
+  const now = { commands: Number(info.total_commands_processed), at: performance.now() }
+  const seconds = (now.at - last.at) / 1000
+  if (seconds < 0.5) return
+  if (Number.isFinite(last.commands)) {
+    samples.value = [...samples.value, { commands: Math.max(0, Math.round((now.commands - last.commands) / seconds)), read: Number(info.instantaneous_input_kbps), written: Number(info.instantaneous_output_kbps), memory: Number(info.used_memory) }].slice(-KEPT)
+  }
+  last = now
+  const found = Object.entries(info).filter(([name]) => name.startsWith('cmdstat_'))
+  const calls = /** @type {Map<string, number>} */ (new Map())
+  rates.value = found.map(([name, text]) => {
+    const values = Object.fromEntries(text.split(',').map(pair => pair.split('=')))
+    const all = Number(values.calls)
+    calls.set(name, all)
+    return { name: name.slice(8).replace('|', ' '), calls: all, rate: Math.round((all - (before.get(name) ?? all)) / seconds), mean: Number(values.usec_per_call), failed: Number(values.failed_calls) + Number(values.rejected_calls) }
+  }).sort((one, other) => other.calls - one.calls)
+  before = calls
+}
+
+/** Sixty values as a line. */
+function Spark(/** @type {{name: string, values: number[], show: (value: number) => string}} */ { name, values, show }) {
+  const most = Math.max(1, ...values)
+  const points = values.map((value, at) => `${(at + KEPT - values.length) * (300 / (KEPT - 1))},${58 - (54 * value) / most}`)
+  const last = values[values.length - 1] ?? 0
+  return html`<figure class="spark"><figcaption>${name} <b>${show(last)}</b> <span class="quiet">at most ${show(Math.max(0, ...values))}</span></figcaption>
+    <svg viewBox="0 0 300 60" preserveAspectRatio="none" role="img" aria-label=${`${name}: ${show(last)} now`}>${points.length > 1 && html`<path class="area" d=${`M${points[0].split(',')[0]},60L${points.join('L')}L300,60Z`} /><polyline points=${points.join(' ')} />`}</svg></figure>`
+}
+
+function Now() {
+  const list = samples.value
+  return html`<div class="sparks"><${Spark} name="Commands a second" values=${list.map(each => each.commands)} show=${count} />
+    <${Spark} name="Read" values=${list.map(each => each.read * 1024)} show=${(/** @type {number} */ value) => `${size(value)}/s`} />
+    <${Spark} name="Written" values=${list.map(each => each.written * 1024)} show=${(/** @type {number} */ value) => `${size(value)}/s`} />
+    <${Spark} name="Memory" values=${list.map(each => each.memory)} show=${size} /></div>`
+}
+
+/** How long the calls of a command took: how many were below each power of two. */
+function Histogram(/** @type {{command: string}} */ { command }) {
+  const replies = useReplies([['LATENCY', 'HISTOGRAM', command.replace(' ', '|')]], 2000)
+  const [found] = pairs(replies?.[0])
+  const steps = found ? pairs(fields(found[1]).histogram_usec).map(([limit, total]) => ({ limit: number(limit), total: number(total) })) : []
+  const bars = steps.map((step, at) => ({ limit: step.limit, calls: step.total - (steps[at - 1]?.total ?? 0) }))
+  const most = Math.max(1, ...bars.map(bar => bar.calls))
+  return html`<${Problem} reply=${replies?.[0]} /><h3>How long ${command} took</h3>
+    ${!bars.length && html`<p class="quiet empty">It was not called yet.</p>`}
+    <table class="histogram"><tbody>${bars.map(bar => html`<tr key=${bar.limit}><th scope="row">up to ${brief(bar.limit)}</th><td><span class="bar" aria-hidden="true"><span style=${{ width: `${(100 * bar.calls) / most}%` }}></span></span></td><td class="number">${count(bar.calls)}</td></tr>`)}</tbody></table>`
+}
+
+function Commands() {
+  const chosen = useSignal('')
+  const list = rates.value
+  const row = (/** @type {number} */ at) => {
+    const each = list[at]
+    return [html`<button type="button" class="link" aria-pressed=${chosen.value === each.name} onClick=${() => (chosen.value = each.name)}>${each.name}</button>`, count(each.rate), count(each.calls), brief(each.mean), each.failed ? count(each.failed) : '']
+  }
+  return html`<div class="columns"><${Table} name="Commands" kind="short" columns=${['Command', ...['A second', 'Calls', 'Mean', 'Failed'].map(name => ({ name, kind: 'number' }))]} count=${list.length} row=${row} />
+    <div>${chosen.value ? html`<${Histogram} command=${chosen.value} key=${chosen.value} />` : html`<p class="quiet empty">Choose a command to see how long its calls took.</p>`}</div></div>`
+}
+
+function Slow() {
+  const replies = useReplies([['SLOWLOG', 'GET', '100'], ['CONFIG', 'GET', 'slowlog-log-slower-than']], 2000)
+  const list = items(replies?.[0])
+  const limit = Number(pairs(replies?.[1])[0]?.[1])
+  const row = (/** @type {number} */ at) => {
+    const [, time, took, words, address, name] = list[at]
+    return [html`<time>${moment(number(time) * 1000)}</time>`, brief(number(took)), html`<code>${items(words).map(word => quoted(word, 60)).join(' ')}</code>`, shown(name || address)]
+  }
+  return html`<${Problem} reply=${replies?.[0]} /><div class="line"><span class="quiet">Commands that take ${Number.isFinite(limit) ? brief(limit) : 'long'} or more</span><${Send} words=${['CONFIG', 'SET', 'slowlog-log-slower-than', '0']}>Log all<//>
+      <${Send} words=${['SLOWLOG', 'RESET']}>Clear<//></div>
+    <${Table} name="Slow log" kind="short" columns=${['Time', { name: 'Took', kind: 'number' }, 'Command', 'Client']} count=${list.length} row=${row} empty="No command was slow." />`
+}
+
+/** A client's flags that say what it waits for. @param {Record<string, string>} client */
+const waits = client => (client.flags.includes('b') ? `blocked in ${client.cmd}` : client.flags.includes('P') ? 'for messages' : client.flags.includes('x') ? 'in a transaction' : '')
+
+function Clients() {
+  const replies = useReplies([['CLIENT', 'LIST']], 2000)
+  const list = textOf(replies?.[0]).split('\n').filter(line => line.startsWith('id=')).map(line => Object.fromEntries(line.split(' ').map(pair => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)])))
+  const row = (/** @type {number} */ at) => {
+    const client = list[at]
+    return [client.id, html`<span title=${client.addr}>${client.name || client.addr}</span>`, client['lib-name'] ? `${client['lib-name']} ${client['lib-ver'] ?? ''}` : '', client.user, client.db, client.cmd, waits(client), `${client.idle} s`,
+      html`<${Send} kind="small danger" words=${['CLIENT', 'KILL', 'ID', client.id]} name=${`Close client ${client.id}`}>Close<//>`]
+  }
+  return html`<${Problem} reply=${replies?.[0]} /><${Table} name="Clients" kind="short" columns=${['Id', 'Client', 'Library', 'User', { name: 'Db', kind: 'number' }, 'Last command', 'Waits', 'Idle', { name: 'Actions', title: '' }]} count=${list.length} row=${row} />`
+}
+
+/** Rectangles for weights, each row as square as it can be. @param {{weight: number}[]} list @param {number} width @param {number} height */
+export function squares(list, width, height) {
+  const total = list.reduce((sum, each) => sum + each.weight, 0)
+  const found = /** @type {{x: number, y: number, width: number, height: number}[]} */ ([])
+  let [x, y, wide, high] = [0, 0, width, height]
+  for (let at = 0; at < list.length; ) {
+    const side = Math.min(wide, high)
+    const area = (/** @type {number} */ weight) => (weight / total) * width * height
+    const worst = (/** @type {number} */ end) => {
+      const areas = list.slice(at, end).map(each => area(each.weight))
+      const sum = areas.reduce((one, other) => one + other, 0)
+      return Math.max(...areas.map(each => Math.max((side * side * each) / (sum * sum), (sum * sum) / (side * side * each))))
+    }
+    let end = at + 1
+    while (end < list.length && worst(end + 1) <= worst(end)) end += 1
+    const sum = list.slice(at, end).reduce((part, each) => part + area(each.weight), 0)
+    const thick = sum / side
+    let along = 0
+    for (const each of list.slice(at, end)) {
+      const long = area(each.weight) / thick
+      found.push(wide >= high ? { x, y: y + along, width: thick, height: long } : { x: x + along, y, width: long, height: thick })
+      along += long
+    }
+    if (wide >= high) [x, wide] = [x + thick, wide - thick]
+    else [y, high] = [y + thick, high - thick]
+    at = end
+  }
+  return found
+}
+
+/** The memory of the namespaces as areas. */
+function Memory() {
+  const replies = useReplies([['DUNLIN', 'TREE', '', 'DELIMITER', ':', 'LIMIT', '60']], 5000)
+  const list = items(fields(replies?.[0]).children).map(fields).map(each => ({ word: each.name, isKey: each.kind === 'key', weight: Math.max(1, number(each.bytes)), keys: number(each.keys) }))
+    .sort((one, other) => other.weight - one.weight)
+  const boxes = squares(list, 1000, 320)
+  return html`<${Problem} reply=${replies?.[0]} />${list.length > 0 && html`<svg class="treemap" viewBox="0 0 1000 320" role="img" aria-label="Memory by namespace">
+    ${list.map((each, at) => html`<g key=${shown(each.word)}><title>${shown(each.word)}: ${size(each.weight)}</title><rect x=${boxes[at].x + 1} y=${boxes[at].y + 1} width=${Math.max(0, boxes[at].width - 2)} height=${Math.max(0, boxes[at].height - 2)} />
+      ${boxes[at].width > 70 && boxes[at].height > 34 && html`<text x=${boxes[at].x + 8} y=${boxes[at].y + 19}>${shown(each.word, Math.floor(boxes[at].width / 11))}</text>`}
+      ${boxes[at].width > 70 && boxes[at].height > 52 && html`<text class="quiet" x=${boxes[at].x + 8} y=${boxes[at].y + 37}>${size(each.weight)}</text>`}</g>`)}</svg>
+    <${Table} name="Memory by namespace" kind="short" columns=${['Namespace', { name: 'Bytes', kind: 'number' }, { name: 'Keys', kind: 'number' }]} count=${list.length}
+      row=${(/** @type {number} */ at) => [list[at].isKey ? html`<${Key} word=${list[at].word} />` : html`<a href=${`#keys?${new URLSearchParams({ glob: `${shown(list[at].word)}*` })}`}>${shown(list[at].word, 120)}</a>`, size(list[at].weight), count(list[at].keys)]} />`}`
+}
+
+/** Channels with their subscribers, and a listener that shows what is published, as the feed tells it. */
+function Channels() {
+  const names = useSignal(/** @type {any[]} */ ([]))
+  const heard = useSignal(/** @type {{time: number, channel: any, message: any}[]} */ ([]))
+  const problem = useSignal(/** @type {any} */ (null))
+  useEffect(() => {
+    const look = async () => {
+      const channels = await ask('PUBSUB', 'CHANNELS')
+      problem.value = channels
+      const [numbers] = await send([['PUBSUB', 'NUMSUB', ...items(channels)]])
+      names.value = pairs(numbers)
+    }
+    look()
+    const timer = setInterval(look, 2000)
+    const stop = listen((name, event) => {
+      if (name !== 'command' || !/^s?publish$/i.test(shown(event.command[0]))) return
+      heard.value = [{ time: event.time, channel: event.command[1], message: event.command[2] }, ...heard.value].slice(0, 500)
+    })
+    return () => {
+      clearInterval(timer)
+      stop()
+    }
+  }, [])
+  return html`<${Problem} reply=${problem.value} /><div class="columns"><${Table} name="Channels" kind="short" columns=${['Channel', { name: 'Subscribers', kind: 'number' }]} count=${names.value.length} row=${(/** @type {number} */ at) => [shown(names.value[at][0], 120), count(number(names.value[at][1]))]} empty="Nobody has subscribed to a channel." />
+    <${Table} name="Messages" kind="short" columns=${['Time', 'Channel', 'Message']} count=${heard.value.length} row=${(/** @type {number} */ at) => [html`<time>${moment(heard.value[at].time, true)}</time>`, shown(heard.value[at].channel, 60), shown(heard.value[at].message, 200)]} empty="Listening. What is published now is shown here." /></div>`
+}
+
+const PARTS = /** @type {Record<string, any>} */ ({ Commands, 'Slow log': Slow, Clients, Memory, Channels })
+const chosen = signal('Commands')
+
+export default function Load() {
+  const replies = useReplies([['INFO', 'stats', 'memory', 'commandstats', 'clients']], 1000)
+  useEffect(() => {
+    if (replies && !errorOf(replies[0])) sample(infoOf(textOf(replies[0])))
+  }, [replies])
+  return html`<${Problem} reply=${replies?.[0]} /><${Section} title="Now"><${Now} /><//>
+    <div class="line"><${Tabs} name="Load of" all=${Object.keys(PARTS)} chosen=${chosen.value} onChoose=${(/** @type {string} */ each) => (chosen.value = each)} /></div>
+    <${Section} title=${chosen.value}><${PARTS[chosen.value]} /><//>`
+}

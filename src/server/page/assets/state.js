@@ -1,0 +1,84 @@
+/**
+ * State: snapshots to roll back to, what differs from a snapshot or another world, and the worlds of the server.
+ */
+import { html, useSignal } from './vendor/preact.js'
+import { ask, changes, enter, world } from './link.js'
+import { Choice, Field, Problem, Section, Send, SendForm, Table, useReplies, WithKit } from './parts.js'
+import { count, errorOf, fields, items, number, shown, split, textOf } from './words.js'
+
+/** The most lines of a difference that are shown. */
+const MOST_LINES = 2000
+
+/** The lines of a difference, those of one key together. @param {string} text */
+function byKey(text) {
+  const groups = /** @type {Map<string, string[]>} */ (new Map())
+  for (const line of text.split('\n').filter(Boolean).slice(0, MOST_LINES)) {
+    const words = split(line.slice(2))
+    const at = words && /^(XGROUP|SELECT|FUNCTION)$/i.test(shown(words[0])) ? 2 : 1
+    const key = shown(words?.[at] ?? words?.[1] ?? '', 120)
+    const group = groups.get(key)
+    if (group) group.push(line)
+    else groups.set(key, [line])
+  }
+  return [...groups]
+}
+
+function Difference(/** @type {{text: string}} */ { text }) {
+  if (!text) return html`<p class="quiet empty">Nothing differs.</p>`
+  const groups = byKey(text)
+  const lines = text.split('\n').filter(Boolean).length
+  return html`<p class="quiet" role="status">${count(groups.length)} keys differ, in ${count(lines)} lines${lines > MOST_LINES && `, of which ${MOST_LINES} are shown`}.${' '}
+      <b>−</b> only there, <b>+</b> only here</p>
+    <div class="difference" tabindex="0" role="region" aria-label="Difference">${groups.map(([key, group]) => html`<section key=${key}><h3>${key}</h3>${group.map((line, at) => html`<p key=${at} class=${line[0] === '+' ? 'added' : line[0] === '-' ? 'removed' : ''}><code>${line}</code></p>`)}</section>`)}</div>`
+}
+
+/** Chooses what to compare with, and shows what differs. */
+function Compare(/** @type {{snapshots: string[], worlds: string[]}} */ { snapshots, worlds }) {
+  const found = useSignal(/** @type {{reply: any} | null} */ (null))
+  const options = [...snapshots.map(name => ({ value: `SNAPSHOT ${name}`, title: `snapshot ${name}` })), ...worlds.filter(name => name !== world.value).map(name => ({ value: `WORLD ${name}`, title: `world ${name}` }))]
+  const words = (/** @type {FormData} */ data) => {
+    const [kind, ...name] = String(data.get('with') ?? '').split(' ')
+    return kind ? ['DUNLIN', 'DIFF', kind, name.join(' ')] : null
+  }
+  if (!options.length) return html`<p class="quiet empty">Take a snapshot, or enter another world, to compare with it.</p>`
+  return html`<${SendForm} label="Compare" words=${words} onReply=${(/** @type {any} */ reply) => (found.value = { reply })}><${Choice} name="with" label="With" options=${options} /><//>
+    ${found.value && (errorOf(found.value.reply) ? html`<${Problem} reply=${found.value.reply} />` : html`<${Difference} text=${textOf(found.value.reply)} />`)}`
+}
+
+function Worlds(/** @type {{list: Record<string, any>[]}} */ { list }) {
+  const open = async (/** @type {any} */ event) => {
+    event.preventDefault()
+    const name = String(new FormData(event.currentTarget).get('world')).trim()
+    if (name && !errorOf(await ask('DUNLIN', 'WORLD', name))) enter(name)
+    changes.value += 1
+  }
+  const row = (/** @type {number} */ at) => {
+    const name = shown(list[at].name)
+    const isHere = name === world.value
+    return [html`<b>${name}</b>${isHere && html` <span class="quiet">this one</span>`}`, count(number(list[at].clients)), count(number(list[at].keys)), number(list[at].temporary) === 1 ? 'temporary' : '',
+      html`<span class="line tight"><button type="button" class="small" disabled=${isHere} aria-label=${`Look at it: ${name}`} onClick=${() => enter(name)}>Look at it</button>
+        ${name !== 'default' && html`<${Send} kind="small danger" words=${['DUNLIN', 'DROP-WORLD', name]} name=${`Drop ${name}`} onReply=${() => isHere && enter('default')}>Drop<//>`}</span>`]
+  }
+  return html`<div class="line"><form class="line" onSubmit=${open} aria-label="New world"><${Field} name="world" label="World" required placeholder="name" /><button>Enter</button></form>
+      <${Send} words=${['DUNLIN', 'TEMPLATE']}>Start new worlds as a copy of this one<//><${Send} words=${['DUNLIN', 'DROP-TEMPLATE']}>Start them empty<//></div>
+    <${Table} name="Worlds" kind="short" columns=${['World', { name: 'Clients', kind: 'number' }, { name: 'Keys', kind: 'number' }, 'Kind', { name: 'Actions', title: '' }]} count=${list.length} row=${row} />`
+}
+
+export default function State() {
+  const replies = useReplies([['DUNLIN', 'SNAPSHOTS'], ['DUNLIN', 'WORLDS']], 2000)
+  const snapshots = items(replies?.[0]).map(name => shown(name))
+  const worlds = items(replies?.[1]).map(fields)
+  const row = (/** @type {number} */ at) => {
+    const name = snapshots[at]
+    const later = snapshots.length - at - 1
+    return [at + 1, html`<b>${name}</b>`, later ? `drops ${later} later` : '', html`<span class="line tight"><${Send} kind="small" words=${['DUNLIN', 'ROLLBACK', name]} name=${`Roll back to ${name}`}>Roll back<//>
+      <${Send} kind="small danger" words=${['DUNLIN', 'DROP-SNAPSHOT', name]} name=${`Drop ${name}`}>Drop<//></span>`]
+  }
+  return html`<${WithKit}>
+    <${Section} title="Snapshots"><${Problem} reply=${replies?.[0]} />
+      <${SendForm} label="Take a snapshot" words=${(/** @type {FormData} */ data) => ['DUNLIN', 'SNAPSHOT', String(data.get('name'))]}><${Field} name="name" label="Name" required placeholder="fixture" data-search /><//>
+      <${Table} name="Snapshots" kind="short" columns=${[{ name: 'No', kind: 'number' }, 'Snapshot', 'A rollback', { name: 'Actions', title: '' }]} count=${snapshots.length} row=${row} empty="No snapshot yet. One takes microseconds, however much data there is." /><//>
+    <${Section} title="What differs"><${Compare} snapshots=${snapshots} worlds=${worlds.map(each => shown(each.name))} /><//>
+    <${Section} title="Worlds"><${Problem} reply=${replies?.[1]} /><${Worlds} list=${worlds} /><//>
+  <//>`
+}

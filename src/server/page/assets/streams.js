@@ -1,0 +1,107 @@
+/**
+ * The view of a stream: its entries from the newest on, its groups, and of a group the consumers and what they have
+ * been given but have not acknowledged, with how long ago.
+ */
+import { html, useEffect, useSignal } from './vendor/preact.js'
+import { changes, send } from './link.js'
+import { Choice, Field, Problem, Send, SendForm, Table, Tabs } from './parts.js'
+import { count, duration, errorOf, fields, items, moment, number, pairs, shown, split, textOf } from './words.js'
+
+/** @typedef {import('./words.js').Word} Word */
+
+/** The number of entries that are asked for at a time. */
+const PAGE = 200
+
+/** When an entry was added, as its id says. */
+const timeOf = (/** @type {string} */ id) => moment(Number(id.split('-')[0]))
+
+function Entries(/** @type {{value: Word}} */ { value }) {
+  const isNewFirst = useSignal(true)
+  const found = useSignal({ entries: /** @type {any[]} */ ([]), isEnd: false, problem: /** @type {any} */ (null) })
+  const look = async (isMore = false) => {
+    const before = isMore ? found.peek().entries : []
+    const start = before.length ? `(${shown(before[before.length - 1][0])}` : isNewFirst.value ? '+' : '-'
+    const wanted = isMore ? PAGE : Math.max(PAGE, Math.min(2000, found.peek().entries.length))
+    const words = isNewFirst.value ? ['XREVRANGE', value, start, '-'] : ['XRANGE', value, start, '+']
+    const [reply] = await send([[...words, 'COUNT', String(wanted)]])
+    const more = items(reply)
+    found.value = { entries: [...before, ...more], isEnd: more.length < wanted, problem: errorOf(reply) ? reply : null }
+  }
+  useEffect(() => void look(), [changes.value, isNewFirst.value])
+  const { entries, isEnd, problem } = found.value
+  const row = (/** @type {number} */ at) => {
+    const id = shown(entries[at][0])
+    return [html`<code>${id}</code>`, html`<time>${timeOf(id)}</time>`,
+      html`<span class="pairs">${pairs(entries[at][1]).map(([name, word], place) => html`<span key=${place}><b>${shown(name, 60)}</b> ${shown(word, 160)}</span>`)}</span>`,
+      html`<${Send} kind="small" words=${['XDEL', value, id]} name=${`Delete ${id}`}>Delete<//>`]
+  }
+  const add = (/** @type {FormData} */ data) => {
+    const words = split(String(data.get('pairs')))
+    return words && words.length > 1 ? ['XADD', value, '*', ...words] : null
+  }
+  return html`<${Problem} reply=${problem} />
+    <div class="line"><button type="button" onClick=${() => (isNewFirst.value = !isNewFirst.value)}>${isNewFirst.value ? 'Oldest first' : 'Newest first'}</button>
+      <${SendForm} label="XADD" words=${add}><${Field} name="pairs" label="Fields and values" hasLabel=${false} placeholder="field value …" required width="28" /><//></div>
+    <div class="fill"><${Table} name="Entries" kind="stream" columns=${['Id', 'Time', 'Fields', { name: 'Actions', title: '' }]} count=${entries.length} row=${row}
+      onRange=${(/** @type {number} */ _, /** @type {number} */ to) => void (!isEnd && to + 60 > entries.length && entries.length >= PAGE && look(true))} /></div>`
+}
+
+const GROUP_COLUMNS = ['Group', { name: 'Consumers', kind: 'number' }, { name: 'Pending', kind: 'number' }, { name: 'Lag', kind: 'number' }, 'Last delivered', { name: 'Actions', title: '' }]
+
+function Groups(/** @type {{value: Word}} */ { value }) {
+  const groups = useSignal(/** @type {Record<string, any>[]} */ ([]))
+  const chosen = useSignal('')
+  useEffect(() => {
+    send([['XINFO', 'GROUPS', value]]).then(([reply]) => {
+      groups.value = items(reply).map(fields)
+      if (!groups.value.some(group => shown(group.name) === chosen.peek())) chosen.value = groups.value.length ? shown(groups.value[0].name) : ''
+    })
+  }, [changes.value])
+  const row = (/** @type {number} */ at) => {
+    const group = groups.value[at]
+    return [html`<b>${shown(group.name)}</b>`, count(number(group.consumers)), count(number(group.pending)), group.lag === null ? '?' : count(number(group.lag)), shown(group['last-delivered-id']),
+      html`<${Send} kind="small danger" words=${['XGROUP', 'DESTROY', value, group.name]} name=${`Destroy ${shown(group.name)}`}>Destroy<//>`]
+  }
+  const create = (/** @type {FormData} */ data) => ['XGROUP', 'CREATE', value, String(data.get('group')), String(data.get('from'))]
+  return html`<div class="line"><${SendForm} label="XGROUP CREATE" words=${create}><${Field} name="group" label="Group" required />
+      <${Choice} name="from" label="reads from" options=${[{ value: '$', title: 'now on' }, { value: '0', title: 'the start' }]} /><//></div>
+    <${Table} name="Groups" kind="short" columns=${GROUP_COLUMNS} count=${groups.value.length} row=${row} empty="No group reads this stream." />
+    ${groups.value.length > 1 && html`<div class="line"><${Choice} name="group" label="Of the group" options=${groups.value.map(group => shown(group.name))} value=${chosen.value} onChange=${(/** @type {string} */ name) => (chosen.value = name)} /></div>`}
+    ${chosen.value && html`<${Pending} value=${value} group=${chosen.value} />`}`
+}
+
+/** The consumers of a group, and what is pending. */
+function Pending(/** @type {{value: Word, group: string}} */ { value, group }) {
+  const found = useSignal({ consumers: /** @type {Record<string, any>[]} */ ([]), pending: /** @type {any[]} */ ([]), problem: /** @type {any} */ (null) })
+  useEffect(() => {
+    let isCurrent = true
+    send([['XINFO', 'CONSUMERS', value, group], ['XPENDING', value, group, '-', '+', String(PAGE)]]).then(([consumers, pending]) => {
+      if (isCurrent) found.value = { consumers: items(consumers).map(fields), pending: items(pending), problem: errorOf(pending) ? pending : null }
+    })
+    return () => void (isCurrent = false)
+  }, [group, changes.value])
+  const { consumers, pending, problem } = found.value
+  const consumer = (/** @type {number} */ at) => [html`<b>${shown(consumers[at].name)}</b>`, count(number(consumers[at].pending)), duration(number(consumers[at].idle)),
+    number(consumers[at].inactive) < 0 ? 'never' : duration(number(consumers[at].inactive))]
+  const entry = (/** @type {number} */ at) => {
+    const [id, owner, idle, deliveries] = pending[at]
+    return [html`<code>${shown(id)}</code>`, shown(owner), duration(number(idle)), count(number(deliveries)),
+      html`<span class="line tight"><${Send} kind="small" words=${['XACK', value, group, id]} name=${`Acknowledge ${textOf(id)}`}>Acknowledge<//>
+        <${Send} kind="small" words=${['XCLAIM', value, group, shown(owner), '0', id]} name=${`Give ${textOf(id)} again`}>Give again<//></span>`]
+  }
+  return html`<${Problem} reply=${problem} /><h3>Consumers of ${group}</h3>
+    <${Table} name="Consumers" kind="short" columns=${['Consumer', { name: 'Pending', kind: 'number' }, 'Idle', 'Without success']} count=${consumers.length} row=${consumer} empty="No consumer has read yet." />
+    <h3>Given, and not acknowledged</h3>
+    <${Table} name="Pending entries" kind="short" columns=${['Id', 'Consumer', 'Idle', { name: 'Deliveries', kind: 'number' }, { name: 'Actions', title: '' }]} count=${pending.length} row=${entry} empty="All that was given is acknowledged." />`
+}
+
+export function Stream(/** @type {{value: Word}} */ { value }) {
+  const chosen = useSignal('Entries')
+  const length = useSignal(NaN)
+  useEffect(() => {
+    send([['XLEN', value]]).then(([reply]) => (length.value = number(reply)))
+  }, [changes.value])
+  return html`<div class="line"><${Tabs} name="Of the stream" all=${['Entries', 'Groups']} chosen=${chosen.value} onChoose=${(/** @type {string} */ each) => (chosen.value = each)} />
+      <span class="total"><b>${count(length.value)}</b> entries</span></div>
+    ${chosen.value === 'Entries' ? html`<${Entries} value=${value} />` : html`<${Groups} value=${value} />`}`
+}

@@ -1,0 +1,268 @@
+// The page as people use it, in a browser: by mouse and by keyboard alone, with whatever names and values a database may
+// have, with a server that goes away, without the test kit, and with a user who may not do all.
+
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { accessible, close, keyAddress, look, start, startWithFixture, TIME, visit } from './harness.mjs'
+
+after(close)
+
+test('a button shows the command that it sends, in each language, and sends it', async t => {
+  const server = await startWithFixture(t)
+  const page = await visit(server)
+  await look(page, 'time')
+  const button = page.getByRole('button', { name: '+1 min' })
+  await button.hover()
+  const shown = page.locator('.strip .sent')
+  assert.equal(await shown.textContent(), 'DUNLIN ADVANCE 60000')
+  for (const [language, line] of [['Python', 'dunlin.advance(milliseconds=60000)'], ['Node.js', 'await dunlin.advance(60000)'], ['Java', 'dunlin.advance(Duration.ofMillis(60000));'],
+    ['Go', 'dunlin.Advance(60000 * time.Millisecond)'], ['Rust', 'server.advance(Duration::from_millis(60000));']]) {
+    await page.getByLabel('Language').selectOption(language)
+    assert.equal(await shown.textContent(), line)
+  }
+  await page.getByRole('button', { name: 'Copy' }).click()
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), 'server.advance(Duration::from_millis(60000));')
+  await button.click()
+  await page.getByText('2026-07-02 10:01:00').first().waitFor()
+  assert.equal((await server.call('DUNLIN', 'ADVANCE', '0')).integer, String(TIME + 60_000))
+})
+
+test('a deadline runs down by the clock of the server', async t => {
+  const server = await startWithFixture(t)
+  const page = await visit(server)
+  await look(page, keyAddress('user:1:session'))
+  const left = page.locator('.facts .left')
+  assert.equal(await left.textContent(), '1 h 0 min')
+  const width = () => page.locator('.facts .bar > span').evaluate(bar => bar.style.width)
+  const before = await width()
+  await server.call('DUNLIN', 'ADVANCE', String(59 * 60_000))
+  await page.getByText('1 min 0 s').waitFor()
+  assert(parseFloat(await width()) < parseFloat(before))
+  await server.call('DUNLIN', 'SPEED', '1000')
+  await server.call('DUNLIN', 'RESUME')
+  await server.call('DUNLIN', 'ADVANCE', '60000')
+  await page.getByText('There is no such key').waitFor()
+})
+
+test('the keyboard alone finds a key, changes the deadline of a field, and rolls back', async t => {
+  const server = await startWithFixture(t)
+  await server.call('DUNLIN', 'SNAPSHOT', 'fixture')
+  const page = await visit(server)
+  const press = async keys => { for (const key of keys.split(' ')) await page.keyboard.press(key) }
+  await press('g k')
+  await page.locator('main.view-keys [data-search]').waitFor()
+  await press('/')
+  await page.keyboard.type('user:?')
+  await press('Enter')
+  await page.locator('td .key', { hasText: /^user:1$/ }).waitFor()
+  await tabTo(page, 'user:1')
+  await press('Enter')
+  await page.locator('main.view-value .keyname').waitFor()
+  await tabTo(page, 'Expire name in 1 min')
+  await press('Enter')
+  await page.locator('tr', { hasText: 'Ann Lee' }).getByText('1 min 0 s').waitFor()
+  assert.deepEqual((await server.call('HTTL', 'user:1', 'FIELDS', '1', 'name')).map(each => each.integer), ['60'])
+  await press('g s')
+  await page.locator('main.view-state').waitFor()
+  await tabTo(page, 'Roll back to fixture')
+  await press('Enter')
+  await page.locator('.told', { hasText: 'OK' }).waitFor()
+  assert.deepEqual((await server.call('HTTL', 'user:1', 'FIELDS', '1', 'name')).map(each => each.integer), ['-1'])
+  await press('?')
+  await page.getByRole('dialog').waitFor()
+  await press('Escape')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+})
+
+/** Moves on by the tabulator until what is named has the focus. */
+async function tabTo(page, name) {
+  for (let step = 0; step < 120; step += 1) {
+    await page.keyboard.press('Tab')
+    const at = await page.evaluate(() => document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.textContent?.trim())
+    if (at === name) return
+  }
+  throw new Error(`the tabulator does not come to ${name}`)
+}
+
+test('the tree opens and closes by the arrow keys', async t => {
+  const server = await startWithFixture(t)
+  const page = await visit(server)
+  await look(page, 'keys')
+  const user = page.locator('tr[aria-level="1"]', { hasText: 'user:' })
+  await user.waitFor()
+  await user.focus()
+  await page.keyboard.press('ArrowRight')
+  await page.locator('tr[aria-level="2"]').first().waitFor()
+  assert.equal(await user.getAttribute('aria-expanded'), 'true')
+  await page.keyboard.press('ArrowLeft')
+  assert.equal(await user.getAttribute('aria-expanded'), 'false')
+  await page.locator('tr[aria-level="2"]').first().waitFor({ state: 'detached' })
+})
+
+test('names and values that look like code are texts', async t => {
+  const server = await startWithFixture(t)
+  const page = await visit(server)
+  await look(page, 'keys')
+  const hostile = `<img src=x onerror="document.title='hit'">`
+  await page.locator('.key', { hasText: hostile }).click()
+  await page.locator('textarea', { hasText: '' }).first().waitFor()
+  assert.equal(await page.getByLabel('Value').inputValue(), "<script>document.title='hit'</script>")
+  await server.shop(['SET', hostile, '<svg onload=alert(1)>'], ['GET', hostile], [hostile])
+  await look(page, 'feed')
+  await page.locator('.words', { hasText: hostile }).first().waitFor()
+  await look(page, 'console')
+  await page.getByRole('textbox', { name: 'Command', exact: true }).fill('KEYS *img*')
+  await page.keyboard.press('Enter')
+  await page.locator('.log pre', { hasText: '<img' }).waitFor()
+  await look(page, keyAddress({ base64: '//4Aa2V5' }))
+  await page.locator('.keyname', { hasText: '\\xff\\xfe\\x00key' }).waitFor()
+  await page.getByRole('tab', { name: 'Hex' }).click()
+  await page.locator('.hex', { hasText: 'ff 00 01' }).waitFor()
+  await look(page, keyAddress('right\u202eto left'))
+  await page.locator('.keyname', { hasText: 'right\\xe2\\x80\\xaeto left' }).waitFor()
+  assert(!(await page.title()).includes('hit'))
+  assert.equal(await page.locator('main img, main script').count(), 0)
+})
+
+test('long keys, long values and large collections come in parts', async t => {
+  const server = await startWithFixture(t)
+  const long = 'k'.repeat(500_000)
+  await server.call('SET', long, 'x')
+  await server.call('SETRANGE', 'wide', String(64 << 20), 'end')
+  await server.call('EVAL', "for i = 1, 100000 do redis.call('SADD', KEYS[1], i) redis.call('RPUSH', KEYS[2], i) redis.call('ZADD', KEYS[3], i, 'm' .. i) end", '3', 'many', 'queue', 'ranks')
+  const page = await visit(server)
+  await look(page, keyAddress('wide'))
+  await page.getByText('0 B to 64 KiB of 64 MiB').waitFor()
+  await page.getByRole('button', { name: 'After' }).click()
+  await page.getByText('64 KiB to 128 KiB of 64 MiB').waitFor()
+  for (const [key, text] of [['many', 'Remove'], ['queue', '100,000'], ['ranks', 'm100000']]) {
+    await look(page, keyAddress(key))
+    await page.locator('.value').getByText(text).first().waitFor()
+    assert(await page.locator('tbody tr').count() <= 202, `${key} has too many rows in the page`)
+  }
+  await look(page, keyAddress('queue'))
+  const table = page.locator('.table.list')
+  await page.locator('.value').getByText('100,000').waitFor()
+  await table.evaluate(element => (element.scrollTop = element.scrollHeight))
+  await page.locator('td', { hasText: 'tail' }).waitFor()
+  await look(page, 'keys')
+  await page.locator('.key', { hasText: 'kkk' }).waitFor()
+})
+
+test('the feed shows commands, folds scripts, filters and pauses', async t => {
+  const server = await startWithFixture(t)
+  const page = await visit(server)
+  await page.getByText('Live from the world').waitFor()
+  await server.shop(['INCR', 'visits'], ['LPUSH', 'visits', 'x'], ['EVAL', "return redis.call('GET', KEYS[1])", '1', 'visits'])
+  await page.locator('tr.failed', { hasText: 'WRONGTYPE' }).waitFor()
+  const fold = page.getByRole('button', { name: '1 commands inside' })
+  await fold.click()
+  await page.locator('tr.inner', { hasText: 'GET' }).waitFor()
+  await page.keyboard.press('.')
+  await page.getByText('Paused').first().waitFor()
+  await server.shop(['SET', 'while-paused', '1'])
+  await page.getByText(/[1-9]\d* are waiting/).waitFor()
+  assert.equal(await page.locator('tr', { hasText: 'while-paused' }).count(), 0)
+  await page.keyboard.press('.')
+  await page.locator('tr', { hasText: 'while-paused' }).waitFor()
+  await page.getByRole('button', { name: 'Clear' }).click()
+  await page.getByLabel('Key', { exact: true }).fill('user:*')
+  await page.keyboard.press('Enter')
+  await page.getByText('Live from the world').waitFor()
+  await server.shop(['GET', 'visits'], ['HGET', 'user:1', 'name'])
+  await page.locator('tr', { hasText: 'HGET' }).waitFor()
+  assert.equal(await page.locator('tr', { hasText: 'visits' }).count(), 0)
+  await page.locator('tr .key', { hasText: 'user:1' }).click()
+  await page.locator('main.view-value').waitFor()
+})
+
+test('what ends or deletes all needs a second click', async t => {
+  const server = await startWithFixture(t)
+  const page = await visit(server)
+  await look(page, 'console')
+  const send = async line => {
+    await page.getByRole('textbox', { name: 'Command', exact: true }).fill(line)
+    await page.keyboard.press('Enter')
+  }
+  await send('FLUSHALL')
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
+  assert.notEqual((await server.call('DBSIZE')).integer, '0')
+  await send('FLUSHALL')
+  await page.getByRole('dialog').getByRole('button', { name: 'Send FLUSHALL' }).click()
+  await page.locator('.log pre', { hasText: 'OK' }).waitFor()
+  assert.equal((await server.call('DBSIZE')).integer, '0')
+})
+
+test('the console completes, helps, and remembers', async t => {
+  const server = await startWithFixture(t)
+  const page = await visit(server)
+  await look(page, 'console')
+  const field = page.getByRole('textbox', { name: 'Command', exact: true })
+  await field.fill('zrangeb')
+  await page.locator('#completions [role=option]').first().waitFor()
+  await page.keyboard.press('Tab')
+  assert.match(await field.inputValue(), /^ZRANGEBY/)
+  await page.locator('.helps code', { hasText: 'ZRANGEBY' }).waitFor()
+  await field.fill('MULTI\nINCR visits\nEXEC')
+  await page.keyboard.press('Enter')
+  await page.locator('.log pre', { hasText: '1) (integer) 1843' }).waitFor()
+  await page.keyboard.press('ArrowUp')
+  assert.equal(await field.inputValue(), 'MULTI\nINCR visits\nEXEC')
+  await page.getByRole('tab', { name: 'JSON' }).click()
+  await page.locator('.log pre', { hasText: '1843' }).waitFor()
+})
+
+test('worlds and databases are chosen above', async t => {
+  const server = await startWithFixture(t)
+  const page = await visit(server)
+  await look(page, 'state')
+  await page.getByRole('form', { name: 'New world' }).getByLabel('World').fill('north')
+  await page.keyboard.press('Enter')
+  await server.run([['SET', 'compass', 'n']], { world: 'north' })
+  await look(page, 'keys')
+  await page.locator('.key', { hasText: 'compass' }).waitFor()
+  await page.locator('.top').getByLabel('World').selectOption('default')
+  await page.locator('.top').getByLabel('Database').selectOption('3')
+  await page.locator('.key', { hasText: 'elsewhere' }).waitFor()
+})
+
+test('a stream that breaks off is opened again', async t => {
+  const options = ['--test-kit', 'yes', '--page-token', 'no']
+  const first = await start(t, options)
+  const page = await visit(first, { mayBreak: true })
+  await page.getByText('Live from the world').waitFor()
+  await first.end()
+  await page.getByText('The stream is lost; opening it again').waitFor()
+  const second = await start(t, options, first.port)
+  await page.getByText('Live from the world').waitFor()
+  await second.shop(['SET', 'after', '1'])
+  await page.locator('tr', { hasText: 'after' }).waitFor()
+})
+
+test('without the test kit the views say how to switch it on', async t => {
+  const server = await start(t, [])
+  await server.run([['MSET', 'user:1', 'a', 'user:2', 'b', 'plain', 'c']])
+  const page = await visit(server)
+  for (const view of ['time', 'state', 'rules']) {
+    await look(page, view)
+    await page.getByText('The test kit is off').waitFor()
+    await page.getByText('dunlin --test-kit yes').waitFor()
+  }
+  await look(page, 'keys')
+  await page.locator('tr', { hasText: 'user:' }).getByText('2', { exact: true }).waitFor()
+  await accessible(page, 'keys without the test kit')
+})
+
+test('a user who may not do something is told which right is missing', async t => {
+  const server = await start(t, ['--test-kit', 'yes', '--user', 'reader', 'on', '>secret', '+@read', '+info', '~app:*', '--user', 'default', 'on', '>root', '+@all', '~*', '&*'])
+  const page = await visit(server, { login: true })
+  await page.getByLabel('User').fill('reader')
+  await page.getByLabel('Password').fill('secret')
+  await page.keyboard.press('Enter')
+  await page.locator('nav').waitFor()
+  await look(page, keyAddress('other'))
+  await page.getByText(/key pattern that fits it is missing/).first().waitFor()
+  await look(page, 'load')
+  await page.getByRole('tab', { name: 'Clients' }).click()
+  await page.getByText(/the right \+client\|list is missing/).waitFor()
+})

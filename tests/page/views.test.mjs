@@ -1,0 +1,49 @@
+// Each view of the page in a browser, in light and dark, wide and narrow, without a finding of axe. Screenshots are in
+// target/page.
+
+import assert from 'node:assert/strict'
+import { mkdirSync } from 'node:fs'
+import { after, describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { accessible, close, keyAddress, look, startWithFixture, VIEWS, visit } from './harness.mjs'
+
+const SHOTS = fileURLToPath(new URL('../../target/page/', import.meta.url))
+mkdirSync(SHOTS, { recursive: true })
+after(close)
+
+/** What is looked at: each view, and the view of a value for each type. */
+const PLACES = [
+  ...VIEWS.filter(view => view !== 'value').map(view => [view, view]),
+  ...['user:1:session', 'user:1', 'jobs:queue', 'jobs:delayed', 'board', 'cities', 'tags', 'events', 'online:2026-07-02', 'seen:2026-07-02', 'visits']
+    .map(key => [`value-${key.replaceAll(':', '-')}`, keyAddress(key)]),
+]
+
+/** Makes something to look at in the views that show what happens. */
+async function live(server) {
+  await server.call('DUNLIN', 'SNAPSHOT', 'fixture')
+  await server.call('DUNLIN', 'STRICT', 'SET', 'ALL', 'warn')
+  await server.call('DUNLIN', 'FAULT', 'ADD', 'the reply is lost', 'COMMAND', 'ZADD', 'TIMES', '1', 'DROP-AFTER')
+  await server.shop(['INCR', 'visits'], ['HSET', 'user:2', 'city', 'Bern'], ['GET', 'user:1:session'], ['LPUSH', 'visits', 'x'], ['SADD', 'seen:today', 'a'],
+    ['EXPIRE', 'seen:today', '60'], ['EVAL', "redis.call('INCR', KEYS[1]) return redis.call('GET', KEYS[1])", '1', 'visits'], ['MULTI'], ['SET', 'a', '1'], ['INCR', 'a'], ['EXEC'])
+}
+
+/** Looks at all places. */
+async function lookAtAll(test, colours, width) {
+  const server = await startWithFixture(test)
+  const page = await visit(server, { colours, width, height: width === 390 ? 844 : 800, motion: 'reduce' })
+  await live(server)
+  for (const [name, address] of PLACES) {
+    await look(page, address)
+    await page.waitForTimeout(name === 'load' ? 1200 : 200)
+    await accessible(page, name)
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth)
+    assert(wide <= width, `${name} is ${wide} wide`)
+    await page.screenshot({ path: `${SHOTS}${name}-${colours}-${width}.png` })
+  }
+}
+
+describe('every view is accessible', { concurrency: 2 }, () => {
+  for (const colours of ['light', 'dark']) {
+    for (const width of [1280, 390]) test(`${colours}, ${width} wide`, t => lookAtAll(t, colours, width))
+  }
+})

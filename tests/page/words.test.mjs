@@ -1,0 +1,83 @@
+// What the page does without a browser: quoting, replies as redis-cli shows them, lines of the launchers, decoders.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { bitsIn, hexRows, isCounter, json, messagePack, pickle, waysFor } from '../../src/server/page/assets/decode.js'
+import { lineIn } from '../../src/server/page/assets/launchers.js'
+import { asCli, bytesOf, duration, idOf, line, plain, shown, size, slotOf, split, wordOf, wordOfId } from '../../src/server/page/assets/words.js'
+
+const bytes = (...all) => Uint8Array.from(all)
+
+test('a line that is quoted is split into the words that it was', () => {
+  for (const words of [['GET', 'k'], ['SET', 'two words', ''], ['SET', '"\'\\', 'a\nb\tc'], ['SET', wordOf(bytes(255, 0, 92, 34)), 'ü'], ['SET', 'right\u202eto', 'left']]) {
+    assert.deepEqual(split(line(words)), words, line(words))
+  }
+  assert.equal(line(['SET', 'a b', wordOf(bytes(255))]), 'SET "a b" "\\xff"')
+})
+
+test('a line is split as redis-cli does', () => {
+  assert.deepEqual(split(`  SET 'it\\'s' "a\\x41\\n" b"c d"`), ['SET', "it's", 'aA\n', 'bc d'])
+  for (const open of ['GET "k', "GET 'k", 'GET "k"x']) assert.equal(split(open), null, open)
+  assert.deepEqual(split('   '), [])
+})
+
+test('a word comes back from an address', () => {
+  for (const word of ['text', '', 'ü\n', wordOf(bytes(255, 1))]) assert.deepEqual(wordOfId(idOf(word)), word)
+  assert.deepEqual([...bytesOf({ base64: '/wE=' })], [255, 1])
+})
+
+test('a word is shown in one line, and as text', () => {
+  assert.equal(shown('a\nb\u0000c\u202ed'), 'a\\nb\\x00c\\xe2\\x80\\xaed')
+  assert.equal(shown('x'.repeat(500), 3), 'xxx…')
+  assert.equal(shown({ cut: 'abc', length: 3000 }), 'abc… (2.9 KiB)')
+})
+
+test('a reply is shown as redis-cli does', () => {
+  assert.equal(asCli([{ integer: '1' }, [null, 'two'], { map: [['a', true]] }]), '1) (integer) 1\n2) 1) (nil)\n   2) "two"\n3) 1# "a" => (true)')
+  assert.equal(asCli({ error: 'ERR no' }), '(error) ERR no')
+  assert.equal(asCli({ status: 'OK' }), 'OK')
+  assert.equal(asCli([]), '(empty array)')
+  assert.deepEqual(plain({ map: [['n', { integer: '9007199254740993' }], ['d', { double: 'inf' }]] }), { n: '9007199254740993', d: 'inf' })
+})
+
+test('a command is a line of each language', () => {
+  const words = ['SET', "it's", 'a "b"']
+  assert.equal(lineIn('Python', words), 'dunlin.call("SET", "it\'s", "a \\"b\\"")')
+  assert.equal(lineIn('Node.js', words), "await dunlin.call('SET', 'it\\'s', 'a \"b\"')")
+  assert.equal(lineIn('Rust', ['SET', 'k', '\u0001']), 'server.client()?.call(["SET", "k", "\\u{0001}"])?;')
+  assert.equal(lineIn('Go', ['SET', wordOf(bytes(255)), 'v']), 'dunlin.Call("SET", "\\xff", "v")')
+  assert.equal(lineIn('Java', ['SET', wordOf(bytes(255)), 'v']), undefined)
+  assert.equal(lineIn('Node.js', ['DUNLIN', 'ROLLBACK', 'fixture']), "await dunlin.rollback('fixture')")
+  assert.equal(lineIn('Rust', ['DUNLIN', 'ROLLBACK', 'fixture']), 'server.rollback("fixture")?;')
+  assert.equal(lineIn('Rust', ['DUNLIN', 'SPEED', '60']), 'server.set_speed(60.0);')
+})
+
+test('bytes are read as what they are', () => {
+  assert.deepEqual(waysFor('42', true), ['Counter', 'Text', 'Hex', 'Bits'])
+  assert.equal(isCounter('042') || isCounter('4.2'), false)
+  assert.equal(json('{"a":1}'), '{\n  "a": 1\n}')
+  assert.equal(json('{"id":12345678901234567}'), '{"id":12345678901234567}')
+  assert.equal(json('{'), undefined)
+  assert.equal(messagePack(bytes(0x82, 0xa1, 97, 0x01, 0xa1, 98, 0x93, 0xc0, 0xc3, 0xff)), '{\n  "a": 1,\n  "b": [\n    null,\n    true,\n    -1\n  ]\n}')
+  assert.match(pickle(bytes(0x80, 4, 0x4b, 1, 0x2e)), /protocol 4/)
+  assert.equal(hexRows(bytes(65, 0, 255), 16), '00000010  41 00 ff                                         A··')
+})
+
+test('bytes that only look like a MessagePack or a pickle are none, however they end', () => {
+  for (const all of [[0x81], [0xdf, 255, 255, 255, 255], [0x91, 0xdd, 255, 255, 255, 255], Array(200).fill(0x91), [0x80, 4], [0x81, 0xa1, 97, 1, 9]]) {
+    assert.equal(messagePack(bytes(...all)), undefined)
+    assert.equal(pickle(bytes(...all)), undefined)
+  }
+})
+
+test('sizes and times are read at a glance', () => {
+  assert.deepEqual([0, 1023, 1536, 64 << 20].map(size), ['0 B', '1023 B', '1.5 KiB', '64 MiB'])
+  assert.deepEqual([5, 1500, 61_000, 3_600_000, 90_000_000].map(duration), ['5 ms', '1.5 s', '1 min 1 s', '1 h 0 min', '1 d 1 h'])
+})
+
+test('a key has the slot that a cluster gives it', () => {
+  assert.deepEqual(slotOf('123456789'), { slot: 12739, tag: null })
+  assert.deepEqual(slotOf('{user:1}:cart'), { slot: slotOf('user:1').slot, tag: 'user:1' })
+  assert.equal(slotOf('a{}b').tag, null)
+  assert.equal(bitsIn(bytes(255, 1, 0)), 9)
+})
