@@ -1,13 +1,14 @@
 //! One numbered database: the table, the records and the deadlines together.
 //!
-//! Invariants: the table contains every record once, under its key's hash; the deadlines contain every record that
-//! has one, and the deadlines of parts every record whose value has parts with one, under the earliest. All handles
-//! are in those places only, so a record may move whenever it is changed; a [`Slot`] is a handle that is valid until
-//! then.
+//! Invariants: the table contains every record once, under its key's hash; the deadlines contain every record that has
+//! one, and the deadlines of parts every record whose value has parts with one, under the earliest; an index of slots
+//! contains every record. All handles are in those places only, so a record may move whenever it is changed; a [`Slot`]
+//! is a handle that is valid until then.
 //!
 //! Every method that changes anything first notes the previous state while it may be rolled back ([`undo_log`]).
 
 mod deadlines;
+mod hash_slots;
 mod memory;
 mod rename;
 mod undo_log;
@@ -17,6 +18,7 @@ pub use memory::Shares;
 use super::hash::Hasher;
 use super::record::Payload;
 use super::records::Records;
+use super::slot_index::SlotIndex;
 use super::table::{CURSOR_BITS, Hashes, PREFETCHED, Table};
 use super::{Contents, Held, LazyFree, New, Slot};
 use crate::value::deadlines::Deadlines;
@@ -40,6 +42,8 @@ pub struct Database<const LINES: usize = 64> {
     deadlines: Deadlines,
     /// The earliest deadline within each value that has some: hashes with fields that fall due.
     part_deadlines: Deadlines,
+    /// The keys by their slots, in a node of a cluster.
+    slot_index: Option<Box<SlotIndex>>,
     scratch: Vec<u8>,
     undo_log: Option<Box<undo_log::UndoLog>>,
 }
@@ -79,6 +83,7 @@ impl<const LINES: usize> Database<LINES> {
             records: Records::default(),
             deadlines: Deadlines::default(),
             part_deadlines: Deadlines::default(),
+            slot_index: None,
             scratch: Vec::new(),
             undo_log: None,
         }
@@ -226,6 +231,7 @@ impl<const LINES: usize> Database<LINES> {
     }
 
     fn replace_handle(&mut self, slot: Slot, handle: u32, deadline_ms: Option<i64>) {
+        self.move_in_hash_slot(slot.0, handle);
         self.table.rename(self.hasher.hash(self.records.key(handle)), slot.0, handle);
         if let Some(deadline_ms) = deadline_ms {
             self.deadlines.remove(deadline_ms, slot.0);
@@ -418,9 +424,10 @@ impl<const LINES: usize> Database<LINES> {
         (average_ms - i128::from(now_ms)).clamp(0, i128::from(i64::MAX)) as i64
     }
 
-    /// An empty database that orders its keys as this one does.
+    /// An empty database that orders its keys as this one does, with the same indices.
     pub fn like_empty(&self) -> Database<LINES> {
-        Database::with_segments(self.seed)
+        let slot_index = self.slot_index.as_ref().map(|_| Box::default());
+        Database { slot_index, ..Database::with_segments(self.seed) }
     }
 
     /// A copy without undo levels, to be cloned: its clones share its contents, and copy the parts that they change.
@@ -435,6 +442,7 @@ impl<const LINES: usize> Database<LINES> {
             records: self.records.clone().into_fork(),
             deadlines: self.deadlines.to_fork(),
             part_deadlines: self.part_deadlines.to_fork(),
+            slot_index: self.slot_index.as_ref().map(|index| Box::new(index.to_fork())),
             scratch: Vec::new(),
             undo_log: None,
         }
@@ -495,6 +503,7 @@ impl<const LINES: usize> Database<LINES> {
         for (deadline_ms, handle) in self.deadlines.iter() {
             assert_eq!(self.deadline(Slot(handle)), Some(deadline_ms));
         }
+        self.check_hash_slots();
         self.part_deadlines.check();
         assert_eq!(self.slots().filter_map(|slot| self.view(slot).first_deadline()).count(), self.volatile_parts_len());
         for (deadline_ms, handle) in self.part_deadlines.iter() {

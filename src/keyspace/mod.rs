@@ -14,6 +14,7 @@
 //!               a long key or text, a collection        slab.rs
 //!
 //! deadline ---> order of (deadline, handle)             value/deadlines.rs
+//! slot -------> order of (slot, handle), in a cluster   slot_index.rs
 //! ```
 //!
 //! One record per key in one cell of an arena, so a look-up reads one cache line of the table and one record, and a
@@ -35,6 +36,7 @@ mod record;
 mod records;
 mod segment;
 mod slab;
+mod slot_index;
 mod table;
 
 pub use crate::value::ValueMut;

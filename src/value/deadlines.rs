@@ -168,6 +168,14 @@ impl Deadlines {
         self.leaves.iter().flat_map(|leaf| self.here(leaf).deadlines())
     }
 
+    /// The deadlines from that time on with their handles, in order.
+    pub(crate) fn iter_from(&self, deadline_ms: i64) -> impl Iterator<Item = (i64, u32)> {
+        let start = SortKey::of(deadline_ms, 0);
+        let first = self.leaves.back_from(start).next().map_or(start, |leaf| leaf.name);
+        let deadlines = self.leaves.from(first).flat_map(|leaf| self.here(leaf).deadlines());
+        deadlines.skip_while(move |(before_ms, _)| *before_ms < deadline_ms)
+    }
+
     /// The leaf that holds the entries: this one, or the one in the base.
     fn here<'a>(&'a self, leaf: &'a Leaf) -> &'a Leaf {
         let base = self.base.as_ref().filter(|_| leaf.entries.is_empty());

@@ -16,6 +16,7 @@ mod fork;
 pub mod geo;
 pub mod glob;
 pub mod hash;
+pub mod hash_slot;
 pub(crate) mod hashing;
 pub mod hexadecimal;
 pub mod hyperloglog;

@@ -1,6 +1,7 @@
 //! Compares the keyspace with maps of the standard library.
 
 use dunlin::keyspace::{Database, New, Slot, ValueMut};
+use dunlin::value::hash_slot::hash_slot;
 use dunlin::value::{Hash, Text, TextView, Value, View, Zset};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -90,9 +91,9 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Few keys are long, and one in four hundred is very long.
+/// A key with one of forty hash tags. Few keys are long, and one in four hundred is very long.
 fn key_of(number: u16) -> Vec<u8> {
-    let mut key = format!("key:{number}").into_bytes();
+    let mut key = format!("key:{number}{{{}}}", number % 40).into_bytes();
     key.resize(key.len() + if number % 400 == 3 { 2000 } else { usize::from(number % 7) * 40 }, b'.');
     key
 }
@@ -100,13 +101,19 @@ fn key_of(number: u16) -> Vec<u8> {
 struct Pair {
     database: Database<2>,
     model: HashMap<Vec<u8>, Known>,
+    indexes_hash_slots: bool,
     /// Of what the database shares what it has not changed since.
     bases: Vec<Pair>,
 }
 
 impl Pair {
+    /// A database of each second seed has an index of slots.
     fn new(seed: u64) -> Pair {
-        Pair { database: Database::with_segments(seed), model: HashMap::new(), bases: Vec::new() }
+        let (mut database, indexes_hash_slots) = (Database::with_segments(seed), seed % 2 == 1);
+        if indexes_hash_slots {
+            database.index_hash_slots();
+        }
+        Pair { database, model: HashMap::new(), indexes_hash_slots, bases: Vec::new() }
     }
 
     fn find(&self, key: &[u8]) -> Option<Slot> {
@@ -267,7 +274,8 @@ impl Pair {
             Step::Lend => {
                 let database = self.database.fork();
                 self.database = database.clone();
-                self.bases.push(Pair { database, model: self.model.clone(), bases: Vec::new() });
+                let (model, indexes_hash_slots) = (self.model.clone(), self.indexes_hash_slots);
+                self.bases.push(Pair { database, model, indexes_hash_slots, bases: Vec::new() });
             }
             Step::Clear => {
                 self.model.clear();
@@ -303,7 +311,21 @@ impl Pair {
             let length = if let View::Text(text) = view { Some(text.len()) } else { None };
             assert!(self.database.text_len(slot).is_none_or(|stored| Some(stored) == length));
         }
+        self.agree_on_hash_slots();
         self.bases.iter().for_each(Pair::agree);
+    }
+
+    fn agree_on_hash_slots(&self) {
+        let mut model = BTreeMap::<u16, BTreeSet<&[u8]>>::new();
+        for key in self.model.keys().filter(|_| self.indexes_hash_slots) {
+            model.entry(hash_slot(key)).or_default().insert(key);
+        }
+        for slot in 0..16_384 {
+            let keys = self.database.hash_slot_keys(slot).map(|found| self.database.key(found));
+            let (known, none) = (model.get(&slot), BTreeSet::new());
+            assert_eq!(self.database.hash_slot_len(slot), known.map_or(0, BTreeSet::len));
+            assert_eq!(&keys.collect::<BTreeSet<_>>(), known.unwrap_or(&none));
+        }
     }
 }
 

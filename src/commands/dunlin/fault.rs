@@ -7,6 +7,7 @@ use crate::engine::state::kit::{
 };
 use crate::engine::{Args, Arity, Command, Ctx, Error, ServerError, Table, says};
 use crate::resp::Reply;
+use crate::value::hash_slot::HASH_SLOTS;
 use crate::value::number;
 
 pub(super) const FAULT: Command = Command {
@@ -151,11 +152,8 @@ fn disturbance(args: &mut Args<'_>) -> Result<Disturbance, Error> {
     Ok(Disturbance::State(state))
 }
 
-/// The number of slots of a cluster.
-const SLOTS: u16 = 16_384;
-
 fn moved(args: &mut Args<'_>) -> Result<State, Error> {
-    let slot = u16::try_from(args.integer()?).ok().filter(|slot| *slot < SLOTS).ok_or(Error::NotAnInteger)?;
+    let slot = u16::try_from(args.integer()?).ok().filter(|slot| *slot < HASH_SLOTS).ok_or(Error::NotAnInteger)?;
     Ok(State::Moved { slot, node: line(args.word()?)? })
 }
 

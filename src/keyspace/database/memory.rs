@@ -25,7 +25,9 @@ impl Shares {
 impl<const LINES: usize> Database<LINES> {
     /// The bytes of keys and values, and of the tables to find them. Removing a key reduces it.
     pub fn memory(&self) -> usize {
-        self.records.memory() + self.table.memory() + self.deadlines.memory() + self.part_deadlines.memory()
+        let slot_index = self.slot_index.as_ref().map_or(0, |index| index.memory());
+        let deadlines = self.deadlines.memory() + self.part_deadlines.memory();
+        self.records.memory() + self.table.memory() + deadlines + slot_index
     }
 
     /// The bytes of keys and values alone.

@@ -26,10 +26,11 @@ impl<const LINES: usize> Database<LINES> {
         self.list(name, handle, part_deadline)
     }
 
-    /// Enters a record into the table and the order of deadlines.
+    /// Enters a record into the table and the indices.
     #[inline]
     pub(super) fn list(&mut self, key: &[u8], handle: u32, part_deadline: Option<i64>) -> Slot {
         self.move_part_deadline(handle, None, part_deadline);
+        self.enter_hash_slot(key, handle);
         let hash = self.hasher.hash(key);
         let keys = Keys { records: &self.records, hasher: &self.hasher };
         if self.table.insert(hash, handle, &keys) == Err(Flood) {
@@ -38,13 +39,14 @@ impl<const LINES: usize> Database<LINES> {
         Slot(handle)
     }
 
-    /// Removes a record from the table and the order of deadlines.
+    /// Removes a record from the table and the indices.
     #[inline]
     pub(super) fn unlist(&mut self, slot: Slot) {
         if let Some(deadline_ms) = self.deadline(slot) {
             self.deadlines.remove(deadline_ms, slot.0);
         }
         self.move_part_deadline(slot.0, self.part_deadline(slot), None);
+        self.leave_hash_slot(slot);
         let keys = Keys { records: &self.records, hasher: &self.hasher };
         self.table.remove(keys.hash_of(slot.0), slot.0, &keys);
     }

@@ -1,7 +1,6 @@
 //! DUNLIN STRICT: rules that fail a test for what would break in production ([`crate::engine::state::kit::Strict`]).
 
 mod rules;
-mod slots;
 
 pub use rules::check_rule;
 

@@ -3,10 +3,10 @@
 //! A malformed command is not checked: its own error is more helpful. Each rule checks the words of the command and the
 //! data before it runs.
 
-use super::slots::slot_of;
 use crate::engine::state::kit::{CheckedCommand, Rule, Source, Strict, Violation, quoted};
 use crate::engine::{Databases, Family, Flags, says};
 use crate::resp::Request;
+use crate::value::hash_slot::hash_slot;
 use crate::value::{View, number};
 
 /// Checks a command against a rule.
@@ -49,13 +49,13 @@ fn undeclared_key(checked: &CheckedCommand<'_>) -> Option<Violation> {
 fn other_slot(checked: &CheckedCommand<'_>) -> Option<Violation> {
     let mut keys = checked.keys.iter().map(|(key, _)| *key);
     let first = checked.first_key.or_else(|| keys.next())?;
-    let slot = slot_of(first);
-    let other = keys.find(|key| slot_of(key) != slot)?;
+    let slot = hash_slot(first);
+    let other = keys.find(|key| hash_slot(key) != slot)?;
     let text = format!(
         "{} is in slot {slot} of a cluster and {} in slot {}; give them one hash tag, as in {{id}}:a and {{id}}:b",
         quoted(first),
         quoted(other),
-        slot_of(other)
+        hash_slot(other)
     );
     violation_of_key(other, text)
 }

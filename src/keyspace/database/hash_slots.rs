@@ -1,0 +1,147 @@
+//! The keys of a database by the slots of a cluster, if it keeps an index of them ([`SlotIndex`]).
+
+use super::Database;
+use crate::keyspace::Slot;
+use crate::keyspace::slot_index::SlotIndex;
+use crate::value::hash_slot::hash_slot;
+
+impl<const LINES: usize> Database<LINES> {
+    /// Keeps an index of the keys by their slots in a cluster from now on.
+    pub fn index_hash_slots(&mut self) {
+        let mut index = Box::<SlotIndex>::default();
+        self.slots().for_each(|slot| index.insert(hash_slot(self.key(slot)), slot.0));
+        self.slot_index = Some(index);
+    }
+
+    /// The number of keys in a slot of the cluster; 0 without an index.
+    pub fn hash_slot_len(&self, hash_slot: u16) -> usize {
+        self.slot_index.as_ref().map_or(0, |index| index.count(hash_slot))
+    }
+
+    /// The keys in a slot of the cluster, in an order of no meaning; none without an index.
+    pub fn hash_slot_keys(&self, hash_slot: u16) -> impl Iterator<Item = Slot> {
+        self.slot_index.iter().flat_map(move |index| index.handles(hash_slot)).map(Slot)
+    }
+
+    /// Enters a record into the index.
+    #[inline]
+    pub(super) fn enter_hash_slot(&mut self, key: &[u8], handle: u32) {
+        if let Some(index) = &mut self.slot_index {
+            index.insert(hash_slot(key), handle);
+        }
+    }
+
+    /// Removes the record at `slot` from the index.
+    #[inline]
+    pub(super) fn leave_hash_slot(&mut self, slot: Slot) {
+        if let Some(index) = &mut self.slot_index {
+            index.remove(hash_slot(self.records.key(slot.0)), slot.0);
+        }
+    }
+
+    /// Gives the record `before` another handle in the index; its key is that of `after`.
+    #[inline]
+    pub(super) fn move_in_hash_slot(&mut self, before: u32, after: u32) {
+        if let Some(index) = &mut self.slot_index {
+            let hash_slot = hash_slot(self.records.key(after));
+            index.remove(hash_slot, before);
+            index.insert(hash_slot, after);
+        }
+    }
+
+    /// Panics unless the index has every key under its slot.
+    pub(super) fn check_hash_slots(&self) {
+        let Some(index) = &self.slot_index else { return };
+        index.check();
+        assert_eq!(index.len(), self.len());
+        for slot in self.slots() {
+            assert!(self.hash_slot_keys(hash_slot(self.key(slot))).any(|found| found == slot), "a key has no slot");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keyspace::New;
+    use crate::value::text::{Text, TextView};
+    use crate::value::{Value, View};
+    use std::collections::BTreeSet;
+
+    type Keys = BTreeSet<Vec<u8>>;
+
+    fn filled() -> Database<2> {
+        let mut database = Database::<2>::with_segments(1);
+        for number in 0..500u32 {
+            database.insert(format!("{{{}}}{number}", number % 7).as_bytes(), New::Text(TextView::Int(1)));
+        }
+        database.index_hash_slots();
+        database
+    }
+
+    fn keys(database: &Database<2>, tag: &[u8]) -> Keys {
+        database.hash_slot_keys(hash_slot(tag)).map(|slot| database.key(slot).to_vec()).collect()
+    }
+
+    #[test]
+    fn an_index_has_the_keys_that_were_there_before_it() {
+        let database = filled();
+        database.check();
+        assert_eq!((database.hash_slot_len(hash_slot(b"3")), keys(&database, b"3").len()), (71, 71));
+        assert_eq!(database.hash_slot_len(hash_slot(b"none")), 0);
+        assert_eq!(Database::<2>::with_segments(1).hash_slot_len(0), 0);
+    }
+
+    #[test]
+    fn an_index_follows_what_is_renamed_rolled_back_or_changed_in_size() {
+        let mut database = filled();
+        let before = keys(&database, b"3");
+        database.begin_level();
+        let large = Value::Text(Text::of(vec![b'x'; 3000]));
+        let slot = database.find(b"{3}3").expect("the key exists");
+        let (slot, _) = database.replace(slot, New::Value(large));
+        let slot = database.set_deadline(slot, Some(5));
+        database.check();
+        database.rename(slot, b"{4}new");
+        let others: Vec<Vec<u8>> = keys(&database, b"3").into_iter().collect();
+        for key in others {
+            let slot = database.find(&key).expect("the key exists");
+            database.delete(slot);
+        }
+        database.check();
+        assert_eq!((keys(&database, b"3").len(), keys(&database, b"4").contains(&b"{4}new"[..])), (0, true));
+        database.roll_back();
+        database.check();
+        assert_eq!(keys(&database, b"3"), before);
+        assert!(!keys(&database, b"4").contains(&b"{4}new"[..]));
+    }
+
+    #[test]
+    fn an_index_stays_while_a_database_is_frozen_and_when_it_is_emptied() {
+        let mut database = filled();
+        let frozen = database.freeze();
+        let slot = database.find(b"{3}3").expect("the key exists");
+        let (slot, ()) = database.edit_text(slot, |bytes| bytes.extend_from_slice(&[b'x'; 200]));
+        assert!(matches!(database.view(slot), View::Text(_)));
+        database.check();
+        drop(frozen);
+        database.thaw();
+        database.check();
+        database.clear();
+        assert_eq!((database.hash_slot_len(hash_slot(b"3")), database.memory()), (0, 0));
+        database.insert(b"{3}", New::Text(TextView::Int(1)));
+        assert_eq!(keys(&database, b"3"), Keys::from([b"{3}".to_vec()]));
+    }
+
+    #[test]
+    fn a_clone_of_a_fork_has_an_index_of_its_own() {
+        let base = filled().fork();
+        let mut clone = base.clone();
+        let before = keys(&base, b"3");
+        let slot = clone.find(b"{3}3").expect("the key exists");
+        clone.delete(slot);
+        clone.check();
+        base.check();
+        assert_eq!((keys(&base, b"3"), clone.hash_slot_len(hash_slot(b"3"))), (before, 70));
+    }
+}
