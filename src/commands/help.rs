@@ -17,12 +17,13 @@ pub(super) const fn row(family: Family, since: &'static str) -> Command {
         flags: Flags::LOADING.and(Flags::STALE),
         since,
         about: "Lists the subcommands and what they do.",
-        run: help,
+        run: write,
         ..Command::ROW
     }
 }
 
-fn help(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+/// Writes the subcommands of the container whose HELP runs, and what they do.
+pub(super) fn write(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     let container = cx.command().name.split('|').next().unwrap_or_default();
     let Some(id) = cx.table().known(container.as_bytes()) else { return Err(Error::Syntax) };
     let command = cx.table().entry(id).command;

@@ -4,7 +4,7 @@
 //! since OK would be a promise. A client in WAIT blocks until its timeout, as in Redis.
 
 use crate::engine::exec::{aof, operations};
-use crate::engine::{Args, Arity, Block, Command, Ctx, Error, Family, Flags, ServerError, says};
+use crate::engine::{Args, Arity, Block, ClusterError, Command, Ctx, Error, Family, Flags, ServerError, says};
 use crate::resp::Reply;
 use crate::value::number;
 
@@ -43,6 +43,9 @@ const REPLICAOF: Command = Command {
 };
 
 fn replicaof(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    if cx.engine().cluster.is_some() {
+        return Err(ClusterError::ReplicaOf.into());
+    }
     let (host, port) = (args.word()?, args.word()?);
     if says(host, "no") && says(port, "one") {
         cx.reply().ok();
@@ -74,7 +77,10 @@ const FAILOVER: Command = Command {
     ..Command::ROW
 };
 
-fn failover(_: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+fn failover(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    if cx.engine().cluster.is_some() {
+        return Err(ClusterError::Failover.into());
+    }
     let (mut target, mut timeout_ms, mut abort, mut force) = (false, None, false, false);
     let words = args.left();
     while !args.is_empty() {

@@ -337,7 +337,7 @@ mod tests {
             ("dir missing", "No such file or directory"),
             ("nosuch 1", "Bad directive or wrong number of arguments"),
             ("include", "Bad directive or wrong number of arguments"),
-            ("cluster-enabled yes", "this server supports only 'no'"),
+            ("replicaof 127.0.0.1 6379", "this server supports only ''"),
             ("rename-command GET SET", "Target command name already exists"),
             ("rename-command FETCH GET", "No such command in rename-command"),
             ("rename-command GET", "Bad directive or wrong number of arguments"),

@@ -265,6 +265,22 @@ fn file_name(parameter: &str, word: &str) -> Result<String, String> {
     }
 }
 
+/// The longest name of a host, in bytes.
+const LONGEST_HOSTNAME: usize = 255;
+
+/// The name of a host, or nothing.
+pub(super) fn hostname(word: &str) -> Result<String, String> {
+    let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || b"-.".contains(&byte);
+    if word.len() > LONGEST_HOSTNAME {
+        return Err("Hostnames must be less than 256 characters".to_owned());
+    }
+    if word.bytes().all(is_fit) {
+        Ok(word.to_owned())
+    } else {
+        Err("Hostnames may only contain alphanumeric characters, hyphens or dots".to_owned())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

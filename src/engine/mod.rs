@@ -7,34 +7,36 @@
 //! the same replies, byte for byte. The other promises of the project depend on that: a clock that tests move, many
 //! engines in one process, tests that never sleep.
 //!
-//! Three rooms, each of which uses only those before it: [`spec`] describes commands, [`state`] holds what the server
-//! knows, and [`exec`] executes. [`Engine`] composes the state. Its methods are what a host calls; anything else
-//! is a method of one struct of the state or a function of a module of `exec`.
+//! Four rooms, each of which uses only those before it: [`spec`] describes commands, [`cluster`] holds what a node of a
+//! cluster knows of the others, [`state`] what the server knows, and [`exec`] executes. [`Engine`] composes the state.
+//! Its methods are what a host calls; anything else is a method of one struct of the state or a function of a module of
+//! `exec`.
 //!
 //! The path of a request: [`Engine::run`] resolves the name, asks the gates (`exec/gates`), runs the stages around the
 //! command (`exec/stages`), and calls the handler, which reaches the data through [`Ctx`]. A data command skips gates
 //! and stages while none is active (`exec/fast_path`). The commands that exist are passed in as a [`Table`].
 
+pub mod cluster;
 pub mod exec;
 pub mod spec;
 pub mod state;
 
 pub use exec::{Changed, Ctx, Deadline, DueState, Flow, Lookup, MetadataChange, Missing, Peek, Stored};
 pub use spec::{
-    Args, Arity, Begin, BitmapError, CATEGORIES, Change, Channels, Class, Command, CommandId, Description, Entry,
-    Error, Event, Family, Find, Flags, GeoError, Handler, HyperLogLogError, KeyFlags, KeyRange, KeySpec, KitError,
-    Notifications, Now, Propagated, REDACTED, REDIS_VERSION, RestoreError, RightsError, Secrets, ServerError,
-    StreamError, Table, TrackingError, says, shown,
+    Args, Arity, Begin, BitmapError, CATEGORIES, Change, Channels, Class, ClusterError, Command, CommandId,
+    Description, Entry, Error, Event, Family, Find, Flags, GeoError, Handler, HyperLogLogError, KeyFlags, KeyRange,
+    KeySpec, KitError, Notifications, Now, Propagated, REDACTED, REDIS_VERSION, RestoreError, RightsError, Secrets,
+    ServerError, StreamError, Table, TrackingError, says, shown,
 };
 pub use state::{
-    Acl, Aof, AofProgress, AofState, Block, Buffers, Capacity, Checkpoint, ClientsLimit, ClockOrder, CommandStats,
-    Counts, Databases, Effect, Effects, ErrorCounts, FIRST_WORLD, FileSettings, Host, HostCall, HostReply,
-    InstantMetrics, LatencyHistogram, LatencyMonitor, LoadCounts, Loading, LogLevel, MOST_SAMPLES, Observers, OomScore,
-    Origin, OutputLimit, OutputLimits, Pause, PauseScope, PendingHostCall, Permission, Persistence, Policy, Presence,
-    Pressure, Process, Propagation, PushQueue, RemoteFault, RemoteRequest, RemoteResult, ReplyMode, ReplyRoom, Sample,
-    SavePoint, Saving, Scripts, Series, Session, SessionId, SessionTransfer, Sessions, Settings, SlowCommand, SlowLog,
-    Stats, Subscribed, Subscriptions, Supervisor, Switches, SyncPolicy, Template, Timing, Topic, Transaction,
-    Transfers, Transport, Wait, Waiting, Watches, WorldFigures, WorldName,
+    Acl, Aof, AofProgress, AofState, Asking, Block, Buffers, Capacity, Checkpoint, ClientsLimit, ClockOrder,
+    CommandStats, Counts, Databases, Effect, Effects, ErrorCounts, FIRST_WORLD, FileSettings, Host, HostCall,
+    HostReply, InstantMetrics, LatencyHistogram, LatencyMonitor, LoadCounts, Loading, LogLevel, MOST_SAMPLES,
+    Observers, OomScore, Origin, OutputLimit, OutputLimits, Pause, PauseScope, PendingHostCall, Permission,
+    Persistence, Policy, Presence, Pressure, Process, Propagation, PushQueue, RemoteFault, RemoteRequest, RemoteResult,
+    ReplyMode, ReplyRoom, Sample, SavePoint, Saving, Scripts, Series, Session, SessionId, SessionTransfer, Sessions,
+    Settings, SlowCommand, SlowLog, Stats, Subscribed, Subscriptions, Supervisor, Switches, SyncPolicy, Template,
+    Timing, Topic, Transaction, Transfers, Transport, Wait, Waiting, Watches, WorldFigures, WorldName,
 };
 #[cfg(feature = "program")]
 pub use state::{EndWith, Launch, Page};
@@ -81,6 +83,8 @@ pub struct Engine {
     pub switches: Switches,
     /// The current moment, the running command, and whether time stands still.
     pub timing: Timing,
+    /// The cluster that the server is a node of, as it sees it; `None` for a server by itself.
+    pub cluster: Option<Box<cluster::View>>,
 }
 
 /// The seeds of key hashing, member hashing and random choices. They are independent, so that what clients see of one
@@ -94,6 +98,9 @@ impl Engine {
     pub fn new(table: Table, mut settings: Settings, seed: u64, now: Now, host: Box<dyn Host>) -> Engine {
         let [keys, members, chance] = parts_of(seed);
         settings.seed_members(members);
+        if settings.cluster.is_enabled {
+            settings.databases = 1;
+        }
         let password = settings.password.clone();
         let mut engine = Engine {
             databases: Databases::new(settings.databases, keys),
@@ -110,7 +117,11 @@ impl Engine {
             persistence: Persistence::starting_at(now),
             switches: Switches::default(),
             timing: Timing::starting_at(now),
+            cluster: None,
         };
+        if engine.settings.cluster.is_enabled {
+            exec::cluster::join(&mut engine, cluster::View::alone(cluster::Node::of_seed(seed, now)));
+        }
         engine.stats.startup_bytes = engine.databases.memory_bytes() as u64;
         rights::set_default_password(&mut engine, &password);
         engine

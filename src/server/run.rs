@@ -85,7 +85,7 @@ impl Server {
     pub(crate) fn open(plan: Plan) -> io::Result<Server> {
         let Plan { mut settings, tcp, clock, seed, repeats, facts, storage, disk_faults } = plan;
         let table = table(&settings).map_err(io::Error::other)?;
-        let listeners = if tcp { listen::open_tcp(&settings)? } else { Vec::new() };
+        let listeners = if tcp { open_tcp(&settings)? } else { Vec::new() };
         let addresses = listeners.iter().map(std::net::TcpListener::local_addr).collect::<io::Result<Vec<_>>>()?;
         settings.port = addresses.first().map_or(0, SocketAddr::port);
         let loops = Loops::new(settings.event_loops());
@@ -191,6 +191,16 @@ impl Server {
         }
     }
 }
+
+/// Opens the TCP sockets, unless the server is a node of a cluster above whose port there is none for other nodes.
+fn open_tcp(settings: &Settings) -> io::Result<Vec<std::net::TcpListener>> {
+    const HIGHEST: u16 = 55_535;
+    let is_too_high = settings.cluster.is_enabled && settings.cluster.bus_port == 0 && settings.port > HIGHEST;
+    if is_too_high { Err(io::Error::other(PORT_TOO_HIGH)) } else { listen::open_tcp(settings) }
+}
+
+const PORT_TOO_HIGH: &str = "Redis port number too high. Cluster communication port is 10,000 port numbers higher than your Redis port. Your \
+     Redis port number must be 55535 or less.";
 
 /// Has clients that wait for a fault of the disk be checked when one happens. The disk fails on threads that may have
 /// any lock, so a task does it.

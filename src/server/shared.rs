@@ -339,7 +339,7 @@ impl Shared {
                 Effect::Free(lazy_free) => self.worlds.lazy_free_thread().free(lazy_free),
                 Effect::Template(template) => self.worlds.set_template(template.map(|template| *template)),
                 Effect::Log(level, line) => log::write(level, &line),
-                Effect::KeyEvent { .. } => {}
+                Effect::Claim(_) | Effect::KeyEvent { .. } => {}
             }
         }
     }

@@ -4,6 +4,7 @@ mod base_of_commands;
 mod capacity;
 mod changes_while_saved;
 mod clients;
+mod cluster;
 mod ctx;
 mod debug;
 mod expiry;

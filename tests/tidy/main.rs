@@ -28,6 +28,7 @@ const ROOMS: &[&str] = &[
     "aof",
     "script",
     "engine::spec",
+    "engine::cluster",
     "engine::state",
     "engine::exec",
     "config",
@@ -44,7 +45,7 @@ const FILE_LINES: usize = 600;
 const FUNCTION_LINES: usize = 60;
 /// The maximum width of a comment, in characters: that of code, since rustfmt does not format comments.
 const COMMENT_COLUMNS: usize = 120;
-const ENGINE_FIELDS: usize = 14;
+const ENGINE_FIELDS: usize = 15;
 /// How many methods `Engine` has in all files: what a host of it calls. Anything else is a method of a struct of its
 /// state, or a function of a module of `engine/exec`.
 const ENGINE_METHODS: usize = 40;
@@ -421,7 +422,7 @@ fn users_see_the_server_its_builder_the_client_and_the_kit_and_nothing_else() {
     assert_eq!(api::names_shown(&sources("src")), wanted);
 }
 
-/// The position of a module's room. A module of the engine outside of its three rooms is about the engine as a whole,
+/// The position of a module's room. A module of the engine outside of its four rooms is about the engine as a whole,
 /// and so belongs to the last of them.
 fn room_of(module: &str) -> Option<usize> {
     let mut parts = module.split("::");

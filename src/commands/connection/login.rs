@@ -123,6 +123,7 @@ fn hello(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
 
 fn write_server_properties(cx: &mut Ctx<'_>) {
     let id = cx.session().id.number;
+    let mode = if cx.engine().cluster.is_some() { "cluster" } else { "standalone" };
     let reply = cx.reply();
     reply.map(7);
     for (field, value) in [("server", "redis"), ("version", REDIS_VERSION)] {
@@ -133,7 +134,7 @@ fn write_server_properties(cx: &mut Ctx<'_>) {
     reply.integer(reply.protocol().version());
     reply.bulk(b"id");
     reply.integer(id as i64);
-    for (field, value) in [("mode", "standalone"), ("role", "master")] {
+    for (field, value) in [("mode", mode), ("role", "master")] {
         reply.bulk(field.as_bytes());
         reply.bulk(value.as_bytes());
     }

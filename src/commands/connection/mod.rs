@@ -7,7 +7,7 @@ mod login;
 
 use crate::commands::keys::existing_database;
 use crate::engine::exec::operations;
-use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags};
+use crate::engine::{Args, Arity, ClusterError, Command, Ctx, Error, Family, Flags};
 
 /// The commands of this family.
 pub const COMMANDS: &[Command] = &[PING, ECHO, SELECT, QUIT, RESET, login::AUTH, login::HELLO, client::CLIENT];
@@ -72,6 +72,9 @@ const SELECT: Command = Command {
 
 fn select(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let number = args.int32()?;
+    if number != 0 && cx.engine().cluster.is_some() {
+        return Err(ClusterError::NotAllowed("SELECT").into());
+    }
     cx.session_mut().database = existing_database(cx, number)?;
     cx.reply().ok();
     Ok(())

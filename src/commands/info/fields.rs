@@ -61,7 +61,7 @@ pub(super) const SERVER: &[Field] = &[
     field("redis_git_sha1", |_| "00000000".into()),
     field("redis_git_dirty", |_| "0".into()),
     field("redis_build_id", |_| build_id().into()),
-    field("redis_mode", |_| "standalone".into()),
+    field("redis_mode", |scene| if scene.engine.cluster.is_some() { "cluster" } else { "standalone" }.into()),
     field("os", |scene| (&*scene.facts.system).into()),
     field("arch_bits", |_| usize::BITS.into()),
     field("monotonic_clock", |_| "POSIX clock_gettime".into()),
@@ -402,7 +402,8 @@ pub(super) const DEBUG: &[Field] = &[
     none("allocator_frag_bytes_lua"),
 ];
 
-pub(super) const CLUSTER: &[Field] = &[none("cluster_enabled").gauge("cluster_enabled")];
+pub(super) const CLUSTER: &[Field] =
+    &[field("cluster_enabled", |scene| u8::from(scene.engine.cluster.is_some()).into()).gauge("cluster_enabled")];
 
 /// The replication id: 40 hexadecimal digits.
 fn history_id(scene: &Scene<'_>) -> String {

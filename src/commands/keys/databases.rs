@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::existing_database;
 use crate::engine::exec::operations;
-use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, Propagated};
+use crate::engine::{Args, Arity, Change, ClusterError, Command, Ctx, Error, Family, Flags, Propagated};
 use crate::value::number;
 
 pub(super) const DBSIZE: Command = Command {
@@ -101,6 +101,9 @@ pub(super) const SWAPDB: Command = Command {
 };
 
 fn swapdb(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    if cx.engine().cluster.is_some() {
+        return Err(ClusterError::NotAllowed("SWAPDB").into());
+    }
     let one = number_in(args.word()?).ok_or(Error::FirstDatabaseInvalid)?;
     let other = number_in(args.word()?).ok_or(Error::SecondDatabaseInvalid)?;
     let (one, other) = (existing_database(cx, one)?, existing_database(cx, other)?);

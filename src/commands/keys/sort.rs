@@ -14,10 +14,11 @@
 
 use crate::engine::exec::operations;
 use crate::engine::{
-    Args, Arity, Begin, Changed, Command, Ctx, Error, Event, Family, Find, Flags, KeyFlags, KeySpec, Lookup, Missing,
-    RightsError,
+    Args, Arity, Begin, Changed, ClusterError, Command, Ctx, Error, Event, Family, Find, Flags, KeyFlags, KeySpec,
+    Lookup, Missing, RightsError,
 };
 use crate::resp::{Reply, Span};
+use crate::value::hash_slot::{hash_slot, hash_slot_of_pattern};
 use crate::value::list::List;
 use crate::value::number::{parse_f64_bound, until_nul};
 use crate::value::{Item, View, Zset};
@@ -71,7 +72,8 @@ const STORED: KeySpec = KeySpec {
 fn sort(cx: &mut Ctx<'_>, mut args: Args<'_>, may_store: bool) -> Result<(), Error> {
     let key = args.key()?;
     let may_read_all = operations::may_read_all_keys(cx, &args);
-    let options = Options::parse(&mut args, may_store, may_read_all)?;
+    let slot = cx.engine().cluster.is_some().then(|| hash_slot(key));
+    let options = Options::parse(&mut args, may_store, may_read_all, slot)?;
     let elements = match options.order {
         Order::Kept => kept(cx, key, &options)?,
         Order::Numbers => by_number(cx, key, &options)?,
@@ -106,7 +108,13 @@ struct Options<'a> {
 
 impl<'a> Options<'a> {
     /// `may_read_all`: whether the client may read all keys, as keys named by patterns are not checked one by one.
-    fn parse(args: &mut Args<'a>, may_store: bool, may_read_all: bool) -> Result<Options<'a>, Error> {
+    /// `slot`: in a cluster, the only slot in which keys named by patterns may be.
+    fn parse(
+        args: &mut Args<'a>,
+        may_store: bool,
+        may_read_all: bool,
+        slot: Option<u16>,
+    ) -> Result<Options<'a>, Error> {
         let (mut is_kept, mut is_alpha) = (false, false);
         let mut options = Options {
             order: Order::Numbers,
@@ -129,7 +137,9 @@ impl<'a> Options<'a> {
             } else if may_store && args.take_with("STORE", 1) {
                 options.target = Some(args.key()?);
             } else if args.take_with("BY", 1) {
-                let pattern = Pattern::of(args.word()?);
+                let word = args.word()?;
+                let pattern = Pattern::of(word);
+                check_slot("BY", word, pattern, slot)?;
                 let is_named = matches!(pattern, Pattern::Named { .. });
                 if is_named && !may_read_all {
                     return Err(RightsError::SortOption("BY").into());
@@ -137,7 +147,9 @@ impl<'a> Options<'a> {
                 is_kept |= !is_named;
                 options.by = Some(pattern);
             } else if args.take_with("GET", 1) {
-                options.get.push(Pattern::of(args.word()?));
+                let word = args.word()?;
+                options.get.push(Pattern::of(word));
+                check_slot("GET", word, Pattern::of(word), slot)?;
                 if !may_read_all {
                     return Err(RightsError::SortOption("GET").into());
                 }
@@ -173,6 +185,18 @@ impl<'a> Options<'a> {
         let window = self.window(weighed.len());
         Elements { spans: weighed[window].iter().map(|weighed| weighed.element).collect(), ..elements }
     }
+}
+
+/// Refuses a pattern whose keys may be in another slot than the sorted key. As in Redis, BY may be a word without `*`,
+/// which names no key, and GET may not.
+fn check_slot(option: &'static str, word: &[u8], pattern: Pattern<'_>, slot: Option<u16>) -> Result<(), ClusterError> {
+    let is_checked = match pattern {
+        Pattern::Element => false,
+        Pattern::Nothing => option == "GET",
+        Pattern::Named { .. } => true,
+    };
+    let is_other = |slot| is_checked && hash_slot_of_pattern(word) != Some(slot);
+    if slot.is_some_and(is_other) { Err(ClusterError::SortPattern(option)) } else { Ok(()) }
 }
 
 /// Copies of elements, in one text.
@@ -406,7 +430,8 @@ mod tests {
     #[test]
     fn a_limit_selects_only_existing_elements() {
         let window = |offset, count, len| {
-            let options = Options { offset, count, ..Options::parse(&mut none(), false, true).expect("no options") };
+            let options =
+                Options { offset, count, ..Options::parse(&mut none(), false, true, None).expect("no options") };
             options.window(len)
         };
         assert_eq!(window(0, -1, 5), 0..5);

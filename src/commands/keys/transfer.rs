@@ -1,7 +1,9 @@
 //! RENAME, RENAMENX, MOVE and COPY: move or copy a key to another name or database. The deadline moves, too.
 
 use super::existing_database;
-use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Lookup};
+use crate::engine::{
+    Args, Arity, Change, ClusterError, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Lookup,
+};
 
 const RENAME_FROM: Event = Event::generic("rename_from");
 const RENAME_TO: Event = Event::generic("rename_to");
@@ -74,6 +76,9 @@ pub(super) const MOVE: Command = Command {
 };
 
 fn move_key(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    if cx.engine().cluster.is_some() {
+        return Err(ClusterError::NotAllowed("MOVE").into());
+    }
     let (key, number) = (args.key()?, args.int32()?);
     let database = existing_database(cx, number)?;
     if database == cx.database_index() {
@@ -112,6 +117,9 @@ fn copy(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         } else {
             return Err(Error::Syntax);
         }
+    }
+    if database != 0 && cx.engine().cluster.is_some() {
+        return Err(ClusterError::CopyToDatabase.into());
     }
     if database == cx.database_index() && from == to {
         return Err(Error::SameObject);

@@ -52,7 +52,7 @@ pub(super) const ROWS: &[Parameter] = &[
         "maxmemory-eviction-tenacity",
         0,
         100,
-        Held::Field(|s| s.eviction_tenacity.into(), |s, tenacity| s.eviction_tenacity = tenacity as u8),
+        Held::Field(|s| s.eviction.tenacity.into(), |s, tenacity| s.eviction.tenacity = tenacity as u8),
     ),
     Parameter::choice(
         "maxmemory-policy",
@@ -63,7 +63,7 @@ pub(super) const ROWS: &[Parameter] = &[
         "maxmemory-samples",
         1,
         64,
-        Held::Field(|s| s.eviction_samples.into(), |s, samples| s.eviction_samples = samples as u8),
+        Held::Field(|s| s.eviction.samples.into(), |s, samples| s.eviction.samples = samples as u8),
     ),
     Parameter::switch("activerehashing", Held::Idle("yes")),
     Parameter::number(

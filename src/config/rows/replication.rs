@@ -1,37 +1,90 @@
-//! Parameters of replicas and clusters, which this server has neither of.
+//! Parameters of nodes of a cluster, and of replicas, which this server has none of.
 //!
-//! Those that would enable them have a fixed value. Those that would matter only with replicas are stored without
-//! effect, as in a Redis without replicas.
+//! Those that would enable replicas have a fixed value. Those that would matter only with replicas, or with connections
+//! between nodes, are stored without effect, as in a Redis without replicas.
 
 use super::{INT, LONG, LONG_BYTES, PORT};
 use crate::config::parameter::{Held, Parameter};
 use crate::config::words;
+use crate::engine::cluster::EndpointType;
 
 /// The size of the backlog for replicas, which INFO shows too.
 pub const REPL_BACKLOG_SIZE: Parameter = Parameter::memory("repl-backlog-size", 1, LONG_BYTES, Held::Idle("1048576"));
 
 pub(super) const ROWS: &[Parameter] = &[
-    Parameter::switch("cluster-allow-pubsubshard-when-down", Held::Idle("yes")),
-    Parameter::switch("cluster-allow-reads-when-down", Held::Idle("no")),
+    Parameter::switch(
+        "cluster-allow-pubsubshard-when-down",
+        Held::Field(
+            |s| s.cluster.allows_shard_channels_when_down,
+            |s, allows| s.cluster_mut().allows_shard_channels_when_down = allows,
+        ),
+    ),
+    Parameter::switch(
+        "cluster-allow-reads-when-down",
+        Held::Field(|s| s.cluster.allows_reads_when_down, |s, allows| s.cluster_mut().allows_reads_when_down = allows),
+    ),
     Parameter::switch("cluster-allow-replica-migration", Held::Idle("yes")),
-    Parameter::number("cluster-announce-bus-port", 0, PORT, Held::Idle("0")),
-    Parameter::text("cluster-announce-hostname", Held::Idle("")),
+    Parameter::number(
+        "cluster-announce-bus-port",
+        0,
+        PORT,
+        Held::Field(
+            |s| s.cluster.announced_bus_port.into(),
+            |s, port| s.cluster_mut().announced_bus_port = port as u16,
+        ),
+    ),
+    Parameter::word(
+        "cluster-announce-hostname",
+        words::hostname,
+        Held::Field(|s| s.cluster.announced_hostname.clone(), |s, name| s.cluster_mut().announced_hostname = name),
+    ),
     Parameter::text("cluster-announce-human-nodename", Held::Idle("")),
-    Parameter::text("cluster-announce-ip", Held::Idle("")),
-    Parameter::number("cluster-announce-port", 0, PORT, Held::Idle("0")),
+    Parameter::text(
+        "cluster-announce-ip",
+        Held::Field(|s| s.cluster.announced_ip.clone(), |s, ip| s.cluster_mut().announced_ip = ip),
+    ),
+    Parameter::number(
+        "cluster-announce-port",
+        0,
+        PORT,
+        Held::Field(|s| s.cluster.announced_port.into(), |s, port| s.cluster_mut().announced_port = port as u16),
+    ),
     Parameter::number("cluster-announce-tls-port", 0, PORT, Held::Idle("0")),
     Parameter::number("cluster-compatibility-sample-ratio", 0, 100, Held::Idle("0")),
     Parameter::text("cluster-config-file", Held::Idle("nodes.conf")).at_start(),
-    Parameter::switch("cluster-enabled", Held::Always("no")).at_start().or_refuse(),
+    Parameter::switch(
+        "cluster-enabled",
+        Held::Field(|s| s.cluster.is_enabled, |s, is_enabled| s.cluster_mut().is_enabled = is_enabled),
+    )
+    .at_start(),
     Parameter::memory("cluster-link-sendbuf-limit", 0, u64::MAX, Held::Idle("0")),
     Parameter::number("cluster-migration-barrier", 0, INT, Held::Idle("1")),
     Parameter::number("cluster-node-timeout", 0, LONG, Held::Idle("15000")),
-    Parameter::number("cluster-port", 0, PORT, Held::Idle("0")).at_start(),
-    Parameter::choice("cluster-preferred-endpoint-type", &["ip", "hostname", "unknown-endpoint"], Held::Idle("ip")),
+    Parameter::number(
+        "cluster-port",
+        0,
+        PORT,
+        Held::Field(|s| s.cluster.bus_port.into(), |s, port| s.cluster_mut().bus_port = port as u16),
+    )
+    .at_start(),
+    Parameter::choice(
+        "cluster-preferred-endpoint-type",
+        &["ip", "hostname", "unknown-endpoint"],
+        Held::Field(
+            |s| s.cluster.endpoint_type.name(),
+            |s, name| s.cluster_mut().endpoint_type = EndpointType::named(name),
+        ),
+    ),
     Parameter::switch("cluster-replica-no-failover", Held::Idle("no")).alias("cluster-slave-no-failover"),
     Parameter::number("cluster-replica-validity-factor", 0, INT, Held::Idle("10"))
         .alias("cluster-slave-validity-factor"),
-    Parameter::switch("cluster-require-full-coverage", Held::Idle("yes")),
+    Parameter::switch(
+        "cluster-require-full-coverage",
+        Held::Field(
+            |s| s.cluster.requires_full_coverage,
+            |s, requires| s.cluster_mut().requires_full_coverage = requires,
+        ),
+    ),
     Parameter::text("masterauth", Held::Idle("")),
     Parameter::text("masteruser", Held::Idle("")),
     Parameter::number(

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::engine::Engine;
 use crate::engine::exec::dispatch::Admitted;
 use crate::engine::exec::stages::{Call, Caller, Ending, ReplyState};
-use crate::engine::exec::{access, delivery, dispatch, kit, measure, stages};
+use crate::engine::exec::{access, cluster, delivery, dispatch, kit, measure, stages};
 use crate::engine::spec::{CommandId, Error, Flags, Now};
 use crate::engine::state::{Block, Session, SessionId, Wait};
 use crate::resp::{Reply, Request};
@@ -185,6 +185,17 @@ pub(super) fn unblock(engine: &mut Engine, session: SessionId, with_error: bool)
         count_unblocking(engine, keyless);
     }
     true
+}
+
+/// Ends the waits for keys that this node of a cluster no longer serves.
+pub(super) fn redirect_waiting(engine: &mut Engine) {
+    let refused = |(session, key)| cluster::refusal_of_wait(engine, key).map(|refusal| (session, refusal));
+    let all: Vec<(SessionId, Error)> = engine.observers.waiting.first_keys().filter_map(refused).collect();
+    for (session, refusal) in all {
+        if let Some(wait) = engine.observers.waiting.leave(session) {
+            finish(engine, session, wait, Err(refusal));
+        }
+    }
 }
 
 /// Ends the wait of a session in that command, which waits for no key: with a reply, or with an error.

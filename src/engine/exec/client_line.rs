@@ -26,6 +26,7 @@ fn write_flags(text: &mut Vec<u8>, session: &Session, engine: &Engine) {
         (session.closing, b'c'),
         (session.origin.transport == Transport::Unix, b'U'),
         (session.no_evict, b'e'),
+        (session.reads_replicas, b'r'),
         (session.no_touch, b'T'),
     ];
     let start = text.len();

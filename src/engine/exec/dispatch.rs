@@ -287,6 +287,10 @@ pub(super) fn flag_transaction(
     if flags.has(Flags::RUNS_QUEUE) {
         (client.transaction, client.watched_bytes) = (None, 0);
         engine.observers.watches.unwatch(session);
+        if let Error::Cluster(_) = error {
+            // The client is to repeat the transaction where it is sent.
+            return error;
+        }
         let text = error.to_string();
         return Error::TransactionRefused(text.strip_prefix("ERR ").unwrap_or(&text).to_owned());
     }

@@ -14,7 +14,7 @@
 //! Source for the order: the behaviour of Redis 8.0, asked with requests that fail at two gates at once.
 
 use crate::engine::Engine;
-use crate::engine::exec::{eviction, rights, tracking};
+use crate::engine::exec::{cluster, eviction, rights, tracking};
 use crate::engine::spec::{CommandId, Error, Flags, Now, ServerError};
 use crate::engine::state::{Session, SessionId};
 use crate::resp::Request;
@@ -54,7 +54,7 @@ pub(super) struct Gate {
 const LASTING: [&str; 5] = ["dunlin|wait", "monitor", "psubscribe", "ssubscribe", "subscribe"];
 
 /// All gates, in the order in which they are asked.
-const GATES: [Gate; 14] = [
+const GATES: [Gate; 15] = [
     Gate {
         name: "enable-debug-command and enable-module-command",
         only_for: &[Flags::PROTECTED, Flags::EXTENDS],
@@ -96,6 +96,12 @@ const GATES: [Gate; 14] = [
         only_for: &[],
         is_active: |engine, _| !engine.acl.users.are_unrestricted(),
         pass: |engine, asked| rights::pass_rights(engine, asked.session, asked.id, asked.request).map(|()| None),
+    },
+    Gate {
+        name: "slots of a cluster",
+        only_for: &[],
+        is_active: |engine, _| engine.cluster.is_some(),
+        pass: |engine, asked| cluster::pass_redirect(engine, asked).map(|()| None),
     },
     Gate {
         name: "maxmemory",

@@ -10,6 +10,7 @@ pub mod aof_load;
 pub mod blocking;
 mod changes;
 pub mod client_line;
+pub mod cluster;
 mod ctx;
 pub mod delivery;
 mod dispatch;

@@ -17,10 +17,11 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use crate::engine::Engine;
+use crate::engine::cluster::View;
 use crate::engine::exec::prefetch::{KEYS_TOGETHER, prefetch_keys};
 use crate::engine::exec::scripts::{Policy, load, run};
 use crate::engine::exec::{
-    Ctx, aof, eviction, measure, monitor, persistence, publish, rights, scripts, snapshots, tracking,
+    Ctx, aof, cluster, eviction, measure, monitor, persistence, publish, rights, scripts, snapshots, tracking,
 };
 use crate::engine::spec::{Error, Now, ServerError};
 use crate::engine::state::scripts::{Digest, Kind};
@@ -32,12 +33,20 @@ use crate::script::Function;
 pub use crate::engine::exec::aof::await_sync;
 pub use crate::engine::exec::persistence::{ReloadOptions, ShutdownOptions};
 
+// The cluster.
+
+/// Changes this node's view of its cluster, with all that follows; `None` if the server is no node.
+pub fn change_cluster<R>(cx: &mut Ctx<'_>, act: impl FnOnce(&mut View) -> R) -> Option<R> {
+    cluster::change(cx.engine, act)
+}
+
 // The process: its settings, time and counters.
 
 /// Puts other settings in force, with what follows from them but is not an effect: the default user's password, and
 /// eviction if the memory limit is lower now. Returns the settings before.
 pub fn replace_settings(cx: &mut Ctx<'_>, settings: Settings) -> Settings {
     let before = std::mem::replace(&mut cx.engine.settings, settings);
+    cluster::apply_settings(cx.engine);
     if cx.engine.settings.password != before.password {
         let password = cx.engine.settings.password.clone();
         rights::set_default_password(cx.engine, &password);

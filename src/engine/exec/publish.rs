@@ -30,6 +30,33 @@ pub fn unsubscribe(engine: &mut Engine, session: SessionId, topic: Topic, name: 
     }
 }
 
+/// Ends all subscriptions to the shard channels that are meant, and tells their subscribers.
+pub(super) fn end_shard_subscriptions(engine: &mut Engine, is_meant: impl Fn(&[u8]) -> bool) {
+    let subscriptions = &engine.observers.subscriptions;
+    let names: Vec<Vec<u8>> = subscriptions.names(Topic::Shard, is_meant).into_iter().map(<[u8]>::to_vec).collect();
+    for name in names {
+        let audience = engine.observers.subscriptions.audience(Topic::Shard, &name).cloned().unwrap_or_default();
+        for session in audience {
+            unsubscribe(engine, session, Topic::Shard, &name);
+            let Some(client) = engine.sessions.get(session) else { continue };
+            let mut frame = Vec::new();
+            write_unsubscribed(
+                &mut Reply::new(&mut frame, client.protocol),
+                &name,
+                client.subscribed.count(Topic::Shard),
+            );
+            delivery::send(engine, session, frame.into());
+        }
+    }
+}
+
+fn write_unsubscribed(reply: &mut Reply<'_>, channel: &[u8], left: usize) {
+    reply.push(3);
+    reply.bulk(b"sunsubscribe");
+    reply.bulk(channel);
+    reply.count(left);
+}
+
 /// Ends all subscriptions of a session, and its MONITOR.
 pub fn unsubscribe_all(engine: &mut Engine, session: SessionId) {
     if let Some(client) = engine.sessions.get_mut(session) {

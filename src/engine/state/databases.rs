@@ -47,6 +47,11 @@ impl Databases {
         Databases::of(all)
     }
 
+    /// Keeps indices of the keys by their slots in a cluster.
+    pub(in crate::engine) fn index_hash_slots(&mut self) {
+        self.all.iter_mut().for_each(Database::index_hash_slots);
+    }
+
     /// Changes the seeds of hashing, as if the databases had been created with that seed.
     pub(in crate::engine) fn reseed(&mut self, seed: u64) {
         for (number, database) in (0..).zip(&mut self.all) {

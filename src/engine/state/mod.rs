@@ -70,7 +70,7 @@ pub use propagation::Propagation;
 pub use push_queue::PushQueue;
 pub use remote_request::{RemoteFault, RemoteRequest, RemoteResult};
 pub use scripts::Scripts;
-pub use session::{Buffers, Origin, ReplyMode, ReplyRoom, Session, SessionId, Sessions, Transport};
+pub use session::{Asking, Buffers, Origin, ReplyMode, ReplyRoom, Session, SessionId, Sessions, Transport};
 pub use settings::{LazyDeletion, LfuCounter, LogLevel, Permission, Settings};
 pub use slow_log::{SlowCommand, SlowLog};
 pub use stats::{CommandStats, Stats, Transfers};

@@ -74,6 +74,25 @@ pub enum ReplyMode {
     Skip,
 }
 
+/// Whether a client may access slots that are being imported (ASKING): one command, or one whole transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Asking {
+    /// It may not.
+    #[default]
+    No,
+    /// The next command may, this one is ASKING.
+    Next,
+    /// This command may.
+    Now,
+}
+
+impl Asking {
+    /// Whether the running command may.
+    pub fn is_on(self) -> bool {
+        self == Asking::Now
+    }
+}
+
 /// The sizes of a connection's buffers, for CLIENT LIST.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Buffers {
@@ -158,6 +177,10 @@ pub struct Session {
     pub buffers: Buffers,
     /// Pushes and late replies that its connection has not taken yet.
     pub push_queue: PushQueue,
+    /// Whether the client may access slots that are being imported (ASKING).
+    pub asking: Asking,
+    /// The client reads from replicas (READONLY).
+    pub reads_replicas: bool,
     /// The client's transaction, between MULTI and EXEC.
     pub transaction: Option<Arc<Transaction>>,
     /// The connection closes without sending its replies: the client does not read them.
@@ -224,6 +247,11 @@ impl Session {
             ReplyMode::On | ReplyMode::Skip => ReplyMode::On,
         };
         self.skips_next = false;
+        self.asking = match self.asking {
+            Asking::Next => Asking::Now,
+            Asking::Now if self.transaction.is_some() => Asking::Now,
+            Asking::Now | Asking::No => Asking::No,
+        };
     }
 
     /// Restores everything that a client can set to the state of a fresh connection (RESET); the caller resets the
@@ -238,6 +266,7 @@ impl Session {
         }
         self.no_evict = false;
         self.no_touch = false;
+        (self.asking, self.reads_replicas) = (Asking::No, false);
     }
 }
 
@@ -287,6 +316,8 @@ impl Sessions {
             written_offset: 0,
             buffers: Buffers::default(),
             push_queue: PushQueue::default(),
+            asking: Asking::No,
+            reads_replicas: false,
             transaction: None,
             cut_off: false,
             in_bytes: false,

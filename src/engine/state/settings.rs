@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::engine::cluster::ClusterSettings;
 use crate::engine::spec::{Error, Flags, Notifications, ServerError};
 use crate::engine::state::timing::LONG_US;
 use crate::engine::state::{ClientsLimit, FileSettings, OutputLimits, Policy, Process, Session};
@@ -116,10 +117,8 @@ pub struct Settings {
     pub max_memory_bytes: u64,
     /// `maxmemory-policy`: which keys are evicted when memory is over that.
     pub policy: Policy,
-    /// `maxmemory-samples`: the number of keys that are sampled to evict one.
-    pub eviction_samples: u8,
-    /// `maxmemory-eviction-tenacity`: how long a round of eviction may take, from 0 to 100.
-    pub eviction_tenacity: u8,
+    /// How much effort eviction makes.
+    pub eviction: EvictionEffort,
     /// `maxmemory-clients`: the most memory that all clients together may take.
     pub max_client_bytes: ClientsLimit,
     /// `lazyfree-lazy-expire`, `-eviction` and `-server-del`.
@@ -172,6 +171,8 @@ pub struct Settings {
     pub idle: BTreeMap<&'static str, String>,
     /// The settings of the files of data.
     pub files: Arc<FileSettings>,
+    /// The settings of a node of a cluster.
+    pub cluster: Arc<ClusterSettings>,
     /// `port`: where TCP clients connect; 0 for no TCP.
     pub port: u16,
     /// `bind`: the addresses to listen on; one with a leading `-` may be missing.
@@ -202,6 +203,15 @@ pub struct Settings {
     pub directory: String,
     /// The settings of the process.
     pub process: Arc<Process>,
+}
+
+/// How much effort eviction makes.
+#[derive(Clone, Copy, Debug)]
+pub struct EvictionEffort {
+    /// `maxmemory-samples`: the number of keys that are sampled to evict one.
+    pub samples: u8,
+    /// `maxmemory-eviction-tenacity`: how long a round of eviction may take, from 0 to 100.
+    pub tenacity: u8,
 }
 
 /// How the counter of a key's uses grows and shrinks (LFU).
@@ -252,6 +262,11 @@ impl Settings {
         Arc::make_mut(&mut self.files)
     }
 
+    /// The settings of a node of a cluster, to be changed.
+    pub fn cluster_mut(&mut self) -> &mut ClusterSettings {
+        Arc::make_mut(&mut self.cluster)
+    }
+
     /// The settings of the process, to be changed.
     pub fn process_mut(&mut self) -> &mut Process {
         Arc::make_mut(&mut self.process)
@@ -286,8 +301,7 @@ impl Default for Settings {
             output_limits: OutputLimits::default(),
             max_memory_bytes: 0,
             policy: Policy::NoEviction,
-            eviction_samples: 5,
-            eviction_tenacity: 10,
+            eviction: EvictionEffort { samples: 5, tenacity: 10 },
             max_client_bytes: ClientsLimit::Bytes(0),
             lazy_free: LazyDeletion::default(),
             lfu: LfuCounter::default(),
@@ -314,6 +328,7 @@ impl Default for Settings {
             min_replicas_max_lag_s: 10,
             idle: BTreeMap::new(),
             files: Arc::default(),
+            cluster: Arc::default(),
             port: 6379,
             bind: vec!["127.0.0.1".to_owned(), "-::1".to_owned()],
             tcp_backlog: 511,

@@ -94,7 +94,7 @@ fn evict(engine: &mut Engine) -> Relief {
 fn free_bytes(engine: &mut Engine, excess: u64) -> Relief {
     let began_us = engine.host.elapsed_us();
     let limit_us =
-        if engine.switches.is_deterministic { u64::MAX } else { time_limit_us(engine.settings.eviction_tenacity) };
+        if engine.switches.is_deterministic { u64::MAX } else { time_limit_us(engine.settings.eviction.tenacity) };
     let (mut freed, mut count) = (0, 0);
     while freed < excess {
         let Some((database, slot)) = victims::victim(engine) else { return Relief::None };

@@ -62,7 +62,7 @@ fn least_used(engine: &mut Engine) -> Option<(usize, Slot)> {
 fn fill_pool(engine: &mut Engine) -> bool {
     let mut is_any = false;
     for number in 0..engine.databases.count() {
-        for _ in 0..engine.settings.eviction_samples {
+        for _ in 0..engine.settings.eviction.samples {
             let Some(slot) = sample(engine, number) else { break };
             is_any = true;
             let (score, hash) = (score(engine, number, slot), engine.databases.get(number).hash(slot));

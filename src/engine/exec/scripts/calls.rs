@@ -6,7 +6,7 @@
 
 use crate::engine::Engine;
 use crate::engine::exec::stages::{Call, Caller, Ending};
-use crate::engine::exec::{dispatch, rights, stages};
+use crate::engine::exec::{cluster, dispatch, rights, stages};
 use crate::engine::spec::{Error, Flags, ServerError};
 use crate::engine::state::{Effect, LogLevel};
 use crate::lua::{Interrupt, ScriptHost};
@@ -88,6 +88,10 @@ fn admit_from_script(engine: &mut Engine, request: Request<'_>) -> Result<(crate
         return Err(refusal);
     }
     running.has_written |= writes;
+    if let Err(refusal) = cluster::pass_redirect_of_script(engine, id, request) {
+        engine.stats.command_mut(id).rejected += 1;
+        return Err(refusal);
+    }
     Ok((id, words))
 }
 

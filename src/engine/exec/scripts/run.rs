@@ -8,11 +8,12 @@ use crate::engine::exec::ctx::Halt;
 use crate::engine::exec::scripts::{load, take_vm};
 use crate::engine::exec::stages::Ending;
 use crate::engine::exec::{Ctx, blocking, dispatch, measure, propagation, snapshots, tracking};
-use crate::engine::spec::{CommandId, Error, Flags, Now, ServerError};
+use crate::engine::spec::{ClusterError, CommandId, Error, Flags, Now, ServerError};
 use crate::engine::state::SessionId;
 use crate::engine::state::scripts::{Digest, Kind, Name, Outer, Running};
 use crate::resp::{Protocol, Reply, Request, Requests};
 use crate::script::{Drand48, Failure, Function, Header, LuaVm, Outcome, ReturnedErrors};
+use crate::value::hash_slot::hash_slot;
 
 /// A script to run, and its arguments.
 #[derive(Debug)]
@@ -59,7 +60,7 @@ impl Call<'_> {
             cache.add(source, self.digest, false, vm)?;
         }
         let (header, script) = cache.take_compiled(self.digest, vm)?;
-        let outcome = begin(cx, Name::Script(self.digest), &header)
+        let outcome = begin(cx, Name::Script(self.digest), &header, self.keys)
             .map(|()| vm.run(cx.engine, &script, self.keys, self.arguments, &mut cx.reply));
         cx.engine.scripts.cache.put_back_compiled(self.digest, script);
         conclude(cx, outcome?)
@@ -73,7 +74,7 @@ impl FunctionCall<'_> {
     /// The function may not run, or it failed.
     pub fn run(&self, cx: &mut Ctx<'_>) -> Result<(), Error> {
         let function = &*self.function;
-        begin(cx, Name::Function(Arc::clone(&self.function)), &function.header)?;
+        begin(cx, Name::Function(Arc::clone(&self.function)), &function.header, self.keys)?;
         let mut vm = load::take_function_vm(cx.engine);
         let outcome = vm.call(cx.engine, function, self.keys, self.arguments, &mut cx.reply);
         cx.engine.scripts.functions.vm = Some(vm);
@@ -92,7 +93,10 @@ fn conclude(cx: &mut Ctx<'_>, outcome: Outcome) -> Result<(), Error> {
 }
 
 /// Makes the script the running one, unless its header does not allow that now.
-fn begin(cx: &mut Ctx<'_>, name: Name, header: &Header) -> Result<(), Error> {
+fn begin(cx: &mut Ctx<'_>, name: Name, header: &Header, keys: Request<'_>) -> Result<(), Error> {
+    if header.is_there && header.no_cluster && cx.engine.cluster.is_some() {
+        return Err(ClusterError::ScriptRefused.into());
+    }
     let now_us = cx.engine.host.elapsed_us();
     let command = cx.command().command;
     if header.is_there && !header.no_writes {
@@ -107,6 +111,8 @@ fn begin(cx: &mut Ctx<'_>, name: Name, header: &Header) -> Result<(), Error> {
         name,
         is_read_only: header.no_writes || command.flags.has(Flags::READONLY),
         allows_oom: header.is_there && header.allow_oom,
+        allows_cross_slot: !header.is_there || header.allow_cross_slot,
+        hash_slot: keys.get(0).map(hash_slot),
         has_written: false,
         propagates: true,
         protocol: Protocol::Resp2,

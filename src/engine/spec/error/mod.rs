@@ -4,6 +4,7 @@
 //! on it. Errors of files and sockets are not here: the engine has neither.
 
 mod bitmap;
+mod cluster;
 mod geo;
 mod hyperloglog;
 mod kit;
@@ -14,6 +15,7 @@ mod stream;
 mod tracking;
 
 pub use bitmap::BitmapError;
+pub use cluster::ClusterError;
 pub use geo::GeoError;
 pub use hyperloglog::HyperLogLogError;
 pub use kit::KitError;
@@ -154,6 +156,9 @@ pub enum Error {
     /// An error about the server itself, or about other servers.
     #[error(transparent)]
     Server(#[from] ServerError),
+    /// An error of a node of a cluster.
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
 
     // COMMAND GETKEYS.
     /// COMMAND GETKEYS is given a request whose command does not exist.
@@ -554,7 +559,6 @@ pub enum Error {
     /// The payload of RESTORE or FUNCTION RESTORE has a wrong checksum, or a later version.
     #[error("ERR DUMP payload version or checksum are wrong")]
     PayloadWrong,
-
     /// An error of the test kit.
     #[error(transparent)]
     Kit(#[from] KitError),

@@ -26,7 +26,7 @@ pub enum Topic {
     Channel,
     /// All channels that match a pattern (PSUBSCRIBE).
     Pattern,
-    /// A shard channel (SSUBSCRIBE): without a cluster, a channel in a separate namespace.
+    /// A shard channel (SSUBSCRIBE): a channel in a separate namespace, and in a slot of a cluster.
     Shard,
 }
 
@@ -170,6 +170,11 @@ impl Subscriptions {
         };
         names.sort_unstable();
         names
+    }
+
+    /// Whether any session subscribes to a shard channel.
+    pub fn has_shard_channels(&self) -> bool {
+        !self.shards.is_empty()
     }
 
     /// True when there are no channels or patterns, so that a message would reach no client.

@@ -220,6 +220,11 @@ impl Waiting {
         self.deadlines.len()
     }
 
+    /// The sessions that wait for keys, with the first key of each.
+    pub fn first_keys(&self) -> impl Iterator<Item = (SessionId, &[u8])> {
+        self.waits.iter().filter_map(|(session, wait)| Some((*session, &**wait.keys.first()?)))
+    }
+
     /// The number of keys with waiters.
     pub fn keys(&self) -> usize {
         self.queues.len()

@@ -89,6 +89,10 @@ pub(in crate::engine) struct Running {
     pub(in crate::engine) is_read_only: bool,
     /// The script's first line allows it to run while memory is short.
     pub(in crate::engine) allows_oom: bool,
+    /// It may access keys in several slots of a cluster: its first line says so, or says nothing.
+    pub(in crate::engine) allows_cross_slot: bool,
+    /// The slot of the keys that it was given, or that it accessed first.
+    pub(in crate::engine) hash_slot: Option<u16>,
     /// The script called a command that writes, so it cannot be killed any more.
     pub(in crate::engine) has_written: bool,
     /// Its commands go into the log of changes (`redis.set_repl`).

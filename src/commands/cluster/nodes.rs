@@ -1,0 +1,133 @@
+//! The nodes: how this one meets, forgets and follows others, and its epoch.
+
+use core::net::IpAddr;
+
+use super::{known_node, view};
+use crate::engine::cluster::{Node, NodeId};
+use crate::engine::exec::operations;
+use crate::engine::{Args, ClusterError, Ctx, Error, ServerError, says, shown};
+use crate::value::number;
+
+/// How far the bus port of a node is above its port, unless MEET says otherwise.
+const BUS_OFFSET: i64 = 10_000;
+
+pub(super) fn meet(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    view(cx)?;
+    let (ip, port, bus_port) = (args.word()?, args.word()?, args.word().ok());
+    if !args.is_empty() {
+        return Err(subcommand_or_arity("meet"));
+    }
+    let number = number::parse_i64(port).ok_or_else(|| ClusterError::MeetPort(shown(port)))?;
+    let bus_number = match bus_port {
+        Some(word) => number::parse_i64(word).ok_or_else(|| ClusterError::MeetBusPort(shown(word)))?,
+        None => number.saturating_add(BUS_OFFSET),
+    };
+    let is_port = |number: i64| (1..=i64::from(u16::MAX)).contains(&number);
+    let is_address = shown(ip).parse::<IpAddr>().is_ok();
+    if !is_address || !is_port(number) || !is_port(bus_number) {
+        return Err(ClusterError::MeetAddress(shown(ip), shown(port)).into());
+    }
+    Err(ClusterError::NobodyToMeet(shown(ip), number).into())
+}
+
+fn subcommand_or_arity(subcommand: &str) -> Error {
+    Error::SubcommandOrArity { container: "CLUSTER", subcommand: subcommand.to_owned() }
+}
+
+pub(super) fn forget(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let id = known_node(cx, args.word()?)?.id;
+    if id == view(cx)?.myself().id {
+        return Err(ClusterError::ForgetsItself.into());
+    }
+    operations::change_cluster(cx, |view| view.forget(id));
+    cx.reply().ok();
+    Ok(())
+}
+
+pub(super) fn replicate(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let id = known_node(cx, args.word()?)?.id;
+    let view = view(cx)?;
+    if id == view.myself().id {
+        return Err(ClusterError::ReplicatesItself.into());
+    }
+    let is_empty = view.ranges_of(view.myself().id).is_empty() && cx.database().is_empty();
+    Err(if is_empty { ServerError::NoReplication.into() } else { ClusterError::ReplicaNotEmpty.into() })
+}
+
+pub(super) fn failover(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    view(cx)?;
+    match (args.word().ok(), args.is_empty()) {
+        (_, false) => Err(subcommand_or_arity("failover")),
+        (Some(option), _) if !says(option, "FORCE") && !says(option, "TAKEOVER") => Err(Error::Syntax),
+        _ => Err(ClusterError::NotReplica.into()),
+    }
+}
+
+pub(super) fn replicas(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    known_node(cx, args.word()?)?;
+    cx.reply().array(0);
+    Ok(())
+}
+
+pub(super) fn count_failure_reports(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    known_node(cx, args.word()?)?;
+    cx.reply().integer(0);
+    Ok(())
+}
+
+pub(super) fn reset(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    view(cx)?;
+    if args.left() > 1 {
+        return Err(subcommand_or_arity("reset"));
+    }
+    let is_hard = args.take("HARD");
+    if !is_hard {
+        args.take("SOFT");
+    }
+    args.end()?;
+    if !cx.database().is_empty() {
+        return Err(ClusterError::ResetWithKeys.into());
+    }
+    let mut numbers = [(); 6].map(|()| cx.random()).into_iter();
+    operations::change_cluster(cx, |view| view.reset(is_hard, || numbers.next().unwrap_or_default()));
+    cx.reply().ok();
+    Ok(())
+}
+
+pub(super) fn set_config_epoch(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    view(cx)?;
+    let number = args.integer()?;
+    let epoch = u64::try_from(number).map_err(|_| ClusterError::Epoch(number))?;
+    let view = view(cx)?;
+    if view.nodes().len() > 1 {
+        return Err(ClusterError::EpochAmongOthers.into());
+    }
+    if view.myself().config_epoch != 0 {
+        return Err(ClusterError::EpochIsSet.into());
+    }
+    operations::change_cluster(cx, |view| {
+        view.myself_mut().config_epoch = epoch;
+        view.current_epoch = view.current_epoch.max(epoch);
+    });
+    cx.reply().ok();
+    Ok(())
+}
+
+pub(super) fn bump_epoch(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    view(cx)?;
+    let is_bumped = operations::change_cluster(cx, |view| view.bump_epoch()) == Some(true);
+    let epoch = view(cx)?.myself().config_epoch;
+    cx.reply().simple(format!("{} {epoch}", if is_bumped { "BUMPED" } else { "STILL" }));
+    Ok(())
+}
+
+pub(super) fn save_config(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    view(cx)?;
+    Err(ClusterError::NotSaved.into())
+}
+
+pub(super) fn my_id(cx: &mut Ctx<'_>, id: fn(&Node) -> NodeId) -> Result<(), Error> {
+    let id = id(view(cx)?.myself());
+    cx.reply().bulk(id.as_bytes());
+    Ok(())
+}

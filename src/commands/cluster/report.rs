@@ -1,0 +1,177 @@
+//! What a node tells of its cluster: SLOTS, SHARDS, NODES, INFO and LINKS.
+
+use std::fmt::Write;
+
+use super::view;
+use crate::engine::cluster::{EndpointType, Health, Node, Opening, View};
+use crate::engine::exec::cluster::endpoint;
+use crate::engine::{Args, Ctx, Error, Settings};
+use crate::resp::Reply;
+
+pub(super) fn slots(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    view(cx)?;
+    let (engine, reply) = cx.engine_and_reply();
+    let Some(view) = &engine.cluster else { return Ok(()) };
+    let ranges = view.ranges();
+    reply.array(ranges.len());
+    for (range, owner) in ranges {
+        reply.array(3);
+        reply.integer((*range.start()).into());
+        reply.integer((*range.end()).into());
+        write_owner(reply, owner, &engine.settings);
+    }
+    Ok(())
+}
+
+/// Writes a node with its preferred endpoint first, and what else is known of where it is in a map at the end.
+fn write_owner(reply: &mut Reply<'_>, node: &Node, settings: &Settings) {
+    let address = &node.address;
+    reply.array(4);
+    reply.bulk_or_null(endpoint(settings, address).as_deref().map(str::as_bytes));
+    reply.integer(address.port.into());
+    reply.bulk(node.id.as_bytes());
+    let preferred = settings.cluster.endpoint_type;
+    let ip = (preferred != EndpointType::Ip).then_some(("ip", &address.ip));
+    let is_named = preferred != EndpointType::Hostname && !address.hostname.is_empty();
+    let hostname = is_named.then_some(("hostname", &address.hostname));
+    let more: Vec<(&str, &String)> = ip.into_iter().chain(hostname).collect();
+    reply.map(more.len());
+    for (name, value) in more {
+        reply.bulk(name.as_bytes());
+        reply.bulk(value.as_bytes());
+    }
+}
+
+pub(super) fn shards(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    view(cx)?;
+    let (engine, reply) = cx.engine_and_reply();
+    let Some(view) = &engine.cluster else { return Ok(()) };
+    reply.array(view.nodes().len());
+    for node in view.nodes() {
+        let ranges = view.ranges_of(node.id);
+        reply.map(2);
+        reply.bulk(b"slots");
+        reply.array(2 * ranges.len());
+        for range in ranges {
+            reply.integer((*range.start()).into());
+            reply.integer((*range.end()).into());
+        }
+        reply.bulk(b"nodes");
+        reply.array(1);
+        write_member(reply, node, &engine.settings);
+    }
+    Ok(())
+}
+
+/// Writes a node as a member of its shard.
+fn write_member(reply: &mut Reply<'_>, node: &Node, settings: &Settings) {
+    let address = &node.address;
+    let is_named = !address.hostname.is_empty();
+    let text = |reply: &mut Reply<'_>, name: &str, value: &[u8]| {
+        reply.bulk(name.as_bytes());
+        reply.bulk(value);
+    };
+    reply.map(7 + usize::from(is_named));
+    text(reply, "id", node.id.as_bytes());
+    reply.bulk(b"port");
+    reply.integer(address.port.into());
+    text(reply, "ip", address.ip.as_bytes());
+    text(reply, "endpoint", endpoint(settings, address).unwrap_or_default().as_bytes());
+    if is_named {
+        text(reply, "hostname", address.hostname.as_bytes());
+    }
+    text(reply, "role", b"master");
+    reply.bulk(b"replication-offset");
+    reply.integer(0);
+    text(reply, "health", b"online");
+}
+
+pub(super) fn nodes(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    let now_ms = cx.now_ms();
+    let view = view(cx)?;
+    let mut text = String::new();
+    for node in view.nodes() {
+        write_line(&mut text, view, node, now_ms);
+        text.push('\n');
+    }
+    cx.reply().verbatim("txt", text.as_bytes());
+    Ok(())
+}
+
+/// Writes the line of a node. The others have just been heard: they are in this process.
+fn write_line(text: &mut String, view: &View, node: &Node, now_ms: i64) {
+    let (address, is_myself) = (&node.address, view.is_myself(node));
+    let hostname = if address.hostname.is_empty() { String::new() } else { format!(",{}", address.hostname) };
+    let flags = if is_myself { "myself,master" } else { "master" };
+    let heard_ms = if is_myself { 0 } else { now_ms };
+    // Nothing fails that writes to a text.
+    let _ = write!(
+        text,
+        "{} {}:{}@{}{hostname} {flags} - 0 {heard_ms} {} connected",
+        node.id, address.ip, address.port, address.bus_port, node.config_epoch
+    );
+    for range in view.ranges_of(node.id) {
+        let _ = match (*range.start(), *range.end()) {
+            (first, last) if first == last => write!(text, " {first}"),
+            (first, last) => write!(text, " {first}-{last}"),
+        };
+    }
+    for (slot, opening) in view.openings().filter(|_| is_myself) {
+        let _ = match opening {
+            Opening::Migrating(to) => write!(text, " [{slot}->-{to}]"),
+            Opening::Importing(from) => write!(text, " [{slot}-<-{from}]"),
+        };
+    }
+}
+
+pub(super) fn info(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    let view = view(cx)?;
+    let assigned = view.assigned();
+    let figures = [
+        ("slots_assigned", assigned as u64),
+        ("slots_ok", assigned as u64),
+        ("slots_pfail", 0),
+        ("slots_fail", 0),
+        ("known_nodes", view.nodes().len() as u64),
+        ("size", view.size() as u64),
+        ("current_epoch", view.current_epoch),
+        ("my_epoch", view.myself().config_epoch),
+        ("stats_messages_sent", 0),
+        ("stats_messages_received", 0),
+    ];
+    let mut text = format!("cluster_state:{}\r\n", if view.health() == Health::Ok { "ok" } else { "fail" });
+    for (name, figure) in figures {
+        let _ = write!(text, "cluster_{name}:{figure}\r\n");
+    }
+    text.push_str("total_cluster_links_buffer_limit_exceeded:0\r\n");
+    cx.reply().verbatim("txt", text.as_bytes());
+    Ok(())
+}
+
+/// Two links for each other node, to it and from it. Nothing waits in their buffers: nodes of one process hear each
+/// other at once.
+pub(super) fn links(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    view(cx)?;
+    let (engine, reply) = cx.engine_and_reply();
+    let Some(view) = &engine.cluster else { return Ok(()) };
+    let others: Vec<&Node> = view.nodes().iter().filter(|node| !view.is_myself(node)).collect();
+    reply.array(2 * others.len());
+    for node in others {
+        for direction in ["to", "from"] {
+            reply.map(6);
+            for (name, value) in [("direction", direction.as_bytes()), ("node", node.id.as_bytes())] {
+                reply.bulk(name.as_bytes());
+                reply.bulk(value);
+            }
+            reply.bulk(b"create-time");
+            reply.integer(node.met_ms);
+            reply.bulk(b"events");
+            reply.bulk(b"r");
+            for name in ["send-buffer-allocated", "send-buffer-used"] {
+                reply.bulk(name.as_bytes());
+                reply.integer(0);
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,21 @@
+//! The cluster as one of its nodes sees it: which nodes there are, who owns each slot, and the rules that follow.
+//!
+//! A node acts by its own [`View`], which may differ from those of other nodes; what a client sees of a failover or of
+//! a slot that moves comes from such differences. The rules are pure functions of a view: [`redirect()`] decides
+//! whether a request is served here, and [`View::take_claim`] what another node's announcement changes.
+//!
+//! Nothing here knows a session, a command's name or a reply.
+//!
+//! Source: the behaviour of nodes of Redis 8.0.6.
+
+mod claim;
+mod node;
+mod redirect;
+mod settings;
+mod view;
+
+pub use claim::Claim;
+pub use node::{Address, Node, NodeId};
+pub use redirect::{QueriedKey, Query, Refusal, redirect};
+pub use settings::{ClusterSettings, EndpointType};
+pub use view::{Health, Opening, OwnersBefore, View};

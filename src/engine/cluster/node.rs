@@ -1,0 +1,78 @@
+//! A node of a cluster: its id, its addresses, and what the others know of it.
+
+use std::fmt::{self, Display, Formatter};
+
+use crate::engine::spec::Now;
+use crate::value::hashing::Key;
+use crate::value::hexadecimal;
+
+/// The length of an id in digits.
+const DIGITS: usize = 40;
+
+/// The id of a node or of a shard: forty hexadecimal digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId([u8; DIGITS]);
+
+impl NodeId {
+    /// The id with that value.
+    pub fn of(bytes: [u8; DIGITS / 2]) -> NodeId {
+        let mut digits = [b'0'; DIGITS];
+        digits.iter_mut().zip(hexadecimal::digits(&bytes)).for_each(|(place, digit)| *place = digit);
+        NodeId(digits)
+    }
+
+    /// An id whose value `random` gives, eight bytes at a time.
+    pub fn random(mut random: impl FnMut() -> u64) -> NodeId {
+        let mut bytes = [0; DIGITS / 2];
+        bytes.chunks_mut(8).for_each(|chunk| chunk.copy_from_slice(&random().to_be_bytes()[..chunk.len()]));
+        NodeId::of(bytes)
+    }
+
+    /// The digits.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Display for NodeId {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        out.write_str(std::str::from_utf8(&self.0).unwrap_or_default())
+    }
+}
+
+/// Where a node is reached.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Address {
+    /// The address; empty while the node does not know its own.
+    pub ip: String,
+    /// The port for clients.
+    pub port: u16,
+    /// The port for other nodes.
+    pub bus_port: u16,
+    /// The name of the host that the node announces, empty for none.
+    pub hostname: String,
+}
+
+/// What a node knows of one node, itself included.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Its id.
+    pub id: NodeId,
+    /// The id of its shard: of a primary with its replicas.
+    pub shard: NodeId,
+    /// Where it is reached.
+    pub address: Address,
+    /// The epoch of its claim to its slots.
+    pub config_epoch: u64,
+    /// When it became known, in unix milliseconds.
+    pub met_ms: i64,
+}
+
+impl Node {
+    /// A node whose ids follow from a seed, and which has no address yet.
+    pub fn of_seed(seed: u64, now: Now) -> Node {
+        let mut generator = fastrand::Rng::with_seed(Key::of(seed).hash(b"node"));
+        let mut id = || NodeId::random(|| generator.u64(..));
+        Node { id: id(), shard: id(), address: Address::default(), config_epoch: 0, met_ms: now.unix_ms() }
+    }
+}

@@ -1,0 +1,128 @@
+//! The redirect rule: whether a node serves a request for these keys, or where the client is to go.
+//!
+//! It is one pure function of the view, the keys and the connection. Everything that a client notices of a cluster
+//! follows from it, and from views that differ between nodes.
+//!
+//! Source: the answers of Redis 8.0.6, asked with requests to which several rules apply.
+
+use super::{ClusterSettings, Health, NodeId, Opening, View};
+use crate::value::hash_slot::hash_slot;
+
+/// A key or shard channel of a request, or of a request of a transaction.
+#[derive(Clone, Copy, Debug)]
+pub struct QueriedKey<'k> {
+    /// The key, or the name of the channel.
+    pub name: &'k [u8],
+    /// Whether it is the name of a shard channel, which is never missing.
+    pub is_channel: bool,
+}
+
+/// A request, as far as the rule is concerned.
+#[derive(Clone, Debug, Default)]
+pub struct Query<'k> {
+    /// Its keys and shard channels; for a transaction those of all its requests.
+    pub keys: Vec<QueriedKey<'k>>,
+    /// Whether it may change data.
+    pub writes: bool,
+    /// Whether it moves keys between nodes (MIGRATE).
+    pub migrates: bool,
+    /// Whether it may access a slot that is being imported.
+    pub is_asking: bool,
+}
+
+/// Why a node does not serve a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The slot of the first key has no owner.
+    Unowned,
+    /// The keys are in different slots.
+    CrossSlot,
+    /// The cluster is down.
+    Down,
+    /// The cluster is down and serves reads only.
+    ReadsOnly,
+    /// Some of the keys have moved to another node, or not come from one yet.
+    TryAgain,
+    /// The keys have moved already, or are new: this node is to be asked once.
+    Ask(u16, NodeId),
+    /// The slot belongs to this node.
+    Moved(u16, NodeId),
+}
+
+/// The keys of a request in their one slot.
+struct Found {
+    slot: u16,
+    opening: Option<Opening>,
+    /// Whether there are several different keys.
+    are_several: bool,
+    missing: usize,
+    present: usize,
+}
+
+/// Decides whether a node serves a request, and returns the slot of its keys then; `None` if it has no keys. `has_key`
+/// says whether a key is stored, due or not.
+///
+/// # Errors
+/// The reason why it does not.
+pub fn redirect(
+    view: &View,
+    settings: &ClusterSettings,
+    query: &Query<'_>,
+    has_key: impl Fn(&[u8]) -> bool,
+) -> Result<Option<u16>, Refusal> {
+    let Some(found) = find(view, query, has_key)? else { return Ok(None) };
+    if view.health() == Health::Fail {
+        serve_when_down(settings, query)?;
+    }
+    let slot = found.slot;
+    let owner = view.owner(slot).ok_or(Refusal::Unowned)?;
+    match found.opening {
+        Some(_) if query.migrates => Ok(Some(slot)),
+        Some(Opening::Migrating(_)) if found.missing > 0 && found.present > 0 => Err(Refusal::TryAgain),
+        Some(Opening::Migrating(to)) if found.missing > 0 => Err(Refusal::Ask(slot, to)),
+        Some(Opening::Importing(_)) if query.is_asking && found.are_several && found.missing > 0 => {
+            Err(Refusal::TryAgain)
+        }
+        Some(Opening::Importing(_)) if query.is_asking => Ok(Some(slot)),
+        _ if view.is_myself(owner) => Ok(Some(slot)),
+        _ => Err(Refusal::Moved(slot, owner.id)),
+    }
+}
+
+/// Finds the one slot of all keys, and which of them are missing if it moves.
+fn find(view: &View, query: &Query<'_>, has_key: impl Fn(&[u8]) -> bool) -> Result<Option<Found>, Refusal> {
+    let Some(first) = query.keys.first() else { return Ok(None) };
+    let slot = hash_slot(first.name);
+    let owner = view.owner(slot).ok_or(Refusal::Unowned)?;
+    let opening = view.opening(slot).filter(|opening| match opening {
+        Opening::Migrating(_) => view.is_myself(owner),
+        Opening::Importing(_) => true,
+    });
+    let mut found = Found { slot, opening, are_several: false, missing: 0, present: 0 };
+    for key in &query.keys {
+        if hash_slot(key.name) != slot {
+            return Err(Refusal::CrossSlot);
+        }
+        if opening.is_none() {
+            continue;
+        }
+        found.are_several |= key.name != first.name;
+        match key.is_channel || has_key(key.name) {
+            _ if key.is_channel => {}
+            true => found.present += 1,
+            false => found.missing += 1,
+        }
+    }
+    Ok(Some(found))
+}
+
+/// Whether a request with keys is served although the cluster is down.
+fn serve_when_down(settings: &ClusterSettings, query: &Query<'_>) -> Result<(), Refusal> {
+    let is_channel = query.keys.last().is_some_and(|key| key.is_channel);
+    let allows = if is_channel { settings.allows_shard_channels_when_down } else { settings.allows_reads_when_down };
+    match (allows, is_channel) {
+        (false, _) => Err(Refusal::Down),
+        (true, false) if query.writes => Err(Refusal::ReadsOnly),
+        (true, _) => Ok(()),
+    }
+}

@@ -1,0 +1,73 @@
+//! The settings of a node of a cluster.
+
+/// What clients are told as a node's endpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EndpointType {
+    /// The address.
+    #[default]
+    Ip,
+    /// The name of the host.
+    Hostname,
+    /// Nothing: clients go on with the host that they have asked.
+    Unknown,
+}
+
+impl EndpointType {
+    const ALL: [EndpointType; 3] = [EndpointType::Ip, EndpointType::Hostname, EndpointType::Unknown];
+
+    /// The value's name in the configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            EndpointType::Ip => "ip",
+            EndpointType::Hostname => "hostname",
+            EndpointType::Unknown => "unknown-endpoint",
+        }
+    }
+
+    /// The type of that name; the default one when the name is unknown.
+    pub fn named(name: &str) -> EndpointType {
+        EndpointType::ALL.into_iter().find(|kind| kind.name() == name).unwrap_or_default()
+    }
+}
+
+/// The settings of a node, which matter only in a cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterSettings {
+    /// `cluster-enabled`: whether the server is a node of a cluster.
+    pub is_enabled: bool,
+    /// `cluster-require-full-coverage`: whether the cluster is down while a slot has no owner.
+    pub requires_full_coverage: bool,
+    /// `cluster-allow-reads-when-down`.
+    pub allows_reads_when_down: bool,
+    /// `cluster-allow-pubsubshard-when-down`.
+    pub allows_shard_channels_when_down: bool,
+    /// `cluster-preferred-endpoint-type`.
+    pub endpoint_type: EndpointType,
+    /// `cluster-announce-ip`: the node's address for others, empty for its real one.
+    pub announced_ip: String,
+    /// `cluster-announce-hostname`: the node's name for others, empty for none.
+    pub announced_hostname: String,
+    /// `cluster-announce-port`: the node's port for others, 0 for its real one.
+    pub announced_port: u16,
+    /// `cluster-announce-bus-port`: the node's bus port for others, 0 for its real one.
+    pub announced_bus_port: u16,
+    /// `cluster-port`: the port for other nodes, 0 for that of clients plus 10,000.
+    pub bus_port: u16,
+}
+
+impl Default for ClusterSettings {
+    fn default() -> ClusterSettings {
+        ClusterSettings {
+            is_enabled: false,
+            requires_full_coverage: true,
+            allows_reads_when_down: false,
+            allows_shard_channels_when_down: true,
+            endpoint_type: EndpointType::default(),
+            announced_ip: String::new(),
+            announced_hostname: String::new(),
+            announced_port: 0,
+            announced_bus_port: 0,
+            bus_port: 0,
+        }
+    }
+}
