@@ -35,7 +35,6 @@ const ACCESS_MASK: u32 = 0xff_ffff;
 /// a power of two above one; tests choose tiny ones.
 #[derive(Clone, Debug)]
 pub struct Database<const LINES: usize = 64> {
-    seed: u64,
     hasher: Hasher,
     table: Table<LINES>,
     records: Records,
@@ -77,7 +76,6 @@ impl<const LINES: usize> Database<LINES> {
     /// An empty database with segments of `LINES` lines.
     pub fn with_segments(seed: u64) -> Database<LINES> {
         Database {
-            seed,
             hasher: Hasher::quick(seed),
             table: Table::new(),
             records: Records::default(),
@@ -169,7 +167,6 @@ impl<const LINES: usize> Database<LINES> {
         // The order in which records were created does not depend on the seed; that of the table does.
         let mut handles: Vec<u32> = self.table.handles().collect();
         handles.sort_unstable();
-        self.seed = seed;
         self.rebuild(&handles, Hasher::quick(seed));
     }
 
@@ -427,7 +424,7 @@ impl<const LINES: usize> Database<LINES> {
     /// An empty database that orders its keys as this one does, with the same indices.
     pub fn like_empty(&self) -> Database<LINES> {
         let slot_index = self.slot_index.as_ref().map(|_| Box::default());
-        Database { slot_index, ..Database::with_segments(self.seed) }
+        Database { slot_index, hasher: self.hasher.first(), ..Database::with_segments(0) }
     }
 
     /// A copy without undo levels, to be cloned: its clones share its contents, and copy the parts that they change.
@@ -436,7 +433,6 @@ impl<const LINES: usize> Database<LINES> {
             return self.like_empty();
         }
         Database {
-            seed: self.seed,
             hasher: self.hasher.clone(),
             table: self.table.clone().into_fork(),
             records: self.records.clone().into_fork(),

@@ -15,7 +15,7 @@ use rapidhash::v3::{RapidSecrets, rapidhash_v3_micro_inline};
 #[derive(Clone, Debug)]
 pub(super) enum Hasher {
     Quick(RapidSecrets),
-    Guarded { key: Key, generation: u8 },
+    Guarded { key: Key, generation: u8, first: Box<RapidSecrets> },
 }
 
 impl Hasher {
@@ -26,11 +26,19 @@ impl Hasher {
 
     /// The next keyed function derived from this one, never the same twice.
     pub(super) fn guarded(&self) -> Hasher {
-        let key = match self {
-            Hasher::Quick(secrets) => Key(secrets.secrets[5], secrets.secrets[6]),
-            Hasher::Guarded { key, .. } => *key,
+        let (key, first) = match self {
+            Hasher::Quick(secrets) => (Key(secrets.secrets[5], secrets.secrets[6]), Box::new(*secrets)),
+            Hasher::Guarded { key, first, .. } => (*key, first.clone()),
         };
-        Hasher::Guarded { key: key.next(), generation: self.generation().saturating_add(1) }
+        Hasher::Guarded { key: key.next(), generation: self.generation().saturating_add(1), first }
+    }
+
+    /// The quick function from which this one was derived.
+    pub(super) fn first(&self) -> Hasher {
+        match self {
+            Hasher::Quick(secrets) => Hasher::Quick(*secrets),
+            Hasher::Guarded { first, .. } => Hasher::Quick(**first),
+        }
     }
 
     /// The number of times that the function was changed. Two functions of one seed are equal if their generations are.
@@ -62,5 +70,6 @@ mod tests {
         let hashes = [&quick, &Hasher::quick(2), &guarded, &guarded.guarded()].map(|hasher| hasher.hash(b"key"));
         assert!(hashes.iter().enumerate().all(|(index, hash)| !hashes[..index].contains(hash)));
         assert_eq!(Hasher::quick(1).hash(b"key"), hashes[0]);
+        assert_eq!([&quick, &guarded, &guarded.guarded()].map(|hasher| hasher.first().hash(b"key")), [hashes[0]; 3]);
     }
 }
