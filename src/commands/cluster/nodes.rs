@@ -3,13 +3,10 @@
 use core::net::IpAddr;
 
 use super::{known_node, view};
-use crate::engine::cluster::{Node, NodeId};
+use crate::engine::cluster::{BUS_OFFSET, Node, NodeId};
 use crate::engine::exec::operations;
 use crate::engine::{Args, ClusterError, Ctx, Error, ServerError, says, shown};
 use crate::value::number;
-
-/// How far the bus port of a node is above its port, unless MEET says otherwise.
-const BUS_OFFSET: i64 = 10_000;
 
 pub(super) fn meet(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     view(cx)?;
@@ -20,7 +17,7 @@ pub(super) fn meet(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let number = number::parse_i64(port).ok_or_else(|| ClusterError::MeetPort(shown(port)))?;
     let bus_number = match bus_port {
         Some(word) => number::parse_i64(word).ok_or_else(|| ClusterError::MeetBusPort(shown(word)))?,
-        None => number.saturating_add(BUS_OFFSET),
+        None => number.saturating_add(BUS_OFFSET.into()),
     };
     let is_port = |number: i64| (1..=i64::from(u16::MAX)).contains(&number);
     let is_address = shown(ip).parse::<IpAddr>().is_ok();

@@ -5,9 +5,10 @@
 
 use super::{ROW, explained};
 use crate::engine::exec::kit::tree;
-use crate::engine::state::kit::tree::{Child, ChildKind, Figures, TYPES, Tree, TreeQuery};
+use crate::engine::state::kit::tree::{Child, ChildKind, Figures, Tree, TreeQuery};
 use crate::engine::{Args, Arity, Command, Ctx, Error, HostCall, HostReply};
 use crate::resp::Reply;
+use crate::value::TYPES;
 
 /// The most keys that are counted while all clients wait.
 const AT_ONCE: usize = 10_000;

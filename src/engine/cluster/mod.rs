@@ -15,7 +15,7 @@ mod settings;
 mod view;
 
 pub use claim::Claim;
-pub use node::{Address, Node, NodeId};
+pub use node::{Address, BUS_OFFSET, Node, NodeId};
 pub use redirect::{QueriedKey, Query, Refusal, redirect};
 pub use settings::{ClusterSettings, EndpointType};
 pub use view::{Health, Opening, OwnersBefore, View};

@@ -6,6 +6,9 @@ use crate::engine::spec::Now;
 use crate::value::hashing::Key;
 use crate::value::hexadecimal;
 
+/// How far the port for other nodes is above that for clients, unless another one is named.
+pub const BUS_OFFSET: u16 = 10_000;
+
 /// The length of an id in digits.
 const DIGITS: usize = 40;
 

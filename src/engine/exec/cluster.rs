@@ -6,7 +6,7 @@
 
 use crate::engine::Engine;
 use crate::engine::cluster::{
-    Address, Claim, EndpointType, Health, NodeId, Opening, QueriedKey, Query, Refusal, View, redirect,
+    Address, BUS_OFFSET, Claim, EndpointType, Health, NodeId, Opening, QueriedKey, Query, Refusal, View, redirect,
 };
 use crate::engine::exec::gates::Asked;
 use crate::engine::exec::{blocking, changes, propagation, publish};
@@ -14,9 +14,6 @@ use crate::engine::spec::{ClusterError, Command, CommandId, Error, Event, Family
 use crate::engine::state::{Effect, SessionId, Settings};
 use crate::resp::Request;
 use crate::value::hash_slot::hash_slot;
-
-/// How far the bus port of a node is above its port.
-const BUS_OFFSET: u16 = 10_000;
 
 /// Refuses a request whose keys this node does not serve. A transaction that is refused is over.
 #[cold]

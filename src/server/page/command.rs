@@ -16,8 +16,8 @@ use tokio::time::timeout;
 
 use super::answers::{Answer, json, refused_in_json};
 use super::client::Client;
-use super::guards::Refusal;
-use super::json::{Batch, put_reply, put_separated};
+use super::guards::{NO_WORLD, Refusal};
+use super::json::{Batch, put_array, put_reply};
 use super::{PATIENCE, Site, login};
 use crate::resp::{Frame, ReplyBuffer};
 
@@ -28,7 +28,6 @@ const REPLIES_BYTES: usize = 64 << 20;
 
 const TOO_LONG: Refusal = Refusal { status: StatusCode::PAYLOAD_TOO_LARGE, why: "The body may have 1 MiB at most." };
 const TOO_SLOW: Refusal = Refusal { status: StatusCode::REQUEST_TIMEOUT, why: "The body did not arrive." };
-const NO_WORLD: Refusal = Refusal { status: StatusCode::NOT_FOUND, why: "There is no such world." };
 const NO_DATABASE: Refusal = Refusal { status: StatusCode::BAD_REQUEST, why: "There is no such database." };
 const FULL: Refusal = Refusal { status: StatusCode::SERVICE_UNAVAILABLE, why: "There are too many clients." };
 
@@ -114,11 +113,7 @@ fn put_replies(out: &mut Vec<u8>, mut sent: &[u8]) {
     match &frames[..] {
         [] => put_reply(out, &Frame::Null),
         [frame] => put_reply(out, frame),
-        frames => {
-            out.push(b'[');
-            put_separated(out, frames.iter(), put_reply);
-            out.push(b']');
-        }
+        frames => put_array(out, frames),
     }
 }
 

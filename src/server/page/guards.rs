@@ -52,6 +52,9 @@ const NO_TOKEN: Refusal = Refusal {
     why: "The header 'X-Dunlin' must have the token of the address that the server prints.",
 };
 
+/// The world that is named does not exist.
+pub(super) const NO_WORLD: Refusal = Refusal { status: StatusCode::NOT_FOUND, why: "There is no such world.\n" };
+
 impl Guards {
     /// The guards of a page on a port, which has these names beside its own, and this token.
     pub(super) fn new(port: u16, hosts: &[String], token: Option<String>) -> Guards {

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::engine::WorldName;
 use crate::resp::{Frame, Requests};
+use crate::value::number::write_f64;
 
 /// Commands that are run one after the other.
 #[derive(Debug)]
@@ -88,7 +89,11 @@ pub(super) fn put_reply(out: &mut Vec<u8>, reply: &Frame<'_>) {
         Frame::Error(line) => put_named(out, "error", line),
         Frame::Bytes(bytes) => put_bytes(out, bytes),
         Frame::Integer(number) => put_named(out, "integer", number.to_string().as_bytes()),
-        Frame::Double(number) => put_named(out, "double", double(*number).as_bytes()),
+        Frame::Double(number) => {
+            let mut digits = Vec::new();
+            write_f64(&mut digits, *number);
+            put_named(out, "double", &digits);
+        }
         Frame::BigNumber(digits) => put_named(out, "big", digits),
         Frame::Verbatim(text) => {
             let (format, text) = text.split_at_checked(4).unwrap_or((b"txt:", text));
@@ -106,16 +111,6 @@ pub(super) fn put_reply(out: &mut Vec<u8>, reply: &Frame<'_>) {
         }
         Frame::Set(items) => put_named_array(out, "set", items),
         Frame::Push(items) => put_named_array(out, "push", items),
-    }
-}
-
-/// A number as Redis writes it.
-fn double(number: f64) -> String {
-    match number {
-        _ if number.is_nan() => "nan".to_owned(),
-        f64::INFINITY => "inf".to_owned(),
-        f64::NEG_INFINITY => "-inf".to_owned(),
-        number => number.to_string(),
     }
 }
 
@@ -138,7 +133,8 @@ fn put_name(out: &mut Vec<u8>, name: &str) {
     out.extend_from_slice(b"\":");
 }
 
-fn put_array(out: &mut Vec<u8>, items: &[Frame<'_>]) {
+/// Appends replies as an array.
+pub(super) fn put_array(out: &mut Vec<u8>, items: &[Frame<'_>]) {
     out.push(b'[');
     put_separated(out, items.iter(), put_reply);
     out.push(b']');
@@ -234,6 +230,7 @@ mod tests {
             ("-ERR \"x\"\r\n", r#"{"error":"ERR \"x\""}"#),
             (":-9223372036854775808\r\n", r#"{"integer":"-9223372036854775808"}"#),
             (",1.5\r\n", r#"{"double":"1.5"}"#),
+            (",1e+300\r\n", r#"{"double":"1e+300"}"#),
             (",-inf\r\n", r#"{"double":"-inf"}"#),
             (",nan\r\n", r#"{"double":"nan"}"#),
             ("(123\r\n", r#"{"big":"123"}"#),

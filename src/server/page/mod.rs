@@ -47,6 +47,7 @@ use super::listen;
 use super::shared::Shared;
 use crate::commands::info;
 use crate::engine::{Engine, Settings, WorldName};
+use crate::value::hexadecimal;
 use answers::{Answer, complete, only, refused, refused_in_json, text, typed};
 use guards::Guards;
 use patience::Patient;
@@ -202,7 +203,7 @@ impl Site {
             None => Some(Arc::clone(&self.shared)),
             Some(name) => name.ok().and_then(|name| self.shared.worlds().find(&name)),
         };
-        let Some(world) = world else { return text(StatusCode::NOT_FOUND, "There is no such world.\n") };
+        let Some(world) = world else { return refused(&guards::NO_WORLD) };
         let checked = world.act(|engine| login::check(engine, request.headers(), peer));
         match checked {
             Ok(()) => typed(StatusCode::OK, EXPOSITION, world.act(info::metrics)),
@@ -227,5 +228,5 @@ impl Site {
 /// A token of 128 bits that nobody can guess.
 fn token(engine: &Engine) -> io::Result<String> {
     let secret = engine.host.secret().ok_or_else(|| io::Error::other("there are no random bytes for 'page-token'"))?;
-    Ok(secret.iter().take(16).map(|byte| format!("{byte:02x}")).collect())
+    Ok(hexadecimal::text(&secret[..16]))
 }

@@ -19,7 +19,7 @@ use tokio::time::{sleep, timeout};
 
 use super::answers::{Answer, Body, refused_in_json};
 use super::client::Client;
-use super::guards::Refusal;
+use super::guards::{NO_WORLD, Refusal};
 use super::json::{put_bytes, put_reply, put_separated};
 use super::query::parameters;
 use super::{Site, login};
@@ -37,7 +37,6 @@ const TOLERANCE_US: f64 = 20_000.0;
 /// The looks after which something is sent, so that a reader that is gone is noticed.
 const LOOKS_IN_SILENCE: u32 = 150;
 
-const NO_WORLD: Refusal = Refusal { status: StatusCode::NOT_FOUND, why: "There is no such world." };
 const UNKNOWN: Refusal = Refusal {
     status: StatusCode::BAD_REQUEST,
     why: "The parameters are 'world', 'command', 'key', 'client', 'errors' and 'page'.",

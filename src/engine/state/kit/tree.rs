@@ -10,10 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use memchr::memmem::Finder;
 
-use crate::value::View;
-
-/// The names of the types, in the order of [`Figures::types`].
-pub const TYPES: [&str; 6] = ["string", "list", "set", "zset", "hash", "stream"];
+use crate::value::{TYPES, View};
 
 /// The part of the keys that is asked for, and how much is shown of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +36,7 @@ pub struct Figures {
     pub bytes: u64,
     /// The number of keys with a deadline.
     pub expiring: u64,
-    /// The number of keys of each type.
+    /// The number of keys of each type, in the order of [`TYPES`].
     pub types: [u64; TYPES.len()],
 }
 
@@ -111,7 +108,8 @@ struct Branch {
 impl Figures {
     fn of(key: &CountedKey<'_>) -> Figures {
         let mut types = [0; TYPES.len()];
-        types[place_of_type(key.view)] = 1;
+        let place = TYPES.iter().position(|name| *name == key.view.type_name());
+        place.into_iter().for_each(|place| types[place] = 1);
         Figures { keys: 1, bytes: key.bytes as u64, expiring: key.expires.into(), types }
     }
 
@@ -122,17 +120,6 @@ impl Figures {
         for (count, more) in self.types.iter_mut().zip(other.types) {
             *count += more;
         }
-    }
-}
-
-fn place_of_type(view: View<'_>) -> usize {
-    match view {
-        View::Text(_) => 0,
-        View::List(_) => 1,
-        View::Set(_) => 2,
-        View::Zset(_) => 3,
-        View::Hash(_) => 4,
-        View::Stream(_) => 5,
     }
 }
 
