@@ -255,8 +255,12 @@ pub(super) fn is_plausible(short: usize, length: usize) -> bool {
 
 /// Decompresses bytes to `length` of them; `None` if they are damaged. Allocates for what the bytes stand for, not for
 /// what the length claims.
-pub(super) fn decompress(mut bytes: &[u8], length: usize) -> Option<Vec<u8>> {
-    let mut out = vec![0; length.min(FIRST_ROOM.max(USUAL_PART * bytes.len()))];
+/// `memory` is used for them, whatever is in it.
+pub(super) fn decompress(mut bytes: &[u8], length: usize, memory: Vec<u8>) -> Option<Vec<u8>> {
+    let room = length.min(FIRST_ROOM.max(USUAL_PART * bytes.len()));
+    // New memory that is zero at once may come from the system as it is.
+    let mut out = if memory.is_empty() { vec![0; room] } else { memory };
+    out.resize(room, 0);
     let mut at = 0;
     loop {
         let is_whole = out.len() == length;
@@ -298,8 +302,8 @@ fn decompress_to<'b>(out: &mut [u8], mut at: usize, mut bytes: &'b [u8], last: u
     Some((at, bytes))
 }
 
-/// Decompresses literals, and copies of at most a few bytes, for as long as neither the bytes nor the room for them end
-/// and no copy reaches into its own first word; returns the position behind them, and the bytes left.
+/// Decompresses literals, and copies that are no longer than these, for as long as neither the bytes nor the room for
+/// them end and no copy reaches into its own first word; returns the position behind them, and the bytes left.
 #[inline(always)]
 fn decompress_short<'b>(out: &mut [u8], mut at: usize, mut bytes: &'b [u8], last: usize) -> (usize, &'b [u8]) {
     while at <= last
@@ -313,16 +317,23 @@ fn decompress_short<'b>(out: &mut [u8], mut at: usize, mut bytes: &'b [u8], last
             bytes = &bytes[high + 2..];
             continue;
         }
-        let offset = (high << 8 | usize::from(ahead[0])) + 1;
-        if count == 7 || offset < WORD || offset > at {
+        let (count, low, used) =
+            if count < 7 { (count, ahead[0], 2) } else { (count + usize::from(ahead[0]), ahead[1], 3) };
+        let (length, offset) = (count + 2, (high << 8 | usize::from(low)) + 1);
+        if offset < WORD || offset > at || length > MOST_LITERAL {
             break;
         }
         let start = at - offset;
-        if put_word(out, start, at).is_none() || put_word(out, start + WORD, at + WORD).is_none() {
+        let copied = if offset >= 2 * WORD {
+            put_pieces::<{ 2 * WORD }>(out, start, at, length)
+        } else {
+            put_pieces::<WORD>(out, start, at, length)
+        };
+        if copied.is_none() {
             break;
         }
-        at += count + 2;
-        bytes = &bytes[2..];
+        at += length;
+        bytes = &bytes[used..];
     }
     (at, bytes)
 }
@@ -345,16 +356,8 @@ fn put_literal(out: &mut [u8], from: &[u8], count: usize) -> Option<()> {
 fn repeat(out: &mut [u8], at: usize, offset: usize, count: usize) -> Option<()> {
     let start = at.checked_sub(offset)?;
     let end = at.checked_add(count).filter(|&end| end <= out.len())?;
-    if offset >= WORD && end + 2 * WORD <= out.len() {
-        // Whole words, and two even of a short copy: what is too much is overwritten later.
-        put_word(out, start, at)?;
-        put_word(out, start + WORD, at + WORD)?;
-        let mut done = 2 * WORD;
-        while done < count {
-            put_word(out, start + done, at + done)?;
-            done += WORD;
-        }
-        return Some(());
+    if offset >= WORD && end + WORD <= out.len() {
+        return put_pieces::<WORD>(out, start, at, count);
     }
     if offset == 1 {
         let byte = out[start];
@@ -367,10 +370,16 @@ fn repeat(out: &mut [u8], at: usize, offset: usize, count: usize) -> Option<()> 
     Some(())
 }
 
+/// Copies `count` bytes in pieces of `N`; what the last one has too much is overwritten later. No piece may reach into
+/// itself.
 #[inline(always)]
-fn put_word(out: &mut [u8], from: usize, to: usize) -> Option<()> {
-    let word: [u8; WORD] = *out.get(from..)?.first_chunk()?;
-    *out.get_mut(to..)?.first_chunk_mut()? = word;
+fn put_pieces<const N: usize>(out: &mut [u8], from: usize, to: usize, count: usize) -> Option<()> {
+    let mut done = 0;
+    while done < count {
+        let piece: [u8; N] = *out.get(from + done..)?.first_chunk()?;
+        *out.get_mut(to + done..)?.first_chunk_mut()? = piece;
+        done += N;
+    }
     Some(())
 }
 
@@ -385,16 +394,16 @@ mod tests {
     fn goes_there_and_back(bytes: &[u8]) {
         if let Some(short) = compressed(bytes) {
             assert!(short.len() < bytes.len());
-            assert_eq!(decompress(&short, bytes.len()).as_deref(), Some(bytes));
+            assert_eq!(decompress(&short, bytes.len(), Vec::new()).as_deref(), Some(bytes));
         }
     }
 
     #[test]
     fn text_compressed_by_redis_is_read() {
         let bytes = b"\x08tion('f',\xe0\x00\x0c\n) return 'a\xe0\xff\x00\xe0\xe2\x00\x05' end)";
-        assert_eq!(decompress(bytes, 544), None, "its beginning is missing");
+        assert_eq!(decompress(bytes, 544, Vec::new()), None, "its beginning is missing");
         let run = b"\x00a\xe0\xff\x00\x00b";
-        assert_eq!(decompress(run, 266), Some([&[b'a'; 265][..], b"b"].concat()));
+        assert_eq!(decompress(run, 266, Vec::new()), Some([&[b'a'; 265][..], b"b"].concat()));
     }
 
     #[test]
@@ -551,7 +560,8 @@ mod tests {
                 bytes.truncate(generator.usize(..bytes.len()));
             }
             let length = (length + generator.usize(..4)).saturating_sub(generator.usize(..4));
-            assert_eq!(decompress(&bytes, length), decompress_plainly(&bytes, length));
+            let memory = vec![7; generator.usize(..3000)];
+            assert_eq!(decompress(&bytes, length, memory), decompress_plainly(&bytes, length));
         }
     }
 
@@ -566,9 +576,9 @@ mod tests {
         for _ in 0..2_000 {
             let bytes: Vec<u8> = (0..generator.usize(..40)).map(|_| generator.u8(..)).collect();
             let length = generator.usize(..300);
-            assert!(decompress(&bytes, length).is_none_or(|out| out.len() == length));
+            assert!(decompress(&bytes, length, Vec::new()).is_none_or(|out| out.len() == length));
         }
-        assert_eq!(decompress(b"\x20\x05", 3), None, "the copy begins before the text");
-        assert_eq!(decompress(b"\x05ab", 6), None);
+        assert_eq!(decompress(b"\x20\x05", 3, Vec::new()), None, "the copy begins before the text");
+        assert_eq!(decompress(b"\x05ab", 6, Vec::new()), None);
     }
 }

@@ -33,17 +33,17 @@ impl Reader<'_> {
     /// Reads a node of a list.
     fn node(&mut self, kind: u8, list: &mut list::Builder) -> Option<()> {
         let container = if kind == kind::LIST_QUICKLIST_2 { self.length()? } else { TOGETHER };
-        let bytes = self.text().filter(|bytes| !bytes.is_empty())?;
+        let bytes = self.part().filter(|bytes| !bytes.is_empty())?;
+        let is_whole = Cell::new(true);
         match (kind, container) {
             (_, ALONE) => list.push_large(&bytes),
             (kind::LIST_QUICKLIST, TOGETHER) => list.push_packed(self.ziplist(&bytes)?),
             (_, TOGETHER) => {
-                let is_whole = Cell::new(false);
                 list.push_packed(Unchecked { items: self.open_listpack(&bytes)?, is_whole: &is_whole });
-                return is_whole.get().then_some(());
             }
             _ => return None,
         }
-        Some(())
+        self.recycle(bytes);
+        is_whole.get().then_some(())
     }
 }

@@ -89,7 +89,7 @@ impl Reader<'_> {
 
     fn block(&mut self) -> Option<Block> {
         let first = raw_id(&self.text()?)?;
-        let bytes = self.text()?;
+        let bytes = self.part()?;
         let mut items = self.open_listpack(&bytes)?;
         let (live, deleted) = (count(&mut items)?, count(&mut items)?);
         let fields = count(&mut items)?;
@@ -97,7 +97,9 @@ impl Reader<'_> {
         (!fields.is_empty() && items.next_integer()? == 0).then_some(())?;
         let mut block = Rebuilding::new(first, fields.iter().map(|field| &**field), bytes.len());
         entries(&mut block, items, first, fields.len())?;
-        block.finish(live, deleted, bytes.len())
+        let block = block.finish(live, deleted, bytes.len());
+        self.recycle(bytes);
+        block
     }
 }
 
