@@ -6,9 +6,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::background_saver::{FAULT, KeyDelay, STOPPED, announce_temporary_file, pace};
+use super::background_saver::{FAULT, KeyDelay, STOPPED, announce_temporary_file};
 use super::contain::contain;
 use super::os_host::reason;
+use super::progress::after_each_key;
 use super::shared::Shared;
 use crate::engine::AofState;
 use crate::engine::exec::aof;
@@ -44,7 +45,7 @@ fn try_rewrite(shared: &Shared, id: u64, delay: KeyDelay, is_stopped: &AtomicBoo
     });
     let Some(base) = base else { return Err(STOPPED.to_owned()) };
     let written = replace::create(&**storage, &temporary, |out| {
-        base.write_base(out, &settings.files, || pace(delay, is_stopped))
+        base.write_base(out, &settings.files, after_each_key(&base, delay, is_stopped))
     });
     drop(base);
     let written = written.map_err(|error| reason(&error));

@@ -9,9 +9,10 @@ use std::sync::atomic::AtomicBool;
 
 use tracing::info;
 
-use super::background_saver::{FAULT, KeyDelay, announce_temporary_file, pace};
+use super::background_saver::{FAULT, KeyDelay, announce_temporary_file};
 use super::contain::contain;
 use super::os_host::reason;
+use super::progress::after_each_key;
 use super::shared::Shared;
 use crate::engine::Settings;
 use crate::engine::state::Checkpoint;
@@ -86,7 +87,7 @@ pub(crate) fn save(
     let id = checkpoint.id();
     let storage = &**shared.worlds().storage();
     let written = contain("the thread that saves", || {
-        write(storage, path, id, |out| checkpoint.write(out, || pace(delay, is_stopped)))
+        write(storage, path, id, |out| checkpoint.write(out, after_each_key(&checkpoint, delay, is_stopped)))
     });
     let result = written.unwrap_or_else(|| Err(FAULT.to_owned()));
     drop(checkpoint);

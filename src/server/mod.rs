@@ -37,6 +37,7 @@ mod page;
 mod processors;
 #[cfg(feature = "program")]
 mod program;
+mod progress;
 mod race;
 pub(crate) mod run;
 pub(crate) mod shared;

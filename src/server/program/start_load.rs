@@ -22,6 +22,7 @@ use crate::server::contain::contain;
 use crate::server::dump_file;
 use crate::server::loading::{file_to_load, own_file};
 use crate::server::os_host::reason;
+use crate::server::progress::Progress;
 use crate::server::shared::Shared;
 
 /// How long a slice holds the engine's lock.
@@ -34,6 +35,7 @@ const BETWEEN_CLOCKS: usize = 16;
 struct StartLoad {
     source: Source,
     began_us: u64,
+    progress: Progress,
 }
 
 enum Source {
@@ -56,11 +58,15 @@ impl StartLoad {
         let load = Load::begin(file, engine.settings.files.has_checksum).map_err(|fault| fault.explained())?;
         let loading = Loading { began: shared.clock().now(), total_bytes, ..Loading::default() };
         engine.persistence.loading = Some(Box::new(loading));
-        Ok(StartLoad { source: Source::Rdb(Box::new(load), path), began_us: monotonic_us() })
+        Ok(StartLoad {
+            source: Source::Rdb(Box::new(load), path),
+            began_us: monotonic_us(),
+            progress: Progress::begin(),
+        })
     }
 
     fn of_aof(load: Box<AofStart>) -> StartLoad {
-        StartLoad { source: Source::Aof(load), began_us: monotonic_us() }
+        StartLoad { source: Source::Aof(load), began_us: monotonic_us(), progress: Progress::begin() }
     }
 
     /// The RDB file that is loaded, for the report about it.
@@ -121,6 +127,9 @@ impl StartLoad {
                 }
                 engine.persistence.loaded = load.counts();
             }
+        }
+        if let Some(loading) = engine.persistence.loading.as_ref().filter(|_| self.progress.is_due()) {
+            info!("Loading the DB: {:.0} %, {} keys so far", loading.percent(), engine.databases.len());
         }
     }
 
