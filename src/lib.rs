@@ -14,7 +14,10 @@
 //! # Features
 //!
 //! - `program` (on by default): the `dunlin` program, with its log, command line and signals. A test does not need it:
-//!   with `default-features = false` the crate and its dependencies compile faster, and nothing else changes.
+//!   with `default-features = false` the crate and its dependencies compile faster, and nothing else changes, but that
+//!   there is no page.
+//! - `page` (part of `program`): the page for the browser and the metrics, for tests that stop to be looked at
+//!   (`Builder::page`).
 
 #![allow(rustdoc::private_intra_doc_links, reason = "module docs link private items for readers of the source")]
 

@@ -20,7 +20,7 @@ pub(super) fn addresses(words: &[&str]) -> Result<String, String> {
 }
 
 /// `page-host`: any names.
-#[cfg(feature = "program")]
+#[cfg(feature = "page")]
 pub(super) fn any(words: &[&str]) -> Result<String, String> {
     Ok(words.join(" "))
 }

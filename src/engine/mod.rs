@@ -38,8 +38,10 @@ pub use state::{
     Settings, SlowCommand, SlowLog, Stats, Subscribed, Subscriptions, Supervisor, Switches, SyncPolicy, Template,
     Timing, Topic, Transaction, Transfers, Transport, Wait, Waiting, Watches, WorldFigures, WorldName,
 };
+#[cfg(feature = "page")]
+pub use state::Page;
 #[cfg(feature = "program")]
-pub use state::{EndWith, Launch, Page};
+pub use state::{EndWith, Launch};
 
 use std::sync::Arc;
 

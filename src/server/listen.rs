@@ -9,7 +9,7 @@
 use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
-#[cfg(feature = "program")]
+#[cfg(feature = "page")]
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
@@ -129,7 +129,7 @@ fn mark(socket: &Socket, mark: u32) {
 
 /// The address by which clients of this machine reach a server that listens on `address`: through the loopback
 /// interface if that is every address of the machine.
-#[cfg(feature = "program")]
+#[cfg(feature = "page")]
 pub(super) fn reachable(address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => SocketAddr::new(Ipv4Addr::LOCALHOST.into(), address.port()),

@@ -3,8 +3,8 @@
 //!
 //! It contains no logic of commands. Bytes arrive on a [`stream`] and reach the engine as requests ([`connection`]);
 //! [`shared`] carries out the engine's effects; the [`timer`] runs what falls due. [`run`] puts the parts together.
-//! `program` is the whole `dunlin` program, and only compiled with the feature of that name; `testkit` starts servers
-//! inside other programs.
+//! `program` is the whole `dunlin` program, and only compiled with the feature of that name, as is `page`; `testkit`
+//! starts servers inside other programs.
 
 mod aof_rewrite;
 pub(crate) mod aof_start;
@@ -32,8 +32,8 @@ mod migrate_client;
 mod oom_score;
 mod os_host;
 pub(crate) mod os_storage;
-#[cfg(feature = "program")]
-mod page;
+#[cfg(feature = "page")]
+pub(crate) mod page;
 mod processors;
 #[cfg(feature = "program")]
 mod program;

@@ -368,7 +368,7 @@ impl Worlds {
     }
 
     /// The world of that name; `None` if there is none.
-    #[cfg(feature = "program")]
+    #[cfg(feature = "page")]
     pub(crate) fn find(&self, name: &WorldName) -> Option<Arc<Shared>> {
         if name.is_first() { self.first() } else { self.listed(name) }
     }

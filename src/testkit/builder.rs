@@ -158,6 +158,24 @@ impl Builder {
         self
     }
 
+    /// Serves the page for the browser, and the metrics for Prometheus, on this port of the loopback interface; 0 for
+    /// one that the system picks. [`Server::page_url`] has the address. Needs the feature `page`.
+    ///
+    /// A test that stops is looked at there: its keys, the commands that ran, the clock.
+    ///
+    /// ```
+    /// let server = dunlin::Server::builder().page(0).start()?;
+    /// server.client()?.call(["SET", "greeting", "hello"])?;
+    /// println!("look at {}", server.page_url().unwrap_or_default());
+    /// // To stop here, wait for a line: std::io::stdin().read_line(&mut String::new())?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "page")]
+    pub fn page(mut self, port: u16) -> Builder {
+        self.settings.process_mut().page.port = Some(port);
+        self
+    }
+
     /// Allows the DEBUG command.
     pub fn allow_debug(mut self) -> Builder {
         self.settings.debug_command = Permission::Yes;
@@ -196,6 +214,8 @@ impl Builder {
         let server = Server::run(plan)?;
         let loaded = loading::load_before_clients(server.shared(), &*storage, data);
         loaded.map_err(|(file, reason)| StartError::Data { file, reason })?;
+        #[cfg(feature = "page")]
+        let server = server.with_page()?;
         Ok(server)
     }
 }

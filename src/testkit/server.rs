@@ -2,12 +2,16 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
+#[cfg(feature = "page")]
+use std::sync::atomic::AtomicBool;
 use std::thread::{self, JoinHandle};
 
 use super::world::{World, refused};
 use super::{Builder, CallError, DiskFaultRule, StartError};
 use crate::engine::exec::persistence::ShutdownOptions;
 use crate::engine::{KitError, WorldName};
+#[cfg(feature = "page")]
+use crate::server::page::Page;
 use crate::server::run::{self, Plan};
 use crate::server::wake_flags::WakeFlag;
 
@@ -35,6 +39,8 @@ use crate::server::wake_flags::WakeFlag;
 pub struct Server {
     first: World,
     thread: Option<JoinHandle<()>>,
+    #[cfg(feature = "page")]
+    page: Option<Page>,
 }
 
 impl Server {
@@ -58,7 +64,26 @@ impl Server {
         let first = World::of(Arc::clone(server.shared()), address, password);
         let serve = move || server.serve();
         let thread = thread::Builder::new().name("dunlin".to_owned()).spawn(serve)?;
-        Ok(Server { first, thread: Some(thread) })
+        Ok(Server {
+            first,
+            thread: Some(thread),
+            #[cfg(feature = "page")]
+            page: None,
+        })
+    }
+
+    /// Serves the page where the settings say, if they do. The server has its data by now.
+    #[cfg(feature = "page")]
+    pub(super) fn with_page(mut self) -> Result<Server, StartError> {
+        self.page = Page::start(self.first.shared(), &Arc::new(AtomicBool::new(true)))?;
+        Ok(self)
+    }
+
+    /// Returns the address of the page with its token, for the browser; `None` without [`Builder::page`]. Without what
+    /// follows `#`, it is what `/metrics` is appended to.
+    #[cfg(feature = "page")]
+    pub fn page_url(&self) -> Option<String> {
+        self.page.as_ref().map(Page::link)
     }
 
     /// Returns the world with this name: a private server behind the same port, which is created if it does not exist.
@@ -148,6 +173,10 @@ impl Drop for Server {
         if let Some(thread) = self.thread.take() {
             // If the thread panicked, the panic was reported where it happened.
             drop(thread.join());
+        }
+        #[cfg(feature = "page")]
+        if let Some(page) = self.page.take() {
+            page.join();
         }
     }
 }

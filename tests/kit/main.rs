@@ -10,6 +10,7 @@ mod faults;
 mod guard;
 mod journal;
 mod keys;
+mod page;
 mod pages;
 mod seed;
 mod simulated_states;

@@ -10,7 +10,7 @@ mod hidden;
 mod launch;
 mod memory;
 mod network;
-#[cfg(feature = "program")]
+#[cfg(feature = "page")]
 mod page;
 mod persistence;
 mod replication;
@@ -31,7 +31,7 @@ pub(super) const ALL: &[&[Parameter]] = &[
     hidden::ROWS,
     #[cfg(feature = "program")]
     launch::ROWS,
-    #[cfg(feature = "program")]
+    #[cfg(feature = "page")]
     page::ROWS,
 ];
 

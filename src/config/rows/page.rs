@@ -1,5 +1,4 @@
-//! Parameters of our own for what the program serves over HTTP. CONFIG GET shows them only by name. The program goes by
-//! them; embedded servers have none of them.
+//! Parameters of our own for what is served over HTTP. CONFIG GET shows them only by name.
 
 use super::PORT;
 use crate::config::parameter::{Held, Parameter};

@@ -63,8 +63,10 @@ pub use observers::{Block, Observers, Presence, Subscribed, Subscriptions, Topic
 pub use output_limits::{OutputLimit, OutputLimits};
 pub use pause::{Pause, PauseScope};
 pub use persistence::{LoadCounts, Loading, Persistence, Saving};
+#[cfg(feature = "page")]
+pub use process::Page;
 #[cfg(feature = "program")]
-pub use process::{EndWith, Launch, Page};
+pub use process::{EndWith, Launch};
 pub use process::{OomScore, Process, Supervisor};
 pub use propagation::Propagation;
 pub use push_queue::PushQueue;

@@ -119,8 +119,8 @@ pub struct Launch {
     pub idle_end_s: u32,
 }
 
-/// What the program serves over HTTP, and to whom.
-#[cfg(feature = "program")]
+/// What a server serves over HTTP, and to whom.
+#[cfg(feature = "page")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
     /// `page-port`: the port; 0 for one that the system picks, `None` if nothing is served.
@@ -133,7 +133,7 @@ pub struct Page {
     pub has_token: bool,
 }
 
-#[cfg(feature = "program")]
+#[cfg(feature = "page")]
 impl Default for Page {
     fn default() -> Page {
         let bind = vec!["127.0.0.1".to_owned(), "-::1".to_owned()];
@@ -177,7 +177,7 @@ pub struct Process {
     #[cfg(feature = "program")]
     pub launch: Launch,
     /// What is served over HTTP.
-    #[cfg(feature = "program")]
+    #[cfg(feature = "page")]
     pub page: Page,
 }
 
@@ -200,7 +200,7 @@ impl Default for Process {
             socket_mark: 0,
             #[cfg(feature = "program")]
             launch: Launch::default(),
-            #[cfg(feature = "program")]
+            #[cfg(feature = "page")]
             page: Page::default(),
         }
     }

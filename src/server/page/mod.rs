@@ -1,4 +1,4 @@
-//! What the program serves over HTTP (`page-port`): a page for the browser, commands for it to run, the metrics for
+//! What a server serves over HTTP (`page-port`): a page for the browser, commands for it to run, the metrics for
 //! Prometheus, and whether the server is ready.
 //!
 //! Requests are answered on a thread of their own with its own event loop, so no client of the server waits for them
@@ -66,7 +66,7 @@ const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// What is served over HTTP by a running thread.
 #[derive(Debug)]
-pub(super) struct Page {
+pub(crate) struct Page {
     address: SocketAddr,
     token: Option<String>,
     thread: JoinHandle<()>,
@@ -78,7 +78,7 @@ impl Page {
     ///
     /// # Errors
     /// An address cannot be listened on, or the system has no thread.
-    pub(super) fn start(shared: &Arc<Shared>, has_loaded: &Arc<AtomicBool>) -> io::Result<Option<Page>> {
+    pub(crate) fn start(shared: &Arc<Shared>, has_loaded: &Arc<AtomicBool>) -> io::Result<Option<Page>> {
         let settings = shared.engine().settings.clone();
         let page = settings.process.page.clone();
         let Some(port) = page.port else { return Ok(None) };
@@ -100,13 +100,13 @@ impl Page {
     }
 
     /// Where a browser opens it: with the token, if there is one.
-    pub(super) fn link(&self) -> String {
+    pub(crate) fn link(&self) -> String {
         let token = self.token.as_ref().map(|token| format!("#token={token}"));
         self.url() + &token.unwrap_or_default()
     }
 
     /// Waits for its end, which comes with that of the server.
-    pub(super) fn join(self) {
+    pub(crate) fn join(self) {
         // Nothing depends on how it ended.
         drop(self.thread.join());
     }
