@@ -157,6 +157,17 @@ fn the_command_finds_the_page_of_its_server() {
 }
 
 #[test]
+fn the_page_is_told_on_the_standard_error_and_changes_nothing_else() {
+    let output = run(&["--page", "--", "sh", "-c", "echo $DUNLIN_PAGE; exit 7"]);
+    let (text, told) = (out(&output), err(&output));
+    assert_eq!(output.status.code(), Some(7));
+    let link = told.strip_prefix("dunlin run: the page is at ").and_then(|line| line.strip_suffix('\n'));
+    let (url, token) = link.and_then(|link| link.split_once("#token=")).expect("it is one line with the token");
+    assert_eq!((text.trim_end(), token.len()), (url, 32));
+    assert_eq!(err(&run(&["--page-port", "0", "--", "true"])), "", "nobody has asked for it");
+}
+
+#[test]
 fn only_the_named_variables_can_be_set() {
     let mut command = dunlin(&["run", "--env-only", "A", "--env", "B", "--", "sh", "-c", r#"env; test "$A" = "$B""#]);
     let output = command.env("REDIS_URL", "redis://elsewhere").output().expect("it starts");

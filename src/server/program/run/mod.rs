@@ -58,6 +58,9 @@ fn run_with_server(options: &Options) -> Result<ExitCode, String> {
         server.end();
         return Ok(super::print(&lines));
     }
+    if let Some(link) = server.addresses().page.as_ref().filter(|_| options.shows_page) {
+        say(&format!("the page is at {link}"));
+    }
     let code = command::run(&options.command, &variables, server.descriptors());
     server.wait_for_clients_to_leave(options.linger);
     let code = if checked(options, &server) || code != 0 { code } else { FAILED };

@@ -20,6 +20,7 @@ Usage: dunlin run [file] [option ...] [--directive value ...] -- command [argume
                    warn: what it finds is printed
   --dump file      writes the data that the command has left, as text
   --journal file   writes the commands that clients have sent, and their replies, as a transcript
+  --page           serves the page for the browser, and prints its address on the standard error
   --linger seconds waits that long for clients that are left when the command has ended
   --verbose        writes the server's log to the standard error; otherwise it has none unless there is a logfile
   --directive      any directive of a redis.conf; test-kit is yes, and the port a free one
@@ -57,6 +58,8 @@ pub(super) struct Options {
     /// The longest time that clients may stay when the command has ended.
     pub(super) linger: Duration,
     pub(super) is_verbose: bool,
+    /// Whether the page is served, and its address printed.
+    pub(super) shows_page: bool,
     /// Where the settings of the server come from.
     pub(super) sources: Sources,
     /// The command and its arguments.
@@ -92,6 +95,7 @@ pub(super) fn parse(words: Vec<OsString>) -> Result<Call, String> {
             b"--dump" => options.dump = value()?,
             b"--journal" => options.journal = value()?,
             b"--linger" => options.linger = linger(&value()?)?,
+            b"--page" => options.shows_page = true,
             b"--verbose" => options.is_verbose = true,
             _ => directives.push(word),
         }
@@ -151,10 +155,11 @@ mod tests {
 
     #[test]
     fn everything_behind_the_separator_is_the_command() {
-        let options = options("a.conf --env A --port 7000 --env B --strict WARN --verbose -- npm run --env -- x");
+        let options =
+            options("a.conf --env A --port 7000 --env B --strict WARN --verbose --page -- npm run --env -- x");
         assert_eq!(options.command, ["npm", "run", "--env", "--", "x"]);
         assert_eq!((options.names, options.only_names), (vec!["A".to_owned(), "B".to_owned()], false));
-        assert_eq!((options.strict, options.is_verbose), (Some(Level::Warn), true));
+        assert_eq!((options.strict, options.is_verbose, options.shows_page), (Some(Level::Warn), true, true));
         assert_eq!(
             (options.sources.file.as_deref(), &*options.sources.directives),
             (Some(&b"a.conf"[..]), &b"port \"7000\" "[..])

@@ -158,6 +158,9 @@ fn settings(options: &Options) -> Result<(Settings, Option<PrivateFolder>), Stri
     if settings.process.launch.uses_free_port {
         settings.port = 0;
     }
+    if options.shows_page && settings.process.page.port.is_none() {
+        settings.process_mut().page.port = Some(0);
+    }
     if settings.directory.is_empty() {
         settings.directory = super::super::current_directory();
     }
