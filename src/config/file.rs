@@ -13,6 +13,7 @@ use std::fmt;
 
 use super::parameter::{Assigned, Otherwise, Parameter, unsupported};
 use super::users;
+use crate::engine::state::measures::{MOST_MEASURES, Measure};
 use crate::engine::{REDIS_VERSION, SavePoint, Settings, Table};
 use crate::resp::split_words;
 
@@ -150,6 +151,7 @@ impl Loader<'_> {
             (name, [_]) if IGNORED.contains(&name) => Ok(()),
             ("user", [_, ..]) => Ok(users::declare(&mut self.loaded.settings, &words, self.commands)?),
             ("rename-command", [name, called]) => self.rename(name, called),
+            ("measure", [_, ..]) => self.measure(&values),
             (name @ "loadmodule", [_, ..]) => Err(format!("'{name}' is not supported").into()),
             _ => Err("Bad directive or wrong number of arguments".to_owned().into()),
         }
@@ -189,6 +191,20 @@ impl Loader<'_> {
         let renames = &mut self.loaded.settings.renames;
         renames.push((name.to_owned(), called.to_owned()));
         Ok(self.commands.clone().renamed(renames).map(drop).map_err(str::to_owned)?)
+    }
+
+    fn measure(&mut self, words: &[&str]) -> Result<(), Fault> {
+        const USAGE: &str = "a measure is 'queue name key [processing key] [failed key]', 'set name key' or \
+                             'zset name key [seconds|milliseconds] [processing key]'";
+        let measure = Measure::parse(words.iter().map(|word| word.as_bytes()), 0).ok_or(USAGE.to_owned())?;
+        let measures = &mut self.loaded.settings.process_mut().measures;
+        measures.retain(|known| known.name != measure.name);
+        measures.push(measure);
+        if measures.len() > MOST_MEASURES {
+            Err(format!("there are {MOST_MEASURES} measures at most").into())
+        } else {
+            Ok(())
+        }
     }
 
     fn include(&mut self, pattern: &str, depth: usize) -> Result<(), Fault> {

@@ -28,6 +28,8 @@ pub use spec::{
     KeySpec, KitError, Notifications, Now, Propagated, REDACTED, REDIS_VERSION, RestoreError, RightsError, Secrets,
     ServerError, StreamError, Table, TrackingError, says, shown,
 };
+#[cfg(feature = "page")]
+pub use state::Page;
 pub use state::{
     Acl, Aof, AofProgress, AofState, Asking, Block, Buffers, Capacity, Checkpoint, ClientsLimit, ClockOrder,
     CommandStats, Counts, Databases, Effect, Effects, ErrorCounts, FIRST_WORLD, FileSettings, Host, HostCall,
@@ -38,14 +40,13 @@ pub use state::{
     Settings, SlowCommand, SlowLog, Stats, Subscribed, Subscriptions, Supervisor, Switches, SyncPolicy, Template,
     Timing, Topic, Transaction, Transfers, Transport, Wait, Waiting, Watches, WorldFigures, WorldName,
 };
-#[cfg(feature = "page")]
-pub use state::Page;
 #[cfg(feature = "program")]
 pub use state::{EndWith, Launch};
 
 use std::sync::Arc;
 
 use self::exec::{blocking, kit, rights};
+use self::state::measures::Measures;
 use crate::keyspace::LazyFree;
 use crate::value::hashing::Key;
 
@@ -104,6 +105,7 @@ impl Engine {
             settings.databases = 1;
         }
         let password = settings.password.clone();
+        let observers = Observers { measures: Measures::of(&settings.process.measures), ..Observers::default() };
         let mut engine = Engine {
             databases: Databases::new(settings.databases, keys),
             stats: Stats::new(table.entries().len()),
@@ -115,7 +117,7 @@ impl Engine {
             effects: Effects::default(),
             host,
             scripts: Scripts::default(),
-            observers: Observers::default(),
+            observers,
             persistence: Persistence::starting_at(now),
             switches: Switches::default(),
             timing: Timing::starting_at(now),

@@ -83,6 +83,12 @@ impl Clock {
         }
     }
 
+    /// How far it is ahead of the system's, in microseconds.
+    #[cfg(feature = "page")]
+    pub(crate) fn offset_us(&self) -> i64 {
+        self.now().unix_us.saturating_sub(system_now().unix_us)
+    }
+
     /// Moves on to `moment`, unless it is that late already.
     pub(crate) fn reach(&self, moment: Now) {
         if self.is_plain.load(Ordering::Acquire) {

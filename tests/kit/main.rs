@@ -10,6 +10,7 @@ mod faults;
 mod guard;
 mod journal;
 mod keys;
+mod measures;
 mod page;
 mod pages;
 mod seed;

@@ -101,9 +101,38 @@ fn findings_and_faults_of_the_test_kit_are_counted() {
     client.ask("DUNLIN STRICT SET lossy-scores warn\r\nZADD z 90071992547409930 m\r\n", "+OK\r\n:1\r\n");
     client.ask("DUNLIN FAULT ADD \"o\\\"ops\" COMMAND get ERROR \"ERR no\"\r\nGET a\r\n", "+OK\r\n-ERR no\r\n");
     let text = get(address, "/metrics", "").body;
-    assert_eq!(value(&text, "dunlin_strict_findings_total{rule=\"lossy-scores\"}"), Some("1"), "{text}");
-    assert_eq!(value(&text, "dunlin_strict_findings_total{rule=\"cross-slot\"}"), Some("0"));
+    assert_eq!(value(&text, "dunlin_strict_findings_total{rule=\"lossy-scores\",level=\"warn\"}"), Some("1"));
+    assert_eq!(value(&text, "dunlin_strict_findings_total{rule=\"lossy-scores\",level=\"error\"}"), Some("0"));
+    assert_eq!(value(&text, "dunlin_strict_findings_total{rule=\"cross-slot\",level=\"warn\"}"), Some("0"));
     assert_eq!(value(&text, "dunlin_faults_fired_total{fault=\"o\\\"ops\"}"), Some("1"));
+}
+
+#[test]
+fn measures_of_the_configuration_are_there_in_each_world() {
+    let measure = ["--test-kit", "yes", "--measure", "queue", "email", "jobs:email", "failed", "jobs:dead"];
+    let (server, address) = start(&[&measure[..], &["--measure", "set", "seen", "seen:*"]].concat());
+    let mut client = connect(server.address());
+    client.ask("RPUSH jobs:email a b\r\nDUNLIN WORLD cart\r\nRPUSH jobs:dead a\r\n", ":2\r\n+OK\r\n:1\r\n");
+    let sample = |world: &str, sample: &str| {
+        let text = get(address, &format!("/metrics?world={world}"), "").body;
+        value(&text, sample).map(str::to_owned)
+    };
+    let (length, failed) = ("dunlin_queue_length{queue=\"email\"}", "dunlin_queue_failed_total{queue=\"email\"}");
+    assert_eq!([length, failed].map(|name| sample("default", name)), [Some("2".into()), Some("0".into())]);
+    assert_eq!([length, failed].map(|name| sample("cart", name)), [Some("0".into()), Some("1".into())]);
+    assert_eq!(sample("default", "dunlin_set_cardinality{set=\"seen\"}"), Some("0".into()));
+    assert_eq!(sample("default", "dunlin_worlds"), Some("2".into()));
+}
+
+#[test]
+fn the_offset_of_the_clock_is_told() {
+    let (server, address) = start(&["--test-kit", "yes"]);
+    let mut client = connect(server.address());
+    client.send("DUNLIN ADVANCE 3600000\r\n");
+    client.read_until(b"\r\n");
+    let text = get(address, "/metrics", "").body;
+    let offset = value(&text, "dunlin_clock_offset_seconds").and_then(|text| text.parse::<f64>().ok());
+    assert!(offset.is_some_and(|offset| (3599.0..=3601.0).contains(&offset)), "{offset:?}");
 }
 
 #[test]

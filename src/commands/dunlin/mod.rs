@@ -8,6 +8,7 @@ mod due;
 mod fault;
 mod filter;
 mod journal;
+mod measure;
 mod seed;
 mod snapshots;
 mod state;
@@ -49,6 +50,7 @@ const DUNLIN: Command = Command {
         journal::JOURNAL,
         world::LISTEN,
         state::LOAD,
+        measure::MEASURE,
         clock::RESUME,
         snapshots::ROLLBACK,
         seed::SEED,

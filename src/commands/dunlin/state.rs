@@ -166,6 +166,7 @@ fn like(engine: &Engine) -> Engine {
     };
     let host = Box::new(NoHost::advancing(LOOK_US));
     let mut other = Engine::new(Table::of(FAMILIES), settings, 0, engine.now(), host);
+    other.observers.measures = None;
     other.databases = engine.databases.like_empty();
     other.settings.packed_zset = engine.settings.packed_zset;
     other.settings.packed_hash = engine.settings.packed_hash;

@@ -6,6 +6,8 @@
 
 use std::fmt::{Display, Write};
 
+use crate::engine::state::CoarseHistogram;
+
 /// The type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MetricType {
@@ -82,6 +84,12 @@ impl Exposition {
         }
         self.sample(format_args!("{name}_sum"), labels, sum);
         self.sample(format_args!("{name}_count"), labels, count);
+    }
+
+    /// Writes a histogram of durations, in seconds, of the family that has begun.
+    pub(super) fn durations(&mut self, name: &str, labels: Labels<'_>, durations: &CoarseHistogram) {
+        let buckets = durations.buckets().map(|(bound_us, count)| (bound_us as f64 / 1e6, count));
+        self.histogram(name, labels, buckets, (durations.total_us as f64 / 1e6, durations.count()));
     }
 
     /// The whole text.

@@ -17,17 +17,30 @@ use std::collections::BTreeMap;
 use super::exposition::{Exposition, MetricType};
 use super::fields::{Field, uptime_s};
 use super::lists::{called, microseconds, shown_code, timed};
+use super::measures::measures;
 use super::{Lines, SECTIONS, Scene};
 use crate::config;
 use crate::engine::exec::kit::strict;
 use crate::engine::exec::measure;
-use crate::engine::state::kit::Rule;
+use crate::engine::exec::measured::Readings;
+use crate::engine::state::kit::{Finding, Level, Rule};
 use crate::engine::state::{CommandStats, Series};
 use crate::engine::{Engine, REDIS_VERSION};
 use crate::keyspace::Database;
 
+/// What the metrics tell and the engine does not know.
+#[derive(Debug, Default)]
+pub struct Surroundings {
+    /// The number of worlds of the server.
+    pub worlds: usize,
+    /// How far the clock is ahead of the system's, in microseconds.
+    pub clock_offset_us: i64,
+    /// What was read of measured keys.
+    pub readings: Readings,
+}
+
 /// The metrics of a server at this moment, in Prometheus's text format.
-pub fn metrics(engine: &mut Engine) -> String {
+pub fn metrics(engine: &mut Engine, surroundings: &Surroundings) -> String {
     measure::sample_for_info(engine);
     let scene = Scene::of(engine);
     let mut out = Exposition::default();
@@ -42,7 +55,8 @@ pub fn metrics(engine: &mut Engine) -> String {
     errors(&scene, &mut out);
     slow_log(&scene, &mut out);
     delays(&scene, &mut out);
-    own(&scene, &mut out);
+    own(&scene, surroundings, &mut out);
+    measures(&scene, &surroundings.readings, &mut out);
     out.into_text()
 }
 
@@ -232,17 +246,25 @@ fn delays(scene: &Scene<'_>, out: &mut Exposition) {
 }
 
 /// What only this server has.
-fn own(scene: &Scene<'_>, out: &mut Exposition) {
+fn own(scene: &Scene<'_>, surroundings: &Surroundings, out: &mut Exposition) {
     out.family("dunlin_build_info", MetricType::Gauge, "The version of the program, as labels.");
     out.sample("dunlin_build_info", &[("version", env!("CARGO_PKG_VERSION")), ("redis_version", REDIS_VERSION)], 1);
-    expiry_lag(scene, out);
+    out.metric("dunlin_worlds", MetricType::Gauge, "The worlds of the server.", surroundings.worlds);
+    let offset_s = surroundings.clock_offset_us as f64 / 1e6;
+    let help = "How far the server's clock is ahead of the system's.";
+    out.metric("dunlin_clock_offset_seconds", MetricType::Gauge, help, offset_s);
+    let name = "dunlin_expiry_lag_seconds";
+    out.family(name, MetricType::Histogram, "How long after their deadline keys and fields were removed by the timer.");
+    out.durations(name, &[], &scene.engine.stats.expiry_lag);
     let Some(kit) = scene.engine.observers.kit.as_ref() else { return };
     if kit.strict.is_some() {
         let findings = strict::findings(scene.engine);
         out.family("dunlin_strict_findings_total", MetricType::Counter, "The findings of strict mode.");
-        for rule in Rule::ALL {
-            let times: u64 = findings.iter().filter(|finding| finding.rule == rule).map(|finding| finding.times).sum();
-            out.sample("dunlin_strict_findings_total", &[("rule", rule.name())], times);
+        for (rule, level) in Rule::ALL.into_iter().flat_map(|rule| [(rule, Level::Warn), (rule, Level::Error)]) {
+            let is_counted = |finding: &&Finding| (finding.rule, finding.level) == (rule, level);
+            let times: u64 = findings.iter().filter(is_counted).map(|finding| finding.times).sum();
+            let labels = [("rule", rule.name()), ("level", level.name())];
+            out.sample("dunlin_strict_findings_total", &labels, times);
         }
     }
     if !kit.faults.is_empty() {
@@ -260,12 +282,4 @@ fn own(scene: &Scene<'_>, out: &mut Exposition) {
             out.sample("dunlin_faults_fired_total", &[("fault", &name)], fault.trigger.fired);
         }
     }
-}
-
-/// How late the timer removed what had expired.
-fn expiry_lag(scene: &Scene<'_>, out: &mut Exposition) {
-    let (name, lag) = ("dunlin_expiry_lag_seconds", &scene.engine.stats.expiry_lag);
-    out.family(name, MetricType::Histogram, "How long after their deadline keys and fields were removed by the timer.");
-    let buckets = lag.buckets().map(|(bound_us, removals)| (bound_us as f64 / 1e6, removals));
-    out.histogram(name, &[], buckets, (lag.total_us as f64 / 1e6, lag.removals()));
 }

@@ -10,11 +10,12 @@
 mod exposition;
 mod fields;
 mod lists;
+mod measures;
 mod metrics;
 mod value;
 
 use fields::Field;
-pub use metrics::metrics;
+pub use metrics::{Surroundings, metrics};
 use std::cell::OnceCell;
 
 use crate::engine::exec::operations;

@@ -23,6 +23,7 @@ pub mod host_call;
 pub mod kit;
 pub mod loading;
 pub mod measure;
+pub mod measured;
 pub mod monitor;
 pub mod operations;
 pub mod persistence;

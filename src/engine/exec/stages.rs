@@ -1,11 +1,11 @@
 //! The one path on which a command runs, whoever calls it: a client, EXEC, a script, or a client that was blocked.
 //!
 //! [`execute`] calls the handler and counts the call. What else a running command concerns is a [`Stage`]: the limit
-//! of the clients' memory, the test kit, key tracking, MONITOR. Each stage says when it is active. It has steps around
-//! a call (before the command, after it, and when its reply has its place among the pushes) for the callers that it
-//! names, and steps around a client's request, whether its command runs or not (when it arrives, when its reply is
-//! written, and when it is done). A command of the fast path ([`super::fast_path`]) skips the stages, so that path is
-//! open only while none is active: a stage that is added to this list closes it by itself.
+//! of the clients' memory, the test kit, key tracking, measures, MONITOR. Each stage says when it is active. It has
+//! steps around a call (before the command, when it begins, after it, and when its reply has its place among the
+//! pushes) for the callers that it names, and steps around a client's request, whether its command runs or not (when it
+//! arrives, when its reply is written, and when it is done). A command of the fast path ([`super::fast_path`]) skips
+//! the stages, so that path is open only while none is active: a stage that is added to this list closes it by itself.
 //!
 //! Not here: what may refuse a command ([`super::gates`]), and the order of replies and pushes ([`super::dispatch`]).
 //!
@@ -13,7 +13,7 @@
 
 use crate::engine::Engine;
 use crate::engine::exec::kit::journal;
-use crate::engine::exec::{Ctx, Flow, delivery, dispatch, kit, measure, monitor, propagation, tracking};
+use crate::engine::exec::{Ctx, Flow, delivery, dispatch, kit, measure, measured, monitor, propagation, tracking};
 use crate::engine::spec::{Args, Command, CommandId, Error, Flags, KeyFlags};
 use crate::engine::state::kit::{Recorded, Source};
 use crate::engine::state::timing::Stopwatch;
@@ -100,10 +100,12 @@ struct Stage {
     is_active: fn(&Engine) -> bool,
     /// When a client's request arrives. With a flow it is dealt with, and does not run.
     arrive: fn(&mut Engine, Arrival<'_>, &mut Vec<u8>) -> Option<Flow>,
-    /// The callers whose calls have the next three steps.
+    /// The callers whose calls have the next four steps.
     callers: &'static [Caller],
     /// Before the command runs. An error is its reply, and it does not run.
     before: fn(&mut Engine, &mut Call<'_>) -> Result<(), Error>,
+    /// When it begins to run: nothing refuses it any more.
+    begin: fn(&mut Engine, &Call<'_>),
     /// After it ran, with its reply.
     after: fn(&mut Engine, &mut Call<'_>, &[u8]),
     /// When its reply has its place among the pushes, or it waits.
@@ -120,6 +122,7 @@ impl Stage {
         arrive: |_, _, _| None,
         callers: &[],
         before: |_, _| Ok(()),
+        begin: |_, _| {},
         after: |_, _, _| {},
         end: |_, _| {},
         reply: |_, _, _, _| {},
@@ -133,7 +136,7 @@ impl Stage {
 }
 
 /// All stages, in the order in which they have their steps.
-const STAGES: [Stage; 4] = [
+const STAGES: [Stage; 5] = [
     // `maxmemory-clients`: clients are evicted when a request arrives, its own client too.
     Stage {
         is_active: |engine| engine.settings.max_client_bytes != ClientsLimit::Bytes(0),
@@ -175,6 +178,14 @@ const STAGES: [Stage; 4] = [
             let command = engine.table.entry(call.id).command;
             tracking::remember(engine, call.session, command, call.request);
         },
+        ..Stage::NONE
+    },
+    // Measures: what commands do to the keys that the metrics tell of.
+    Stage {
+        is_active: |engine| engine.observers.measures.is_some(),
+        callers: &[Caller::Client, Caller::Transaction, Caller::Script, Caller::Unblocked],
+        begin: measured::begin,
+        after: |engine, call, reply| measured::end(engine, call, reply),
         ..Stage::NONE
     },
     // MONITOR. A command that runs others is shown before them.
@@ -245,6 +256,11 @@ pub(super) fn run_call(engine: &mut Engine, call: &mut Call<'_>, mut reply: Repl
     let start = reply.position();
     if !call.is_nested() {
         engine.observers.tracking.begin_command(call.session);
+    }
+    for stage in &STAGES {
+        if stage.concerns(engine, call) {
+            (stage.begin)(engine, call);
+        }
     }
     let ending = execute(engine, call, reply.reborrow());
     for stage in &STAGES {

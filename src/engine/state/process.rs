@@ -3,6 +3,8 @@
 //! The engine only stores them. `server/` applies them, most of them once, as the program starts: an embedded server
 //! leaves the process to the program that embeds it, except for the score.
 
+use crate::engine::state::measures::Measure;
+
 /// `supervised`: the supervisor of the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Supervisor {
@@ -173,6 +175,8 @@ pub struct Process {
     pub on_signals: [String; 2],
     /// `socket-mark-id`: the mark of the listening sockets, for the rules of the system's firewall; 0 for none.
     pub socket_mark: u32,
+    /// `measure`: whose keys the metrics tell of.
+    pub measures: Vec<Measure>,
     /// The settings for programs that start a server for themselves.
     #[cfg(feature = "program")]
     pub launch: Launch,
@@ -198,6 +202,7 @@ impl Default for Process {
             save_processors: String::new(),
             on_signals: ["default".to_owned(), "default".to_owned()],
             socket_mark: 0,
+            measures: Vec::new(),
             #[cfg(feature = "program")]
             launch: Launch::default(),
             #[cfg(feature = "page")]

@@ -6,7 +6,7 @@
 use crate::acl::Reason;
 use crate::engine::spec::CommandId;
 use crate::engine::state::host::LoopCycles;
-use crate::engine::state::{ErrorCounts, ExpiryLag, InstantMetrics, LatencyHistogram, LatencyMonitor, SlowLog};
+use crate::engine::state::{CoarseHistogram, ErrorCounts, InstantMetrics, LatencyHistogram, LatencyMonitor, SlowLog};
 
 /// The counters of one command (INFO commandstats).
 #[derive(Clone, Debug, Default)]
@@ -65,7 +65,7 @@ pub struct Stats {
     /// Fields of hashes that expired.
     pub expired_fields: u64,
     /// How late the timer removed keys and fields.
-    pub expiry_lag: ExpiryLag,
+    pub expiry_lag: CoarseHistogram,
     /// Keys that were evicted.
     pub evicted_keys: u64,
     /// Clients that were evicted for the memory they took.

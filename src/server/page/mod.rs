@@ -37,15 +37,18 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use parking_lot::MutexGuard;
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Semaphore;
+use tokio::task::yield_now;
 use tracing::{debug, warn};
 
 use super::contain::contain_async;
 use super::listen;
 use super::shared::Shared;
-use crate::commands::info;
+use crate::commands::info::{self, Surroundings};
+use crate::engine::exec::measured::Readings;
 use crate::engine::{Engine, Settings, WorldName};
 use crate::value::hexadecimal;
 use answers::{Answer, complete, only, refused, refused_in_json, text, typed};
@@ -187,7 +190,7 @@ impl Site {
             "/command" => only("POST"),
             _ if !is_read => only("GET, HEAD"),
             "/stream" if *request.method() == Method::GET => self.stream(&request, peer),
-            "/metrics" => self.metrics(&request, peer),
+            "/metrics" => self.metrics(&request, peer).await,
             "/ready" => self.ready(),
             path => match assets::find(path) {
                 Some(asset) => asset.answer(request.headers()),
@@ -197,7 +200,7 @@ impl Site {
     }
 
     /// The metrics of a world, the first one if none is named.
-    fn metrics(&self, request: &Request<Incoming>, peer: SocketAddr) -> Answer {
+    async fn metrics(&self, request: &Request<Incoming>, peer: SocketAddr) -> Answer {
         let name = request.uri().query().and_then(|query| query.strip_prefix("world="));
         let world = match name.map(|name| WorldName::parse(name.as_bytes())) {
             None => Some(Arc::clone(&self.shared)),
@@ -206,7 +209,7 @@ impl Site {
         let Some(world) = world else { return refused(&guards::NO_WORLD) };
         let checked = world.act(|engine| login::check(engine, request.headers(), peer));
         match checked {
-            Ok(()) => typed(StatusCode::OK, EXPOSITION, world.act(info::metrics)),
+            Ok(()) => typed(StatusCode::OK, EXPOSITION, metrics(&world).await),
             Err(refusal) if refusal.status == StatusCode::UNAUTHORIZED => {
                 let mut answer = refused(&refusal);
                 answer
@@ -223,6 +226,25 @@ impl Site {
         let is_ready = self.has_loaded.load(Ordering::Acquire) && self.shared.engine().persistence.loading.is_none();
         if is_ready { text(StatusCode::OK, "ready\n") } else { text(StatusCode::SERVICE_UNAVAILABLE, "loading\n") }
     }
+}
+
+/// The metrics of a world. The keys of measures are read before the rest, a few at a time.
+async fn metrics(world: &Shared) -> String {
+    let mut readings = world.act(|engine| Readings::begin(engine));
+    while step(world, &mut readings) {
+        yield_now().await;
+    }
+    let clock_offset_us = world.clock().offset_us();
+    let surroundings = Surroundings { worlds: world.worlds().all().len(), clock_offset_us, readings };
+    world.act(|engine| info::metrics(engine, &surroundings))
+}
+
+/// Reads some more keys of measures; false when all were read. Clients that wait meanwhile come before the next step.
+fn step(world: &Shared, readings: &mut Readings) -> bool {
+    let engine = world.engine();
+    let has_more = readings.step(&engine);
+    MutexGuard::unlock_fair(engine);
+    has_more
 }
 
 /// A token of 128 bits that nobody can guess.

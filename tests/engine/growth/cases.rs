@@ -384,6 +384,7 @@ pub const CASES: &[Case] = &[
     case(&["MSET {k#:a v}"], &["DUNLIN TREE ! DEPTH 2"]),
     case(&["MSET {k:# v}"], &["DUNLIN TREE k: LIMIT 10000"]),
     case(&["DUNLIN FREEZE", "*SET k# v PX ^"], &["DUNLIN DUE COUNT 10000"]),
+    case(&["DUNLIN MEASURE SET s k*"], &["*SADD k# v", "DUNLIN MEASURE LIST", "DUNLIN MEASURE CLEAR"]),
     case(&["DUNLIN FREEZE", "*SET k# v PX ^"], &["DUNLIN ADVANCE 10000000"]),
     case(&["DUNLIN JOURNAL START !"], &["*SET k# v"]),
     case(&["DUNLIN JOURNAL START !", "*SET k# v"], &["DUNLIN JOURNAL LIST", "DUNLIN JOURNAL EXPORT"]),

@@ -41,6 +41,9 @@ pub enum KitError {
     /// A login that a fault delayed was to enter another world.
     #[error("ERR a command that a fault delays cannot enter another world")]
     WorldTooLate,
+    /// The number of measures has reached its limit.
+    #[error("ERR max number of measures reached")]
+    TooManyMeasures,
     /// A line of a text is not a command that creates data.
     #[error("ERR line {number}: {reason}")]
     Line {

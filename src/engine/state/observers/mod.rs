@@ -16,6 +16,7 @@ use std::collections::BTreeSet;
 
 use crate::engine::state::fast_path::FastPath;
 use crate::engine::state::kit::{CheckRule, Kit, Recorded, Rule, Setting, Source, Strict, Waiter};
+use crate::engine::state::measures::Measures;
 use crate::engine::state::output_limits::Overfull;
 use crate::engine::state::push_queue::RecentPacks;
 use crate::engine::state::tracking::Tracking;
@@ -40,6 +41,8 @@ pub struct Observers {
     pub(in crate::engine) recent_packs: RecentPacks,
     /// The test kit: the journal, faults and waits of tests; `None` while no test uses any.
     pub kit: Option<Box<Kit>>,
+    /// What is measured of keys for the metrics; `None` while nothing is declared.
+    pub measures: Option<Box<Measures>>,
     /// Whether it is known that no observer concerns the requests that run now.
     pub(in crate::engine) fast_path: FastPath,
 }

@@ -1,0 +1,269 @@
+//! Measuring: what commands do to the keys of the declared measures, and how long these keys are.
+//!
+//! A request counts as a whole: a script or a transaction that takes an element from one key and puts it into another
+//! has moved it. Its keys are looked at before and after each of its commands, so every command counts that makes a key
+//! longer or shorter, and no command's reply needs to be understood.
+//!
+//! Keys are looked up by name where a pattern is one. For globs all keys of the database are looked at, a slice at a
+//! time, so that other clients get their turn.
+
+use std::collections::BTreeSet;
+use std::ops::Bound;
+
+use crate::engine::Engine;
+use crate::engine::exec::measure;
+use crate::engine::exec::stages::Call;
+use crate::engine::state::measures::{Change, Extent, Measure, MeasureKind, Measures, Role, ScoreUnit, Touched};
+use crate::keyspace::{Database, Slot};
+use crate::value::zset::ScoreRange;
+use crate::value::{View, glob};
+
+/// The most keys that a glob of a measure sums up.
+const MOST_KEYS: usize = 10_000;
+/// How many times a key is compared with a glob before other clients get their turn.
+const COMPARED_AT_ONCE: usize = 512;
+
+/// The commands that take elements, and do not only remove them.
+const TAKES: [&str; 18] = [
+    "LPOP",
+    "RPOP",
+    "BLPOP",
+    "BRPOP",
+    "LMPOP",
+    "BLMPOP",
+    "LMOVE",
+    "BLMOVE",
+    "RPOPLPUSH",
+    "BRPOPLPUSH",
+    "XREADGROUP",
+    "ZREM",
+    "ZPOPMIN",
+    "ZPOPMAX",
+    "BZPOPMIN",
+    "BZPOPMAX",
+    "ZMPOP",
+    "BZMPOP",
+];
+/// The commands that look up members of a set.
+const LOOKS_UP: [&str; 2] = ["SISMEMBER", "SMISMEMBER"];
+
+/// Before a command runs: notes how long its keys are that are measured.
+pub(super) fn begin(engine: &mut Engine, call: &Call<'_>) {
+    let Some(measures) = &engine.observers.measures else { return };
+    let touched = touched(engine, measures, call);
+    let timer = measures.running.is_empty().then(|| measure::start_timer(engine));
+    let Some(measures) = &mut engine.observers.measures else { return };
+    measures.running.push(touched);
+    measures.timer = timer.or(measures.timer);
+}
+
+/// After a command ran, with its reply: notes what it has done to its keys, and counts it if it is the outermost.
+pub(super) fn end(engine: &mut Engine, call: &Call<'_>, reply: &[u8]) {
+    let Some(mut measures) = engine.observers.measures.take() else { return };
+    let touched = measures.running.pop().unwrap_or_default();
+    if !reply.starts_with(b"-") {
+        touched.iter().for_each(|touched| note(engine, &mut measures, call, touched));
+    }
+    if measures.running.is_empty()
+        && let Some(timer) = measures.timer.take()
+    {
+        let elapsed_us = if measures.changes.is_empty() { 0 } else { measure::elapsed_us(engine, timer) };
+        measures.settle(elapsed_us);
+    }
+    engine.observers.measures = Some(measures);
+}
+
+/// The measured keys of a command. Those of a script are not its own: its commands are looked at one by one.
+fn touched(engine: &Engine, measures: &Measures, call: &Call<'_>) -> Vec<Touched> {
+    let command = engine.table.entry(call.id).command;
+    let Some(client) = engine.sessions.get(call.session).filter(|_| !command.is_of_scripts()) else {
+        return Vec::new();
+    };
+    let mut all: Vec<Touched> = Vec::new();
+    for (place, _) in command.keys_of(call.request) {
+        let key = call.request.get(place).unwrap_or_default();
+        for (measure, role) in measures.of_key(client.database, key) {
+            let is_known = |known: &Touched| {
+                (known.measure, known.role) == (measure, role) && call.request.get(known.place) == Some(key)
+            };
+            if !all.iter().any(is_known) {
+                all.push(Touched { measure, role, place, before: extent(engine, client.database, key) });
+            }
+        }
+    }
+    all
+}
+
+/// Notes what a command has done to one of its keys.
+fn note(engine: &Engine, measures: &mut Measures, call: &Call<'_>, touched: &Touched) {
+    let (Some(kind), Some(client)) = (measures.kind(touched.measure), engine.sessions.get(call.session)) else {
+        return;
+    };
+    let key = call.request.get(touched.place).unwrap_or_default();
+    let (before, after) = (touched.before, extent(engine, client.database, key));
+    let added = after.length.saturating_sub(before.length);
+    let removed = before.length.saturating_sub(after.length);
+    let name = engine.table.entry(call.id).command.name;
+    let mut change = Change::default();
+    match (touched.role, kind) {
+        (Role::Main, MeasureKind::Set) => {
+            change.first_seen = added;
+            if name == "SADD" {
+                let given = call.request.len().saturating_sub(call.name_words + 1);
+                change.duplicates = (given as u64).saturating_sub(added);
+            }
+            change.looked_up = u64::from(LOOKS_UP.contains(&name));
+        }
+        (Role::Main, MeasureKind::Queue | MeasureKind::Zset) => {
+            change.put = added;
+            if TAKES.contains(&name) {
+                change.taken = removed + after.pending.saturating_sub(before.pending);
+            }
+        }
+        (Role::Processing, _) => change.from_processing = removed,
+        (Role::Failed, _) => change.failed = added,
+    }
+    measures.changes.entry(touched.measure).or_default().add(change);
+}
+
+/// How much a key has; nothing if it has expired.
+fn extent(engine: &Engine, database: usize, key: &[u8]) -> Extent {
+    let data = engine.databases.get(database);
+    data.find(key)
+        .filter(|slot| is_live(engine, data, *slot))
+        .map_or(Extent::default(), |slot| of_view(data.view(slot)))
+}
+
+fn is_live(engine: &Engine, data: &Database, slot: Slot) -> bool {
+    data.deadline(slot).is_none_or(|deadline_ms| engine.timing.due_ms() < deadline_ms)
+}
+
+fn of_view(view: View<'_>) -> Extent {
+    let length = match view {
+        View::Text(_) => 0,
+        View::Zset(zset) => zset.len(),
+        View::List(list) => list.len(),
+        View::Set(set) => set.len(),
+        View::Hash(hash) => hash.len(),
+        View::Stream(stream) => {
+            let pending: usize = stream.groups().iter().map(|group| group.pending_len()).sum();
+            return Extent { length: stream.log().len() as u64, pending: pending as u64 };
+        }
+    };
+    Extent { length: length as u64, pending: 0 }
+}
+
+/// What the keys of a measure have at present.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// Elements of the keys that are measured.
+    pub length: u64,
+    /// Members whose time has come.
+    pub due: u64,
+    /// Elements that are processed.
+    pub processing: u64,
+    /// Members that are processed, and whose time for it has passed.
+    pub processing_due: u64,
+}
+
+/// A pass over the keys of all measures, which is made in steps.
+#[derive(Debug, Default)]
+pub struct Readings {
+    all: Vec<(Measure, Reading)>,
+    /// The globs that are still looked for.
+    globs: Vec<Glob>,
+    cursor: u64,
+}
+
+/// A glob of a measure.
+#[derive(Debug)]
+struct Glob {
+    /// The place of the measure.
+    place: usize,
+    role: Role,
+    database: usize,
+    pattern: Box<[u8]>,
+    /// The keys that were found: a scan may show a key twice.
+    found: BTreeSet<Box<[u8]>>,
+}
+
+impl Readings {
+    /// Begins a pass: reads the keys that have names.
+    pub fn begin(engine: &Engine) -> Readings {
+        let mut readings = Readings::default();
+        let measures = engine.observers.measures.iter().flat_map(|measures| measures.iter());
+        for (place, (measure, _)) in measures.enumerate() {
+            let (database, mut reading) = (measure.database, Reading::default());
+            let data = engine.databases.get(database);
+            for (role, pattern) in measure.patterns() {
+                if is_glob(pattern) {
+                    let (pattern, found) = (pattern.into(), BTreeSet::new());
+                    readings.globs.push(Glob { place, role, database, pattern, found });
+                } else if let Some(slot) = data.find(pattern).filter(|slot| is_live(engine, data, *slot)) {
+                    reading.add(engine, measure.unit, role, data.view(slot));
+                }
+            }
+            readings.all.push((measure.clone(), reading));
+        }
+        readings
+    }
+
+    /// Looks at some more keys for the globs; false when all were looked at.
+    pub fn step(&mut self, engine: &Engine) -> bool {
+        let Readings { all, globs, cursor } = self;
+        let Some(database) = globs.first().map(|glob| glob.database) else { return false };
+        let data = engine.databases.get(database);
+        let compared = globs.iter().filter(|glob| glob.database == database).count();
+        *cursor = data.scan(*cursor, (COMPARED_AT_ONCE / compared).max(1), |slot| {
+            let key = data.key(slot);
+            for glob in globs.iter_mut().filter(|glob| glob.database == database && glob.found.len() < MOST_KEYS) {
+                if glob::matches(&glob.pattern, key, false)
+                    && is_live(engine, data, slot)
+                    && glob.found.insert(key.into())
+                    && let Some((measure, reading)) = all.get_mut(glob.place)
+                {
+                    reading.add(engine, measure.unit, glob.role, data.view(slot));
+                }
+            }
+        });
+        if *cursor == 0 {
+            globs.retain(|glob| glob.database != database);
+        }
+        !globs.is_empty()
+    }
+
+    /// The measures, with what was read.
+    pub fn iter(&self) -> impl Iterator<Item = (&Measure, &Reading)> {
+        self.all.iter().map(|(measure, reading)| (measure, reading))
+    }
+}
+
+fn is_glob(pattern: &[u8]) -> bool {
+    pattern.iter().any(|byte| b"*?[\\".contains(byte))
+}
+
+impl Reading {
+    fn add(&mut self, engine: &Engine, unit: Option<ScoreUnit>, role: Role, view: View<'_>) {
+        let (Extent { length, pending }, due) = (of_view(view), due(engine, unit, view));
+        match role {
+            Role::Main => {
+                self.length += length;
+                self.due += due;
+                self.processing += pending;
+            }
+            Role::Processing => {
+                self.processing += length;
+                self.processing_due += due;
+            }
+            Role::Failed => {}
+        }
+    }
+}
+
+/// The members whose score is not later than now.
+fn due(engine: &Engine, unit: Option<ScoreUnit>, view: View<'_>) -> u64 {
+    let (Some(unit), View::Zset(zset)) = (unit, view) else { return 0 };
+    let now_ms = engine.now().unix_ms() as f64;
+    let now = if unit == ScoreUnit::Seconds { now_ms / 1000.0 } else { now_ms };
+    zset.by_score(&ScoreRange { min: Bound::Unbounded, max: Bound::Included(now) }).len() as u64
+}
