@@ -184,16 +184,60 @@ fn the_series_that_public_dashboards_read_are_there() {
     }
 }
 
+/// A server that has all metrics of its own, and the address of its page.
+fn measured_server() -> Option<(Binary, SocketAddr)> {
+    let (server, page) = busy_server()?;
+    let cli = Program::find("redis-cli", &["--version"])?;
+    let requests = "DUNLIN MEASURE QUEUE email jobs PROCESSING jobs:doing FAILED jobs:dead\nLPUSH jobs a\nRPOP jobs\n\
+        DUNLIN MEASURE SET dedupe seen:*\nSADD seen:1 a\nSADD seen:1 a\nSISMEMBER seen:1 a\n\
+        DUNLIN MEASURE ZSET scheduler delayed PROCESSING doing\nZADD delayed 1 a\nZPOPMIN delayed\n\
+        DUNLIN STRICT SET ALL warn\nDUNLIN FAULT ADD f COMMAND get ERROR ERR\nGET a\n";
+    run(cli.command().args(["-p", &server.port()]), requests);
+    Some((server, page))
+}
+
+/// The expressions of a dashboard, with the intervals that Grafana puts in.
+fn expressions(dashboard: &str) -> Vec<String> {
+    let lines = dashboard.lines().filter_map(|line| line.trim().strip_prefix("\"expr\": \"")?.strip_suffix("\","));
+    lines.map(|expression| expression.replace("$__rate_interval", "1m")).collect()
+}
+
+#[test]
+fn each_expression_of_our_dashboard_finds_a_series() {
+    let Some((_server, page)) = measured_server() else { return };
+    let metrics = Metrics::of(page);
+    let expressions = expressions(include_str!("../../docs/grafana/structures.json"));
+    assert!(expressions.len() > 25, "{expressions:?}");
+    for expression in &expressions {
+        let words = expression.split(|character: char| !(character.is_ascii_alphanumeric() || character == '_'));
+        let names: Vec<&str> = words.filter(|word| begins_with(word, &["redis_", "dunlin_"])).collect();
+        assert!(!names.is_empty(), "{expression}");
+        for name in names {
+            let is_it = |sample: &String| {
+                sample.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('{'))
+            };
+            assert!(metrics.samples.keys().any(is_it), "{name}");
+        }
+    }
+    let Some(promtool) = Program::find("promtool", &["--version"]) else { return };
+    let rules = expressions
+        .iter()
+        .enumerate()
+        .map(|(number, expression)| format!("  - record: dashboard:expression:{number}\n    expr: {expression}\n"));
+    let rules = format!("groups:\n- name: dashboard\n  rules:\n{}", rules.collect::<String>());
+    // It reports with its status, which `run` checks.
+    run(promtool.command().args(["check", "rules", "/dev/stdin"]), &rules);
+}
+
 #[test]
 fn promtool_finds_nothing_in_names_of_our_own() {
     let Some(promtool) = Program::find("promtool", &["--version"]) else { return };
-    let Some((server, page)) = busy_server() else { return };
-    let cli = Program::find("redis-cli", &["--version"]).expect("it was there before");
-    let requests = "DUNLIN STRICT SET ALL warn\nDUNLIN FAULT ADD f COMMAND get ERROR ERR\nGET a\n";
-    run(cli.command().args(["-p", &server.port()]), requests);
+    let Some((_server, page)) = measured_server() else { return };
     let text = http::get(page, "/metrics", "").expect("it answers").body;
     let own = text.lines().filter(|line| line.contains("dunlin_")).map(|line| format!("{line}\n")).collect::<String>();
-    assert!(own.contains("dunlin_strict_findings_total") && own.contains("dunlin_faults_fired_total"), "{own}");
+    for name in ["strict_findings_total", "faults_fired_total", "queue_requeued_total", "set_cardinality", "zset_due"] {
+        assert!(own.contains(&format!("dunlin_{name}{{")), "{name}: {own}");
+    }
     // It reports with its status, which `run` checks.
     assert_eq!(run(promtool.command().args(["check", "metrics"]), &own), "");
 }
