@@ -59,6 +59,19 @@ SET "two words" "a \"quote\" and a\nline"
 }
 
 #[test]
+fn the_lines_of_one_key_can_be_dumped() {
+    let (_server, mut client) = served();
+    run(&mut client, &["SET ab other", "SELECT 2", "ZADD a* 1 m", "PEXPIREAT a* 9000000000000", "SET ab v"]);
+    let dumped = call(&mut client, ["DUNLIN", "DUMP", "KEY", "a*"]);
+    assert_eq!(dumped, "SELECT 2\nZADD a* 1 m\nPEXPIREAT a* 9000000000000\n");
+    assert_eq!(call(&mut client, ["DUNLIN", "DUMP", "key", "none"]), "");
+    for words in [&["KEY"][..], &["KEY", "a*", "b"], &["a*"]] {
+        let refusal = error(&mut client, ["DUNLIN", "DUMP"].iter().chain(words).copied());
+        assert_eq!(refusal, "ERR syntax error, usage: DUNLIN DUMP [KEY key]");
+    }
+}
+
+#[test]
 fn a_loaded_state_equals_the_dumped_one() {
     let (server, mut client) = served();
     let other = Server::builder().allow_debug().start().expect("it starts");

@@ -220,3 +220,17 @@ fn the_page_is_sent_with_its_policy_and_not_twice() {
     assert!(status == 304 && body.is_empty(), "{body}");
     assert_eq!(http::get(page.address, "/assets/none.js", "").expect("the page answers").status, 404);
 }
+
+#[test]
+fn what_the_page_asks_is_neither_in_the_journal_nor_judged_by_strict_mode() {
+    let page = Page::start(&["--test-kit", "yes"]);
+    let mut client = connect(page.server.address());
+    client.ask("DUNLIN STRICT SET ALL error\r\nDUNLIN JOURNAL START\r\nGET a\r\n", "+OK\r\n+OK\r\n$-1\r\n");
+    let replies = page.run(
+        r#"["ZADD","z","90071992547409930","m"],
+           ["EVAL","return redis.call('ZADD',KEYS[1],'90071992547409930','n')","1","z"]"#,
+    );
+    assert_eq!(replies, r#"{"integer":"1"},{"integer":"1"}"#);
+    client.ask("DUNLIN STRICT FINDINGS\r\nDUNLIN JOURNAL COUNT\r\n", "*0\r\n:1\r\n");
+    client.ask("ZADD z 90071992547409930 o\r\n", "-STRICT lossy-scores: ");
+}

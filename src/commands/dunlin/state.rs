@@ -25,16 +25,27 @@ use crate::resp::{Request, split_words};
 
 pub(super) const DUMP: Command = Command {
     name: "DUMP",
-    arity: Arity::Exactly(2),
-    cost: "O(N log N), N being all keys and parts of values",
-    about: "Returns all data and functions as lines of commands that would create them, in a fixed order.",
-    run: |cx, _| {
-        let text = dump(cx.engine());
-        cx.reply().verbatim("txt", text.as_bytes());
-        Ok(())
-    },
+    syntax: "[KEY key]",
+    arity: Arity::AtLeast(2),
+    cost: "O(N log N), N being all keys and parts of values, or the parts of one value",
+    about: "Returns all data and functions, or a key of the selected database, as lines of commands that would create \
+            them, in a fixed order.",
+    run: |cx, args| explained(&DUMP, show_dump(cx, args)),
     ..ROW
 };
+
+fn show_dump(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let text = if args.take_with("KEY", 1) {
+        let key = args.key()?;
+        args.end()?;
+        pieces::text(pieces::of_name(cx.engine(), cx.database_index(), key).as_slice())
+    } else {
+        args.end()?;
+        dump(cx.engine())
+    };
+    cx.reply().verbatim("txt", text.as_bytes());
+    Ok(())
+}
 
 pub(super) const LOAD: Command = Command {
     name: "LOAD",

@@ -39,6 +39,13 @@ pub(super) fn of(engine: &Engine) -> Vec<Piece> {
     all
 }
 
+/// The piece of a key, if it exists.
+pub(super) fn of_name(engine: &Engine, number: usize, key: &[u8]) -> Option<Piece> {
+    let database = engine.databases.get(number);
+    let piece = of_key(number, database, database.find(key)?, engine.timing.due_ms());
+    Some(piece).filter(|piece| !piece.lines.is_empty())
+}
+
 /// The pieces as a text.
 pub(super) fn text(pieces: &[Piece]) -> String {
     let (mut text, mut database) = (String::new(), None);

@@ -18,7 +18,9 @@ use crate::resp::{Request, Requests};
 pub(super) fn begin_entry(engine: &mut Engine, session: SessionId, request: Request<'_>, source: Source) -> Recorded {
     let Some(kit) = &mut engine.observers.kit else { return Recorded::default() };
     let Some(client) = engine.sessions.get(session) else { return Recorded::default() };
-    let (keeps, has_readers) = (kit.journal.as_ref().is_some_and(|journal| journal.is_on), kit.feed.has_readers());
+    // The page looks at what the application does, so what it does itself is only in the feed of those who ask for it.
+    let keeps = !client.origin.is_page && kit.journal.as_ref().is_some_and(|journal| journal.is_on);
+    let has_readers = kit.feed.has_readers();
     if !keeps && !has_readers {
         return Recorded::default();
     }

@@ -54,6 +54,10 @@ fn check_as(
     request: Request<'_>,
     source: Source,
 ) -> Option<String> {
+    // A rule is about the application, and the page only looks at it.
+    if engine.sessions.get(session)?.origin.is_page {
+        return None;
+    }
     // The rules are moved out so that they can read the engine.
     let mut strict = engine.observers.kit.as_mut()?.strict.take()?;
     let script = std::mem::take(&mut strict.script);

@@ -102,32 +102,17 @@ function Text(/** @type {{value: Word}} */ { value }) {
     <${Way} way=${way} value=${value} word=${word} offset=${piece.value * PIECE} isWhole=${isWhole} facts=${facts} />`
 }
 
-/** The most keys of a database of which the lines of one are looked for in the text of all. */
-const MOST_DUMPED = 10_000
-
 /** The commands that would create the key, as DUNLIN DUMP writes them. */
 function AsCommands(/** @type {{value: Word}} */ { value }) {
   const text = useSignal(/** @type {string | null} */ (null))
   const problem = useSignal(/** @type {any} */ (null))
   const show = async () => {
-    const keys = number(await ask('DBSIZE'))
-    const tooMany = { error: `The text of ${count(keys)} keys would be made for this one: ask for DUNLIN DUMP in redis-cli.` }
-    const reply = keys > MOST_DUMPED ? tooMany : await ask('DUNLIN', 'DUMP')
+    const reply = await ask('DUNLIN', 'DUMP', 'KEY', value)
     problem.value = reply
-    text.value = errorOf(reply) ? null : linesOf(textOf(reply), value)
+    text.value = errorOf(reply) ? null : textOf(reply).replace(/^SELECT .*\n/, '').trimEnd()
   }
   return html`<details class="commands" onToggle=${(/** @type {any} */ event) => event.currentTarget.open && show()}><summary>As commands</summary>
     <${Problem} reply=${problem.value} />${text.value !== null && html`<pre tabindex="0">${text.value}</pre>`}</details>`
-}
-
-/** The lines of a text that are about a key. @param {string} dump @param {Word} key */
-function linesOf(dump, key) {
-  const id = idOf(key)
-  return dump.split('\n').filter(line => {
-    const words = split(line)
-    const at = words && /^(XGROUP|OBJECT)$/i.test(shown(words[0])) ? 2 : 1
-    return words !== null && words.length > at && idOf(words[at]) === id
-  }).join('\n')
 }
 
 const KINDS = /** @type {Record<string, any>} */ ({ string: Text, list: List, set: SetView, hash: Hash, zset: SortedSet, stream: Stream })
