@@ -25,7 +25,7 @@ use std::io;
 use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::task::Waker;
 use std::time::Duration;
 
@@ -35,6 +35,7 @@ use tokio::time::timeout;
 use tracing::{info, warn};
 
 use super::aof_threads::Worker;
+use super::aof_waiters::{self, Waiters};
 use super::background_saver::KeyDelay;
 use super::clock::monotonic_us;
 use super::os_host::reason;
@@ -75,7 +76,9 @@ pub(crate) struct AofWriter {
     is_open: AtomicBool,
     /// Whether the last write failed: replies leave, and clients that write get an error.
     pub(super) has_failed: AtomicBool,
-    waiting: Mutex<Vec<(u64, Waker)>>,
+    waiting: Mutex<Waiters>,
+    /// The connection that was the last to wait for a sync, by its task; 0 for none.
+    last_waiter: AtomicUsize,
     /// Locked during a sync.
     sync_lock: Mutex<()>,
     /// The length of the last sync, in microseconds; 0 before the first.
@@ -278,12 +281,12 @@ impl AofWriter {
 
     /// Whether a reply may leave that depends on the stream up to `offset`. If not, `waker` is woken when it may.
     pub(crate) fn is_released(self: &Arc<AofWriter>, offset: u64, waker: &Waker) -> bool {
-        if self.is_released_now(offset) {
+        if self.is_released_now(offset, Some(waker)) {
             return true;
         }
         let watches = !self.is_always();
         let mut waiting = self.waiting.lock();
-        waiting.push((offset, waker.clone()));
+        waiting.add(offset, waker);
         if watches && !self.is_watched.swap(true, Ordering::Relaxed) {
             tokio::spawn(Arc::clone(self).watch());
         }
@@ -294,7 +297,7 @@ impl AofWriter {
 
     /// Waits until a reply may leave that depends on the stream up to `offset`.
     pub(crate) fn wait_released(&self, offset: u64) {
-        if !self.is_released_now(offset) {
+        if !self.is_released_now(offset, None) {
             let mut waiting = self.waiting.lock();
             while self.released.load(Ordering::SeqCst) < offset && (self.is_always() || !self.may_leave_unwritten()) {
                 self.release.wait_for(&mut waiting, Duration::from_micros(PATIENCE_US));
@@ -310,7 +313,7 @@ impl AofWriter {
             let mut waiting = self.waiting.lock();
             let may_leave = self.may_leave_unwritten();
             if may_leave {
-                waiting.drain(..).for_each(|(_, waker)| waker.wake());
+                aof_waiters::wake(waiting.take(u64::MAX));
             }
             let wait_us = self.write_us().unwrap_or(0);
             if may_leave || waiting.is_empty() || wait_us >= LONG_SYNC_US || self.is_full() {
@@ -347,8 +350,9 @@ impl AofWriter {
         }
     }
 
-    /// Whether a reply may leave, having written what it depends on if this thread may do that.
-    fn is_released_now(&self, offset: u64) -> bool {
+    /// Whether a reply may leave, having written what it depends on if this thread may do that. `waker` is that of the
+    /// connection, if it is one.
+    fn is_released_now(&self, offset: u64, waker: Option<&Waker>) -> bool {
         let is_released = || self.released.load(Ordering::Acquire) >= offset;
         if is_released() {
             return true;
@@ -361,7 +365,7 @@ impl AofWriter {
             }
             return is_released();
         }
-        if is_always && self.sync_alone(offset) {
+        if is_always && self.sync_alone(offset, waker) {
             return is_released();
         }
         self.writing.order(|orders| orders.writes = true);
@@ -381,7 +385,14 @@ impl AofWriter {
 
     /// Writes and syncs for a reply that is the only one to wait, where that is as quick as a change of threads. False
     /// if it was not done; the thread then does it, and tells the engine what fails.
-    fn sync_alone(&self, offset: u64) -> bool {
+    ///
+    /// A connection is taken to be alone if it was also the last to wait: others may have sent requests that its event
+    /// loop has not read yet, and would then wait for one sync after the other.
+    fn sync_alone(&self, offset: u64, waker: Option<&Waker>) -> bool {
+        let task = waker.map_or(0, |waker| waker.data().addr());
+        if self.last_waiter.swap(task, Ordering::Relaxed) != task {
+            return false;
+        }
         // The thread serves clients that wait for a sync by WAITAOF.
         let is_alone = self.progress.appended.load(Ordering::SeqCst) == offset
             && self.waiting.lock().is_empty()
@@ -455,11 +466,8 @@ impl AofWriter {
         if self.released.fetch_max(offset, Ordering::SeqCst) >= offset {
             return;
         }
-        let mut waiting = self.waiting.lock();
-        for (_, waker) in waiting.extract_if(.., |(awaited, _)| *awaited <= offset) {
-            waker.wake();
-        }
-        drop(waiting);
+        let released = self.waiting.lock().take(offset);
+        aof_waiters::wake(released);
         self.release.notify_all();
     }
 

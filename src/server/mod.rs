@@ -9,6 +9,7 @@
 mod aof_rewrite;
 pub(crate) mod aof_start;
 mod aof_threads;
+mod aof_waiters;
 mod aof_writer;
 mod atomic_file;
 mod background_saver;
