@@ -4,7 +4,7 @@
 
 use super::Scene;
 use super::exposition::{Exposition, MetricType};
-use crate::engine::exec::measured::{Reading, Readings};
+use crate::engine::exec::measures::{Reading, Readings};
 use crate::engine::state::measures::{Measure, MeasureCounts, MeasureKind, Role};
 
 /// A measure with what is known of it.

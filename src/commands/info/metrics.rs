@@ -21,8 +21,8 @@ use super::measures::measures;
 use super::{Lines, SECTIONS, Scene};
 use crate::config;
 use crate::engine::exec::kit::strict;
-use crate::engine::exec::measure;
-use crate::engine::exec::measured::Readings;
+use crate::engine::exec::measures::Readings;
+use crate::engine::exec::timing;
 use crate::engine::state::kit::{Finding, Level, Rule};
 use crate::engine::state::{CommandStats, Series};
 use crate::engine::{Engine, REDIS_VERSION};
@@ -41,7 +41,7 @@ pub struct Surroundings {
 
 /// The metrics of a server at this moment, in Prometheus's text format.
 pub fn metrics(engine: &mut Engine, surroundings: &Surroundings) -> String {
-    measure::sample_for_info(engine);
+    timing::sample_for_info(engine);
     let scene = Scene::of(engine);
     let mut out = Exposition::default();
     out.metric("redis_up", MetricType::Gauge, "The server answers.", 1);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::engine::Engine;
 use crate::engine::exec::dispatch::Admitted;
 use crate::engine::exec::stages::{Call, Caller, Ending, ReplyState};
-use crate::engine::exec::{access, cluster, delivery, dispatch, kit, measure, stages};
+use crate::engine::exec::{access, cluster, delivery, dispatch, kit, stages, timing};
 use crate::engine::spec::{CommandId, Error, Flags, Now};
 use crate::engine::state::{Block, Session, SessionId, Wait};
 use crate::resp::{Reply, Request};
@@ -122,7 +122,7 @@ fn notice_time(engine: &mut Engine, database: usize, key: &[u8]) {
     let data = engine.databases.get(database);
     if data.find(key).is_some_and(|slot| data.deadline(slot).is_some()) {
         let stalled_us = i64::try_from(engine.timing.coming_stall_us()).unwrap_or(i64::MAX);
-        let now = Now::from_us(measure::clock(engine).unix_us.max(engine.now().unix_us).saturating_add(stalled_us));
+        let now = Now::from_us(timing::clock(engine).unix_us.max(engine.now().unix_us).saturating_add(stalled_us));
         engine.at(now);
     }
 }
@@ -134,7 +134,7 @@ fn resume(engine: &mut Engine, session: SessionId) {
     let Some(request) = wait.again.as_ref().unwrap_or(&wait.request).iter().next() else { return };
     let frames_before = engine.sessions.frames_of(session);
     let mut out = Vec::new();
-    let timer = measure::start_timer(engine);
+    let timer = timing::start_timer(engine);
     match dispatch::admit(engine, session, request) {
         Ok(Admitted::Now(found)) => {
             let id = found.0;
@@ -142,13 +142,13 @@ fn resume(engine: &mut Engine, session: SessionId) {
             let reply = Reply::new(&mut out, engine.sessions.protocol_of(session));
             let ending = stages::run_call(engine, &mut call, reply);
             engine.observers.tracking.end_request();
-            let spent_us = wait.spent_us.saturating_add(measure::elapsed_us(engine, timer));
+            let spent_us = wait.spent_us.saturating_add(timing::elapsed_us(engine, timer));
             if let Ending::Waits(block) = ending {
                 let again = block.again.or(wait.again);
                 let block = Block { deadline_ms: wait.deadline_ms, again, ..*block };
                 return park(engine, session, id, asked, block, spent_us);
             }
-            measure::record_time(engine, session, id, asked, spent_us);
+            timing::record_time(engine, session, id, asked, spent_us);
         }
         Ok(Admitted::Later(_) | Admitted::Queued) => return engine.observers.waiting.join(session, wait),
         Err(error) => dispatch::refuse(engine, error, &mut Reply::new(&mut out, engine.sessions.protocol_of(session))),
@@ -221,7 +221,7 @@ fn finish(engine: &mut Engine, session: SessionId, wait: Wait, result: Result<fn
     }
     dispatch::count(engine, wait.command, has_failed);
     if let Some(request) = wait.request.iter().next() {
-        measure::record_time(engine, session, wait.command, request, wait.spent_us);
+        timing::record_time(engine, session, wait.command, request, wait.spent_us);
     }
     answer(engine, session, engine.sessions.frames_of(session), out);
 }
@@ -248,7 +248,7 @@ pub(in crate::engine) fn stop_waiting(engine: &mut Engine, session: SessionId) {
     let Some(wait) = engine.observers.waiting.leave(session) else { return };
     dispatch::count(engine, wait.command, false);
     if let Some(request) = wait.request.iter().next() {
-        measure::record_time(engine, session, wait.command, request, wait.spent_us);
+        timing::record_time(engine, session, wait.command, request, wait.spent_us);
     }
 }
 

@@ -9,7 +9,7 @@ use crate::engine::Engine;
 use crate::engine::exec::gates::Asked;
 use crate::engine::exec::scripts::run;
 use crate::engine::exec::stages::{Arrival, Call, Caller, Ending, ReplyState};
-use crate::engine::exec::{blocking, fast_path, gates, measure, monitor, rights, stages, tracking};
+use crate::engine::exec::{blocking, fast_path, gates, monitor, rights, stages, timing, tracking};
 use crate::engine::spec::{CommandId, Error, Flags, Now};
 use crate::engine::state::error_counts::MOST_CODES;
 use crate::engine::state::timing::Running;
@@ -55,8 +55,8 @@ impl Engine {
         if let Some(fast) = fast_path::command_for_fast_path(self, session, request) {
             return fast_path::run_fast(self, now, session, fast, request, output);
         }
-        if !measure::may_queue_untimed(self, session) {
-            let now = measure::catch_up(self, now);
+        if !timing::may_queue_untimed(self, session) {
+            let now = timing::catch_up(self, now);
             self.at(now);
         }
         run_full(self, Arrival { session, request, was_delayed: false }, output.written_mut())
@@ -92,7 +92,7 @@ fn run_arrived(engine: &mut Engine, session: SessionId, request: Request<'_>, ou
     let (mut request_start, protocol) = (RequestStart::of(client, out), client.protocol);
     engine.observers.tracking.begin_request(session);
     let admitted = admit(engine, session, request);
-    measure::after_gates(engine, matches!(admitted, Ok(Admitted::Queued)));
+    timing::after_gates(engine, matches!(admitted, Ok(Admitted::Queued)));
     if engine.observers.tracking.is_on() {
         (request_start.position, request_start.frames_before) =
             take_pushes_before_reply(engine, session, request_start.frames_before, out);

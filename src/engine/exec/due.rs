@@ -8,7 +8,7 @@
 //! Not here: closing idle clients (`timeout`), which depends on sockets and is the server's.
 
 use crate::engine::Engine;
-use crate::engine::exec::{aof, blocking, changes, delivery, fields, measure, persistence, propagation, tracking};
+use crate::engine::exec::{aof, blocking, changes, delivery, fields, persistence, propagation, timing, tracking};
 use crate::engine::spec::{Event, Now};
 use crate::keyspace::Slot;
 
@@ -101,7 +101,7 @@ impl Engine {
         if !may_expire(self) {
             return expired;
         }
-        let (timer, before) = (measure::start_timer(self), expired);
+        let (timer, before) = (timing::start_timer(self), expired);
         for database in 0..self.databases.count() {
             while expired < limit {
                 let ended = expire_next(self, database, limit - expired);
@@ -112,9 +112,9 @@ impl Engine {
             }
         }
         if expired > before {
-            let elapsed_us = measure::elapsed_us(self, timer);
+            let elapsed_us = timing::elapsed_us(self, timer);
             self.stats.expiring_us = self.stats.expiring_us.saturating_add(elapsed_us);
-            measure::record_latency(self, "expire-cycle", elapsed_us);
+            timing::record_latency(self, "expire-cycle", elapsed_us);
         }
         self.unblock_ready();
         expired

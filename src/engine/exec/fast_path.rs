@@ -20,7 +20,7 @@ use crate::engine::exec::dispatch::RequestStart;
 #[cfg(debug_assertions)]
 use crate::engine::exec::gates::Asked;
 use crate::engine::exec::stages::{Call, Caller, Ending};
-use crate::engine::exec::{Flow, dispatch, gates, measure, stages};
+use crate::engine::exec::{Flow, dispatch, gates, stages, timing};
 use crate::engine::spec::{CommandId, Now};
 use crate::engine::state::SessionId;
 use crate::engine::state::fast_path::FastPath;
@@ -74,7 +74,7 @@ pub(super) fn run_fast(
     request: Request<'_>,
     output: &mut ReplyBuffer,
 ) -> Flow {
-    let now = if is_brief { now } else { measure::catch_up(engine, now) };
+    let now = if is_brief { now } else { timing::catch_up(engine, now) };
     engine.at(now);
     #[cfg(debug_assertions)]
     gates::assert_gates_pass(engine, &Asked { session, id, flags: engine.table.entry(id).command.flags, request });
@@ -89,7 +89,7 @@ pub(super) fn run_fast(
         #[cfg(debug_assertions)]
         dispatch::assert_nothing_to_conclude(engine, session, request_start, output.written_mut());
         if is_brief && output.written().len() - request_start.position <= BRIEF_BYTES {
-            measure::put_off(engine, id);
+            timing::put_off(engine, id);
         }
         return Flow::Next;
     }

@@ -22,8 +22,7 @@ mod gates;
 pub mod host_call;
 pub mod kit;
 pub mod loading;
-pub mod measure;
-pub mod measured;
+pub mod measures;
 pub mod monitor;
 pub mod operations;
 pub mod persistence;
@@ -36,6 +35,7 @@ pub mod scripts;
 pub mod snapshots;
 mod stages;
 mod template;
+pub mod timing;
 pub mod tracking;
 
 pub use ctx::{Changed, Ctx, Deadline, Lookup, MetadataChange, Missing, Peek, Stored};

@@ -21,7 +21,7 @@ use crate::engine::cluster::View;
 use crate::engine::exec::prefetch::{KEYS_TOGETHER, prefetch_keys};
 use crate::engine::exec::scripts::{Policy, load, run};
 use crate::engine::exec::{
-    Ctx, aof, cluster, eviction, measure, monitor, persistence, publish, rights, scripts, snapshots, tracking,
+    Ctx, aof, cluster, eviction, monitor, persistence, publish, rights, scripts, snapshots, timing, tracking,
 };
 use crate::engine::spec::{Error, Now, ServerError};
 use crate::engine::state::scripts::{Digest, Kind};
@@ -135,12 +135,12 @@ pub fn reset_statistics(cx: &mut Ctx<'_>) {
 
 /// Takes a sample of the instantaneous metrics and of the largest buffers now, for INFO.
 pub fn sample_metrics(cx: &mut Ctx<'_>) {
-    measure::sample_for_info(cx.engine);
+    timing::sample_for_info(cx.engine);
 }
 
 /// Makes all clients wait once the command has ended (DEBUG SLEEP).
 pub fn stall(cx: &mut Ctx<'_>, stall_us: u64) {
-    measure::stall(cx.engine, stall_us);
+    timing::stall(cx.engine, stall_us);
 }
 
 /// Restarts all random choices and the order of keys from `seed`.

@@ -13,7 +13,7 @@
 
 use crate::engine::Engine;
 use crate::engine::exec::kit::journal;
-use crate::engine::exec::{Ctx, Flow, delivery, dispatch, kit, measure, measured, monitor, propagation, tracking};
+use crate::engine::exec::{Ctx, Flow, delivery, dispatch, kit, measures, monitor, propagation, timing, tracking};
 use crate::engine::spec::{Args, Command, CommandId, Error, Flags, KeyFlags};
 use crate::engine::state::kit::{Recorded, Source};
 use crate::engine::state::timing::Stopwatch;
@@ -184,8 +184,8 @@ const STAGES: [Stage; 5] = [
     Stage {
         is_active: |engine| engine.observers.measures.is_some(),
         callers: &[Caller::Client, Caller::Transaction, Caller::Script, Caller::Unblocked],
-        begin: measured::begin,
-        after: |engine, call, reply| measured::end(engine, call, reply),
+        begin: measures::begin,
+        after: |engine, call, reply| measures::end(engine, call, reply),
         ..Stage::NONE
     },
     // MONITOR. A command that runs others is shown before them.
@@ -289,7 +289,7 @@ pub(super) fn execute(engine: &mut Engine, call: &Call<'_>, mut reply: Reply<'_>
     let (session, id, is_nested) = (call.session, call.id, call.is_nested());
     let args = Args::new(call.request, call.name_words);
     let command = engine.table.entry(id).command;
-    let timer = is_nested.then(|| measure::start_nested(engine, call.caller));
+    let timer = is_nested.then(|| timing::start_nested(engine, call.caller));
     let has_room = has_room(engine, session, command, &args);
     let start = reply.position();
     let recording = propagation::begin(engine, call);
@@ -308,8 +308,8 @@ pub(super) fn execute(engine: &mut Engine, call: &Call<'_>, mut reply: Reply<'_>
     if let Ending::Answered = ending {
         dispatch::count(engine, id, result.is_err());
         if let Some(timer) = timer {
-            let elapsed_us = measure::end_nested(engine, timer);
-            measure::record_time(engine, session, id, call.request, elapsed_us);
+            let elapsed_us = timing::end_nested(engine, timer);
+            timing::record_time(engine, session, id, call.request, elapsed_us);
         }
     }
     if let Err(error) = result {

@@ -1,7 +1,7 @@
 //! Measures: queues, sets and sorted sets of an application, whose keys somebody has named once, for the metrics
 //! (DUNLIN MEASURE, and `measure` in the configuration).
 //!
-//! What commands do to those keys is counted as they run ([`crate::engine::exec::measured`]); how long the keys are is
+//! What commands do to those keys is counted as they run ([`crate::engine::exec::measures`]); how long the keys are is
 //! read with the metrics. No label is a key: it is the name of a measure. While there is no measure, none of this
 //! exists.
 

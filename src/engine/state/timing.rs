@@ -1,6 +1,6 @@
 //! The time of an engine: the current moment, the running command, and the commands that are timed later.
 //!
-//! The caller sets the moment; how commands are timed is in [`crate::engine::exec::measure`].
+//! The caller sets the moment; how commands are timed is in [`crate::engine::exec::timing`].
 
 use crate::engine::spec::{CommandId, Now};
 use crate::engine::state::{Pause, SessionId};

@@ -48,7 +48,7 @@ use super::contain::contain_async;
 use super::listen;
 use super::shared::Shared;
 use crate::commands::info::{self, Surroundings};
-use crate::engine::exec::measured::Readings;
+use crate::engine::exec::measures::Readings;
 use crate::engine::{Engine, Settings, WorldName};
 use crate::value::hexadecimal;
 use answers::{Answer, complete, only, refused, refused_in_json, text, typed};

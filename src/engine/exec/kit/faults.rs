@@ -6,7 +6,7 @@
 use crate::engine::Engine;
 use crate::engine::exec::dispatch::RequestStart;
 use crate::engine::exec::kit::journal;
-use crate::engine::exec::{Flow, dispatch, kit, measure};
+use crate::engine::exec::{Flow, dispatch, kit, timing};
 use crate::engine::spec::{CommandId, Flags, KeyFlags, ServerError};
 use crate::engine::state::SessionId;
 use crate::engine::state::kit::journal::{is_called, touches};
@@ -55,7 +55,7 @@ pub(super) fn refuse_instead(
     out: &mut Vec<u8>,
 ) -> Flow {
     let (now, recorded) = (engine.now(), journal::begin_entry(engine, session, request, super::Source::Client));
-    let timer = measure::start_timer(engine);
+    let timer = timing::start_timer(engine);
     let Some(client) = engine.sessions.get_mut(session) else { return Flow::Close };
     client.active = now;
     let (request_start, protocol) = (RequestStart::of(client, out), client.protocol);

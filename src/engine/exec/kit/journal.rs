@@ -6,7 +6,7 @@
 
 use crate::engine::Engine;
 use crate::engine::exec::kit::strict;
-use crate::engine::exec::measure;
+use crate::engine::exec::timing;
 use crate::engine::spec::{Error, REDACTED, ServerError};
 use crate::engine::state::kit::{Entry, Recorded, Source};
 use crate::engine::state::timing::Stopwatch;
@@ -65,12 +65,12 @@ pub(in crate::engine) fn begin_inner(
         return Err(ServerError::Injected(line).into());
     }
     let recorded = begin_entry(engine, session, request, source);
-    Ok(recorded.is_anywhere().then(|| (recorded, measure::start_timer(engine))))
+    Ok(recorded.is_anywhere().then(|| (recorded, timing::start_timer(engine))))
 }
 
 /// Records the reply of a command.
 pub(in crate::engine) fn end_entry(engine: &mut Engine, recorded: Recorded, timer: Stopwatch, reply: &[u8]) {
-    let elapsed_us = measure::elapsed_us(engine, timer);
+    let elapsed_us = timing::elapsed_us(engine, timer);
     let Some(kit) = &mut engine.observers.kit else { return };
     if let (Some(number), Some(journal)) = (recorded.journal, &mut kit.journal) {
         let begun = journal.begun;

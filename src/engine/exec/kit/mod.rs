@@ -14,7 +14,7 @@ pub mod waits;
 
 use crate::engine::Engine;
 use crate::engine::exec::stages::{Arrival, ReplyState};
-use crate::engine::exec::{Flow, blocking, delivery, dispatch, measure};
+use crate::engine::exec::{Flow, blocking, delivery, dispatch, timing};
 use crate::engine::spec::{CommandId, Flags, KitError, Now};
 use crate::engine::state::kit::{Begun, Failure, Source};
 use crate::engine::state::{Block, Effect, SessionId, Transport};
@@ -39,7 +39,7 @@ pub(super) fn arrive(engine: &mut Engine, arrival: Arrival<'_>, out: &mut Vec<u8
         return Some(faults::refuse_instead(engine, session, request, line, out));
     }
     let recorded = journal::begin_entry(engine, session, request, Source::Client);
-    let begun = Begun { recorded, timer: measure::start_timer(engine), failure };
+    let begun = Begun { recorded, timer: timing::start_timer(engine), failure };
     engine.observers.kit().begun.insert(session, begun);
     None
 }

@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::engine::exec::ctx::Halt;
 use crate::engine::exec::scripts::{load, take_vm};
 use crate::engine::exec::stages::Ending;
-use crate::engine::exec::{Ctx, blocking, dispatch, measure, propagation, snapshots, tracking};
+use crate::engine::exec::{Ctx, blocking, dispatch, propagation, snapshots, timing, tracking};
 use crate::engine::spec::{ClusterError, CommandId, Error, Flags, Now, ServerError};
 use crate::engine::state::SessionId;
 use crate::engine::state::scripts::{Digest, Kind, Name, Outer, Running};
@@ -274,7 +274,7 @@ fn conclude_script(engine: &mut Engine, session: SessionId, outcome: Outcome, mu
     let result = conclude_outcome(engine, outcome, name, command);
     dispatch::count(engine, command, result.is_err());
     if let Some(request) = words.iter().next() {
-        measure::record_time(engine, session, command, request, engine.host.elapsed_us().saturating_sub(started_us));
+        timing::record_time(engine, session, command, request, engine.host.elapsed_us().saturating_sub(started_us));
     }
     if let Err(error) = result {
         let protocol = engine.sessions.get(session).map_or(Protocol::Resp2, |client| client.protocol);

@@ -11,8 +11,8 @@ use std::collections::BTreeSet;
 use std::ops::Bound;
 
 use crate::engine::Engine;
-use crate::engine::exec::measure;
 use crate::engine::exec::stages::Call;
+use crate::engine::exec::timing;
 use crate::engine::state::measures::{Change, Extent, Measure, MeasureKind, Measures, Role, ScoreUnit, Touched};
 use crate::keyspace::{Database, Slot};
 use crate::value::zset::ScoreRange;
@@ -51,7 +51,7 @@ const LOOKS_UP: [&str; 2] = ["SISMEMBER", "SMISMEMBER"];
 pub(super) fn begin(engine: &mut Engine, call: &Call<'_>) {
     let Some(measures) = &engine.observers.measures else { return };
     let touched = touched(engine, measures, call);
-    let timer = measures.running.is_empty().then(|| measure::start_timer(engine));
+    let timer = measures.running.is_empty().then(|| timing::start_timer(engine));
     let Some(measures) = &mut engine.observers.measures else { return };
     measures.running.push(touched);
     measures.timer = timer.or(measures.timer);
@@ -67,7 +67,7 @@ pub(super) fn end(engine: &mut Engine, call: &Call<'_>, reply: &[u8]) {
     if measures.running.is_empty()
         && let Some(timer) = measures.timer.take()
     {
-        let elapsed_us = if measures.changes.is_empty() { 0 } else { measure::elapsed_us(engine, timer) };
+        let elapsed_us = if measures.changes.is_empty() { 0 } else { timing::elapsed_us(engine, timer) };
         measures.settle(elapsed_us);
     }
     engine.observers.measures = Some(measures);
