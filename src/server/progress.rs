@@ -49,10 +49,9 @@ pub(crate) fn after_each_key<'a>(
     delay: KeyDelay,
     is_stopped: &'a AtomicBool,
 ) -> impl FnMut() -> io::Result<()> + 'a {
-    let (mut progress, mut keys) = (Progress::begin(), 0_usize);
-    let total = checkpoint.len();
+    let (mut progress, total) = (Progress::begin(), checkpoint.len());
     move || {
-        keys += 1;
+        let keys = checkpoint.saved_keys();
         if keys.is_multiple_of(KEYS_BETWEEN_CLOCKS) && progress.is_due() {
             info!("Saving the DB: {:.0} %, {keys} of {total} keys", 100.0 * keys as f64 / total.max(1) as f64);
         }

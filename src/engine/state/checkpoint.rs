@@ -88,6 +88,11 @@ impl Checkpoint {
         self.len() == 0
     }
 
+    /// The number of keys that were written so far.
+    pub fn saved_keys(&self) -> usize {
+        self.saved_keys.load(Ordering::Relaxed)
+    }
+
     /// Writes it as an RDB file, and returns the file's length in bytes. `on_key` is called for each key, and may end
     /// it with an error.
     ///
