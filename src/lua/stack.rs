@@ -349,12 +349,13 @@ impl Stack<'_> {
         if self.context.account.has_room_for(bytes) { Ok(()) } else { Err(Raise::text(OUT_OF_MEMORY)) }
     }
 
-    /// An empty buffer with room for that many bytes.
+    /// An empty buffer with room for that many bytes, which are to become a text: they are there twice then, so both
+    /// count towards the limit.
     ///
     /// # Errors
     /// If memory has run out.
     pub fn buffer(&self, bytes: usize) -> Result<Vec<u8>, Raise> {
-        self.check_memory(bytes)?;
+        self.check_memory(bytes.saturating_mul(2))?;
         let mut buffer = Vec::new();
         buffer.try_reserve_exact(bytes).map_err(|_| Raise::text(OUT_OF_MEMORY))?;
         Ok(buffer)
