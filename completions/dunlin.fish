@@ -39,6 +39,7 @@ complete -c dunlin -l bio-cpulist -r
 complete -c dunlin -l busy-reply-threshold -r
 complete -c dunlin -l client-output-buffer-limit -r
 complete -c dunlin -l client-query-buffer-limit -r
+complete -c dunlin -l cluster -r
 complete -c dunlin -l cluster-allow-pubsubshard-when-down -x -a 'yes no'
 complete -c dunlin -l cluster-allow-reads-when-down -x -a 'yes no'
 complete -c dunlin -l cluster-allow-replica-migration -x -a 'yes no'

@@ -92,6 +92,8 @@ pub mod test_kit {
     pub struct Random;
     #[doc = include_str!("../docs/test-kit/clock.md")]
     pub struct Clock;
+    #[doc = include_str!("../docs/test-kit/cluster.md")]
+    pub struct Cluster;
     #[doc = include_str!("../docs/test-kit/faults.md")]
     pub struct Faults;
     #[doc = include_str!("../docs/test-kit/journal.md")]

@@ -17,6 +17,7 @@ const END: &str = " end: parameters\n";
 fn parameters() -> impl Iterator<Item = (&'static str, String)> {
     let own = [
         "aof-checksum",
+        "cluster",
         "load",
         "rdb-version",
         "test-kit",

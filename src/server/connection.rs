@@ -320,6 +320,7 @@ impl Connection {
         let mut taken = 0;
         loop {
             let (count, stop) = self.run_batch(input.from(taken), work);
+            self.shared.worlds().deliver();
             taken += count;
             let state = match stop {
                 Stop::More | Stop::CallsHost if self.is_turn_over(&work.output) => {

@@ -107,6 +107,24 @@ impl Listeners {
         true
     }
 
+    /// Closes all listeners until [`Listeners::resume`]; returns when their ports are free.
+    pub(crate) fn suspend(&self) {
+        close(&mut self.open.lock().listeners);
+    }
+
+    /// Listens again, where `settings` say, unless this is already so.
+    ///
+    /// # Errors
+    /// When a socket cannot be opened.
+    pub(crate) fn resume(&self, settings: &Settings) -> io::Result<()> {
+        let mut open = self.open.lock();
+        if open.listeners.is_empty() {
+            open.listeners = self.opened(settings)?;
+            self.start_accepting(&mut open);
+        }
+        Ok(())
+    }
+
     fn opened(&self, settings: &Settings) -> io::Result<Vec<Listener>> {
         let sockets = if settings.port == 0 { Ok(Vec::new()) } else { listen::open_tcp(settings) };
         sockets.and_then(|sockets| self.registered(sockets))

@@ -7,7 +7,8 @@
 //! A connection is kept for further requests to the same address, until it was unused for [`KEPT`]. The other side may
 //! have closed it meanwhile, so a request that got no reply at all is tried once more on a new connection.
 //!
-//! The thread starts with the first request and ends with the server.
+//! The thread starts with the first request and ends with the server. A node of this process, whose requests the
+//! waiting thread may be the one to serve, gets them without any connection ([`super::nodes`]).
 //!
 //! Source: the connections that Redis 8.0.6 makes, keeps and closes for MIGRATE.
 
@@ -17,7 +18,7 @@ use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc as answers;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread;
 use std::time::Duration;
 
@@ -29,9 +30,9 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::contain::contain_async;
 use super::processors;
 use super::race::first_of;
-use super::shared::Phase;
+use super::shared::{Phase, Shared};
+use super::worlds::Worlds;
 use crate::engine::{RemoteFault, RemoteRequest, RemoteResult};
-use crate::resp::{Protocol, Reply};
 
 /// The time for which an unused connection is kept.
 const KEPT: Duration = Duration::from_secs(10);
@@ -55,6 +56,8 @@ pub(crate) struct MigrateClient {
     kept: Arc<AtomicUsize>,
     phase: watch::Receiver<Phase>,
     processors: String,
+    /// The worlds of this server, among which the other server may be.
+    worlds: OnceLock<Weak<Worlds>>,
 }
 
 /// A request, and the channel for its result.
@@ -64,7 +67,18 @@ impl MigrateClient {
     /// A client that gives up once `phase` says that the server ends. Its thread runs on the processors of the list
     /// `processors`.
     pub(crate) fn new(phase: watch::Receiver<Phase>, processors: &str) -> MigrateClient {
-        MigrateClient { inbox: OnceLock::new(), kept: Arc::default(), phase, processors: processors.to_owned() }
+        let (inbox, worlds, processors) = (OnceLock::new(), OnceLock::new(), processors.to_owned());
+        MigrateClient { inbox, kept: Arc::default(), phase, processors, worlds }
+    }
+
+    /// Tells it the worlds of this server, once.
+    pub(crate) fn know(&self, worlds: &Arc<Worlds>) {
+        self.worlds.get_or_init(|| Arc::downgrade(worlds));
+    }
+
+    /// The node of this process that listens there.
+    pub(crate) fn node_at(&self, host: &str, port: u16) -> Option<Arc<Shared>> {
+        self.worlds.get().and_then(Weak::upgrade)?.node_at(host, port)
     }
 
     /// The number of connections that are kept now.
@@ -74,6 +88,9 @@ impl MigrateClient {
 
     /// Sends a request, and waits for its result.
     pub(crate) fn send(&self, remote: RemoteRequest) -> RemoteResult {
+        if let Some(node) = self.node_at(&remote.host, remote.port) {
+            return node.restore(&remote);
+        }
         let (sender, report) = answers::channel();
         let inbox = self.inbox.get_or_init(|| self.start());
         if inbox.send((remote, sender)).is_err() {
@@ -229,10 +246,8 @@ impl Peer {
 
     async fn carry(&mut self, remote: &RemoteRequest) -> (RemoteResult, Option<SendFault>) {
         let mut report = RemoteResult::default();
-        let (choice, mut greeting) = (self.database != remote.database, remote.login.clone());
-        if choice {
-            write_choice(remote.database, &mut greeting);
-        }
+        let choice = self.database != remote.database;
+        let greeting = if choice { remote.greeting() } else { remote.login.clone() };
         let limit = Duration::from_millis(remote.timeout_ms);
         for part in [&greeting, &remote.requests].into_iter().flat_map(|bytes| bytes.chunks(PART_BYTES)) {
             if let Err(trouble) = within(limit, self.send(part)).await {
@@ -307,14 +322,6 @@ impl Peer {
             Err(error) => Err(error),
         }
     }
-}
-
-/// Writes the SELECT request for a database.
-fn write_choice(database: i64, out: &mut Vec<u8>) {
-    let mut request = Reply::new(out, Protocol::Resp2);
-    request.array(2);
-    request.bulk(b"SELECT");
-    request.bulk(itoa::Buffer::new().format(database).as_bytes());
 }
 
 #[cfg(test)]

@@ -30,6 +30,8 @@ mod log_limit;
 mod loop_scaler;
 mod loops;
 mod migrate_client;
+mod moved_clock;
+mod nodes;
 mod oom_score;
 mod os_host;
 pub(crate) mod os_storage;
@@ -47,6 +49,7 @@ mod timer;
 pub(crate) mod url;
 pub(crate) mod wake_flags;
 mod wakeup;
+pub(crate) mod world;
 pub(crate) mod worlds;
 mod write_queue;
 

@@ -189,6 +189,10 @@ impl Host for OsHost {
         self.migrate_client.send(remote)
     }
 
+    fn has_node_at(&self, ip: &str, port: u16) -> bool {
+        self.migrate_client.node_at(ip, port).is_some()
+    }
+
     fn secret(&self) -> Option<[u8; 32]> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes).ok().map(|()| bytes)

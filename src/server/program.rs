@@ -246,14 +246,7 @@ fn serve(
     let page = Page::start(server.shared(), &has_loaded)?;
     let requests = signals::end_when_signalled(Arc::clone(server.shared()))?;
     launch::end_with_launcher(&launch, server.shared(), &requests)?;
-    // The first line of a server that has started: tests read from it the port that the system picked.
-    info!("dunlin {VERSION} ready on {}", places(server.addresses(), &unix_socket));
-    if let Some(page) = &page {
-        info!("The page is at {}", page.link());
-    }
-    info!("it answers as Redis version={REDIS_VERSION}, bits={}, PID: {}", usize::BITS, process::id());
-    // Programs that start a Redis and wait for it look for these words in its log, after the line with the PID.
-    info!("Server initialized");
+    log_start(&server, &unix_socket, page.as_ref());
     let transports = [("tcp", tcp), ("unix", !unix_socket.is_empty())];
     let readiness = Arc::new(Readiness {
         addresses: Addresses::of(server.addresses(), &unix_socket, &password, page.as_ref().map(Page::link)),
@@ -279,6 +272,22 @@ fn serve(
         page.join();
     }
     readiness.fault.get().map_or(Ok(()), |why| Err(io::Error::other(why.as_str())))
+}
+
+/// Logs where the server is, in lines that programs which start one wait for.
+fn log_start(server: &Server, unix_socket: &str, page: Option<&Page>) {
+    // The first line of a server that has started: tests read from it the port that the system picked.
+    info!("dunlin {VERSION} ready on {}", places(server.addresses(), unix_socket));
+    let nodes = server.shared().worlds().node_figures();
+    if let [first, .., last] = &nodes[..] {
+        info!("The {} nodes of the cluster have the ports {} to {}", nodes.len(), first.port, last.port);
+    }
+    if let Some(page) = page {
+        info!("The page is at {}", page.link());
+    }
+    info!("it answers as Redis version={REDIS_VERSION}, bits={}, PID: {}", usize::BITS, process::id());
+    // Programs that start a Redis and wait for it look for these words in its log, after the line with the PID.
+    info!("Server initialized");
 }
 
 /// What the start of a server leads to: the notices that it is ready, or the fault that ended it.

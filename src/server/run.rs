@@ -22,6 +22,7 @@ use super::listen::{self, Acceptor};
 use super::listeners::Listeners;
 use super::loops::Loops;
 use super::migrate_client::MigrateClient;
+use super::nodes;
 use super::os_host::{self, HostFiles, OsHost};
 use super::processors;
 use super::race::first_of;
@@ -85,19 +86,14 @@ impl Server {
     pub(crate) fn open(plan: Plan) -> io::Result<Server> {
         let Plan { mut settings, tcp, clock, seed, repeats, facts, storage, disk_faults } = plan;
         let table = table(&settings).map_err(io::Error::other)?;
-        let listeners = if tcp { open_tcp(&settings)? } else { Vec::new() };
+        let mut sockets = nodes::open_tcp(&settings, tcp)?;
+        let listeners = sockets.pop_front().unwrap_or_default();
         let addresses = listeners.iter().map(std::net::TcpListener::local_addr).collect::<io::Result<Vec<_>>>()?;
         settings.port = addresses.first().map_or(0, SocketAddr::port);
         let loops = Loops::new(settings.event_loops());
         let runtime = event_loop(&loops, 0)?;
-        let (listeners, unix_socket) = match open_listeners(&runtime, listeners, &settings) {
-            Ok(listeners) => listeners,
-            Err(error) => {
-                // An embedding program may call this within a tokio runtime, where dropping another runtime panics.
-                runtime.shutdown_background();
-                return Err(error);
-            }
-        };
+        let opened = open_listeners(&runtime, listeners, &settings);
+        let (runtime, (listeners, unix_socket)) = with_runtime(runtime, opened)?;
         let processors = settings.process.server_processors.clone();
         let facts = os_host::completed(Facts {
             run_id: os_host::run_id(&mut fastrand::Rng::with_seed(seed)),
@@ -137,6 +133,8 @@ impl Server {
             aof,
         });
         let shared = Shared::first(engine, first_clock, phase, worlds);
+        shared.worlds().listen_with(&listeners);
+        let (runtime, ()) = with_runtime(runtime, nodes::start(&shared, seed, sockets))?;
         if let Some(faults) = &disk_faults {
             wake_waiters_on_fire(faults, &shared, runtime.handle().clone());
         }
@@ -192,15 +190,17 @@ impl Server {
     }
 }
 
-/// Opens the TCP sockets, unless the server is a node of a cluster above whose port there is none for other nodes.
-fn open_tcp(settings: &Settings) -> io::Result<Vec<std::net::TcpListener>> {
-    const HIGHEST: u16 = 55_535;
-    let is_too_high = settings.cluster.is_enabled && settings.cluster.bus_port == 0 && settings.port > HIGHEST;
-    if is_too_high { Err(io::Error::other(PORT_TOO_HIGH)) } else { listen::open_tcp(settings) }
+/// A runtime with what was opened for it. If that failed, the runtime ends in the background: an embedding program may
+/// call this within a tokio runtime, where dropping another runtime panics.
+fn with_runtime<T>(runtime: Runtime, opened: io::Result<T>) -> io::Result<(Runtime, T)> {
+    match opened {
+        Ok(opened) => Ok((runtime, opened)),
+        Err(error) => {
+            runtime.shutdown_background();
+            Err(error)
+        }
+    }
 }
-
-const PORT_TOO_HIGH: &str = "Redis port number too high. Cluster communication port is 10,000 port numbers higher than your Redis port. Your \
-     Redis port number must be 55535 or less.";
 
 /// Has clients that wait for a fault of the disk be checked when one happens. The disk fails on threads that may have
 /// any lock, so a task does it.

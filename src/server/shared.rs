@@ -21,27 +21,23 @@ use super::clock::{Clock, later};
 use super::deliveries::{AT_ONCE, Deliveries};
 use super::dump_file;
 use super::log;
-use super::timer::{NextTick, Timer};
+use super::nodes::Letter;
 use super::wake_flags::{WakeFlag, WakeFlags};
 use super::wakeup::Wakeup;
-use super::worlds::{World, Worlds};
+use super::world::World;
+use super::worlds::Worlds;
 use crate::engine::exec::persistence::ShutdownOptions;
 use crate::engine::exec::{aof, delivery, persistence, tracking};
-use crate::engine::{
-    Checkpoint, ClockOrder, DueState, Effect, Engine, Flow, LogLevel, Now, Origin, SessionId, Settings, Transport,
-};
+use crate::engine::{Checkpoint, DueState, Effect, Engine, Flow, LogLevel, Origin, SessionId, Settings, Transport};
 use crate::resp::{ReplyBuffer, Request};
-
-/// The most time that a stall continues once the server is asked to end.
-const STALL_PART: Duration = Duration::from_millis(50);
 
 /// One server, as its threads and its in-process clients see it.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(super) engine: Mutex<Engine>,
-    clock: Arc<Clock>,
+    pub(super) clock: Arc<Clock>,
     wake_flags: Mutex<HashMap<SessionId, Arc<WakeFlags>>>,
-    wakeup: Wakeup,
+    pub(super) wakeup: Wakeup,
     deliveries: Deliveries,
     phase: watch::Sender<Phase>,
     worlds: Arc<Worlds>,
@@ -49,6 +45,8 @@ pub(crate) struct Shared {
     saves_at_end: AtomicBool,
     /// The world that this is; `None` for the first.
     world: Option<World>,
+    /// Whether it is a node of a cluster that was killed, and not started again. Set under the engine's lock.
+    is_down: AtomicBool,
     #[cfg(test)]
     faults: super::contain::Faults,
 }
@@ -107,6 +105,7 @@ impl Shared {
             worlds,
             saves_at_end,
             world,
+            is_down: AtomicBool::new(false),
             #[cfg(test)]
             faults: super::contain::Faults::default(),
         }
@@ -168,6 +167,7 @@ impl Shared {
             fetch(&mut engine, session, output)?;
         }
         drop(engine);
+        self.worlds.deliver();
         if offset > 0 {
             self.worlds.aof().wait_released(offset);
         }
@@ -181,6 +181,13 @@ impl Shared {
 
     /// Runs `act` on the engine outside of any request, then carries out what follows from it, as after a batch.
     pub(crate) fn act<R>(&self, act: impl FnOnce(&mut Engine) -> R) -> R {
+        let result = self.act_alone(act);
+        self.worlds.deliver();
+        result
+    }
+
+    /// Runs `act` as [`Shared::act`] does, but what a node of a cluster says by it is not delivered yet.
+    pub(super) fn act_alone<R>(&self, act: impl FnOnce(&mut Engine) -> R) -> R {
         let mut engine = self.engine();
         let before = self.begin_batch(&mut engine);
         let result = act(&mut engine);
@@ -257,7 +264,7 @@ impl Shared {
     pub(crate) fn connect(&self, origin: Origin) -> Option<(SessionId, Arc<WakeFlags>)> {
         let now = self.clock.now();
         let mut engine = self.engine();
-        if self.has_ended() {
+        if self.has_ended() || self.is_down() {
             return None;
         }
         let session = engine.connect(now, origin)?;
@@ -325,7 +332,10 @@ impl Shared {
                     self.wake(session, woken);
                 }
                 Effect::Resume => self.resume(engine),
-                Effect::Clock(order) => self.set_clock(engine, order),
+                Effect::Clock(order) => {
+                    self.set_clock(engine, order);
+                    self.say(Letter::Clock(order));
+                }
                 Effect::Stall(stall_us) => self.stall(engine, Duration::from_micros(stall_us)),
                 Effect::Shutdown => {
                     self.shut_down(engine);
@@ -339,7 +349,8 @@ impl Shared {
                 Effect::Free(lazy_free) => self.worlds.lazy_free_thread().free(lazy_free),
                 Effect::Template(template) => self.worlds.set_template(template.map(|template| *template)),
                 Effect::Log(level, line) => log::write(level, &line),
-                Effect::Claim(_) | Effect::KeyEvent { .. } => {}
+                Effect::Say(message) => self.say(Letter::Message(*message)),
+                Effect::KeyEvent { .. } => {}
             }
         }
     }
@@ -373,12 +384,23 @@ impl Shared {
         }
     }
 
-    /// Ends the server, or only this world if it is not the first.
+    /// Whether it is a node of a cluster that was killed, and not started again.
+    pub(super) fn is_down(&self) -> bool {
+        self.is_down.load(Ordering::Acquire)
+    }
+
+    /// Records whether it is such a node, under its engine's lock; returns what was recorded before.
+    pub(super) fn set_down(&self, is_down: bool) -> bool {
+        self.is_down.swap(is_down, Ordering::AcqRel)
+    }
+
+    /// Ends the server, or only this world, or this node, if it is not the first.
     fn shut_down(&self, engine: &mut Engine) {
-        if self.world.is_some() {
-            return self.end_world(engine);
+        match self.world {
+            None => self.stop(),
+            Some(_) if self.worlds.are_nodes() => self.kill(engine),
+            Some(_) => self.end_world(engine),
         }
-        self.stop();
     }
 
     /// Saves the data, if they are to be, and ends the server; true unless they cannot be saved (signals, the drop of
@@ -466,79 +488,6 @@ impl Shared {
             "loglevel" if self.world.is_none() => log::set_level(engine.settings.log_level),
             _ => {}
         }
-    }
-
-    /// Holds everyone up for `length`. A frozen clock moves on instead, without any sleep.
-    fn stall(&self, engine: &mut Engine, length: Duration) {
-        if self.clock.is_frozen() {
-            self.advance_engine(engine, later(self.clock.now(), length));
-        } else {
-            self.sleep(length);
-        }
-    }
-
-    /// Sleeps in short parts, so that a server that is asked to end does.
-    fn sleep(&self, length: Duration) {
-        let mut rest = length;
-        while !rest.is_zero() && !self.is_ending() {
-            let part = rest.min(STALL_PART);
-            #[expect(
-                clippy::disallowed_methods,
-                reason = "DEBUG SLEEP is there to make a server that does not answer"
-            )]
-            std::thread::sleep(part);
-            rest -= part;
-        }
-    }
-
-    /// Changes the clock. Everything that falls due on the way to a later moment happens, in order and at its moment.
-    fn set_clock(&self, engine: &mut Engine, order: ClockOrder) {
-        match order {
-            ClockOrder::Reach(moment) => self.advance_engine(engine, moment),
-            ClockOrder::Set(_) | ClockOrder::Speed(_) => self.clock.obey(order),
-        }
-        engine.timing.hold_time(self.clock.is_frozen());
-        engine.jump(self.clock.now());
-        self.wake_timer();
-    }
-
-    /// Changes the clock outside of any request.
-    pub(crate) fn obey(&self, order: ClockOrder) {
-        self.set_clock(&mut self.engine(), order);
-    }
-
-    /// Wakes the timer, whose sleep was computed before the clock changed.
-    fn wake_timer(&self) {
-        self.wakeup.no_later_than(Now::from_us(i64::MIN));
-    }
-
-    /// Moves the clock on. Everything that falls due on the way happens, in order and at its moment; when this returns,
-    /// nothing is left that was due by then, even on a running clock.
-    pub(crate) fn advance(&self, by: Duration) {
-        let mut engine = self.engine();
-        self.advance_engine(&mut engine, later(self.clock.now(), by));
-        self.wake_timer();
-    }
-
-    fn advance_engine(&self, engine: &mut Engine, target: Now) {
-        if engine.scripts.is_busy() {
-            // Nothing may happen before the script has ended, and that moment is unknown.
-            return self.clock.reach(target);
-        }
-        engine.timing.hold_time(true);
-        let mut timer = Timer::default();
-        let mut now = self.clock.now();
-        loop {
-            now = match timer.tick(self, engine, now) {
-                NextTick::Again => now,
-                // After its tick, nothing of a moment is left, and nothing falls due at it again.
-                NextTick::At(moment) if now < moment && moment <= target => moment,
-                NextTick::At(_) | NextTick::Never if now < target => target,
-                NextTick::At(_) | NextTick::Never => break,
-            };
-            self.clock.reach(now);
-        }
-        engine.timing.hold_time(self.clock.is_frozen());
     }
 
     /// Ends the server: no more clients are accepted, and then all connections are closed.

@@ -129,6 +129,7 @@ async fn run_timer(shared: &Shared) {
             shared.wakeup().set(if let NextTick::At(moment) = next { Some(moment) } else { None });
             next
         };
+        shared.worlds().deliver();
         if next == NextTick::Again {
             tokio::task::yield_now().await;
         } else {

@@ -16,6 +16,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::net::TcpListener;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -23,24 +24,26 @@ use std::sync::{Arc, OnceLock, Weak};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
-use tokio::task::AbortHandle;
 
 use super::aof_writer::AofWriter;
 use super::background_saver::BackgroundSaver;
 use super::clock::Clock;
 use super::deliveries;
 use super::lazy_free::LazyFreeThread;
-use super::listen::{self, Acceptor};
 use super::listeners::Listeners;
 use super::loops::Loops;
 use super::migrate_client::MigrateClient;
+use super::nodes::Mailbox;
 use super::os_host::{self, HostFiles, OsHost};
 use super::race::first_of;
 use super::shared::{Phase, Shared};
 use super::timer;
 use super::wake_flags::{WakeFlag, WakeFlags};
+use super::world::World;
 use crate::acl::Users;
 use crate::commands::dunlin;
+use crate::engine::cluster::View;
+use crate::engine::exec::cluster;
 use crate::engine::exec::host_call;
 use crate::engine::exec::kit::tree;
 use crate::engine::state::host::Facts;
@@ -50,6 +53,7 @@ use crate::engine::{
     WorldFigures, WorldName,
 };
 use crate::storage::Storage;
+use crate::value::hashing::Key;
 
 /// The most worlds of a server, beside the first.
 const MOST_WORLDS: usize = 10_000;
@@ -82,6 +86,8 @@ pub(crate) struct Worlds {
     saver: BackgroundSaver,
     aof: Arc<AofWriter>,
     first: OnceLock<Weak<Shared>>,
+    mailbox: Mailbox,
+    first_listeners: OnceLock<Arc<Listeners>>,
     /// Whether new worlds keep a journal from the start.
     keeps_journals: AtomicBool,
     list: Mutex<List>,
@@ -96,20 +102,6 @@ struct List {
     is_closed: bool,
 }
 
-/// The part of a [`Shared`] that only worlds beside the first have.
-#[derive(Debug)]
-pub(crate) struct World {
-    name: WorldName,
-    /// Whether it ends when its last client leaves.
-    is_temporary: AtomicBool,
-    /// Whether it has ended: no client can enter any more. Set under its engine's lock.
-    has_ended: AtomicBool,
-    /// The task of its timer and its deliveries.
-    task: Mutex<Option<AbortHandle>>,
-    /// Its own port, if it has one, and what listens there.
-    port: Mutex<Option<(u16, Listeners)>>,
-}
-
 /// A session, its world, and its wake flags.
 #[derive(Debug)]
 pub(crate) struct Attachment {
@@ -118,50 +110,9 @@ pub(crate) struct Attachment {
     pub(crate) wake_flags: Arc<WakeFlags>,
 }
 
-impl World {
-    /// Whether the world has ended.
-    pub(crate) fn has_ended(&self) -> bool {
-        self.has_ended.load(Ordering::Acquire)
-    }
-
-    /// The name of the world.
-    pub(crate) fn name(&self) -> &WorldName {
-        &self.name
-    }
-
-    /// Makes the world end when its last client leaves.
-    pub(crate) fn make_temporary(&self) {
-        self.is_temporary.store(true, Ordering::Release);
-    }
-
-    fn is_temporary(&self) -> bool {
-        self.is_temporary.load(Ordering::Acquire)
-    }
-
-    /// Opens the port of this world, which `shared` is, where `settings` say, unless it is open; `None` if the world
-    /// has ended.
-    fn listen(&self, shared: &Arc<Shared>, settings: &Settings, config: &WorldConfig) -> io::Result<Option<u16>> {
-        let mut own = self.port.lock();
-        if self.has_ended() {
-            return Ok(None);
-        }
-        if let Some((port, _)) = &*own {
-            return Ok(Some(*port));
-        }
-        let sockets = listen::open_tcp(settings)?;
-        let port = sockets.first().ok_or_else(|| io::Error::other("'bind' has no address"))?.local_addr()?.port();
-        let listeners = Listeners::new(sockets, config.event_loop.clone())?;
-        listeners.accept_into(&Arc::new(Acceptor::new(Arc::clone(shared), Arc::clone(&config.loops))));
-        *own = Some((port, listeners));
-        Ok(Some(port))
-    }
-
-    /// Closes the port of this world. Clients that came through it stay.
-    fn close_port(&self) {
-        if let Some((_, listeners)) = self.port.lock().take() {
-            listeners.close();
-        }
-    }
+/// The seed that belongs to the name of a world, in a server with this seed.
+pub(super) fn seed_of(seed: u64, name: &WorldName) -> u64 {
+    Key::of(seed).hash(name.as_str().as_bytes())
 }
 
 /// Answers the host call of a session, whose request is then run again. Returns the new attachment if the session
@@ -179,8 +130,11 @@ pub(crate) fn answer(shared: &Arc<Shared>, session: SessionId, output: &mut Vec<
         HostCall::Dump(name) => {
             (worlds.dump(name, shared, session).map_or_else(HostReply::Refused, HostReply::Text), None)
         }
+        HostCall::Nodes => (HostReply::Nodes(worlds.node_figures()), None),
+        HostCall::Node(number, order) => (done(worlds.order_node(*number, *order)), None),
+        HostCall::MoveSlot { slot, to, step } => (done(worlds.move_slot(*slot, *to, *step)), None),
         HostCall::Tree(query) => (HostReply::Tree(Box::new(tree_of(shared, query))), None),
-        HostCall::DropWorld(name) => (worlds.end(name).map_or_else(HostReply::Refused, |()| HostReply::Done), None),
+        HostCall::DropWorld(name) => (done(worlds.end(name)), None),
     };
     match &attachment {
         None => shared.engine().answer_host_call(session, ask, answer),
@@ -195,14 +149,31 @@ pub(crate) fn answer(shared: &Arc<Shared>, session: SessionId, output: &mut Vec<
     attachment
 }
 
+fn done(outcome: Result<(), KitError>) -> HostReply {
+    outcome.map_or_else(HostReply::Refused, |()| HostReply::Done)
+}
+
 impl Worlds {
     /// The worlds of a new server: only the first, which [`Worlds::begin_with`] sets.
     pub(crate) fn new(config: WorldConfig) -> Arc<Worlds> {
         let lazy_free_thread = Arc::new(LazyFreeThread::on(&config.settings.process.background_processors));
         let saver = BackgroundSaver::on(&config.settings.process.save_processors);
         let (first, keeps_journals, list) = (OnceLock::new(), AtomicBool::new(false), Mutex::default());
-        let aof = Arc::clone(&config.aof);
-        Arc::new(Worlds { config, lazy_free_thread, saver, aof, first, keeps_journals, list })
+        let (aof, mailbox) = (Arc::clone(&config.aof), Mailbox::default());
+        let migrate_client = Arc::clone(&config.migrate_client);
+        let worlds = Arc::new(Worlds {
+            config,
+            lazy_free_thread,
+            saver,
+            aof,
+            first,
+            mailbox,
+            first_listeners: OnceLock::new(),
+            keeps_journals,
+            list,
+        });
+        migrate_client.know(&worlds);
+        worlds
     }
 
     /// Sets the first world. The server calls it before it serves any client.
@@ -230,6 +201,31 @@ impl Worlds {
         &self.aof
     }
 
+    /// What the nodes of a cluster have said.
+    pub(super) fn mailbox(&self) -> &Mailbox {
+        &self.mailbox
+    }
+
+    /// Whether the worlds are the nodes of a cluster.
+    pub(super) fn are_nodes(&self) -> bool {
+        self.config.settings.cluster.nodes > 0
+    }
+
+    /// Tells what listens for the first world, once.
+    pub(super) fn listen_with(&self, listeners: &Arc<Listeners>) {
+        self.first_listeners.get_or_init(|| Arc::clone(listeners));
+    }
+
+    /// What listens for the first world.
+    pub(super) fn first_listeners(&self) -> Option<&Arc<Listeners>> {
+        self.first_listeners.get()
+    }
+
+    /// The settings that the server was started with.
+    pub(super) fn settings_at_start(&self) -> &Settings {
+        &self.config.settings
+    }
+
     /// The first world; `None` when it has ended.
     pub(crate) fn first(&self) -> Option<Arc<Shared>> {
         self.first.get().and_then(Weak::upgrade)
@@ -247,12 +243,35 @@ impl Worlds {
         if let Some(world) = list.worlds.get(name) {
             return Ok(Arc::clone(world));
         }
+        if self.are_nodes() {
+            return Err(KitError::NodesOnly);
+        }
         if list.is_closed || list.worlds.len() >= MOST_WORLDS {
             return Err(KitError::TooManyWorlds);
         }
         let world = self.make(name, list.template.as_deref());
         list.worlds.insert(name.clone(), Arc::clone(&world));
         Ok(world)
+    }
+
+    /// Makes the world that is a node of a cluster, which sees it as `view` and accepts clients from `sockets`.
+    ///
+    /// # Errors
+    /// When a socket cannot be registered with the event loop.
+    pub(super) fn make_node(
+        self: &Arc<Worlds>,
+        name: &WorldName,
+        view: View,
+        sockets: Vec<TcpListener>,
+    ) -> io::Result<()> {
+        let shared = self.make(name, None);
+        {
+            let mut engine = shared.engine();
+            engine.settings.port = view.myself().address.port;
+            cluster::join(&mut engine, view);
+        }
+        self.list.lock().worlds.insert(name.clone(), Arc::clone(&shared));
+        shared.world().map_or(Ok(()), |world| world.accept(&shared, sockets, &self.config).map(drop))
     }
 
     fn make(self: &Arc<Worlds>, name: &WorldName, template: Option<&Template>) -> Arc<Shared> {
@@ -262,27 +281,21 @@ impl Worlds {
             None => config.clock.like(),
         });
         let engine = self.engine(name, template, &clock);
-        let world = World {
-            name: name.clone(),
-            is_temporary: AtomicBool::new(false),
-            has_ended: AtomicBool::new(false),
-            task: Mutex::default(),
-            port: Mutex::default(),
-        };
+        let world = World::of(name.clone());
         let shared = Arc::new(Shared::of_world(engine, clock, config.phase.clone(), Arc::clone(self), world));
         let (kept, delivered) = (Arc::clone(&shared), Arc::clone(&shared));
         // Neither of the two ends by itself.
         let task = async { first_of(pin!(timer::run(kept)), pin!(deliveries::deliver(delivered))).await };
         let task = config.event_loop.spawn(task).abort_handle();
         if let Some(world) = shared.world() {
-            *world.task.lock() = Some(task);
+            world.keep(task);
         }
         shared
     }
 
     fn engine(&self, name: &WorldName, template: Option<&Template>, clock: &Arc<Clock>) -> Engine {
         let config = &self.config;
-        let name_seed = crate::value::hashing::Key::of(config.seed).hash(name.as_str().as_bytes());
+        let name_seed = seed_of(config.seed, name);
         let facts = Facts {
             run_id: os_host::run_id(&mut fastrand::Rng::with_seed(name_seed)),
             config_file: String::new(),
@@ -293,7 +306,9 @@ impl Worlds {
         let files = HostFiles { storage: Arc::clone(&config.storage), aof: None, faults: None };
         let host = OsHost::new(facts, Arc::clone(clock), migrate_client, None, loops, files);
         let (table, settings) = (config.table.clone(), config.settings.clone());
-        let mut engine = Engine::new(table, settings, config.seed, clock.now(), Box::new(host));
+        // Worlds are alike, but the nodes of a cluster must differ in their ids.
+        let seed = if self.are_nodes() { name_seed } else { config.seed };
+        let mut engine = Engine::new(table, settings, seed, clock.now(), Box::new(host));
         engine.switches.is_deterministic = config.repeats;
         match template {
             Some(template) => engine.begin_as(template),
@@ -415,6 +430,9 @@ impl Worlds {
         if name.is_first() {
             return Err(KitError::LastingWorld);
         }
+        if self.are_nodes() {
+            return Err(KitError::NodesOnly);
+        }
         let shared = self.listed(name).ok_or_else(|| KitError::NoWorld(name.as_str().to_owned()))?;
         shared.end_world(&mut shared.engine());
         Ok(())
@@ -427,7 +445,7 @@ impl Worlds {
     }
 
     /// Removes a world from the list, unless another one of its name has replaced it there.
-    fn forget(&self, shared: &Shared, name: &WorldName) {
+    pub(super) fn forget(&self, shared: &Shared, name: &WorldName) {
         let mut list = self.list.lock();
         if list.worlds.get(name).is_some_and(|listed| std::ptr::eq(&raw const **listed, shared)) {
             list.worlds.remove(name);
@@ -482,40 +500,9 @@ fn figures_of(shared: &Shared) -> WorldFigures {
     let engine = shared.engine();
     let clients = engine.sessions.iter().filter(|session| !session.origin.is_page).count();
     WorldFigures {
-        name: shared.world().map_or_else(WorldName::first, |world| world.name.clone()),
+        name: shared.world_name(),
         clients,
         keys: engine.databases.len(),
         is_temporary: shared.world().is_some_and(World::is_temporary),
-    }
-}
-
-/// The part of a [`Shared`] that concerns it as one of the worlds.
-impl Shared {
-    /// Whether this is a world that has ended.
-    pub(crate) fn has_ended(&self) -> bool {
-        self.world().is_some_and(World::has_ended)
-    }
-
-    /// Ends this world if it is temporary and has no clients.
-    pub(super) fn end_if_left(&self, engine: &mut Engine) {
-        if engine.sessions.iter().all(|session| session.origin.is_page) && self.world().is_some_and(World::is_temporary)
-        {
-            self.end_world(engine);
-        }
-    }
-
-    /// Ends this world and its clients' connections; does nothing to the first world.
-    pub(super) fn end_world(&self, engine: &mut Engine) {
-        let Some(world) = self.world() else { return };
-        if world.has_ended.swap(true, Ordering::AcqRel) {
-            return;
-        }
-        self.worlds().forget(self, &world.name);
-        world.close_port();
-        world.task.lock().take().iter().for_each(AbortHandle::abort);
-        self.notify_all(WakeFlag::Close);
-        let is_direct = |session: &&crate::engine::Session| session.origin.transport == Transport::Direct;
-        let direct: Vec<SessionId> = engine.sessions.iter().filter(is_direct).map(|session| session.id).collect();
-        direct.into_iter().for_each(|session| engine.disconnect(session));
     }
 }

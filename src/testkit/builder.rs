@@ -10,6 +10,7 @@ use thiserror::Error;
 
 use super::{Disk, Server};
 use crate::config::{self, Assigned};
+use crate::engine::cluster::MOST_NODES;
 use crate::engine::state::host::Facts;
 use crate::engine::state::kit::DiskFaults;
 use crate::engine::{Permission, Settings};
@@ -88,6 +89,12 @@ impl Builder {
     /// Adds a Unix socket.
     pub fn unix_socket(mut self, path: impl AsRef<Path>) -> Builder {
         self.settings.unix_socket = path.as_ref().display().to_string();
+        self
+    }
+
+    /// Sets the number of the cluster's nodes.
+    pub(super) fn nodes(mut self, count: u16) -> Builder {
+        self.settings.start_nodes(count.clamp(1, MOST_NODES as u16));
         self
     }
 

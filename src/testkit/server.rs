@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use super::world::{World, refused};
 use super::{Builder, CallError, DiskFaultRule, StartError};
 use crate::engine::exec::persistence::ShutdownOptions;
-use crate::engine::{KitError, WorldName};
+use crate::engine::{KitError, MoveStep, NodeOrder, WorldName};
 #[cfg(feature = "page")]
 use crate::server::page::Page;
 use crate::server::run::{self, Plan};
@@ -55,6 +55,26 @@ impl Server {
     /// Returns a builder for a server with other options.
     pub fn builder() -> Builder {
         Builder::default()
+    }
+
+    /// Returns a builder for a cluster of that many nodes, at most 1000: each has a port of its own and owns a part of
+    /// the slots, and all run in this process with one clock. What Redis's nodes take seconds for, they agree on before
+    /// the reply to what caused it.
+    ///
+    /// The server dereferences to its first node; [`Server::nodes`] returns all.
+    ///
+    /// ```
+    /// let cluster = dunlin::Server::cluster(3).start()?;
+    /// println!("a cluster client connects to {}", cluster.url());
+    ///
+    /// let [first, _, third] = &cluster.nodes()[..] else { panic!("there are three") };
+    /// let moved = first.client()?.call(["GET", "foo"]).expect_err("another node owns the slot of this key");
+    /// assert_eq!(moved.to_string(), format!("MOVED 12182 {}", third.addr()));
+    /// assert_eq!(third.client()?.call(["SET", "foo", "bar"])?, "OK");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn cluster(nodes: u16) -> Builder {
+        Builder::default().nodes(nodes)
     }
 
     pub(super) fn run(plan: Plan) -> Result<Server, StartError> {
@@ -108,6 +128,86 @@ impl Server {
     fn find_or_make(&self, name: &str) -> Result<World, KitError> {
         let shared = self.first.shared().worlds().find_or_make(&WorldName::parse(name.as_bytes())?)?;
         Ok(self.first.beside(shared))
+    }
+
+    /// Returns the nodes of the cluster, in the order of their ports: those of [`Server::cluster`] that have not ended
+    /// (SHUTDOWN); of any other server the first world alone.
+    ///
+    /// A node is a [`World`] named `node-1`, `node-2` and so on, and the first one `default`. Those are all worlds that
+    /// such a server has.
+    pub fn nodes(&self) -> Vec<World> {
+        let mut nodes: Vec<World> = match self.first.shared().node_port() {
+            Some(_) => self.all().collect(),
+            None => vec![self.first.clone()],
+        };
+        nodes.sort_by_key(|node| node.addr().port());
+        nodes
+    }
+
+    /// Kills a node of the cluster, as a process that ends without a word: its port and its connections close. After
+    /// `cluster-node-timeout` the others agree that it has failed, and serve no keys while its slots are required.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let cluster = dunlin::Server::cluster(3).frozen().start()?;
+    /// let mut client = cluster.client()?;
+    /// cluster.kill_node(2)?;
+    /// assert_eq!(client.call(["SET", "bar", "1"])?, "OK");
+    /// cluster.advance(Duration::from_secs(15));
+    /// let refused = client.call(["SET", "bar", "2"]).expect_err("a third of the slots is not served");
+    /// assert_eq!(refused.to_string(), "CLUSTERDOWN The cluster is down");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`CallError::Refused`]: there is no such node, or it is down.
+    pub fn kill_node(&self, number: usize) -> Result<(), CallError> {
+        self.first.shared().worlds().order_node(number, NodeOrder::Kill).map_err(refused)
+    }
+
+    /// Starts a node again that was killed, on its port and with its data.
+    ///
+    /// # Errors
+    /// [`CallError::Refused`]: there is no such node, it is up, or its port is taken.
+    pub fn restart_node(&self, number: usize) -> Result<(), CallError> {
+        self.first.shared().worlds().order_node(number, NodeOrder::Restart).map_err(refused)
+    }
+
+    /// Starts a node again that was killed, on its port and without its data.
+    ///
+    /// # Errors
+    /// Those of [`Server::restart_node`].
+    pub fn restart_node_empty(&self, number: usize) -> Result<(), CallError> {
+        self.first.shared().worlds().order_node(number, NodeOrder::RestartEmpty).map_err(refused)
+    }
+
+    /// Moves a slot, 0 to 16383, from the node that owns it to another one, with its keys. All nodes redirect there
+    /// when this returns.
+    ///
+    /// ```
+    /// let cluster = dunlin::Server::cluster(3).start()?;
+    /// cluster.client()?.call(["SET", "bar", "1"])?;
+    /// cluster.migrate_slot(5061, 2)?;
+    /// assert_eq!(cluster.nodes()[2].client()?.call(["GET", "bar"])?, "1");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`CallError::Refused`]: there is no such node, it is down, or it owns the slot; or a key cannot move.
+    pub fn migrate_slot(&self, slot: u16, to: usize) -> Result<(), CallError> {
+        self.first.shared().worlds().move_slot(slot, to, MoveStep::Whole).map_err(refused)
+    }
+
+    /// Moves only so many keys of a slot, which is then open: the node that owns it answers for keys that have moved
+    /// with `ASK`, and for several of which some have with `TRYAGAIN`. [`Server::migrate_slot`] does the rest.
+    ///
+    /// # Errors
+    /// Those of [`Server::migrate_slot`].
+    pub fn migrate_keys_of_slot(&self, slot: u16, to: usize, count: usize) -> Result<(), CallError> {
+        let worlds = self.first.shared().worlds();
+        worlds.move_slot(slot, to, MoveStep::Begin).map_err(refused)?;
+        worlds.move_slot(slot, to, MoveStep::Keys(count)).map_err(refused)
     }
 
     /// Starts a rule by which calls of the file system fail or take long, with this name; the rule applies once its

@@ -13,7 +13,7 @@ use crate::engine::{ClockOrder, Engine, FIRST_WORLD};
 use crate::server::clock::{from_system, to_system};
 use crate::server::shared::Shared;
 use crate::server::url::escaped;
-use crate::server::worlds::World as Place;
+use crate::server::world::World as Place;
 
 /// A private server behind a server's port: with its own data, clients, clock, settings, users, scripts and snapshots.
 /// [`Server::world`](super::Server::world) creates one; a server dereferences to its first world.
@@ -48,7 +48,8 @@ impl World {
 
     /// Another world behind the same port.
     pub(super) fn beside(&self, shared: Arc<Shared>) -> World {
-        World { shared, ..self.clone() }
+        let port = shared.node_port().unwrap_or_else(|| self.address.port());
+        World { shared, address: SocketAddr::new(self.address.ip(), port), ..self.clone() }
     }
 
     /// Calls `act` with the engine, for the tests of this project.
@@ -72,9 +73,11 @@ impl World {
     }
 
     /// Returns the URL for Redis clients: `redis://127.0.0.1:PORT/`, with the password if there is one; or
-    /// `redis://world.NAME:PASSWORD@127.0.0.1:PORT/`, where any password is accepted unless the server has one.
+    /// `redis://world.NAME:PASSWORD@127.0.0.1:PORT/`, where any password is accepted unless the server has one. A node
+    /// of a cluster has a port of its own instead of a name.
     pub fn url(&self) -> String {
-        let (user, password) = match (self.shared.world(), &*self.password) {
+        let world = self.shared.world().filter(|_| self.shared.node_port().is_none());
+        let (user, password) = match (world, &*self.password) {
             (None, "") => return format!("redis://{}/", self.address),
             (None, password) => (String::new(), password),
             (Some(world), password) => {

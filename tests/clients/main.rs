@@ -4,6 +4,7 @@
 //! `DUNLIN_TEST_EVERYTHING` is set, it fails instead.
 
 mod binary;
+mod cluster;
 mod metrics;
 mod page;
 #[cfg(unix)]

@@ -31,7 +31,7 @@ fn node_of_three(place: usize) -> World {
         settings.cluster_mut().is_enabled = true;
         settings.port = PORTS[place];
     });
-    join(&mut world.engine, View::of_cluster(PORTS.map(node).to_vec(), place));
+    join(&mut world.engine, View::of_cluster(PORTS.map(node).to_vec()).swap_remove(place));
     world
 }
 

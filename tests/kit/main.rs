@@ -5,6 +5,7 @@ mod assertions;
 mod asynchronous;
 mod client;
 mod clock;
+mod cluster;
 mod disk;
 mod faults;
 mod guard;

@@ -79,6 +79,7 @@ fn lines(reply: Result<Reply, dunlin::CallError>) -> Vec<String> {
         Ok(Reply::Integer(number)) => vec![format!("(integer) {number}")],
         Ok(Reply::Status(text)) => vec![text],
         Ok(Reply::Bytes(bytes)) => vec![format!("\"{}\"", bytes.escape_ascii())],
+        Ok(Reply::Array(items)) if items.is_empty() => vec!["(empty array)".to_owned()],
         Ok(Reply::Array(items)) => {
             let items = items.into_iter().enumerate();
             items.map(|(place, item)| format!("{}) {}", place + 1, lines(Ok(item)).concat())).collect()

@@ -3,6 +3,7 @@
 //! The files under this folder are the specification of what a client sees. `README.md` here describes how to write
 //! one, how to rewrite the replies from a real server, and the environment variables.
 
+mod clusters;
 mod journals;
 mod notation;
 mod runner;

@@ -24,7 +24,12 @@ pub(super) fn meet(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     if !is_address || !is_port(number) || !is_port(bus_number) {
         return Err(ClusterError::MeetAddress(shown(ip), shown(port)).into());
     }
-    Err(ClusterError::NobodyToMeet(shown(ip), number).into())
+    let (ip, port) = (shown(ip), number as u16);
+    if !operations::meet_node(cx, &ip, port) {
+        return Err(ClusterError::NobodyToMeet(ip, number).into());
+    }
+    cx.reply().ok();
+    Ok(())
 }
 
 fn subcommand_or_arity(subcommand: &str) -> Error {
@@ -67,8 +72,9 @@ pub(super) fn replicas(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error
 }
 
 pub(super) fn count_failure_reports(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    known_node(cx, args.word()?)?;
-    cx.reply().integer(0);
+    let id = known_node(cx, args.word()?)?.id;
+    let reports = view(cx)?.failure_reports(id);
+    cx.reply().count(reports);
     Ok(())
 }
 

@@ -48,7 +48,8 @@ pub(super) fn shards(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     let Some(view) = &engine.cluster else { return Ok(()) };
     reply.array(view.nodes().len());
     for node in view.nodes() {
-        let ranges = view.ranges_of(node.id);
+        // As in Redis, one that has failed is shown without slots here.
+        let ranges = if view.has_failed(node.id) { Vec::new() } else { view.ranges_of(node.id) };
         reply.map(2);
         reply.bulk(b"slots");
         reply.array(2 * ranges.len());
@@ -58,13 +59,13 @@ pub(super) fn shards(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
         }
         reply.bulk(b"nodes");
         reply.array(1);
-        write_member(reply, node, &engine.settings);
+        write_member(reply, view, node, &engine.settings);
     }
     Ok(())
 }
 
 /// Writes a node as a member of its shard.
-fn write_member(reply: &mut Reply<'_>, node: &Node, settings: &Settings) {
+fn write_member(reply: &mut Reply<'_>, view: &View, node: &Node, settings: &Settings) {
     let address = &node.address;
     let is_named = !address.hostname.is_empty();
     let text = |reply: &mut Reply<'_>, name: &str, value: &[u8]| {
@@ -83,7 +84,7 @@ fn write_member(reply: &mut Reply<'_>, node: &Node, settings: &Settings) {
     text(reply, "role", b"master");
     reply.bulk(b"replication-offset");
     reply.integer(0);
-    text(reply, "health", b"online");
+    text(reply, "health", if view.has_failed(node.id) { b"fail" } else { b"online" });
 }
 
 pub(super) fn nodes(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
@@ -102,12 +103,25 @@ pub(super) fn nodes(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
 fn write_line(text: &mut String, view: &View, node: &Node, now_ms: i64) {
     let (address, is_myself) = (&node.address, view.is_myself(node));
     let hostname = if address.hostname.is_empty() { String::new() } else { format!(",{}", address.hostname) };
-    let flags = if is_myself { "myself,master" } else { "master" };
-    let heard_ms = if is_myself { 0 } else { now_ms };
+    let flags = match is_myself {
+        true => "myself,master",
+        false if view.has_failed(node.id) => "master,fail",
+        false if view.suspects(node.id) => "master,fail?",
+        false => "master",
+    };
+    let silent_since_ms = view.heard_last(node.id).map_or(0, |since| since.unix_ms());
+    let heard_ms = if is_myself {
+        0
+    } else if silent_since_ms > 0 {
+        silent_since_ms
+    } else {
+        now_ms
+    };
+    let link = if view.is_heard(node.id) { "connected" } else { "disconnected" };
     // Nothing fails that writes to a text.
     let _ = write!(
         text,
-        "{} {}:{}@{}{hostname} {flags} - 0 {heard_ms} {} connected",
+        "{} {}:{}@{}{hostname} {flags} - {silent_since_ms} {heard_ms} {} {link}",
         node.id, address.ip, address.port, address.bus_port, node.config_epoch
     );
     for range in view.ranges_of(node.id) {
@@ -127,11 +141,13 @@ fn write_line(text: &mut String, view: &View, node: &Node, now_ms: i64) {
 pub(super) fn info(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     let view = view(cx)?;
     let assigned = view.assigned();
+    let suspected = view.slots_of(|node| view.suspects(node.id));
+    let failed = view.slots_of(|node| view.has_failed(node.id));
     let figures = [
         ("slots_assigned", assigned as u64),
-        ("slots_ok", assigned as u64),
-        ("slots_pfail", 0),
-        ("slots_fail", 0),
+        ("slots_ok", (assigned - suspected - failed) as u64),
+        ("slots_pfail", suspected as u64),
+        ("slots_fail", failed as u64),
         ("known_nodes", view.nodes().len() as u64),
         ("size", view.size() as u64),
         ("current_epoch", view.current_epoch),
@@ -154,7 +170,8 @@ pub(super) fn links(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     view(cx)?;
     let (engine, reply) = cx.engine_and_reply();
     let Some(view) = &engine.cluster else { return Ok(()) };
-    let others: Vec<&Node> = view.nodes().iter().filter(|node| !view.is_myself(node)).collect();
+    let is_linked = |node: &&Node| !view.is_myself(node) && view.is_heard(node.id);
+    let others: Vec<&Node> = view.nodes().iter().filter(is_linked).collect();
     reply.array(2 * others.len());
     for node in others {
         for direction in ["to", "from"] {

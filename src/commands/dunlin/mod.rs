@@ -9,6 +9,7 @@ mod fault;
 mod filter;
 mod journal;
 mod measure;
+mod nodes;
 mod seed;
 mod snapshots;
 mod state;
@@ -51,6 +52,9 @@ const DUNLIN: Command = Command {
         world::LISTEN,
         state::LOAD,
         measure::MEASURE,
+        nodes::MIGRATE_SLOT,
+        nodes::NODE,
+        nodes::NODES,
         clock::RESUME,
         snapshots::ROLLBACK,
         seed::SEED,

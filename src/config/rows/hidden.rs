@@ -3,6 +3,7 @@
 
 use super::INT;
 use crate::config::parameter::{Held, Parameter};
+use crate::engine::cluster::MOST_NODES;
 use crate::rdb::VERSION;
 
 pub(super) const ROWS: &[Parameter] = &[
@@ -15,6 +16,14 @@ pub(super) const ROWS: &[Parameter] = &[
         "aof-disable-auto-gc",
         Held::Field(|s| s.files.keeps_history, |s, yes| s.files_mut().keeps_history = yes),
     )
+    .hidden(),
+    Parameter::number(
+        "cluster",
+        0,
+        MOST_NODES as i64,
+        Held::Field(|s| s.cluster.nodes.into(), |s, nodes| s.start_nodes(nodes as u16)),
+    )
+    .at_start()
     .hidden(),
     Parameter::number("cluster-ping-interval", 0, INT, Held::Always("0")).hidden(),
     Parameter::number(

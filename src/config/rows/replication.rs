@@ -59,7 +59,12 @@ pub(super) const ROWS: &[Parameter] = &[
     .at_start(),
     Parameter::memory("cluster-link-sendbuf-limit", 0, u64::MAX, Held::Idle("0")),
     Parameter::number("cluster-migration-barrier", 0, INT, Held::Idle("1")),
-    Parameter::number("cluster-node-timeout", 0, LONG, Held::Idle("15000")),
+    Parameter::number(
+        "cluster-node-timeout",
+        0,
+        LONG,
+        Held::Field(|s| s.cluster.node_timeout_ms, |s, ms| s.cluster_mut().node_timeout_ms = ms),
+    ),
     Parameter::number(
         "cluster-port",
         0,

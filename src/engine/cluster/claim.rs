@@ -42,13 +42,11 @@ impl View {
         self.current_epoch = self.current_epoch.max(claim.current_epoch).max(claim.node.config_epoch);
         let epoch = claim.node.config_epoch;
         let mut lost = Vec::new();
-        for slot in claim.slots.iter().cloned().flatten() {
-            let owner = self.owner(slot).map(|owner| (owner.id, owner.config_epoch));
-            match owner {
-                Some((owner, _)) if owner == sender => continue,
-                Some((_, known_epoch)) if known_epoch >= epoch => continue,
-                _ if matches!(self.opening(slot), Some(super::Opening::Importing(_))) => continue,
-                _ => {}
+        let of_others = self.slots_of_others(claim.slots.iter().cloned().flatten(), sender);
+        for slot in of_others {
+            let is_newer = self.owner(slot).is_none_or(|owner| owner.config_epoch < epoch);
+            if !is_newer || matches!(self.opening(slot), Some(super::Opening::Importing(_))) {
+                continue;
             }
             if self.owns(slot) {
                 lost.push(slot);

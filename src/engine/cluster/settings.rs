@@ -35,8 +35,13 @@ impl EndpointType {
 pub struct ClusterSettings {
     /// `cluster-enabled`: whether the server is a node of a cluster.
     pub is_enabled: bool,
+    /// `cluster`: the number of nodes that the process starts, which know each other and share the slots; 0 for a
+    /// single one, which knows no other.
+    pub nodes: u16,
     /// `cluster-require-full-coverage`: whether the cluster is down while a slot has no owner.
     pub requires_full_coverage: bool,
+    /// `cluster-node-timeout` in milliseconds: how long a node may be silent before it is suspected.
+    pub node_timeout_ms: i64,
     /// `cluster-allow-reads-when-down`.
     pub allows_reads_when_down: bool,
     /// `cluster-allow-pubsubshard-when-down`.
@@ -59,7 +64,9 @@ impl Default for ClusterSettings {
     fn default() -> ClusterSettings {
         ClusterSettings {
             is_enabled: false,
+            nodes: 0,
             requires_full_coverage: true,
+            node_timeout_ms: 15_000,
             allows_reads_when_down: false,
             allows_shard_channels_when_down: true,
             endpoint_type: EndpointType::default(),

@@ -9,14 +9,23 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use super::{Node, NodeId};
+use super::failure::{Silence, after_ms};
+use super::{ClusterSettings, Node, NodeId};
+use crate::engine::spec::Now;
 use crate::value::hash_slot::HASH_SLOTS;
 
 /// The place of a slot without owner.
 const NOBODY: u16 = u16::MAX;
 
-/// The most nodes that a view can hold.
-const MOST_NODES: usize = 1000;
+/// The most nodes of a cluster.
+pub const MOST_NODES: usize = 1000;
+
+/// How long a node that has started waits before it serves keys.
+const START_MS: i64 = 2000;
+
+/// The bounds of the time for which a node waits that was in a minority, which is `cluster-node-timeout` within them.
+const SHORTEST_REJOIN_MS: i64 = 500;
+const LONGEST_REJOIN_MS: i64 = 5000;
 
 /// A slot that moves: to a node, or from one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +57,13 @@ pub struct View {
     pub current_epoch: u64,
     /// The node's address as far as it knows it; empty before it has met another one.
     pub own_ip: String,
+    /// What it thinks of nodes that it does not hear.
+    pub(super) silences: Vec<Silence>,
     health: Health,
+    /// Whether it heard no majority of the nodes with slots when it last looked.
+    is_in_minority: bool,
+    /// When it may serve keys again.
+    serves_from: Option<Now>,
 }
 
 impl View {
@@ -61,22 +76,34 @@ impl View {
             openings: BTreeMap::new(),
             current_epoch: 0,
             own_ip: String::new(),
+            silences: Vec::new(),
             health: Health::Fail,
+            is_in_minority: false,
+            serves_from: None,
         }
     }
 
-    /// The view of the node at a place among nodes that all know each other. Each has an epoch of its own, and the
-    /// slots are dealt out as `redis-cli --cluster create` does it.
-    pub fn of_cluster(mut nodes: Vec<Node>, myself: usize) -> View {
+    /// The views of nodes that all know each other, one for each, in their order. Each node has an epoch of its own,
+    /// and the slots are dealt out as `redis-cli --cluster create` does it.
+    pub fn of_cluster(mut nodes: Vec<Node>) -> Vec<View> {
         (1..).zip(&mut nodes).for_each(|(epoch, node)| node.config_epoch = epoch);
-        let mut view = View::alone(nodes[myself].clone());
-        (view.current_epoch, view.own_ip) = (nodes.len() as u64, nodes[myself].address.ip.clone());
-        let owner_of = |slot: usize| {
-            let ends = (1..nodes.len()).map(|count| first_slot_after(count, nodes.len()));
-            ends.take_while(|end| *end <= slot).count() as u16
+        let count = nodes.len();
+        let ends: Vec<usize> = (1..=count).map(|place| first_slot_after(place, count)).collect();
+        let owner_of = |slot: usize| ends.partition_point(|end| *end <= slot) as u16;
+        let owners: Arc<[u16]> = (0..usize::from(HASH_SLOTS)).map(owner_of).collect();
+        let view_of = |myself: usize| View {
+            nodes: nodes.clone(),
+            myself,
+            owners: Arc::clone(&owners),
+            openings: BTreeMap::new(),
+            current_epoch: count as u64,
+            own_ip: nodes[myself].address.ip.clone(),
+            silences: Vec::new(),
+            health: Health::Ok,
+            is_in_minority: false,
+            serves_from: None,
         };
-        view.owners = (0..usize::from(HASH_SLOTS)).map(owner_of).collect();
-        View { nodes, myself, health: Health::Ok, ..view }
+        (0..count).map(view_of).collect()
     }
 
     /// This node.
@@ -94,9 +121,19 @@ impl View {
         &self.nodes
     }
 
+    /// Whether this node knows another one.
+    pub fn knows_others(&self) -> bool {
+        self.nodes.len() > 1
+    }
+
     /// Whether a node is this one.
     pub fn is_myself(&self, node: &Node) -> bool {
         node.id == self.myself().id
+    }
+
+    /// Whether that is the id of this node.
+    pub fn is_myself_id(&self, id: NodeId) -> bool {
+        self.myself().id == id
     }
 
     /// The node with that id.
@@ -123,6 +160,7 @@ impl View {
             return;
         };
         self.nodes.remove(place);
+        self.silences.retain(|silence| !silence.is_of(id));
         self.myself -= usize::from(self.myself > place);
         let renumbered = |owner: u16| match usize::from(owner) {
             owner if owner == place => NOBODY,
@@ -159,9 +197,9 @@ impl View {
 
     /// Gives a slot to a known node, or takes it from its owner.
     pub fn assign(&mut self, slot: u16, owner: Option<NodeId>) {
-        let place = owner.and_then(|id| self.nodes.iter().position(|node| node.id == id));
-        if let Some(of_slot) = Arc::make_mut(&mut self.owners).get_mut(usize::from(slot)) {
-            *of_slot = place.map_or(NOBODY, |place| place as u16);
+        let place = owner.and_then(|id| self.place_of(id)).unwrap_or(NOBODY);
+        if self.owners.get(usize::from(slot)).is_some_and(|owner| *owner != place) {
+            Arc::make_mut(&mut self.owners)[usize::from(slot)] = place;
         }
     }
 
@@ -200,7 +238,26 @@ impl View {
 
     /// The ranges of slots that a node owns.
     pub fn ranges_of(&self, id: NodeId) -> Vec<RangeInclusive<u16>> {
-        self.ranges().into_iter().filter(|(_, owner)| owner.id == id).map(|(range, _)| range).collect()
+        let mut ranges: Vec<RangeInclusive<u16>> = Vec::new();
+        let Some(place) = self.place_of(id) else { return ranges };
+        for (slot, _) in (0..).zip(&*self.owners).filter(|(_, owner)| **owner == place) {
+            match ranges.last_mut() {
+                Some(range) if *range.end() + 1 == slot => *range = *range.start()..=slot,
+                _ => ranges.push(slot..=slot),
+            }
+        }
+        ranges
+    }
+
+    /// Those of the slots that a node does not own.
+    pub(super) fn slots_of_others(&self, slots: impl Iterator<Item = u16>, id: NodeId) -> Vec<u16> {
+        let place = self.place_of(id);
+        slots.filter(|slot| self.owners.get(usize::from(*slot)).copied() != place).collect()
+    }
+
+    /// The place of a node among the nodes.
+    fn place_of(&self, id: NodeId) -> Option<u16> {
+        self.nodes.iter().position(|node| node.id == id).map(|place| place as u16)
     }
 
     /// The number of slots with an owner.
@@ -217,15 +274,55 @@ impl View {
         owns.into_iter().filter(|owns| *owns).count()
     }
 
+    /// Whether a node owns a slot.
+    pub fn owns_slots(&self, id: NodeId) -> bool {
+        self.place_of(id).is_some_and(|place| self.owners.contains(&place))
+    }
+
+    /// How many slots belong to nodes of which `is_meant` is true.
+    pub fn slots_of(&self, is_meant: impl Fn(&Node) -> bool) -> usize {
+        let meant: Vec<bool> = self.nodes.iter().map(is_meant).collect();
+        self.owners.iter().filter(|owner| meant.get(usize::from(**owner)) == Some(&true)).count()
+    }
+
     /// Whether the node serves keys.
     pub fn health(&self) -> Health {
         self.health
     }
 
-    /// Finds out anew whether the node serves keys. Without any owner there is no majority of owners.
-    pub fn update_health(&mut self, requires_full_coverage: bool) {
-        let is_covered = !requires_full_coverage || self.assigned() == usize::from(HASH_SLOTS);
-        self.health = if is_covered && self.size() > 0 { Health::Ok } else { Health::Fail };
+    /// Finds out anew whether the node serves keys: it does while a majority of the nodes that own slots is heard, and,
+    /// if that is required, each slot belongs to a node that has not failed. After it was in a minority, and after a
+    /// start, it waits before it does again.
+    pub fn update_health(&mut self, settings: &ClusterSettings, now: Now) {
+        let size = self.size();
+        let lost = |silence: &&Silence| silence.is_doubted() && self.owns_slots(silence.node());
+        let heard = size - self.silences.iter().filter(lost).count();
+        if heard <= size / 2 {
+            (self.is_in_minority, self.health) = (size > 0, Health::Fail);
+            return;
+        }
+        if std::mem::take(&mut self.is_in_minority) {
+            self.serve_not_before(now, settings.node_timeout_ms.clamp(SHORTEST_REJOIN_MS, LONGEST_REJOIN_MS));
+        }
+        self.serves_from = self.serves_from.filter(|moment| *moment > now);
+        let served = self.slots_of(|node| !self.has_failed(node.id));
+        let is_covered = !settings.requires_full_coverage || served == usize::from(HASH_SLOTS);
+        self.health = if is_covered && self.serves_from.is_none() { Health::Ok } else { Health::Fail };
+    }
+
+    /// Records that this node has just started: its cluster may have changed meanwhile.
+    pub fn start(&mut self, now: Now) {
+        self.serve_not_before(now, START_MS);
+        self.health = Health::Fail;
+    }
+
+    fn serve_not_before(&mut self, now: Now, wait_ms: i64) {
+        self.serves_from = self.serves_from.max(Some(after_ms(now, wait_ms)));
+    }
+
+    /// When the node may serve keys again, if it has to wait for that.
+    pub(super) fn serves_from(&self) -> Option<Now> {
+        self.serves_from
     }
 
     /// Gives this node an epoch above all others, unless it has that already; whether it got one.
@@ -245,29 +342,61 @@ impl View {
         self.nodes.iter().find(|node| node.address.port == port)
     }
 
-    /// The slots that had another owner in an earlier state of this view.
-    pub fn owners_changed_since(&self, before: &OwnersBefore) -> Vec<u16> {
+    /// What is to be announced, and to whom, since an earlier state of this view.
+    pub fn changes_since(&self, before: &Before) -> Changes {
+        let mut changes = Changes { claims: *self.myself() != before.myself, ..Changes::default() };
+        changes.concerns_health = self.silences != before.silences;
         if Arc::ptr_eq(&before.owners, &self.owners) {
-            return Vec::new();
+            return changes;
         }
-        let owner_before =
-            |slot: &u16| before.owners.get(usize::from(*slot)).and_then(|owner| before.ids.get(usize::from(*owner)));
-        let is_other =
-            |slot: &u16| owner_before(slot).is_some_and(|id| self.owner(*slot).map(|owner| owner.id) != Some(*id));
-        (0..HASH_SLOTS).filter(is_other).collect()
+        changes.concerns_health = true;
+        let ids: Vec<NodeId> = self.nodes.iter().map(|node| node.id).collect();
+        let are_same_nodes = ids == before.ids;
+        for (slot, (owner_before, owner)) in (0..).zip(before.owners.iter().zip(&*self.owners)) {
+            if owner_before == owner && are_same_nodes {
+                continue;
+            }
+            let (id_before, id) = (before.ids.get(usize::from(*owner_before)), ids.get(usize::from(*owner)));
+            if id_before == id {
+                continue;
+            }
+            changes.claims |= id_before == Some(&before.myself.id) || id == Some(&self.myself().id);
+            if id_before.is_some() {
+                changes.released.push(slot);
+            }
+        }
+        changes
     }
 
-    /// The owners of all slots now, for [`View::owners_changed_since`].
-    pub fn owners(&self) -> OwnersBefore {
-        OwnersBefore { owners: Arc::clone(&self.owners), ids: self.nodes.iter().map(|node| node.id).collect() }
+    /// The present state, for [`View::changes_since`].
+    pub fn before(&self) -> Before {
+        Before {
+            owners: Arc::clone(&self.owners),
+            ids: self.nodes.iter().map(|node| node.id).collect(),
+            myself: self.myself().clone(),
+            silences: self.silences.clone(),
+        }
     }
 }
 
-/// The owners of all slots at a moment.
+/// What of a view is compared with its later state.
 #[derive(Clone, Debug)]
-pub struct OwnersBefore {
+pub struct Before {
     owners: Arc<[u16]>,
     ids: Vec<NodeId>,
+    myself: Node,
+    silences: Vec<Silence>,
+}
+
+/// How a view differs from its earlier state.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Whether what the node itself claims is different.
+    pub claims: bool,
+    /// Whether slots have other owners, or other nodes are silent.
+    pub concerns_health: bool,
+    /// The slots that had an owner, and have another one or none now, in their order.
+    pub released: Vec<u16>,
 }
 
 /// The first slot that does not belong to the first `count` of `all` nodes.

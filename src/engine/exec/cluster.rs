@@ -4,14 +4,17 @@
 //! The decision itself is a pure function ([`redirect`]). While the server is no node of a cluster, all this costs the
 //! gate's one branch, once for a batch of the fast path.
 
+use std::sync::Arc;
+
 use crate::engine::Engine;
 use crate::engine::cluster::{
-    Address, BUS_OFFSET, Claim, EndpointType, Health, NodeId, Opening, QueriedKey, Query, Refusal, View, redirect,
+    Address, BUS_OFFSET, Claim, EndpointType, Health, Message, Node, NodeId, Opening, QueriedKey, Query, Refusal, View,
+    redirect,
 };
 use crate::engine::exec::gates::Asked;
 use crate::engine::exec::{blocking, changes, propagation, publish};
-use crate::engine::spec::{ClusterError, Command, CommandId, Error, Event, Family, Flags, KeyFlags};
-use crate::engine::state::{Effect, SessionId, Settings};
+use crate::engine::spec::{ClusterError, Command, CommandId, Error, Event, Family, Flags, KeyFlags, Now};
+use crate::engine::state::{Effect, SessionId, Settings, Topic};
 use crate::resp::Request;
 use crate::value::hash_slot::hash_slot;
 
@@ -142,26 +145,147 @@ pub fn apply_settings(engine: &mut Engine) {
         bus_port: or(settings.announced_bus_port, or(settings.bus_port, port.saturating_add(BUS_OFFSET))),
         hostname: settings.announced_hostname.clone(),
     };
-    change(engine, |view| view.myself_mut().address = address);
+    let (settings, now) = (Arc::clone(settings), engine.timing.now);
+    change(engine, |view| {
+        view.myself_mut().address = address;
+        // Redis does not look again because of a setting while it serves keys.
+        if view.health() == Health::Fail {
+            view.update_health(&settings, now);
+        }
+    });
 }
 
 /// Changes the view, with all that follows: whether keys are served at all, the clients that wait for keys or listen
 /// to shard channels which belong to another node now, and the announcement to the other nodes. `None` if the server
 /// is no node.
 pub fn change<R>(engine: &mut Engine, act: impl FnOnce(&mut View) -> R) -> Option<R> {
-    let requires_full_coverage = engine.settings.cluster.requires_full_coverage;
     let view = engine.cluster.as_mut()?;
-    let (owners, myself, slots) = (view.owners(), view.myself().clone(), view.ranges_of(view.myself().id));
+    let before = view.before();
     let result = act(view);
-    view.update_health(requires_full_coverage);
-    let is_other = *view.myself() != myself || view.ranges_of(view.myself().id) != slots;
-    if is_other && view.nodes().len() > 1 {
-        engine.effects.push(Effect::Claim(Box::new(view.claim())));
+    let changes = view.changes_since(&before);
+    if changes.concerns_health {
+        view.update_health(&engine.settings.cluster, engine.timing.now);
     }
-    let released = view.owners_changed_since(&owners);
-    end_shard_subscriptions(engine, &released);
+    let claim = (changes.claims && view.knows_others()).then(|| view.claim());
+    say(engine, claim.map(Message::Claim));
+    end_shard_subscriptions(engine, &changes.released);
     blocking::redirect_waiting(engine);
     Some(result)
+}
+
+/// Says something to the other nodes of the cluster.
+fn say(engine: &mut Engine, message: Option<Message>) {
+    message.into_iter().for_each(|message| engine.effects.push(Effect::Say(Box::new(message))));
+}
+
+/// Has this node and all that it knows meet the one at that address, and those that it knows (CLUSTER MEET). False if
+/// no node of this process listens there.
+pub(super) fn meet(engine: &mut Engine, ip: &str, port: u16) -> bool {
+    let is_there = engine.host.has_node_at(ip, port);
+    say(engine, is_there.then(|| Message::Meet { ip: ip.to_owned(), port }));
+    is_there
+}
+
+/// Makes this node know all of these, if it is one of them. It is reached at `ip` if it did not know where.
+pub fn introduce(engine: &mut Engine, nodes: &[Node], ip: &str) {
+    let Some(view) = &mut engine.cluster else { return };
+    if !nodes.iter().any(|node| view.is_myself(node)) {
+        return;
+    }
+    if view.own_ip.is_empty() {
+        ip.clone_into(&mut view.own_ip);
+    }
+    let met_ms = engine.timing.now.unix_ms();
+    change(engine, |view| nodes.iter().for_each(|node| _ = view.meet(Node { met_ms, ..node.clone() })));
+    apply_settings(engine);
+    let claim = engine.cluster.as_ref().map(|view| view.claim());
+    say(engine, claim.map(Message::Claim));
+}
+
+/// Records that a node is not heard any more, as its process has ended.
+pub fn lose(engine: &mut Engine, id: NodeId) {
+    let now = engine.timing.now;
+    change(engine, |view| view.lose(id, now));
+}
+
+/// Records that this node has just started.
+pub fn start(engine: &mut Engine) {
+    let now = engine.timing.now;
+    change(engine, |view| view.start(now));
+}
+
+/// Records that a node is heard again.
+pub fn hear(engine: &mut Engine, id: NodeId) {
+    change(engine, |view| view.hear(id));
+}
+
+/// Takes what another node says of one that it suspects.
+pub fn take_report(engine: &mut Engine, from: NodeId, suspected: NodeId) {
+    change(engine, |view| view.take_report(from, suspected));
+    spread_failures(engine);
+}
+
+/// Takes that a node has failed, from another one that this node knows.
+pub fn take_failure(engine: &mut Engine, from: NodeId, failed: NodeId) {
+    let now = engine.timing.now;
+    let knows_sender = engine.cluster.as_ref().is_some_and(|view| view.find(from.as_bytes()).is_some());
+    if knows_sender {
+        change(engine, |view| view.take_failure(failed, now));
+    }
+}
+
+/// When something about a silent node falls due.
+pub(super) fn next_failure_step(engine: &Engine) -> Option<Now> {
+    engine.cluster.as_ref()?.next_failure_step(engine.settings.cluster.node_timeout_ms)
+}
+
+/// Does what is due for silent nodes: suspects them, and tells the others.
+pub(super) fn take_failure_steps(engine: &mut Engine) {
+    let now = engine.timing.now;
+    if next_failure_step(engine).is_none_or(|due| due > now) {
+        return;
+    }
+    let settings = Arc::clone(&engine.settings.cluster);
+    let suspected = change(engine, |view| {
+        let suspected = view.take_failure_steps(now, settings.node_timeout_ms);
+        view.update_health(&settings, now);
+        suspected
+    });
+    let suspected = suspected.unwrap_or_default();
+    for node in suspected {
+        let from =
+            engine.cluster.as_ref().filter(|view| view.owns_slots(view.myself().id)).map(|view| view.myself().id);
+        say(engine, from.map(|from| Message::Suspects { from, node }));
+    }
+    spread_failures(engine);
+}
+
+/// Tells the others of the nodes that have failed by what this one has heard last.
+fn spread_failures(engine: &mut Engine) {
+    let now = engine.timing.now;
+    let failed = change(engine, |view| view.take_majority(now)).unwrap_or_default();
+    for node in failed {
+        let from = engine.cluster.as_ref().map(|view| view.myself().id);
+        say(engine, from.map(|from| Message::Failed { from, node }));
+    }
+}
+
+/// Has the subscribers of a channel at the other nodes receive a message, too.
+pub(super) fn publish_elsewhere(engine: &mut Engine, channel: &[u8], payload: &[u8]) {
+    let view = engine.cluster.as_ref().filter(|view| view.knows_others());
+    let message = view.map(|view| Message::Publish {
+        from: view.myself().id,
+        channel: channel.to_vec(),
+        payload: payload.to_vec(),
+    });
+    say(engine, message);
+}
+
+/// Takes what another node has published, if that is known.
+pub fn take_published(engine: &mut Engine, from: NodeId, channel: &[u8], payload: &[u8]) {
+    if engine.cluster.as_ref().is_some_and(|view| view.find(from.as_bytes()).is_some()) {
+        publish::publish(engine, Topic::Channel, channel, payload);
+    }
 }
 
 /// Takes the claim of another node. Keys in slots that this node loses by it are deleted.

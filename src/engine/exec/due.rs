@@ -8,7 +8,9 @@
 //! Not here: closing idle clients (`timeout`), which depends on sockets and is the server's.
 
 use crate::engine::Engine;
-use crate::engine::exec::{aof, blocking, changes, delivery, fields, persistence, propagation, timing, tracking};
+use crate::engine::exec::{
+    aof, blocking, changes, cluster, delivery, fields, persistence, propagation, timing, tracking,
+};
 use crate::engine::spec::{Event, Now};
 use crate::keyspace::Slot;
 
@@ -32,7 +34,7 @@ const KEYS: Source = |engine, asker| {
 };
 
 /// Everything that falls due besides keys.
-const OTHERS: [Source; 7] = [
+const OTHERS: [Source; 8] = [
     // Timeouts of blocked clients, and commands that the test kit delays.
     |engine, _| engine.observers.waiting.next_deadline().and_then(Now::from_ms),
     // Invalidations of keys that no longer fit the tracking table.
@@ -49,6 +51,8 @@ const OTHERS: [Source; 7] = [
     |engine, _| aof::next_sync(engine),
     // Clients that have been over the soft limit of their output for too long.
     |engine, _| engine.observers.overfull.next(),
+    // Nodes of the cluster that are silent for too long.
+    |engine, _| cluster::next_failure_step(engine),
 ];
 
 /// A fingerprint that changes when a key may fall due earlier than before.
@@ -97,6 +101,7 @@ impl Engine {
         persistence::save_if_due(self);
         aof::rewrite_if_due(self);
         aof::sync_if_due(self);
+        cluster::take_failure_steps(self);
         let mut expired = blocking::time_out(self, limit);
         if !may_expire(self) {
             return expired;

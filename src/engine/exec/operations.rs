@@ -40,6 +40,11 @@ pub fn change_cluster<R>(cx: &mut Ctx<'_>, act: impl FnOnce(&mut View) -> R) -> 
     cluster::change(cx.engine, act)
 }
 
+/// Has this node of a cluster and all that it knows meet another one. False if no node of this process listens there.
+pub fn meet_node(cx: &mut Ctx<'_>, ip: &str, port: u16) -> bool {
+    cluster::meet(cx.engine, ip, port)
+}
+
 // The process: its settings, time and counters.
 
 /// Puts other settings in force, with what follows from them but is not an effect: the default user's password, and
@@ -220,8 +225,12 @@ pub fn unsubscribe_all(cx: &mut Ctx<'_>) {
     publish::unsubscribe_all(cx.engine, cx.session);
 }
 
-/// Sends a message to the subscribers of a channel; returns how many clients received it.
+/// Sends a message to the subscribers of a channel, at all nodes of a cluster; returns how many clients of this one
+/// received it.
 pub fn publish(cx: &mut Ctx<'_>, topic: Topic, channel: &[u8], message: &[u8]) -> usize {
+    if topic == Topic::Channel {
+        cluster::publish_elsewhere(cx.engine, channel, message);
+    }
     publish::publish(cx.engine, topic, channel, message)
 }
 

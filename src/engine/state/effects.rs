@@ -6,7 +6,7 @@
 //!
 //! The stream of changes ([`Propagation`]) is here, too: the server writes it to a file.
 
-use crate::engine::cluster::Claim;
+use crate::engine::cluster::Message;
 use crate::engine::spec::Now;
 use crate::engine::state::{Checkpoint, Lazy, LogLevel, Propagation, SessionId, Template};
 use crate::keyspace::LazyFree;
@@ -51,8 +51,8 @@ pub enum Effect {
     EndAof,
     /// Apply a changed parameter of that name (CONFIG SET).
     Setting(&'static str),
-    /// Tell the other nodes of the cluster what this one claims.
-    Claim(Box<Claim>),
+    /// Say this to the other nodes of the cluster.
+    Say(Box<Message>),
     /// Free this large value on another thread.
     Free(LazyFree),
     /// Start new worlds from this template, or empty without one (DUNLIN TEMPLATE).

@@ -206,6 +206,10 @@ pub trait Host: Send + std::fmt::Debug {
     }
     /// Sends requests to another server, and waits for the result.
     fn send_remote(&self, remote: RemoteRequest) -> RemoteResult;
+    /// Whether another node of a cluster listens there for clients, in this process.
+    fn has_node_at(&self, _ip: &str, _port: u16) -> bool {
+        false
+    }
     /// Bytes that cannot be guessed; `None` for a host without entropy.
     fn secret(&self) -> Option<[u8; 32]>;
 }

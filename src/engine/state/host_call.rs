@@ -41,6 +41,11 @@ impl WorldName {
         WorldName(FIRST_WORLD.into())
     }
 
+    /// The name of the world that is this node of a cluster, from 1 on; the first world is node 0.
+    pub fn of_node(number: usize) -> WorldName {
+        WorldName(format!("node-{number}").into())
+    }
+
     /// Whether it is the name of the world that a server starts with.
     pub fn is_first(&self) -> bool {
         &*self.0 == FIRST_WORLD
@@ -72,6 +77,45 @@ pub enum HostCall {
     Dump(WorldName),
     /// Count the keys of this world.
     Tree(TreeQuery),
+    /// List the nodes of the cluster.
+    Nodes,
+    /// Give the node with that number an order.
+    Node(usize, NodeOrder),
+    /// Move a slot to a node.
+    MoveSlot {
+        /// The slot.
+        slot: u16,
+        /// The number of the node.
+        to: usize,
+        /// How far.
+        step: MoveStep,
+    },
+}
+
+/// An order for a node of a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeOrder {
+    /// End, as a process that is killed.
+    Kill,
+    /// Start again with its data.
+    Restart,
+    /// Start again without its data.
+    RestartEmpty,
+}
+
+/// A step of a slot's way to another node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MoveStep {
+    /// All the way.
+    Whole,
+    /// Both nodes are told that it moves; no key does yet.
+    Begin,
+    /// At most that many keys move.
+    Keys(usize),
+    /// The other keys move, and the slot belongs to the new node.
+    Finish,
+    /// It no longer moves. Keys that have moved stay where they are.
+    Cancel,
 }
 
 /// The result of a host call.
@@ -87,6 +131,8 @@ pub enum HostReply {
     Text(String),
     /// The counts of keys.
     Tree(Box<Tree>),
+    /// The state of all nodes of the cluster, by number.
+    Nodes(Vec<NodeFigures>),
     /// The call failed.
     Refused(KitError),
 }
@@ -102,6 +148,23 @@ pub struct WorldFigures {
     pub keys: usize,
     /// It ends when its last client leaves.
     pub is_temporary: bool,
+}
+
+/// The state of a node of a cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeFigures {
+    /// Its number, from 0 on.
+    pub number: usize,
+    /// Its port for clients.
+    pub port: u16,
+    /// Its id.
+    pub id: String,
+    /// Whether it runs.
+    pub is_up: bool,
+    /// The number of slots that it owns, as it sees it.
+    pub slots: usize,
+    /// The number of keys in it.
+    pub keys: usize,
 }
 
 /// The host call of a session.

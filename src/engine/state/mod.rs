@@ -55,7 +55,10 @@ pub use error_counts::ErrorCounts;
 pub use eviction::{ClientsLimit, Policy, Pressure};
 pub use file_settings::{FileSettings, SavePoint, SyncPolicy};
 pub use host::Host;
-pub use host_call::{FIRST_WORLD, HostCall, HostReply, PendingHostCall, SessionTransfer, WorldFigures, WorldName};
+pub use host_call::{
+    FIRST_WORLD, HostCall, HostReply, MoveStep, NodeFigures, NodeOrder, PendingHostCall, SessionTransfer, WorldFigures,
+    WorldName,
+};
 pub use instant_metrics::{Counts, InstantMetrics};
 pub use latency_histogram::LatencyHistogram;
 pub use latency_monitor::{LatencyMonitor, MOST_SAMPLES, Sample, Series};

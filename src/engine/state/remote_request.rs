@@ -3,6 +3,8 @@
 //! The engine has no sockets: it hands a [`RemoteRequest`] to its [`crate::engine::Host`] and gets a [`RemoteResult`].
 //! Nothing else runs in between, so what the command read before still holds afterwards. Redis does the same.
 
+use crate::resp::{Protocol, Reply};
+
 /// Requests to another server, which answers each with one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteRequest {
@@ -42,6 +44,23 @@ pub enum RemoteFault {
     Writing,
     /// The other server did not reply.
     Reading,
+}
+
+impl RemoteRequest {
+    /// The request that chooses the database there.
+    pub fn choice(&self) -> Vec<u8> {
+        let mut request = Vec::new();
+        let mut words = Reply::new(&mut request, Protocol::Resp2);
+        words.array(2);
+        words.bulk(b"SELECT");
+        words.bulk(itoa::Buffer::new().format(self.database).as_bytes());
+        request
+    }
+
+    /// The requests that come first on a new connection: the login, if there is one, and the choice of the database.
+    pub fn greeting(&self) -> Vec<u8> {
+        [self.login.clone(), self.choice()].concat()
+    }
 }
 
 impl RemoteResult {

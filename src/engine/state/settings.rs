@@ -267,6 +267,13 @@ impl Settings {
         Arc::make_mut(&mut self.cluster)
     }
 
+    /// Has the process start that many nodes of a cluster; 0 for none but a node that is wanted anyway.
+    pub fn start_nodes(&mut self, count: u16) {
+        let cluster = self.cluster_mut();
+        cluster.nodes = count;
+        cluster.is_enabled |= count > 0;
+    }
+
     /// The settings of the process, to be changed.
     pub fn process_mut(&mut self) -> &mut Process {
         Arc::make_mut(&mut self.process)

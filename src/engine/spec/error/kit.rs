@@ -23,6 +23,21 @@ pub enum KitError {
     /// The number of worlds has reached its limit.
     #[error("ERR max number of worlds reached")]
     TooManyWorlds,
+    /// A world was to be made by a server whose worlds are the nodes of a cluster.
+    #[error("ERR the nodes of a cluster are the only worlds of their server")]
+    NodesOnly,
+    /// The cluster has no node with this number, or the server is none of a cluster.
+    #[error("ERR no node {0}")]
+    NoNode(usize),
+    /// The node is down.
+    #[error("ERR node {0} is down")]
+    NodeIsDown(usize),
+    /// The node is up.
+    #[error("ERR node {0} is up")]
+    NodeIsUp(usize),
+    /// A slot cannot move; the reason.
+    #[error("ERR slot {0} cannot move: {1}")]
+    SlotStays(u16, String),
     /// A world has reached its `maxclients`.
     #[error("ERR max number of clients reached")]
     FullWorld,

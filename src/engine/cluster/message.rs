@@ -1,0 +1,41 @@
+//! Messages: what a node says to the others of its cluster.
+
+use super::{Claim, NodeId};
+
+/// A message of a node to all others of its process; those that do not know the sender take no notice.
+#[derive(Clone, Debug)]
+pub enum Message {
+    /// What the sender announces of itself and its slots.
+    Claim(Claim),
+    /// The sender and all nodes that it knows are to meet the node at that port, and those that it knows
+    /// (CLUSTER MEET).
+    Meet {
+        /// The address by which the nodes are reached that do not know theirs.
+        ip: String,
+        /// The port of the node for clients.
+        port: u16,
+    },
+    /// The sender suspects a node, which it does not hear.
+    Suspects {
+        /// The id of the sender.
+        from: NodeId,
+        /// The node.
+        node: NodeId,
+    },
+    /// A node has failed, as a majority says.
+    Failed {
+        /// The id of the sender.
+        from: NodeId,
+        /// The node.
+        node: NodeId,
+    },
+    /// A message for the subscribers of a channel (PUBLISH).
+    Publish {
+        /// The id of the sender.
+        from: NodeId,
+        /// The channel.
+        channel: Vec<u8>,
+        /// What was published.
+        payload: Vec<u8>,
+    },
+}

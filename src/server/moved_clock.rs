@@ -1,0 +1,103 @@
+//! The clock of a world as a test moves it: what falls due on the way, and the stall of DEBUG SLEEP.
+//!
+//! The nodes of a cluster have one clock, so an order for that of one of them is passed on to the others
+//! ([`super::nodes`]).
+
+use std::time::Duration;
+
+use super::clock::later;
+use super::nodes::Letter;
+use super::shared::Shared;
+use super::timer::{NextTick, Timer};
+use crate::engine::{ClockOrder, Engine, Now};
+
+/// The most time that a stall continues once the server is asked to end.
+const STALL_PART: Duration = Duration::from_millis(50);
+
+impl Shared {
+    /// Holds everyone up for `length`. A frozen clock moves on instead, without any sleep.
+    pub(super) fn stall(&self, engine: &mut Engine, length: Duration) {
+        if self.clock.is_frozen() {
+            self.advance_engine(engine, later(self.clock.now(), length));
+        } else {
+            self.sleep(length);
+        }
+    }
+
+    /// Sleeps in short parts, so that a server that is asked to end does.
+    fn sleep(&self, length: Duration) {
+        let mut rest = length;
+        while !rest.is_zero() && !self.is_ending() {
+            let part = rest.min(STALL_PART);
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "DEBUG SLEEP is there to make a server that does not answer"
+            )]
+            std::thread::sleep(part);
+            rest -= part;
+        }
+    }
+
+    /// Changes the clock. Everything that falls due on the way to a later moment happens, in order and at its moment.
+    pub(super) fn set_clock(&self, engine: &mut Engine, order: ClockOrder) {
+        match order {
+            ClockOrder::Reach(moment) => self.advance_engine(engine, moment),
+            ClockOrder::Set(_) | ClockOrder::Speed(_) => self.clock.obey(order),
+        }
+        engine.timing.hold_time(self.clock.is_frozen());
+        engine.jump(self.clock.now());
+        self.wake_timer();
+    }
+
+    /// Changes the clock outside of any request.
+    pub(crate) fn obey(&self, order: ClockOrder) {
+        self.obey_alone(order);
+        self.say(Letter::Clock(order));
+        self.worlds().deliver();
+    }
+
+    /// Changes the clock of this world alone: the other nodes of a cluster do not follow.
+    pub(super) fn obey_alone(&self, order: ClockOrder) {
+        self.set_clock(&mut self.engine(), order);
+    }
+
+    /// Wakes the timer, whose sleep was computed before the clock changed.
+    fn wake_timer(&self) {
+        self.wakeup.no_later_than(Now::from_us(i64::MIN));
+    }
+
+    /// Moves the clock on. Everything that falls due on the way happens, in order and at its moment; when this returns,
+    /// nothing is left that was due by then, even on a running clock.
+    pub(crate) fn advance(&self, by: Duration) {
+        let target = {
+            let mut engine = self.engine();
+            let target = later(self.clock.now(), by);
+            self.advance_engine(&mut engine, target);
+            target
+        };
+        self.wake_timer();
+        self.say(Letter::Clock(ClockOrder::Reach(target)));
+        self.worlds().deliver();
+    }
+
+    fn advance_engine(&self, engine: &mut Engine, target: Now) {
+        if engine.scripts.is_busy() {
+            // Nothing may happen before the script has ended, and that moment is unknown.
+            return self.clock.reach(target);
+        }
+        engine.timing.hold_time(true);
+        let mut timer = Timer::default();
+        let mut now = self.clock.now();
+        loop {
+            now = match timer.tick(self, engine, now) {
+                NextTick::Again => now,
+                // After its tick, nothing of a moment is left, and nothing falls due at it again.
+                NextTick::At(moment) if now < moment && moment <= target => moment,
+                NextTick::At(_) | NextTick::Never if now < target => target,
+                NextTick::At(_) | NextTick::Never => break,
+            };
+            self.clock.reach(now);
+        }
+        engine.timing.hold_time(self.clock.is_frozen());
+    }
+}

@@ -1,0 +1,233 @@
+//! Clients of clusters, and redis-cli's commands for them, against three nodes of the program whose slots move
+//! meanwhile.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use redis::cluster::ClusterClient;
+use redis::{Commands, Connection, RedisResult, Script, Value, cmd};
+
+use crate::binary::Binary;
+use crate::programs::{Program, run};
+use crate::timeout::wait_until;
+
+/// The counters that the programs count with, whose slots move.
+const COUNTERS: usize = 20;
+const ROUNDS: i64 = 40;
+
+/// Three nodes, and a connection to each.
+struct Cluster {
+    program: Binary,
+    nodes: Vec<Node>,
+}
+
+struct Node {
+    id: String,
+    port: u16,
+    connection: Connection,
+}
+
+impl Cluster {
+    fn start() -> Cluster {
+        let program = Binary::start_with(&["--cluster", "3"]);
+        let first: u16 = program.port().parse().expect("it is a number");
+        let node = |port: u16| -> RedisResult<Node> {
+            let mut connection = redis::Client::open(format!("redis://127.0.0.1:{port}/"))?.get_connection()?;
+            let id = cmd("CLUSTER").arg("MYID").query(&mut connection)?;
+            Ok(Node { id, port, connection })
+        };
+        let nodes = (first..first + 3).map(node).collect::<RedisResult<_>>().expect("each node answers");
+        Cluster { program, nodes }
+    }
+
+    /// The place of the node that owns a slot.
+    fn owner(&mut self, slot: u16) -> usize {
+        let lines: String = cmd("CLUSTER").arg("NODES").query(&mut self.nodes[0].connection).expect("it answers");
+        let owns = |range: &str| {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            let bounds = first.parse::<u16>().ok().zip(last.parse::<u16>().ok());
+            bounds.is_some_and(|(first, last)| (first..=last).contains(&slot))
+        };
+        let line = lines.lines().find(|line| line.split(' ').skip(8).any(owns)).expect("each slot has an owner");
+        self.nodes.iter().position(|node| line.starts_with(&node.id)).expect("the owner is one of them")
+    }
+
+    /// Moves a slot to the next node, key by key, as redis-cli does it.
+    fn move_slot(&mut self, slot: u16) -> RedisResult<()> {
+        let from = self.owner(slot);
+        let to = (from + 1) % self.nodes.len();
+        let (source, target) = (self.nodes[from].id.clone(), self.nodes[to].id.clone());
+        self.set_slot(to, slot, "IMPORTING", &source)?;
+        self.set_slot(from, slot, "MIGRATING", &target)?;
+        let port = self.nodes[to].port;
+        loop {
+            let connection = &mut self.nodes[from].connection;
+            let keys: Vec<String> = cmd("CLUSTER").arg("GETKEYSINSLOT").arg(slot).arg(1).query(connection)?;
+            if keys.is_empty() {
+                break;
+            }
+            let mut migrate = cmd("MIGRATE");
+            let migrate = migrate.arg("127.0.0.1").arg(port).arg("").arg(0).arg(5000).arg("KEYS").arg(&keys);
+            let _: Value = migrate.query(connection)?;
+        }
+        self.set_slot(to, slot, "NODE", &target)?;
+        self.set_slot(from, slot, "NODE", &target)
+    }
+
+    /// How often the nodes have run INCR.
+    fn increments(&mut self) -> RedisResult<u64> {
+        let mut sum = 0;
+        for node in &mut self.nodes {
+            let info: String = cmd("INFO").arg("commandstats").query(&mut node.connection)?;
+            let calls = info.lines().find_map(|line| line.strip_prefix("cmdstat_incr:calls=")?.split(',').next());
+            sum += calls.and_then(|calls| calls.parse::<u64>().ok()).unwrap_or(0);
+        }
+        Ok(sum)
+    }
+
+    fn set_slot(&mut self, node: usize, slot: u16, action: &str, id: &str) -> RedisResult<()> {
+        let mut set_slot = cmd("CLUSTER");
+        set_slot.arg("SETSLOT").arg(slot).arg(action).arg(id).query(&mut self.nodes[node].connection)
+    }
+}
+
+/// Does `work` while the slots of the counters move from node to node: one of them each time that the counters were
+/// incremented as often as there are counters. Clients give up if a slot moves whenever they ask for it.
+fn while_slots_move<R: Send>(work: impl FnOnce(&str) -> R + Send) -> R {
+    let mut cluster = Cluster::start();
+    let port = cluster.program.port();
+    let is_done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let mover = scope.spawn(|| {
+            let mut next = 0;
+            for counter in (0..COUNTERS).cycle() {
+                let mut increments = 0;
+                wait_until("the counters go on", || {
+                    increments = cluster.increments().expect("the nodes answer");
+                    increments >= next || is_done.load(Ordering::Acquire)
+                });
+                if is_done.load(Ordering::Acquire) {
+                    break;
+                }
+                next = increments + COUNTERS as u64;
+                let key = format!("counter:{counter}");
+                let mut key_slot = cmd("CLUSTER");
+                let slot = key_slot.arg("KEYSLOT").arg(key).query(&mut cluster.nodes[0].connection)?;
+                cluster.move_slot(slot)?;
+            }
+            Ok::<(), redis::RedisError>(())
+        });
+        let worker = scope.spawn(|| work(&port));
+        let result = worker.join();
+        is_done.store(true, Ordering::Release);
+        mover.join().expect("no thread panics").expect("slots move");
+        result.expect("the work succeeds")
+    })
+}
+
+fn succeeds(program: Option<Program>, file: &str, says: &str) {
+    let Some(program) = program else { return };
+    let file = format!("{}/tests/clients/{file}", env!("CARGO_MANIFEST_DIR"));
+    for protocol in ["2", "3"] {
+        let output = while_slots_move(|port| run(program.command().args([&*file, port, protocol]), ""));
+        assert_eq!(output.trim(), format!("{says} is content"));
+    }
+}
+
+#[test]
+fn redis_py_finds_its_way_while_slots_move() {
+    succeeds(Program::python_with("redis"), "redis_py_cluster.py", "redis-py");
+}
+
+#[test]
+fn ioredis_finds_its_way_while_slots_move() {
+    succeeds(Program::node_with("ioredis"), "ioredis_cluster.js", "ioredis");
+}
+
+#[test]
+fn node_redis_finds_its_way_while_slots_move() {
+    succeeds(Program::node_with("redis"), "node_redis_cluster.js", "node-redis");
+}
+
+#[test]
+fn lettuce_finds_its_way_while_slots_move() {
+    succeeds(Program::java_with_clients(), "java/LettuceCluster.java", "Lettuce");
+}
+
+#[test]
+fn jedis_finds_its_way_while_slots_move() {
+    succeeds(Program::java_with_clients(), "java/JedisCluster.java", "Jedis");
+}
+
+#[test]
+fn go_redis_finds_its_way_while_slots_move() {
+    let Some(program) = Program::of_go() else { return };
+    for protocol in ["2", "3"] {
+        let output = while_slots_move(|port| run(program.command().args([port, protocol, "cluster"]), ""));
+        assert_eq!(output.trim(), "go-redis is content");
+    }
+}
+
+#[test]
+fn redis_rs_finds_its_way_while_slots_move() {
+    while_slots_move(|port| -> RedisResult<()> {
+        let mut connection = ClusterClient::new([format!("redis://127.0.0.1:{port}/")])?.get_connection()?;
+        for _ in 0..ROUNDS {
+            for counter in 0..COUNTERS {
+                let () = connection.incr(format!("counter:{counter}"), 1)?;
+            }
+        }
+        for counter in 0..COUNTERS {
+            assert_eq!(connection.get::<_, i64>(format!("counter:{counter}"))?, ROUNDS);
+        }
+        let () = connection.mset(&[("{cart:7}:apples", 1), ("{cart:7}:pears", 2)])?;
+        let take = Script::new("return {redis.call('DECR', KEYS[1]), redis.call('INCR', KEYS[2])}");
+        let counts: Vec<i64> = take.key("{cart:7}:apples").key("{cart:7}:pears").invoke(&mut connection)?;
+        assert_eq!(counts, [0, 3]);
+        Ok(())
+    })
+    .expect("the client works");
+}
+
+/// Runs `redis-cli --cluster` with these words.
+fn cluster_command(cli: &Program, words: &[&str]) -> String {
+    run(cli.command().arg("--cluster").args(words), "")
+}
+
+#[test]
+fn redis_cli_creates_checks_reshards_and_takes_apart_a_cluster() {
+    let Some(cli) = Program::find("redis-cli", &["--version"]) else { return };
+    let mut cluster = Cluster::start();
+    let places: Vec<String> = cluster.nodes.iter().map(|node| format!("127.0.0.1:{}", node.port)).collect();
+    let [first, second, third] = [&*places[0], &*places[1], &*places[2]];
+
+    assert!(cluster_command(&cli, &["check", first]).contains("[OK] All 16384 slots covered."));
+    for node in &mut cluster.nodes {
+        let () = cmd("CLUSTER").arg("RESET").arg("HARD").query(&mut node.connection).expect("it is reset");
+    }
+    let created = cluster_command(&cli, &["create", first, second, third, "--cluster-yes"]);
+    assert!(created.contains("[OK] All 16384 slots covered."), "{created}");
+    for node in &mut cluster.nodes {
+        node.id = cmd("CLUSTER").arg("MYID").query(&mut node.connection).expect("it has a new id");
+    }
+
+    let sets: String = (0..60).map(|number| format!("SET key:{number} {number}\n")).collect();
+    run(cli.command().args(["-c", "-p", &cluster.program.port()]), &sets);
+    let third_id = cluster.nodes[2].id.clone();
+    let to_third = ["--cluster-from", "all", "--cluster-to", &third_id, "--cluster-slots", "300", "--cluster-yes"];
+    cluster_command(&cli, &[&["reshard", first], &to_third[..]].concat());
+    assert!(cluster_command(&cli, &["check", second]).contains("[OK] All nodes agree about slots configuration."));
+    assert!(cluster_command(&cli, &["info", first]).contains("[OK] 60 keys in 3 masters."));
+
+    let first_id = cluster.nodes[0].id.clone();
+    let from_third =
+        ["--cluster-from", &third_id, "--cluster-to", &first_id, "--cluster-slots", "5761", "--cluster-yes"];
+    cluster_command(&cli, &[&["reshard", first], &from_third[..]].concat());
+    let removed = cluster_command(&cli, &["del-node", first, &third_id]);
+    assert!(removed.contains("Sending CLUSTER RESET SOFT"), "{removed}");
+    assert!(cluster_command(&cli, &["info", first]).contains("[OK] 60 keys in 2 masters."));
+    let added = cluster_command(&cli, &["add-node", third, first]);
+    assert!(added.contains("[OK] New node added correctly."), "{added}");
+    cluster_command(&cli, &["rebalance", first, "--cluster-use-empty-masters", "--cluster-threshold", "20"]);
+    assert!(cluster_command(&cli, &["info", third]).contains("[OK] 60 keys in 3 masters."));
+}

@@ -1,0 +1,460 @@
+//! Several nodes of a cluster in one process: what one says the others know before the reply, and they have one clock.
+
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use dunlin::{CallError, Client, Reply, Server, StartError, World};
+
+/// Three nodes with direct clients. `bar` is in slot 5061 of the first, `abc` in slot 7638 of the second, `foo` in slot
+/// 12182 of the third.
+struct Three {
+    server: Server,
+    nodes: Vec<World>,
+    clients: Vec<Client>,
+}
+
+impl Three {
+    fn start() -> Three {
+        Three::of(Server::cluster(3).seed(7).frozen().start().expect("the nodes start"))
+    }
+
+    fn of(server: Server) -> Three {
+        let nodes = server.nodes();
+        let clients = nodes.iter().map(|node| node.client().expect("there is room")).collect();
+        Three { server, nodes, clients }
+    }
+
+    fn ask(&mut self, node: usize, line: &str) -> Reply {
+        self.clients[node].call(line.split(' ')).expect("it answers")
+    }
+
+    /// A reply that is a text, or an error.
+    fn text(&mut self, node: usize, line: &str) -> String {
+        match self.clients[node].call(line.split(' ')) {
+            Ok(reply) => reply.text().expect("it is a text").into_owned(),
+            Err(CallError::Refused(error)) => error,
+            Err(error) => panic!("{line}: {error}"),
+        }
+    }
+
+    #[track_caller]
+    fn expect(&mut self, table: &[(usize, &str, &str)]) {
+        for (node, line, reply) in table {
+            assert_eq!(self.text(*node, line), *reply, "node {node}: {line}");
+        }
+    }
+
+    fn id(&mut self, node: usize) -> String {
+        self.text(node, "CLUSTER MYID")
+    }
+
+    fn port(&self, node: usize) -> u16 {
+        self.nodes[node].addr().port()
+    }
+
+    /// What a node is told by one that a slot has moved to.
+    fn moved(&self, slot: u16, node: usize) -> String {
+        format!("MOVED {slot} 127.0.0.1:{}", self.port(node))
+    }
+
+    fn info(&mut self, node: usize, field: &str) -> String {
+        let info = self.text(node, "CLUSTER INFO");
+        let value = info.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+        value.expect("there is such a field").to_owned()
+    }
+
+    /// The owners of all slots as a node sees them.
+    fn slots(&mut self, node: usize) -> Reply {
+        self.ask(node, "CLUSTER SLOTS")
+    }
+
+    /// Begins to move slot 5061 from the first node to the second.
+    fn open(&mut self) {
+        let [first, second] = [self.id(0), self.id(1)];
+        self.expect(&[
+            (1, &format!("CLUSTER SETSLOT 5061 IMPORTING {first}"), "OK"),
+            (0, &format!("CLUSTER SETSLOT 5061 MIGRATING {second}"), "OK"),
+        ]);
+    }
+
+    fn migrate(&mut self, from: usize, to: usize, keys: &str) -> String {
+        let port = self.port(to);
+        let line = format!("MIGRATE 127.0.0.1 {port}  0 100 KEYS {keys}");
+        self.text(from, &line)
+    }
+}
+
+#[test]
+fn all_nodes_agree_on_the_slots_from_the_start() {
+    let mut three = Three::start();
+    for node in 0..3 {
+        assert_eq!(three.info(node, "cluster_state"), "ok");
+        assert_eq!(three.info(node, "cluster_known_nodes"), "3");
+        assert_eq!(three.slots(node), three.slots(0));
+    }
+    let ports = [0, 1, 2].map(|node| three.port(node));
+    assert_eq!(ports, [ports[0], ports[0] + 1, ports[0] + 2]);
+    let [to_first, to_third] = [three.moved(5061, 0), three.moved(12182, 2)];
+    three.expect(&[
+        (0, "SET bar 1", "OK"),
+        (1, "SET bar 1", &to_first),
+        (1, "SET abc 1", "OK"),
+        (0, "GET foo", &to_third),
+        (2, "SET foo 1", "OK"),
+    ]);
+}
+
+#[test]
+fn a_slot_moves_key_by_key_and_all_nodes_follow_at_its_end() {
+    let mut three = Three::start();
+    three.expect(&[(0, "SET bar 1", "OK"), (0, "SET {bar}2 2", "OK")]);
+    three.open();
+    assert_eq!(three.migrate(0, 1, "bar"), "OK");
+    let to_second = three.moved(5061, 1);
+    let (ask, to_first, second) = (to_second.replace("MOVED", "ASK"), three.moved(5061, 0), three.id(1));
+    three.expect(&[
+        (0, "GET bar", &ask),
+        (0, "GET {bar}2", "2"),
+        (0, "MGET bar {bar}2", "TRYAGAIN Multiple keys request during rehashing of slot"),
+        (1, "GET bar", &to_first),
+        (1, "ASKING", "OK"),
+        (1, "GET bar", "1"),
+        (2, "GET bar", &to_first),
+    ]);
+    assert_eq!(three.migrate(0, 1, "{bar}2"), "OK");
+    assert_eq!(three.migrate(0, 1, "{bar}2"), "NOKEY");
+    let give = format!("CLUSTER SETSLOT 5061 NODE {second}");
+    three.expect(&[
+        (1, &give, "OK"),
+        (0, "GET bar", &to_second),
+        (2, "GET bar", &to_second),
+        (0, &give, "OK"),
+        (1, "GET bar", "1"),
+        (1, "GET {bar}2", "2"),
+    ]);
+    assert_eq!(three.slots(0), three.slots(2));
+    assert_eq!([0, 1, 2].map(|node| three.info(node, "cluster_current_epoch")), ["4", "4", "4"]);
+}
+
+#[test]
+fn a_value_keeps_its_deadline_when_it_moves() {
+    let mut three = Three::start();
+    three.expect(&[(0, "SET bar 1 PX 1500", "OK")]);
+    three.open();
+    assert_eq!(three.migrate(0, 1, "bar"), "OK");
+    three.server.advance(Duration::from_millis(1499));
+    three.expect(&[(1, "ASKING", "OK"), (1, "GET bar", "1")]);
+    three.server.advance(Duration::from_millis(1));
+    assert_eq!(three.ask(1, "DBSIZE"), Reply::Integer(0));
+}
+
+#[test]
+fn migrate_is_refused_as_another_server_would_refuse_it() {
+    let mut three = Three::start();
+    three.expect(&[(0, "SET bar 1", "OK"), (0, "CONFIG SET requirepass secret", "OK")]);
+    three.expect(&[(1, "CONFIG SET requirepass secret", "OK")]);
+    three.open();
+    assert_eq!(three.migrate(0, 1, "bar"), "ERR Target instance replied with error: NOAUTH Authentication required.");
+    let port = three.port(1);
+    let with_login = format!("MIGRATE 127.0.0.1 {port} bar 0 100 AUTH secret");
+    three.expect(&[(0, &with_login, "OK")]);
+    let ask = three.moved(5061, 1).replace("MOVED", "ASK");
+    three.expect(&[(0, "GET bar", &ask)]);
+}
+
+#[test]
+fn migrate_to_itself_times_out_as_in_redis() {
+    let mut three = Three::start();
+    three.expect(&[(0, "SET bar 1", "OK")]);
+    assert_eq!(three.migrate(0, 0, "bar"), "IOERR error or timeout reading to target instance");
+    three.expect(&[(0, "GET bar", "1")]);
+}
+
+#[test]
+fn two_nodes_that_move_keys_to_each_other_at_once_lose_none_and_come_to_an_end() {
+    let mut three = Three::start();
+    let [first, second] = [three.id(0), three.id(1)];
+    for number in 0..50 {
+        three.expect(&[(0, &format!("SET {{bar}}{number} 1"), "OK"), (1, &format!("SET {{abc}}{number} 1"), "OK")]);
+    }
+    three.open();
+    three.expect(&[
+        (0, &format!("CLUSTER SETSLOT 7638 IMPORTING {second}"), "OK"),
+        (1, &format!("CLUSTER SETSLOT 7638 MIGRATING {first}"), "OK"),
+    ]);
+    let ports = [three.port(1), three.port(0)];
+    thread::scope(|scope| {
+        let (one, other) = three.clients.split_at_mut(1);
+        for ((client, port), tag) in [&mut one[0], &mut other[0]].into_iter().zip(ports).zip(["bar", "abc"]) {
+            scope.spawn(move || {
+                for number in 0..50 {
+                    // Of two that wait for each other one may give up; it tries again then.
+                    let line = format!("MIGRATE 127.0.0.1 {port} {{{tag}}}{number} 0 20");
+                    while client.call(line.split(' ')).is_err() {}
+                }
+            });
+        }
+    });
+    assert_eq!([0, 1].map(|node| three.ask(node, "DBSIZE")), [Reply::Integer(50), Reply::Integer(50)]);
+    assert_eq!(three.ask(0, "CLUSTER COUNTKEYSINSLOT 7638"), Reply::Integer(50));
+}
+
+#[test]
+fn a_subscriber_of_any_node_hears_what_another_one_publishes() {
+    let mut three = Three::start();
+    let mut listeners = [0, 1, 2].map(|node| three.nodes[node].client().expect("there is room"));
+    for listener in &mut listeners {
+        listener.call(["SUBSCRIBE", "news"]).expect("it answers");
+    }
+    assert_eq!(three.ask(1, "PUBLISH news hello"), Reply::Integer(1));
+    for listener in &mut listeners {
+        let heard = listener.next_message().expect("it is connected").expect("it hears");
+        assert_eq!((&heard.channel[..], &heard.payload[..]), (&b"news"[..], &b"hello"[..]));
+        assert!(listener.next_message().expect("it is connected").is_none(), "it hears it once");
+    }
+}
+
+#[test]
+fn a_keyspace_notification_stays_at_its_node() {
+    let mut three = Three::start();
+    let mut listener = three.nodes[1].client().expect("there is room");
+    listener.call(["SUBSCRIBE", "__keyevent@0__:set"]).expect("it answers");
+    (0..3).for_each(|node| assert_eq!(three.text(node, "CONFIG SET notify-keyspace-events KEA"), "OK"));
+    three.expect(&[(0, "SET bar 1", "OK")]);
+    assert!(listener.next_message().expect("it is connected").is_none());
+    three.expect(&[(1, "SET abc 1", "OK")]);
+    assert!(listener.next_message().expect("it is connected").is_some());
+}
+
+#[test]
+fn the_clock_is_one_whichever_node_moves_it() {
+    let mut three = Three::start();
+    three.expect(&[(0, "SET bar 1 PX 100", "OK"), (2, "SET foo 1 PX 200", "OK")]);
+    three.nodes[1].advance(Duration::from_millis(100));
+    assert_eq!([0, 2].map(|node| three.ask(node, "DBSIZE")), [Reply::Integer(0), Reply::Integer(1)]);
+    three.ask(0, "DUNLIN ADVANCE 100");
+    assert_eq!(three.ask(2, "DBSIZE"), Reply::Integer(0));
+    let moment = SystemTime::UNIX_EPOCH + Duration::from_secs(2_000_000_000);
+    three.nodes[2].set_time(moment);
+    assert_eq!([0, 1, 2].map(|node| three.nodes[node].now()), [moment; 3]);
+}
+
+#[test]
+fn nodes_that_were_reset_meet_again() {
+    let mut three = Three::start();
+    let old = three.id(2);
+    for node in 0..3 {
+        three.expect(&[(node, "CLUSTER RESET HARD", "OK")]);
+        assert_eq!(three.info(node, "cluster_known_nodes"), "1");
+        assert_eq!(three.info(node, "cluster_state"), "fail");
+    }
+    assert_ne!(three.id(2), old);
+    let [to_first, to_second] = [0, 1].map(|node| format!("CLUSTER MEET 127.0.0.1 {}", three.port(node)));
+    three.expect(&[
+        (0, "CLUSTER ADDSLOTSRANGE 0 8191", "OK"),
+        (1, "CLUSTER ADDSLOTSRANGE 8192 16383", "OK"),
+        (1, &to_first, "OK"),
+        (2, &to_second, "OK"),
+    ]);
+    for node in 0..3 {
+        assert_eq!(three.info(node, "cluster_known_nodes"), "3", "node {node} knows who the others know");
+        assert_eq!(three.info(node, "cluster_state"), "ok");
+        assert_eq!(three.slots(node), three.slots(0));
+    }
+    let nobody = three.text(0, "CLUSTER MEET 127.0.0.1 1");
+    assert_eq!(nobody, "ERR this server meets only nodes of its own process, and none of them listens at 127.0.0.1:1");
+}
+
+#[test]
+fn nodes_with_one_epoch_settle_who_takes_a_new_one() {
+    let mut three = Three::start();
+    (0..3).for_each(|node| three.expect(&[(node, "CLUSTER RESET HARD", "OK")]));
+    let meet = format!("CLUSTER MEET 127.0.0.1 {}", three.port(0));
+    three.expect(&[(1, &meet, "OK"), (2, &meet, "OK")]);
+    let mut epochs = [0, 1, 2].map(|node| three.info(node, "cluster_my_epoch"));
+    epochs.sort();
+    assert_eq!(epochs, ["0", "1", "2"]);
+}
+
+#[test]
+fn a_node_that_ends_closes_its_port_and_leaves_the_others() {
+    let mut three = Three::start();
+    let port = three.port(1);
+    let _ = three.clients[1].call(["SHUTDOWN", "NOSAVE"]);
+    assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err());
+    let to_second = three.moved(7638, 1);
+    three.expect(&[(0, "SET bar 1", "OK"), (2, "SET abc 1", &to_second), (2, "SET foo 1", "OK")]);
+}
+
+#[test]
+fn equal_seeds_make_equal_nodes() {
+    let ids = |seed: u64| {
+        let mut three = Three::of(Server::cluster(3).seed(seed).start().expect("the nodes start"));
+        [0, 1, 2].map(|node| three.id(node))
+    };
+    let [first, second, third] = ids(3);
+    assert!(first != second && second != third && third != first);
+    assert_eq!(ids(3), [first, second, third]);
+    assert_ne!(ids(4), ids(3));
+}
+
+#[test]
+fn a_cluster_of_one_node_owns_all_slots() {
+    let mut one = Three::of(Server::cluster(1).start().expect("the node starts"));
+    assert_eq!(one.info(0, "cluster_state"), "ok");
+    one.expect(&[(0, "SET foo 1", "OK"), (0, "SET bar 1", "OK")]);
+}
+
+#[test]
+fn the_nodes_are_the_only_worlds_and_keep_no_files() {
+    let three = Three::start();
+    let refused = three.server.world("cart").expect_err("it is refused").to_string();
+    assert!(refused.contains("the nodes of a cluster are the only worlds of their server"), "{refused}");
+    for (name, value) in [("appendonly", "yes"), ("save", "60 1")] {
+        let refused = Server::cluster(2).set(name, value).start().expect_err("it is refused");
+        assert!(matches!(refused, StartError::System(_)), "{refused}");
+    }
+    let too_high = Server::cluster(2).port(55_535).start().expect_err("it is refused").to_string();
+    assert!(too_high.starts_with("Redis port number too high."), "{too_high}");
+}
+
+/// The flags of a node, and the state of its link, as another one shows them.
+fn shown_of(three: &mut Three, by: usize, node: usize) -> (String, String) {
+    let port = format!("127.0.0.1:{}@", three.port(node));
+    let nodes = three.text(by, "CLUSTER NODES");
+    let line = nodes.lines().find(|line| line.contains(&port)).expect("the node is known");
+    let words: Vec<&str> = line.split(' ').collect();
+    (words[2].to_owned(), words[7].to_owned())
+}
+
+#[test]
+fn a_node_that_was_killed_has_failed_after_the_timeout() {
+    let mut three = Three::start();
+    three.server.kill_node(2).expect("it runs");
+    assert!(std::net::TcpStream::connect(three.nodes[2].addr()).is_err());
+    assert_eq!(three.clients[2].call(["PING"]), Err(CallError::Closed));
+    three.server.advance(Duration::from_millis(14_999));
+    assert_eq!(shown_of(&mut three, 0, 2), ("master".to_owned(), "disconnected".to_owned()));
+    let to_third = three.moved(12182, 2);
+    three.expect(&[(0, "SET bar 1", "OK"), (1, "GET foo", &to_third)]);
+
+    three.server.advance(Duration::from_millis(1));
+    for node in [0, 1] {
+        assert_eq!(shown_of(&mut three, node, 2), ("master,fail".to_owned(), "disconnected".to_owned()));
+        assert_eq!(three.info(node, "cluster_state"), "fail");
+        assert_eq!(three.info(node, "cluster_slots_fail"), "5461");
+        assert_eq!(three.info(node, "cluster_slots_ok"), "10923");
+    }
+    three.expect(&[(0, "GET bar", "CLUSTERDOWN The cluster is down")]);
+    three.expect(&[(1, "CONFIG SET cluster-require-full-coverage no", "OK"), (1, "SET abc 1", "OK")]);
+    three.expect(&[(1, "GET foo", &to_third)]);
+}
+
+#[test]
+fn a_node_that_starts_again_is_heard_and_after_twice_the_timeout_as_before() {
+    let mut three = Three::start();
+    three.expect(&[(2, "SET foo 1", "OK")]);
+    three.server.kill_node(2).expect("it runs");
+    three.server.advance(Duration::from_secs(15));
+    three.server.restart_node(2).expect("its port is free");
+    three.clients[2] = three.nodes[2].client().expect("it lets clients in");
+    three.server.advance(Duration::from_millis(1999));
+    three.expect(&[(2, "GET foo", "CLUSTERDOWN The cluster is down")]);
+    three.server.advance(Duration::from_millis(1));
+    three.expect(&[(2, "GET foo", "1")]);
+    assert_eq!(shown_of(&mut three, 0, 2), ("master,fail".to_owned(), "connected".to_owned()));
+    three.server.advance(Duration::from_millis(27_999));
+    three.expect(&[(0, "GET bar", "CLUSTERDOWN The cluster is down")]);
+    three.server.advance(Duration::from_millis(1));
+    assert_eq!(shown_of(&mut three, 0, 2), ("master".to_owned(), "connected".to_owned()));
+    three.expect(&[(0, "SET bar 1", "OK")]);
+}
+
+#[test]
+fn a_node_that_starts_again_in_time_was_never_missed() {
+    let mut three = Three::start();
+    three.expect(&[(1, "SET abc 1", "OK")]);
+    three.server.kill_node(1).expect("it runs");
+    three.server.advance(Duration::from_secs(14));
+    three.server.restart_node_empty(1).expect("its port is free");
+    three.clients[1] = three.nodes[1].client().expect("it lets clients in");
+    three.server.advance(Duration::from_secs(2));
+    assert_eq!(three.ask(1, "GET abc"), Reply::Null);
+    three.server.advance(Duration::from_secs(100));
+    assert_eq!(shown_of(&mut three, 0, 1), ("master".to_owned(), "connected".to_owned()));
+    three.expect(&[(0, "SET bar 1", "OK")]);
+}
+
+#[test]
+fn a_node_that_was_down_learns_which_slots_moved_meanwhile() {
+    let mut three = Three::start();
+    three.expect(&[(0, "SET bar 1", "OK")]);
+    three.server.kill_node(2).expect("it runs");
+    three.server.migrate_slot(5061, 1).expect("both ends are up");
+    three.server.restart_node(2).expect("its port is free");
+    three.clients[2] = three.nodes[2].client().expect("it lets clients in");
+    three.server.advance(Duration::from_secs(2));
+    let to_second = three.moved(5061, 1);
+    three.expect(&[(2, "GET bar", &to_second), (1, "GET bar", "1")]);
+}
+
+#[test]
+fn the_first_node_can_be_killed_too() {
+    let mut three = Three::start();
+    three.server.kill_node(0).expect("it runs");
+    assert!(std::net::TcpStream::connect(three.nodes[0].addr()).is_err());
+    three.server.advance(Duration::from_secs(15));
+    three.expect(&[(1, "GET abc", "CLUSTERDOWN The cluster is down")]);
+    three.server.restart_node(0).expect("its port is free");
+    assert!(std::net::TcpStream::connect(three.nodes[0].addr()).is_ok());
+}
+
+#[test]
+fn one_of_two_nodes_is_no_majority_and_serves_nothing() {
+    let mut two = Three::of(Server::cluster(2).frozen().start().expect("the nodes start"));
+    two.expect(&[(0, "CONFIG SET cluster-require-full-coverage no", "OK")]);
+    two.server.kill_node(1).expect("it runs");
+    two.server.advance(Duration::from_secs(15));
+    assert_eq!(shown_of(&mut two, 0, 1), ("master,fail?".to_owned(), "disconnected".to_owned()));
+    two.expect(&[(0, "GET bar", "CLUSTERDOWN The cluster is down")]);
+    two.server.restart_node(1).expect("its port is free");
+    two.server.advance(Duration::from_millis(4999));
+    two.expect(&[(0, "GET bar", "CLUSTERDOWN The cluster is down")]);
+    two.server.advance(Duration::from_millis(1));
+    two.expect(&[(0, "SET bar 1", "OK")]);
+}
+
+#[test]
+fn a_client_of_any_node_orders_the_others_about() {
+    let mut three = Three::start();
+    three.expect(&[(0, "SET bar 1", "OK"), (0, "SET {bar}2 1", "OK")]);
+    let ask = three.moved(5061, 2).replace("MOVED", "ASK");
+    three.expect(&[
+        (1, "DUNLIN MIGRATE-SLOT 5061 TO 2 BEGIN", "OK"),
+        (1, "DUNLIN MIGRATE-SLOT 5061 TO 2 KEYS 1", "OK"),
+        (0, "MGET bar {bar}2", "TRYAGAIN Multiple keys request during rehashing of slot"),
+        (0, "GET {bar}3", &ask),
+        (1, "DUNLIN MIGRATE-SLOT 5061 TO 2 FINISH", "OK"),
+        (2, "GET bar", "1"),
+        (1, "DUNLIN MIGRATE-SLOT 5061 TO 2", "ERR slot 5061 cannot move: node 2 owns it already"),
+        (1, "DUNLIN MIGRATE-SLOT 5061 TO 3", "ERR no node 3"),
+        (1, "DUNLIN NODE 2 KILL", "OK"),
+        (1, "DUNLIN NODE 2 KILL", "ERR node 2 is down"),
+        (1, "DUNLIN MIGRATE-SLOT 0 TO 2", "ERR node 2 is down"),
+        (0, "DUNLIN NODE 2 RESTART EMPTY", "OK"),
+        (0, "DUNLIN NODE 2 RESTART", "ERR node 2 is up"),
+        (0, "DUNLIN NODE 2 STOP", "ERR syntax error, usage: DUNLIN NODE number <KILL | RESTART [EMPTY]>"),
+    ]);
+    let Reply::Array(nodes) = three.ask(0, "DUNLIN NODES") else { panic!("it is a list") };
+    let field = |node: &Reply, name: &str| {
+        let Reply::Map(pairs) = node else { panic!("{node:?} is no map") };
+        pairs.iter().find(|(field, _)| *field == name).and_then(|(_, value)| value.integer())
+    };
+    assert_eq!([0, 1, 2].map(|number| field(&nodes[number], "slots")), [Some(5460), Some(5462), Some(5462)]);
+    assert_eq!([0, 1, 2].map(|number| field(&nodes[number], "up")), [Some(1); 3]);
+
+    let mut plain = Server::start().expect("it starts").client().expect("there is room");
+    let refused = plain.call(["DUNLIN", "NODE", "0", "KILL"]);
+    assert_eq!(refused, Err(CallError::Refused("ERR no node 0".to_owned())));
+    assert_eq!(plain.call(["DUNLIN", "NODES"]), Ok(Reply::Array(Vec::new())));
+}
