@@ -69,7 +69,7 @@ pub(super) fn open_tcp(settings: &Settings, tcp: bool) -> io::Result<VecDeque<Ve
     if cluster.nodes > 0 && (files.are_wanted || files.appends || !files.load_file.is_empty()) {
         return Err(io::Error::other("the nodes of one process keep no files, and load none"));
     }
-    if cluster.nodes <= 1 || settings.port != 0 {
+    if cluster.nodes == 0 || settings.port != 0 {
         return open_from(settings, settings.port);
     }
     let places = u64::from(FREE_PORTS.end() - FREE_PORTS.start());

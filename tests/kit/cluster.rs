@@ -425,6 +425,20 @@ fn one_of_two_nodes_is_no_majority_and_serves_nothing() {
 }
 
 #[test]
+fn a_node_whose_wait_ends_while_it_is_in_a_minority_has_nothing_more_to_do() {
+    let mut three = Three::start();
+    three.server.kill_node(0).expect("it runs");
+    three.server.kill_node(1).expect("it runs");
+    three.server.advance(Duration::from_secs(15));
+    three.server.kill_node(2).expect("it runs");
+    three.server.restart_node(2).expect("its port is free");
+    three.clients[2] = three.nodes[2].client().expect("it lets clients in");
+    three.server.advance(Duration::from_secs(20));
+    assert_eq!(three.ask(2, "DUNLIN ADVANCE-TO-NEXT"), Reply::Null);
+    three.expect(&[(2, "GET foo", "CLUSTERDOWN The cluster is down")]);
+}
+
+#[test]
 fn a_client_of_any_node_orders_the_others_about() {
     let mut three = Three::start();
     three.expect(&[(0, "SET bar 1", "OK"), (0, "SET {bar}2 1", "OK")]);

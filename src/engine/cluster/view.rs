@@ -294,6 +294,7 @@ impl View {
     /// if that is required, each slot belongs to a node that has not failed. After it was in a minority, and after a
     /// start, it waits before it does again.
     pub fn update_health(&mut self, settings: &ClusterSettings, now: Now) {
+        self.serves_from = self.serves_from.filter(|moment| *moment > now);
         let size = self.size();
         let lost = |silence: &&Silence| silence.is_doubted() && self.owns_slots(silence.node());
         let heard = size - self.silences.iter().filter(lost).count();
@@ -304,7 +305,6 @@ impl View {
         if std::mem::take(&mut self.is_in_minority) {
             self.serve_not_before(now, settings.node_timeout_ms.clamp(SHORTEST_REJOIN_MS, LONGEST_REJOIN_MS));
         }
-        self.serves_from = self.serves_from.filter(|moment| *moment > now);
         let served = self.slots_of(|node| !self.has_failed(node.id));
         let is_covered = !settings.requires_full_coverage || served == usize::from(HASH_SLOTS);
         self.health = if is_covered && self.serves_from.is_none() { Health::Ok } else { Health::Fail };
