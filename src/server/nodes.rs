@@ -157,10 +157,11 @@ impl Mailbox {
         self.has_some.store(true, Ordering::Release);
     }
 
+    /// The next letter. The one before has been delivered: until there is none, other threads wait for the delivery.
     fn take(&self) -> Option<(WorldName, Letter)> {
         let mut letters = self.letters.lock();
         let taken = letters.pop_front();
-        self.has_some.store(!letters.is_empty(), Ordering::Release);
+        self.has_some.store(taken.is_some(), Ordering::Release);
         taken
     }
 }
@@ -189,7 +190,7 @@ impl Worlds {
 
     /// Makes two nodes, and all that they know, known to each other.
     fn introduce(&self, from: &WorldName, ip: &str, port: u16) {
-        let nodes = self.all();
+        let nodes: Vec<Arc<Shared>> = self.all().into_iter().filter(|node| !node.is_down()).collect();
         let known_to = |node: &Arc<Shared>| {
             let engine = node.engine();
             engine.cluster.as_ref().map(|view| view.nodes().to_vec()).unwrap_or_default()
@@ -205,13 +206,13 @@ impl Worlds {
         nodes.iter().for_each(|node| node.act_alone(|engine| cluster::introduce(engine, &met, ip)));
     }
 
-    /// The node that listens there for clients; `None` unless this process runs a cluster.
+    /// The node that listens there for clients, if it runs; `None` unless this process runs a cluster.
     pub(super) fn node_at(&self, host: &str, port: u16) -> Option<Arc<Shared>> {
         let is_here = is_this_machine(host) || self.settings_at_start().bind.iter().any(|name| name == host);
         if !self.are_nodes() || !is_here {
             return None;
         }
-        self.all().into_iter().find(|shared| shared.port() == port)
+        self.all().into_iter().find(|shared| shared.port() == port && !shared.is_down())
     }
 }
 
@@ -223,14 +224,15 @@ const MOVE_TIMEOUT_MS: &str = "5000";
 
 /// What the test kit does with the nodes.
 impl Worlds {
-    fn numbered(&self) -> Vec<Arc<Shared>> {
+    /// The nodes in the order of their numbers; none unless this process runs a cluster.
+    pub(crate) fn nodes(&self) -> Vec<Arc<Shared>> {
         let mut nodes = if self.are_nodes() { self.all() } else { Vec::new() };
-        nodes.sort_by_key(|node| node.engine().settings.port);
+        nodes.sort_by_key(|node| node.world_name().node_number());
         nodes
     }
 
     fn node(&self, number: usize) -> Result<Arc<Shared>, KitError> {
-        self.numbered().into_iter().nth(number).ok_or(KitError::NoNode(number))
+        self.nodes().into_iter().nth(number).ok_or(KitError::NoNode(number))
     }
 
     fn running_node(&self, number: usize) -> Result<Arc<Shared>, KitError> {
@@ -252,7 +254,7 @@ impl Worlds {
                 keys: engine.databases.len(),
             })
         };
-        self.numbered().into_iter().enumerate().filter_map(figures).collect()
+        self.nodes().into_iter().enumerate().filter_map(figures).collect()
     }
 
     /// Kills a node, or starts it again.
@@ -275,12 +277,15 @@ impl Worlds {
         let settings = node.engine().settings.clone();
         let resumed = node.with_listeners(|listeners| listeners.resume(&settings));
         resumed.unwrap_or(Ok(())).map_err(|error| KitError::Listen(error.to_string()))?;
-        node.set_down(false);
+        {
+            let _engine = node.engine();
+            node.set_down(false);
+        }
         if is_empty {
             node.run_own(&[b"FLUSHALL"]).map_err(KitError::Listen)?;
         }
         node.act_alone(cluster::start);
-        for other in self.numbered().iter().filter(|other| !ptr::eq(&raw const ***other, node)) {
+        for other in self.nodes().iter().filter(|other| !ptr::eq(&raw const ***other, node)) {
             let claim = other.engine().cluster.as_ref().map(|view| view.claim());
             match claim {
                 Some(claim) if other.is_down() => node.receive(&Letter::Gone(claim.node.id)),
@@ -302,7 +307,7 @@ impl Worlds {
         let target = self.running_node(to)?;
         let stays = |why: String| KitError::SlotStays(slot, why);
         let owns = |node: &Arc<Shared>| node.engine().cluster.as_ref().is_some_and(|view| view.owns(slot));
-        let source = self.numbered().into_iter().find(|node| !node.is_down() && owns(node));
+        let source = self.nodes().into_iter().find(|node| !node.is_down() && owns(node));
         let source = source.ok_or_else(|| stays("no node owns it".to_owned()))?;
         if Arc::ptr_eq(&source, &target) {
             return Err(stays(format!("node {to} owns it already")));
@@ -483,6 +488,10 @@ impl Shared {
                     true if line.starts_with(b"-") && result.refusal.is_none() => result.refusal = Some(line.to_vec()),
                     true => {}
                 }
+            }
+            if start < bytes.len() {
+                // The node takes no words of that length, and would close a connection.
+                result.fault = Some(RemoteFault::Reading);
             }
         }
         self.end_batch(&mut engine, before);

@@ -130,18 +130,17 @@ impl Server {
         Ok(self.first.beside(shared))
     }
 
-    /// Returns the nodes of the cluster, in the order of their ports: those of [`Server::cluster`] that have not ended
-    /// (SHUTDOWN); of any other server the first world alone.
+    /// Returns the nodes of the cluster in the order of their numbers, those that are down too; of any other server the
+    /// first world alone.
     ///
     /// A node is a [`World`] named `node-1`, `node-2` and so on, and the first one `default`. Those are all worlds that
     /// such a server has.
     pub fn nodes(&self) -> Vec<World> {
-        let mut nodes: Vec<World> = match self.first.shared().node_port() {
-            Some(_) => self.all().collect(),
-            None => vec![self.first.clone()],
-        };
-        nodes.sort_by_key(|node| node.addr().port());
-        nodes
+        let nodes = self.first.shared().worlds().nodes();
+        if nodes.is_empty() {
+            return vec![self.first.clone()];
+        }
+        nodes.into_iter().map(|shared| self.first.beside(shared)).collect()
     }
 
     /// Kills a node of the cluster, as a process that ends without a word: its port and its connections close. After

@@ -399,6 +399,29 @@ fn a_node_that_was_down_learns_which_slots_moved_meanwhile() {
 }
 
 #[test]
+fn a_node_that_is_down_can_be_neither_met_nor_given_keys() {
+    let mut three = Three::start();
+    three.expect(&[(0, "SET bar 1", "OK")]);
+    three.open();
+    three.server.kill_node(1).expect("it runs");
+    assert_eq!(three.migrate(0, 1, "bar"), "IOERR error or timeout writing to target instance");
+    three.expect(&[(0, "GET bar", "1")]);
+    let meet = three.text(0, &format!("CLUSTER MEET 127.0.0.1 {}", three.port(1)));
+    assert!(meet.starts_with("ERR this server meets only nodes of its own process"), "{meet}");
+}
+
+#[test]
+fn a_value_that_is_too_long_for_the_other_node_stays() {
+    let mut three = Three::start();
+    let value = "x".repeat(2 << 20);
+    three.expect(&[(0, &format!("SET bar {value}"), "OK"), (0, "SET {bar}2 1", "OK")]);
+    three.expect(&[(0, "CONFIG SET rdbcompression no", "OK"), (1, "CONFIG SET proto-max-bulk-len 1mb", "OK")]);
+    three.open();
+    assert_eq!(three.migrate(0, 1, "bar {bar}2"), "IOERR error or timeout reading to target instance");
+    assert_eq!(three.ask(0, "STRLEN bar"), Reply::Integer(2 << 20));
+}
+
+#[test]
 fn the_first_node_can_be_killed_too() {
     let mut three = Three::start();
     three.server.kill_node(0).expect("it runs");

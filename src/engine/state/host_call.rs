@@ -46,6 +46,11 @@ impl WorldName {
         WorldName(format!("node-{number}").into())
     }
 
+    /// The number of the node with that name.
+    pub fn node_number(&self) -> usize {
+        self.0.strip_prefix("node-").and_then(|number| number.parse().ok()).unwrap_or(0)
+    }
+
     /// Whether it is the name of the world that a server starts with.
     pub fn is_first(&self) -> bool {
         &*self.0 == FIRST_WORLD
