@@ -10,7 +10,7 @@ async function until(holds) {
 
 async function main() {
   const servers = process.argv.slice(2).map((port) => new Redis(Number(port)));
-  const patient = new Redlock(servers, { retryCount: 500, retryDelay: 5, retryJitter: 5 });
+  const patient = new Redlock(servers, { retryCount: 5000, retryDelay: 5, retryJitter: 5 });
   const impatient = new Redlock(servers, { retryCount: 0 });
 
   let inside = 0;
