@@ -18,7 +18,9 @@ impl Shared {
     /// Holds everyone up for `length`. A frozen clock moves on instead, without any sleep.
     pub(super) fn stall(&self, engine: &mut Engine, length: Duration) {
         if self.clock.is_frozen() {
-            self.advance_engine(engine, later(self.clock.now(), length));
+            let target = later(self.clock.now(), length);
+            self.advance_engine(engine, target);
+            self.say(Letter::Clock(ClockOrder::Reach(target)));
         } else {
             self.sleep(length);
         }

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::listen;
 use super::listeners::Listeners;
@@ -59,11 +59,14 @@ pub(super) fn open_tcp(settings: &Settings, tcp: bool) -> io::Result<VecDeque<Ve
     }
     let cluster = &settings.cluster;
     let last_port = settings.port.checked_add(cluster.nodes.saturating_sub(1));
-    if cluster.is_enabled && cluster.bus_port == 0 && last_port.is_none_or(|port| port > HIGHEST_PORT) {
+    let has_nodes = cluster.is_enabled || cluster.nodes > 0;
+    if has_nodes && cluster.bus_port == 0 && last_port.is_none_or(|port| port > HIGHEST_PORT) {
         return Err(io::Error::other(PORT_TOO_HIGH));
     }
-    if cluster.nodes > 0 && cluster.bus_port != 0 {
-        return Err(io::Error::other("cluster-port is not for the nodes of one process, which need none"));
+    let has_own_ports =
+        [cluster.bus_port, cluster.announced_port, cluster.announced_bus_port].iter().any(|port| *port != 0);
+    if cluster.nodes > 0 && (has_own_ports || !cluster.is_enabled) {
+        return Err(io::Error::other("the nodes of one process have ports one after the other, and are a cluster"));
     }
     let files = &settings.files;
     if cluster.nodes > 0 && (files.are_wanted || files.appends || !files.load_file.is_empty()) {
@@ -216,6 +219,9 @@ impl Worlds {
     }
 }
 
+/// How long a thread waits for a node's lock before it looks whether the server ends.
+const LOCK_PART_MS: u64 = 50;
+
 /// The most keys that one MIGRATE moves.
 const MOVED_TOGETHER: usize = 100;
 
@@ -274,17 +280,14 @@ impl Worlds {
     }
 
     fn restart(&self, node: &Shared, is_empty: bool) -> Result<(), KitError> {
-        let settings = node.engine().settings.clone();
-        let resumed = node.with_listeners(|listeners| listeners.resume(&settings));
-        resumed.unwrap_or(Ok(())).map_err(|error| KitError::Listen(error.to_string()))?;
-        {
-            let _engine = node.engine();
+        let settings = node.act_alone(|engine| {
+            if is_empty {
+                cluster::empty(engine);
+            }
+            cluster::start(engine);
             node.set_down(false);
-        }
-        if is_empty {
-            node.run_own(&[b"FLUSHALL"]).map_err(KitError::Listen)?;
-        }
-        node.act_alone(cluster::start);
+            engine.settings.clone()
+        });
         for other in self.nodes().iter().filter(|other| !ptr::eq(&raw const ***other, node)) {
             let claim = other.engine().cluster.as_ref().map(|view| view.claim());
             match claim {
@@ -292,6 +295,11 @@ impl Worlds {
                 Some(claim) => node.receive(&Letter::Back(claim)),
                 None => {}
             }
+        }
+        let resumed = node.with_listeners(|listeners| listeners.resume(&settings)).unwrap_or(Ok(()));
+        if let Err(error) = resumed {
+            node.set_down(true);
+            return Err(KitError::Listen(error.to_string()));
         }
         let claim = node.engine().cluster.as_ref().map(|view| view.claim());
         claim.into_iter().for_each(|claim| node.say(Letter::Back(claim)));
@@ -378,7 +386,7 @@ impl Shared {
     /// The error with which it is refused.
     fn run_own(&self, words: &[&[u8]]) -> Result<(), String> {
         let origin = Origin { is_local: true, descriptor: -1, is_test_client: true, ..Origin::default() };
-        let (session, _) = self.connect(origin).ok_or("it is down")?;
+        let (session, _) = self.connect(origin).ok_or("it lets no clients in")?;
         if let Some(own) = self.engine().sessions.get_mut(session) {
             own.authenticated = true;
         }
@@ -435,11 +443,11 @@ impl Shared {
             Letter::Message(Message::Publish { from, channel, payload }) => {
                 self.act_alone(|engine| cluster::take_published(engine, *from, channel, payload));
             }
-            Letter::Message(Message::Suspects { from, node }) => {
-                self.act_alone(|engine| cluster::take_report(engine, *from, *node));
+            Letter::Message(Message::Suspects { from, node, since }) => {
+                self.act_alone(|engine| cluster::take_report(engine, *from, *node, *since));
             }
-            Letter::Message(Message::Failed { from, node }) => {
-                self.act_alone(|engine| cluster::take_failure(engine, *from, *node));
+            Letter::Message(Message::Failed { from, node, since }) => {
+                self.act_alone(|engine| cluster::take_failure(engine, *from, *node, *since));
             }
             Letter::Gone(node) => self.act_alone(|engine| cluster::lose(engine, *node)),
             Letter::Back(claim) => self.act_alone(|engine| {
@@ -451,9 +459,21 @@ impl Shared {
         }
     }
 
+    /// Locks the engine within that many milliseconds, unless the server ends meanwhile.
+    fn lock_within(&self, mut left_ms: u64) -> Option<MutexGuard<'_, Engine>> {
+        while left_ms > 0 && !self.is_ending() {
+            let part_ms = left_ms.min(LOCK_PART_MS);
+            if let Some(engine) = self.engine.try_lock_for(Duration::from_millis(part_ms)) {
+                return Some(engine);
+            }
+            left_ms -= part_ms;
+        }
+        None
+    }
+
     /// Runs the requests of MIGRATE at this node, for a thread that holds the lock of another one.
     pub(super) fn restore(&self, remote: &RemoteRequest) -> RemoteResult {
-        let Some(mut engine) = self.engine.try_lock_for(Duration::from_millis(remote.timeout_ms)) else {
+        let Some(mut engine) = self.lock_within(remote.timeout_ms).filter(|_| !self.is_down()) else {
             return RemoteResult::of(RemoteFault::Reading);
         };
         let origin = Origin {

@@ -1,7 +1,7 @@
 //! The worlds of one server: private servers behind its listeners, each with its own data, clients, clock and rules.
 //!
 //! A world is one more [`Shared`], made when a client enters it for the first time, from what the server was started
-//! with or from a template. All worlds share the sockets, the event loops, the command table and the threads for lazy
+//! with or from a template. All worlds share the event loops, the command table and the threads for lazy
 //! freeing and MIGRATE; each has a timer task of its own. A client connects to the first world, and enters another one
 //! by a [`HostCall`]: [`answer`] gives it a session there, and ends its old one. A world may have a port of its own,
 //! for clients that can name no world: they come straight into it.
@@ -10,7 +10,7 @@
 //! The next client that enters its name makes a fresh one. The first world ends with the server.
 //!
 //! Lock order: an engine's first, then that of the list of worlds, then that of a world's port. A thread that holds the
-//! lock of one engine takes that of no other.
+//! lock of one engine takes that of no other, but for MIGRATE between nodes of a cluster ([`super::nodes`]).
 //!
 //! Costs: the list is read when a client changes its world, not when it is served.
 

@@ -144,7 +144,8 @@ impl Server {
     }
 
     /// Kills a node of the cluster, as a process that ends without a word: its port and its connections close. After
-    /// `cluster-node-timeout` the others agree that it has failed, and serve no keys while its slots are required.
+    /// `cluster-node-timeout` the others, if they are a majority, agree that it has failed, and serve no keys while its
+    /// slots are required.
     ///
     /// ```
     /// use std::time::Duration;

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use dunlin::{CallError, Client, Reply, Server, StartError, World};
+use dunlin::{CallError, Client, Reply, Server, World};
 
 /// Three nodes with direct clients. `bar` is in slot 5061 of the first, `abc` in slot 7638 of the second, `foo` in slot
 /// 12182 of the third.
@@ -15,7 +15,7 @@ struct Three {
 
 impl Three {
     fn start() -> Three {
-        Three::of(Server::cluster(3).seed(7).frozen().start().expect("the nodes start"))
+        Three::of(Server::cluster(3).seed(7).frozen().allow_debug().start().expect("the nodes start"))
     }
 
     fn of(server: Server) -> Three {
@@ -190,7 +190,9 @@ fn two_nodes_that_move_keys_to_each_other_at_once_lose_none_and_come_to_an_end()
                 for number in 0..50 {
                     // Of two that wait for each other one may give up; it tries again then.
                     let line = format!("MIGRATE 127.0.0.1 {port} {{{tag}}}{number} 0 20");
-                    while client.call(line.split(' ')).is_err() {}
+                    while let Err(error) = client.call(line.split(' ')) {
+                        assert_eq!(error.to_string(), "IOERR error or timeout reading to target instance");
+                    }
                 }
             });
         }
@@ -237,6 +239,8 @@ fn the_clock_is_one_whichever_node_moves_it() {
     let moment = SystemTime::UNIX_EPOCH + Duration::from_secs(2_000_000_000);
     three.nodes[2].set_time(moment);
     assert_eq!([0, 1, 2].map(|node| three.nodes[node].now()), [moment; 3]);
+    three.expect(&[(1, "DEBUG SLEEP 5", "OK")]);
+    assert_eq!([0, 1, 2].map(|node| three.nodes[node].now()), [moment + Duration::from_secs(5); 3]);
 }
 
 #[test]
@@ -311,9 +315,18 @@ fn the_nodes_are_the_only_worlds_and_keep_no_files() {
     let refused = three.server.world("cart").expect_err("it is refused").to_string();
     assert!(refused.contains("the nodes of a cluster are the only worlds of their server"), "{refused}");
     for (name, value) in [("appendonly", "yes"), ("save", "60 1")] {
-        let refused = Server::cluster(2).set(name, value).start().expect_err("it is refused");
-        assert!(matches!(refused, StartError::System(_)), "{refused}");
+        let refused = Server::cluster(2).set(name, value).start().expect_err("it is refused").to_string();
+        assert_eq!(refused, "the nodes of one process keep no files, and load none");
     }
+    for (name, value) in [("cluster-enabled", "no"), ("cluster-port", "7000"), ("cluster-announce-port", "7000")] {
+        let refused = Server::cluster(2).port(55_535).set(name, value).start().expect_err("it is refused").to_string();
+        assert!(
+            refused.starts_with("Redis port number too high.") || refused.contains("one after the other"),
+            "{refused}"
+        );
+    }
+    let refused = Server::cluster(2).set("cluster-enabled", "no").start().expect_err("it is refused").to_string();
+    assert_eq!(refused, "the nodes of one process have ports one after the other, and are a cluster");
     let too_high = Server::cluster(2).port(55_535).start().expect_err("it is refused").to_string();
     assert!(too_high.starts_with("Redis port number too high."), "{too_high}");
 }
@@ -368,6 +381,45 @@ fn a_node_that_starts_again_is_heard_and_after_twice_the_timeout_as_before() {
     three.server.advance(Duration::from_millis(1));
     assert_eq!(shown_of(&mut three, 0, 2), ("master".to_owned(), "connected".to_owned()));
     three.expect(&[(0, "SET bar 1", "OK")]);
+}
+
+#[test]
+fn a_failure_has_one_moment_at_all_nodes_however_far_the_clock_moves_at_once() {
+    let mut three = Three::start();
+    three.server.kill_node(2).expect("it runs");
+    three.server.advance(Duration::from_secs(40));
+    three.server.restart_node(2).expect("its port is free");
+    // It failed after 15 seconds, and that is over 30 seconds later.
+    three.server.advance(Duration::from_millis(4999));
+    assert_eq!([0, 1].map(|node| three.info(node, "cluster_state")), ["fail", "fail"]);
+    three.server.advance(Duration::from_millis(1));
+    assert_eq!([0, 1].map(|node| three.info(node, "cluster_state")), ["ok", "ok"]);
+}
+
+#[test]
+fn a_failure_that_is_long_past_is_over_when_the_node_is_heard() {
+    let mut three = Three::start();
+    three.server.kill_node(2).expect("it runs");
+    three.server.advance(Duration::from_secs(100));
+    three.server.restart_node(2).expect("its port is free");
+    assert_eq!([0, 1].map(|node| three.info(node, "cluster_state")), ["ok", "ok"]);
+}
+
+#[test]
+fn a_node_without_slots_counts_when_nodes_agree_on_a_failure() {
+    let mut three = Three::start();
+    let slots: Vec<String> = (10923..16384).map(|slot: u16| slot.to_string()).collect();
+    three.expect(&[(2, &format!("CLUSTER DELSLOTS {}", slots.join(" ")), "OK")]);
+    for node in [0, 1] {
+        three.expect(&[(node, &format!("CLUSTER DELSLOTS {}", slots.join(" ")), "OK")]);
+    }
+    three.expect(&[(0, "CLUSTER ADDSLOTSRANGE 10923 16383", "OK")]);
+    assert_eq!(three.info(2, "cluster_size"), "2");
+    three.server.kill_node(1).expect("it runs");
+    three.server.advance(Duration::from_secs(15));
+    for node in [0, 2] {
+        assert_eq!(shown_of(&mut three, node, 1).0, "master,fail");
+    }
 }
 
 #[test]

@@ -99,7 +99,7 @@ pub(super) fn nodes(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes the line of a node. The others have just been heard: they are in this process.
+/// Writes the line of a node. Others are heard at this moment, as they are in this process, or are silent since one.
 fn write_line(text: &mut String, view: &View, node: &Node, now_ms: i64) {
     let (address, is_myself) = (&node.address, view.is_myself(node));
     let hostname = if address.hostname.is_empty() { String::new() } else { format!(",{}", address.hostname) };

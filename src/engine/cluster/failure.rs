@@ -1,13 +1,16 @@
 //! Failures: which nodes are not heard any more, since when, and whether enough others say the same.
 //!
-//! A node that was not heard for `cluster-node-timeout` is suspected by this node (`fail?`). When a majority of the
-//! nodes that own slots suspect it, it has failed (`fail`), which is told to all. A node that is heard again is as
-//! before at once, unless it had failed and owns slots: then the others wait for twice the timeout, in which a replica
-//! might have replaced it.
+//! A node that was not heard for `cluster-node-timeout` is suspected by this node (`fail?`). When as many nodes suspect
+//! it as are a majority of those that own slots, it has failed (`fail`), which is told to all. A node that is heard
+//! again is as before at once, unless it had failed and owns slots: then the others wait until twice the timeout has
+//! passed since, in which a replica might have replaced it.
+//!
+//! Reports have the moment of their sender, which may be past when they are taken, as a test may move the clock far in
+//! one step: so all nodes have one moment for a failure.
 //!
 //! Source: the states of three nodes of Redis 8.0.6, one of which is killed and started again.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use super::{NodeId, View};
 use crate::engine::spec::Now;
@@ -18,12 +21,12 @@ pub(super) struct Silence {
     node: NodeId,
     /// Since when it is not heard; `None` once it is heard again.
     since: Option<Now>,
-    /// Whether it was not heard for so long that this node suspects it.
-    is_suspected: bool,
-    /// When a majority agreed, if it did.
+    /// Since when this node suspects it, as it was not heard for so long.
+    suspected: Option<Now>,
+    /// Since when it has failed.
     failed: Option<Now>,
-    /// The other nodes that suspect it.
-    reports: BTreeSet<NodeId>,
+    /// The other nodes that suspect it, each with the moment since when.
+    reports: BTreeMap<NodeId, Now>,
 }
 
 impl View {
@@ -35,29 +38,30 @@ impl View {
     }
 
     /// Records that a node is heard again.
-    pub fn hear(&mut self, id: NodeId) {
+    pub fn hear(&mut self, id: NodeId, now: Now, timeout_ms: i64) {
         let owns_slots = self.owns_slots(id);
         self.silences.retain_mut(|silence| {
             if silence.node != id {
                 return true;
             }
-            (silence.since, silence.is_suspected) = (None, false);
+            (silence.since, silence.suspected) = (None, None);
             silence.reports.clear();
-            silence.failed.is_some() && owns_slots
+            owns_slots && silence.next_step(timeout_ms).is_some_and(|due| due > now)
         });
     }
 
-    /// Records that another node suspects one.
-    pub fn take_report(&mut self, from: NodeId, suspected: NodeId) {
-        if self.owns_slots(from) && !self.is_myself_id(suspected) && self.find(suspected.as_bytes()).is_some() {
-            self.silence_of(suspected).reports.insert(from);
+    /// Records that another node suspects one since a moment.
+    pub fn take_report(&mut self, from: NodeId, suspected: NodeId, since: Now) {
+        let are_known = [from, suspected].iter().all(|id| self.find(id.as_bytes()).is_some());
+        if are_known && !self.is_myself_id(suspected) {
+            self.silence_of(suspected).reports.insert(from, since);
         }
     }
 
-    /// Records that a node has failed, as another one says.
-    pub fn take_failure(&mut self, id: NodeId, now: Now) {
+    /// Records that a node has failed at a moment, as another one says.
+    pub fn take_failure(&mut self, id: NodeId, since: Now) {
         if self.find(id.as_bytes()).is_some() && !self.is_myself_id(id) {
-            self.silence_of(id).failed.get_or_insert(now);
+            self.silence_of(id).failed.get_or_insert(since);
         }
     }
 
@@ -67,32 +71,34 @@ impl View {
         steps.chain(self.serves_from()).min()
     }
 
-    /// Does what is due for silent nodes. Returns the nodes that are suspected only now.
-    pub fn take_failure_steps(&mut self, now: Now, timeout_ms: i64) -> Vec<NodeId> {
+    /// Does what is due for silent nodes. Returns the nodes that are suspected only now, each with the moment since
+    /// when.
+    pub fn take_failure_steps(&mut self, now: Now, timeout_ms: i64) -> Vec<(NodeId, Now)> {
         let mut suspected = Vec::new();
         self.silences.retain_mut(|silence| {
-            if silence.next_step(timeout_ms).is_none_or(|due| due > now) {
-                return true;
-            }
+            let Some(due) = silence.next_step(timeout_ms).filter(|due| *due <= now) else { return true };
             if silence.since.is_some() {
-                silence.is_suspected = true;
-                suspected.push(silence.node);
+                silence.suspected = Some(due);
+                suspected.push((silence.node, due));
             }
             silence.since.is_some()
         });
         suspected
     }
 
-    /// The nodes that a majority of those with slots suspects, this one among them, and that have not failed yet. They
-    /// have failed from now on.
-    pub fn take_majority(&mut self, now: Now) -> Vec<NodeId> {
+    /// The nodes that a majority suspects, this one among them, and that had not failed yet, each with the moment at
+    /// which the majority was reached. They have failed from then on.
+    pub fn take_majority(&mut self) -> Vec<(NodeId, Now)> {
         let needed = self.size() / 2 + 1;
-        let own = usize::from(self.owns_slots(self.myself().id));
         let mut failed = Vec::new();
-        for silence in self.silences.iter_mut().filter(|silence| silence.is_suspected && silence.failed.is_none()) {
-            if silence.reports.len() + own >= needed {
-                silence.failed = Some(now);
-                failed.push(silence.node);
+        for silence in self.silences.iter_mut().filter(|silence| silence.failed.is_none()) {
+            let Some(own) = silence.suspected else { continue };
+            let mut moments: Vec<Now> = silence.reports.values().copied().chain([own]).collect();
+            moments.sort();
+            if let Some(reached) = moments.get(needed - 1) {
+                let since = own.max(*reached);
+                silence.failed = Some(since);
+                failed.push((silence.node, since));
             }
         }
         failed
@@ -100,7 +106,7 @@ impl View {
 
     /// Whether this node suspects one that has not failed.
     pub fn suspects(&self, id: NodeId) -> bool {
-        self.silence(id).is_some_and(|silence| silence.is_suspected && silence.failed.is_none())
+        self.silence(id).is_some_and(|silence| silence.suspected.is_some() && silence.failed.is_none())
     }
 
     /// Whether a node has failed.
@@ -129,8 +135,8 @@ impl View {
 
     fn silence_of(&mut self, id: NodeId) -> &mut Silence {
         let place = self.silences.iter().position(|silence| silence.node == id).unwrap_or_else(|| {
-            let reports = BTreeSet::new();
-            self.silences.push(Silence { node: id, since: None, is_suspected: false, failed: None, reports });
+            let reports = BTreeMap::new();
+            self.silences.push(Silence { node: id, since: None, suspected: None, failed: None, reports });
             self.silences.len() - 1
         });
         &mut self.silences[place]
@@ -138,25 +144,20 @@ impl View {
 }
 
 impl Silence {
-    /// The node that it is about.
+    /// The node that is silent, or was.
     pub(super) fn node(&self) -> NodeId {
         self.node
     }
 
-    /// Whether it is about that node.
-    pub(super) fn is_of(&self, id: NodeId) -> bool {
-        self.node == id
-    }
-
     /// Whether the node is suspected or has failed.
     pub(super) fn is_doubted(&self) -> bool {
-        self.is_suspected || self.failed.is_some()
+        self.suspected.is_some() || self.failed.is_some()
     }
 
     /// When the node is to be suspected, or, if it is heard again after its failure, when that is over.
     fn next_step(&self, timeout_ms: i64) -> Option<Now> {
         match (self.since, self.failed) {
-            (Some(since), _) if !self.is_suspected => Some(after_ms(since, timeout_ms)),
+            (Some(since), _) if self.suspected.is_none() => Some(after_ms(since, timeout_ms)),
             (None, Some(failed)) => Some(after_ms(failed, timeout_ms.saturating_mul(2))),
             _ => None,
         }

@@ -1,6 +1,7 @@
 //! Messages: what a node says to the others of its cluster.
 
 use super::{Claim, NodeId};
+use crate::engine::spec::Now;
 
 /// A message of a node to all others of its process; those that do not know the sender take no notice.
 #[derive(Clone, Debug)]
@@ -21,6 +22,8 @@ pub enum Message {
         from: NodeId,
         /// The node.
         node: NodeId,
+        /// Since when the sender suspects it.
+        since: Now,
     },
     /// A node has failed, as a majority says.
     Failed {
@@ -28,6 +31,8 @@ pub enum Message {
         from: NodeId,
         /// The node.
         node: NodeId,
+        /// Since when it has.
+        since: Now,
     },
     /// A message for the subscribers of a channel (PUBLISH).
     Publish {

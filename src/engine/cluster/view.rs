@@ -160,7 +160,7 @@ impl View {
             return;
         };
         self.nodes.remove(place);
-        self.silences.retain(|silence| !silence.is_of(id));
+        self.silences.retain(|silence| silence.node() != id);
         self.myself -= usize::from(self.myself > place);
         let renumbered = |owner: u16| match usize::from(owner) {
             owner if owner == place => NOBODY,

@@ -11,6 +11,7 @@ use crate::engine::cluster::{
     Address, BUS_OFFSET, Claim, EndpointType, Health, Message, Node, NodeId, Opening, QueriedKey, Query, Refusal, View,
     redirect,
 };
+use crate::engine::exec::ctx::databases;
 use crate::engine::exec::gates::Asked;
 use crate::engine::exec::{blocking, changes, propagation, publish};
 use crate::engine::spec::{ClusterError, Command, CommandId, Error, Event, Family, Flags, KeyFlags, Now};
@@ -208,6 +209,11 @@ pub fn lose(engine: &mut Engine, id: NodeId) {
     change(engine, |view| view.lose(id, now));
 }
 
+/// Deletes all keys, as those of a process that has ended.
+pub fn empty(engine: &mut Engine) {
+    databases::flush(engine, 0);
+}
+
 /// Records that this node has just started.
 pub fn start(engine: &mut Engine) {
     let now = engine.timing.now;
@@ -216,21 +222,21 @@ pub fn start(engine: &mut Engine) {
 
 /// Records that a node is heard again.
 pub fn hear(engine: &mut Engine, id: NodeId) {
-    change(engine, |view| view.hear(id));
+    let (now, timeout_ms) = (engine.timing.now, engine.settings.cluster.node_timeout_ms);
+    change(engine, |view| view.hear(id, now, timeout_ms));
 }
 
-/// Takes what another node says of one that it suspects.
-pub fn take_report(engine: &mut Engine, from: NodeId, suspected: NodeId) {
-    change(engine, |view| view.take_report(from, suspected));
+/// Takes what another node says of one that it suspects since a moment.
+pub fn take_report(engine: &mut Engine, from: NodeId, suspected: NodeId, since: Now) {
+    change(engine, |view| view.take_report(from, suspected, since));
     spread_failures(engine);
 }
 
-/// Takes that a node has failed, from another one that this node knows.
-pub fn take_failure(engine: &mut Engine, from: NodeId, failed: NodeId) {
-    let now = engine.timing.now;
+/// Takes that a node has failed at a moment, from another one that this node knows.
+pub fn take_failure(engine: &mut Engine, from: NodeId, failed: NodeId, since: Now) {
     let knows_sender = engine.cluster.as_ref().is_some_and(|view| view.find(from.as_bytes()).is_some());
     if knows_sender {
-        change(engine, |view| view.take_failure(failed, now));
+        change(engine, |view| view.take_failure(failed, since));
     }
 }
 
@@ -252,21 +258,19 @@ pub(super) fn take_failure_steps(engine: &mut Engine) {
         suspected
     });
     let suspected = suspected.unwrap_or_default();
-    for node in suspected {
-        let from =
-            engine.cluster.as_ref().filter(|view| view.owns_slots(view.myself().id)).map(|view| view.myself().id);
-        say(engine, from.map(|from| Message::Suspects { from, node }));
+    for (node, since) in suspected {
+        let from = engine.cluster.as_ref().map(|view| view.myself().id);
+        say(engine, from.map(|from| Message::Suspects { from, node, since }));
     }
     spread_failures(engine);
 }
 
 /// Tells the others of the nodes that have failed by what this one has heard last.
 fn spread_failures(engine: &mut Engine) {
-    let now = engine.timing.now;
-    let failed = change(engine, |view| view.take_majority(now)).unwrap_or_default();
-    for node in failed {
+    let failed = change(engine, View::take_majority).unwrap_or_default();
+    for (node, since) in failed {
         let from = engine.cluster.as_ref().map(|view| view.myself().id);
-        say(engine, from.map(|from| Message::Failed { from, node }));
+        say(engine, from.map(|from| Message::Failed { from, node, since }));
     }
 }
 
