@@ -17,8 +17,8 @@ const STALL_PART: Duration = Duration::from_millis(50);
 impl Shared {
     /// Holds everyone up for `length`. A frozen clock moves on instead, without any sleep.
     pub(super) fn stall(&self, engine: &mut Engine, length: Duration) {
-        if self.clock.is_frozen() {
-            let target = later(self.clock.now(), length);
+        if self.clock().is_frozen() {
+            let target = later(self.clock().now(), length);
             self.advance_engine(engine, target);
             self.say(Letter::Clock(ClockOrder::Reach(target)));
         } else {
@@ -44,10 +44,10 @@ impl Shared {
     pub(super) fn set_clock(&self, engine: &mut Engine, order: ClockOrder) {
         match order {
             ClockOrder::Reach(moment) => self.advance_engine(engine, moment),
-            ClockOrder::Set(_) | ClockOrder::Speed(_) => self.clock.obey(order),
+            ClockOrder::Set(_) | ClockOrder::Speed(_) => self.clock().obey(order),
         }
-        engine.timing.hold_time(self.clock.is_frozen());
-        engine.jump(self.clock.now());
+        engine.timing.hold_time(self.clock().is_frozen());
+        engine.jump(self.clock().now());
         self.wake_timer();
     }
 
@@ -65,7 +65,7 @@ impl Shared {
 
     /// Wakes the timer, whose sleep was computed before the clock changed.
     fn wake_timer(&self) {
-        self.wakeup.no_later_than(Now::from_us(i64::MIN));
+        self.wakeup().no_later_than(Now::from_us(i64::MIN));
     }
 
     /// Moves the clock on. Everything that falls due on the way happens, in order and at its moment; when this returns,
@@ -73,7 +73,7 @@ impl Shared {
     pub(crate) fn advance(&self, by: Duration) {
         let target = {
             let mut engine = self.engine();
-            let target = later(self.clock.now(), by);
+            let target = later(self.clock().now(), by);
             self.advance_engine(&mut engine, target);
             target
         };
@@ -85,11 +85,11 @@ impl Shared {
     fn advance_engine(&self, engine: &mut Engine, target: Now) {
         if engine.scripts.is_busy() {
             // Nothing may happen before the script has ended, and that moment is unknown.
-            return self.clock.reach(target);
+            return self.clock().reach(target);
         }
         engine.timing.hold_time(true);
         let mut timer = Timer::default();
-        let mut now = self.clock.now();
+        let mut now = self.clock().now();
         loop {
             now = match timer.tick(self, engine, now) {
                 NextTick::Again => now,
@@ -98,8 +98,8 @@ impl Shared {
                 NextTick::At(_) | NextTick::Never if now < target => target,
                 NextTick::At(_) | NextTick::Never => break,
             };
-            self.clock.reach(now);
+            self.clock().reach(now);
         }
-        engine.timing.hold_time(self.clock.is_frozen());
+        engine.timing.hold_time(self.clock().is_frozen());
     }
 }

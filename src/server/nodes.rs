@@ -1,4 +1,5 @@
-//! The nodes of a cluster that run in this process: what they say to each other, and the keys that they move.
+//! The nodes of a cluster that run in this process: their start, what they say to each other, the keys that they move,
+//! and what the test kit does with them.
 //!
 //! A node is one more world with a port of its own ([`super::worlds`]); the first world is the first node. What a node
 //! says while it runs requests ([`Message`]) is kept in the [`Mailbox`], and delivered when the thread has released the

@@ -35,9 +35,9 @@ use crate::resp::{ReplyBuffer, Request};
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(super) engine: Mutex<Engine>,
-    pub(super) clock: Arc<Clock>,
+    clock: Arc<Clock>,
     wake_flags: Mutex<HashMap<SessionId, Arc<WakeFlags>>>,
-    pub(super) wakeup: Wakeup,
+    wakeup: Wakeup,
     deliveries: Deliveries,
     phase: watch::Sender<Phase>,
     worlds: Arc<Worlds>,

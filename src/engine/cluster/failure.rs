@@ -32,7 +32,7 @@ pub(super) struct Silence {
 impl View {
     /// Records that a node is not heard any more, from now on.
     pub fn lose(&mut self, id: NodeId, now: Now) {
-        if self.find(id.as_bytes()).is_some() && !self.is_myself_id(id) {
+        if self.knows_other(id) {
             self.silence_of(id).since = Some(now);
         }
     }
@@ -52,15 +52,14 @@ impl View {
 
     /// Records that another node suspects one since a moment.
     pub fn take_report(&mut self, from: NodeId, suspected: NodeId, since: Now) {
-        let are_known = [from, suspected].iter().all(|id| self.find(id.as_bytes()).is_some());
-        if are_known && !self.is_myself_id(suspected) {
+        if self.knows_other(from) && self.knows_other(suspected) {
             self.silence_of(suspected).reports.insert(from, since);
         }
     }
 
     /// Records that a node has failed at a moment, as another one says.
     pub fn take_failure(&mut self, id: NodeId, since: Now) {
-        if self.find(id.as_bytes()).is_some() && !self.is_myself_id(id) {
+        if self.knows_other(id) {
             self.silence_of(id).failed.get_or_insert(since);
         }
     }

@@ -136,6 +136,11 @@ impl View {
         self.myself().id == id
     }
 
+    /// Whether a node is known, and is not this one.
+    pub fn knows_other(&self, id: NodeId) -> bool {
+        !self.is_myself_id(id) && self.place_of(id).is_some()
+    }
+
     /// The node with that id.
     pub fn find(&self, id: &[u8]) -> Option<&Node> {
         self.nodes.iter().find(|node| node.id.as_bytes() == id)
@@ -223,30 +228,23 @@ impl View {
 
     /// The ranges of slots with one owner, in their order.
     pub fn ranges(&self) -> Vec<(RangeInclusive<u16>, &Node)> {
-        let mut ranges: Vec<(RangeInclusive<u16>, &Node)> = Vec::new();
-        for slot in 0..HASH_SLOTS {
-            let Some(owner) = self.owner(slot) else { continue };
-            match ranges.last_mut() {
-                Some((range, before)) if *range.end() + 1 == slot && before.id == owner.id => {
-                    *range = *range.start()..=slot;
-                }
-                _ => ranges.push((slot..=slot, owner)),
-            }
-        }
-        ranges
+        self.runs().filter_map(|(range, place)| Some((range, self.nodes.get(usize::from(place))?))).collect()
     }
 
     /// The ranges of slots that a node owns.
     pub fn ranges_of(&self, id: NodeId) -> Vec<RangeInclusive<u16>> {
-        let mut ranges: Vec<RangeInclusive<u16>> = Vec::new();
-        let Some(place) = self.place_of(id) else { return ranges };
-        for (slot, _) in (0..).zip(&*self.owners).filter(|(_, owner)| **owner == place) {
-            match ranges.last_mut() {
-                Some(range) if *range.end() + 1 == slot => *range = *range.start()..=slot,
-                _ => ranges.push(slot..=slot),
-            }
-        }
-        ranges
+        let place = self.place_of(id);
+        self.runs().filter(|(_, owner)| Some(*owner) == place).map(|(range, _)| range).collect()
+    }
+
+    /// The ranges of slots with equal places of their owners, those without an owner among them.
+    fn runs(&self) -> impl Iterator<Item = (RangeInclusive<u16>, u16)> {
+        let mut next = 0;
+        self.owners.chunk_by(PartialEq::eq).map(move |run| {
+            let first = next;
+            next += run.len() as u16;
+            (first..=next - 1, run[0])
+        })
     }
 
     /// Those of the slots that a node does not own.

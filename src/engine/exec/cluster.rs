@@ -234,8 +234,7 @@ pub fn take_report(engine: &mut Engine, from: NodeId, suspected: NodeId, since: 
 
 /// Takes that a node has failed at a moment, from another one that this node knows.
 pub fn take_failure(engine: &mut Engine, from: NodeId, failed: NodeId, since: Now) {
-    let knows_sender = engine.cluster.as_ref().is_some_and(|view| view.find(from.as_bytes()).is_some());
-    if knows_sender {
+    if engine.cluster.as_ref().is_some_and(|view| view.knows_other(from)) {
         change(engine, |view| view.take_failure(failed, since));
     }
 }
@@ -287,7 +286,7 @@ pub(super) fn publish_elsewhere(engine: &mut Engine, channel: &[u8], payload: &[
 
 /// Takes what another node has published, if that is known.
 pub fn take_published(engine: &mut Engine, from: NodeId, channel: &[u8], payload: &[u8]) {
-    if engine.cluster.as_ref().is_some_and(|view| view.find(from.as_bytes()).is_some()) {
+    if engine.cluster.as_ref().is_some_and(|view| view.knows_other(from)) {
         publish::publish(engine, Topic::Channel, channel, payload);
     }
 }
