@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::clock::later;
-use super::nodes::Letter;
+use super::nodes::BusMessage;
 use super::shared::Shared;
 use super::timer::{NextTick, Timer};
 use crate::engine::{ClockOrder, Engine, Now};
@@ -20,7 +20,7 @@ impl Shared {
         if self.clock().is_frozen() {
             let target = later(self.clock().now(), length);
             self.advance_engine(engine, target);
-            self.say(Letter::Clock(ClockOrder::Reach(target)));
+            self.send_to_nodes(BusMessage::Clock(ClockOrder::Reach(target)));
         } else {
             self.sleep(length);
         }
@@ -54,7 +54,7 @@ impl Shared {
     /// Changes the clock outside of any request.
     pub(crate) fn obey(&self, order: ClockOrder) {
         self.obey_alone(order);
-        self.say(Letter::Clock(order));
+        self.send_to_nodes(BusMessage::Clock(order));
         self.worlds().deliver();
     }
 
@@ -78,7 +78,7 @@ impl Shared {
             target
         };
         self.wake_timer();
-        self.say(Letter::Clock(ClockOrder::Reach(target)));
+        self.send_to_nodes(BusMessage::Clock(ClockOrder::Reach(target)));
         self.worlds().deliver();
     }
 

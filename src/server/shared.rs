@@ -21,7 +21,7 @@ use super::clock::{Clock, later};
 use super::deliveries::{AT_ONCE, Deliveries};
 use super::dump_file;
 use super::log;
-use super::nodes::Letter;
+use super::nodes::BusMessage;
 use super::wake_flags::{WakeFlag, WakeFlags};
 use super::wakeup::Wakeup;
 use super::world::World;
@@ -334,7 +334,7 @@ impl Shared {
                 Effect::Resume => self.resume(engine),
                 Effect::Clock(order) => {
                     self.set_clock(engine, order);
-                    self.say(Letter::Clock(order));
+                    self.send_to_nodes(BusMessage::Clock(order));
                 }
                 Effect::Stall(stall_us) => self.stall(engine, Duration::from_micros(stall_us)),
                 Effect::Shutdown => {
@@ -349,7 +349,7 @@ impl Shared {
                 Effect::Free(lazy_free) => self.worlds.lazy_free_thread().free(lazy_free),
                 Effect::Template(template) => self.worlds.set_template(template.map(|template| *template)),
                 Effect::Log(level, line) => log::write(level, &line),
-                Effect::Say(message) => self.say(Letter::Message(*message)),
+                Effect::SendToNodes(message) => self.send_to_nodes(BusMessage::Cluster(*message)),
                 Effect::KeyEvent { .. } => {}
             }
         }

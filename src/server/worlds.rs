@@ -33,7 +33,7 @@ use super::lazy_free::LazyFreeThread;
 use super::listeners::Listeners;
 use super::loops::Loops;
 use super::migrate_client::MigrateClient;
-use super::nodes::Mailbox;
+use super::nodes::Bus;
 use super::os_host::{self, HostFiles, OsHost};
 use super::race::first_of;
 use super::shared::{Phase, Shared};
@@ -86,7 +86,7 @@ pub(crate) struct Worlds {
     saver: BackgroundSaver,
     aof: Arc<AofWriter>,
     first: OnceLock<Weak<Shared>>,
-    mailbox: Mailbox,
+    bus: Bus,
     first_listeners: OnceLock<Arc<Listeners>>,
     /// Whether new worlds keep a journal from the start.
     keeps_journals: AtomicBool,
@@ -159,7 +159,7 @@ impl Worlds {
         let lazy_free_thread = Arc::new(LazyFreeThread::on(&config.settings.process.background_processors));
         let saver = BackgroundSaver::on(&config.settings.process.save_processors);
         let (first, keeps_journals, list) = (OnceLock::new(), AtomicBool::new(false), Mutex::default());
-        let (aof, mailbox) = (Arc::clone(&config.aof), Mailbox::default());
+        let (aof, bus) = (Arc::clone(&config.aof), Bus::default());
         let migrate_client = Arc::clone(&config.migrate_client);
         let worlds = Arc::new(Worlds {
             config,
@@ -167,7 +167,7 @@ impl Worlds {
             saver,
             aof,
             first,
-            mailbox,
+            bus,
             first_listeners: OnceLock::new(),
             keeps_journals,
             list,
@@ -202,8 +202,8 @@ impl Worlds {
     }
 
     /// What the nodes of a cluster have said.
-    pub(super) fn mailbox(&self) -> &Mailbox {
-        &self.mailbox
+    pub(super) fn bus(&self) -> &Bus {
+        &self.bus
     }
 
     /// Whether the worlds are the nodes of a cluster.

@@ -99,7 +99,7 @@ pub(super) fn nodes(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes the line of a node. Others are heard at this moment, as they are in this process, or are silent since one.
+/// Writes the line of a node. A connected one was heard of at this moment, as it is in this process.
 fn write_line(text: &mut String, view: &View, node: &Node, now_ms: i64) {
     let (address, is_myself) = (&node.address, view.is_myself(node));
     let hostname = if address.hostname.is_empty() { String::new() } else { format!(",{}", address.hostname) };
@@ -109,19 +109,19 @@ fn write_line(text: &mut String, view: &View, node: &Node, now_ms: i64) {
         false if view.suspects(node.id) => "master,fail?",
         false => "master",
     };
-    let silent_since_ms = view.heard_last(node.id).map_or(0, |since| since.unix_ms());
+    let down_since_ms = view.disconnected_since(node.id).map_or(0, |since| since.unix_ms());
     let heard_ms = if is_myself {
         0
-    } else if silent_since_ms > 0 {
-        silent_since_ms
+    } else if down_since_ms > 0 {
+        down_since_ms
     } else {
         now_ms
     };
-    let link = if view.is_heard(node.id) { "connected" } else { "disconnected" };
+    let link = if view.is_connected(node.id) { "connected" } else { "disconnected" };
     // Nothing fails that writes to a text.
     let _ = write!(
         text,
-        "{} {}:{}@{}{hostname} {flags} - {silent_since_ms} {heard_ms} {} {link}",
+        "{} {}:{}@{}{hostname} {flags} - {down_since_ms} {heard_ms} {} {link}",
         node.id, address.ip, address.port, address.bus_port, node.config_epoch
     );
     for range in view.ranges_of(node.id) {
@@ -170,7 +170,7 @@ pub(super) fn links(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     view(cx)?;
     let (engine, reply) = cx.engine_and_reply();
     let Some(view) = &engine.cluster else { return Ok(()) };
-    let is_linked = |node: &&Node| !view.is_myself(node) && view.is_heard(node.id);
+    let is_linked = |node: &&Node| !view.is_myself(node) && view.is_connected(node.id);
     let others: Vec<&Node> = view.nodes().iter().filter(is_linked).collect();
     reply.array(2 * others.len());
     for node in others {

@@ -16,7 +16,7 @@ pub enum Message {
         /// The port of the node for clients.
         port: u16,
     },
-    /// The sender suspects a node, which it does not hear.
+    /// The sender suspects a node, which is disconnected.
     Suspects {
         /// The id of the sender.
         from: NodeId,

@@ -3,7 +3,7 @@
 //! A node acts by its own [`View`], which may differ from those of other nodes; what a client sees of a failover or of
 //! a slot that moves comes from such differences. The rules are pure functions of a view: [`redirect()`] decides
 //! whether a request is served here, [`View::take_claim`] what another node's announcement changes, and
-//! [`View::take_failure_steps`] when a node that is not heard has failed.
+//! [`View::take_failure_steps`] when a disconnected node has failed.
 //!
 //! Nothing here knows a session, a command's name or a reply.
 //!

@@ -40,7 +40,7 @@ pub struct ClusterSettings {
     pub nodes: u16,
     /// `cluster-require-full-coverage`: whether the cluster is down while a slot has no owner.
     pub requires_full_coverage: bool,
-    /// `cluster-node-timeout` in milliseconds: how long a node may be silent before it is suspected.
+    /// `cluster-node-timeout` in milliseconds: how long a node may be disconnected before it is suspected.
     pub node_timeout_ms: i64,
     /// `cluster-allow-reads-when-down`.
     pub allows_reads_when_down: bool,

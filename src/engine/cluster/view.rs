@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use super::failure::{Silence, after_ms};
+use super::failure::{NodeFailure, after_ms};
 use super::{ClusterSettings, Node, NodeId};
 use crate::engine::spec::Now;
 use crate::value::hash_slot::HASH_SLOTS;
@@ -57,10 +57,10 @@ pub struct View {
     pub current_epoch: u64,
     /// The node's address as far as it knows it; empty before it has met another one.
     pub own_ip: String,
-    /// What it thinks of nodes that it does not hear.
-    pub(super) silences: Vec<Silence>,
+    /// What it knows of nodes that are disconnected.
+    pub(super) failures: Vec<NodeFailure>,
     health: Health,
-    /// Whether it heard no majority of the nodes with slots when it last looked.
+    /// Whether it was connected to no majority of the nodes with slots when it last looked.
     is_in_minority: bool,
     /// When it may serve keys again.
     serves_from: Option<Now>,
@@ -76,7 +76,7 @@ impl View {
             openings: BTreeMap::new(),
             current_epoch: 0,
             own_ip: String::new(),
-            silences: Vec::new(),
+            failures: Vec::new(),
             health: Health::Fail,
             is_in_minority: false,
             serves_from: None,
@@ -98,7 +98,7 @@ impl View {
             openings: BTreeMap::new(),
             current_epoch: count as u64,
             own_ip: nodes[myself].address.ip.clone(),
-            silences: Vec::new(),
+            failures: Vec::new(),
             health: Health::Ok,
             is_in_minority: false,
             serves_from: None,
@@ -165,7 +165,7 @@ impl View {
             return;
         };
         self.nodes.remove(place);
-        self.silences.retain(|silence| silence.node() != id);
+        self.failures.retain(|failure| failure.node() != id);
         self.myself -= usize::from(self.myself > place);
         let renumbered = |owner: u16| match usize::from(owner) {
             owner if owner == place => NOBODY,
@@ -288,14 +288,14 @@ impl View {
         self.health
     }
 
-    /// Finds out anew whether the node serves keys: it does while a majority of the nodes that own slots is heard, and,
+    /// Finds out anew whether the node serves keys: it does while a majority of the nodes that own slots is connected, and,
     /// if that is required, each slot belongs to a node that has not failed. After it was in a minority, and after a
     /// start, it waits before it does again.
     pub fn update_health(&mut self, settings: &ClusterSettings, now: Now) {
         self.serves_from = self.serves_from.filter(|moment| *moment > now);
         let size = self.size();
-        let lost = |silence: &&Silence| silence.is_doubted() && self.owns_slots(silence.node());
-        let heard = size - self.silences.iter().filter(lost).count();
+        let lost = |failure: &&NodeFailure| failure.is_doubted() && self.owns_slots(failure.node());
+        let heard = size - self.failures.iter().filter(lost).count();
         if heard <= size / 2 {
             (self.is_in_minority, self.health) = (size > 0, Health::Fail);
             return;
@@ -343,7 +343,7 @@ impl View {
     /// What is to be announced, and to whom, since an earlier state of this view.
     pub fn changes_since(&self, before: &Before) -> Changes {
         let mut changes = Changes { claims: *self.myself() != before.myself, ..Changes::default() };
-        changes.concerns_health = self.silences != before.silences;
+        changes.concerns_health = self.failures != before.failures;
         if Arc::ptr_eq(&before.owners, &self.owners) {
             return changes;
         }
@@ -372,7 +372,7 @@ impl View {
             owners: Arc::clone(&self.owners),
             ids: self.nodes.iter().map(|node| node.id).collect(),
             myself: self.myself().clone(),
-            silences: self.silences.clone(),
+            failures: self.failures.clone(),
         }
     }
 }
@@ -383,7 +383,7 @@ pub struct Before {
     owners: Arc<[u16]>,
     ids: Vec<NodeId>,
     myself: Node,
-    silences: Vec<Silence>,
+    failures: Vec<NodeFailure>,
 }
 
 /// How a view differs from its earlier state.
@@ -391,7 +391,7 @@ pub struct Before {
 pub struct Changes {
     /// Whether what the node itself claims is different.
     pub claims: bool,
-    /// Whether slots have other owners, or other nodes are silent.
+    /// Whether slots have other owners, or other nodes have failed.
     pub concerns_health: bool,
     /// The slots that had an owner, and have another one or none now, in their order.
     pub released: Vec<u16>,

@@ -168,22 +168,22 @@ pub fn change<R>(engine: &mut Engine, act: impl FnOnce(&mut View) -> R) -> Optio
         view.update_health(&engine.settings.cluster, engine.timing.now);
     }
     let claim = (changes.claims && view.knows_others()).then(|| view.claim());
-    say(engine, claim.map(Message::Claim));
+    send(engine, claim.map(Message::Claim));
     end_shard_subscriptions(engine, &changes.released);
     blocking::redirect_waiting(engine);
     Some(result)
 }
 
-/// Says something to the other nodes of the cluster.
-fn say(engine: &mut Engine, message: Option<Message>) {
-    message.into_iter().for_each(|message| engine.effects.push(Effect::Say(Box::new(message))));
+/// Sends something to the other nodes of the cluster.
+fn send(engine: &mut Engine, message: Option<Message>) {
+    message.into_iter().for_each(|message| engine.effects.push(Effect::SendToNodes(Box::new(message))));
 }
 
 /// Has this node and all that it knows meet the one at that address, and those that it knows (CLUSTER MEET). False if
 /// no node of this process listens there.
 pub(super) fn meet(engine: &mut Engine, ip: &str, port: u16) -> bool {
     let is_there = engine.host.has_node_at(ip, port);
-    say(engine, is_there.then(|| Message::Meet { ip: ip.to_owned(), port }));
+    send(engine, is_there.then(|| Message::Meet { ip: ip.to_owned(), port }));
     is_there
 }
 
@@ -200,13 +200,13 @@ pub fn introduce(engine: &mut Engine, nodes: &[Node], ip: &str) {
     change(engine, |view| nodes.iter().for_each(|node| _ = view.meet(Node { met_ms, ..node.clone() })));
     apply_settings(engine);
     let claim = engine.cluster.as_ref().map(|view| view.claim());
-    say(engine, claim.map(Message::Claim));
+    send(engine, claim.map(Message::Claim));
 }
 
-/// Records that a node is not heard any more, as its process has ended.
-pub fn lose(engine: &mut Engine, id: NodeId) {
+/// Records that a node is disconnected, as its process has ended.
+pub fn disconnect(engine: &mut Engine, id: NodeId) {
     let now = engine.timing.now;
-    change(engine, |view| view.lose(id, now));
+    change(engine, |view| view.disconnect(id, now));
 }
 
 /// Deletes all keys, as those of a process that has ended.
@@ -220,10 +220,10 @@ pub fn start(engine: &mut Engine) {
     change(engine, |view| view.start(now));
 }
 
-/// Records that a node is heard again.
-pub fn hear(engine: &mut Engine, id: NodeId) {
+/// Records that a node is connected again.
+pub fn reconnect(engine: &mut Engine, id: NodeId) {
     let (now, timeout_ms) = (engine.timing.now, engine.settings.cluster.node_timeout_ms);
-    change(engine, |view| view.hear(id, now, timeout_ms));
+    change(engine, |view| view.reconnect(id, now, timeout_ms));
 }
 
 /// Takes what another node says of one that it suspects since a moment.
@@ -239,12 +239,12 @@ pub fn take_failure(engine: &mut Engine, from: NodeId, failed: NodeId, since: No
     }
 }
 
-/// When something about a silent node falls due.
+/// When something about a disconnected node falls due.
 pub(super) fn next_failure_step(engine: &Engine) -> Option<Now> {
     engine.cluster.as_ref()?.next_failure_step(engine.settings.cluster.node_timeout_ms)
 }
 
-/// Does what is due for silent nodes: suspects them, and tells the others.
+/// Does what is due for disconnected nodes: suspects them, and tells the others.
 pub(super) fn take_failure_steps(engine: &mut Engine) {
     let now = engine.timing.now;
     if next_failure_step(engine).is_none_or(|due| due > now) {
@@ -259,17 +259,17 @@ pub(super) fn take_failure_steps(engine: &mut Engine) {
     let suspected = suspected.unwrap_or_default();
     for (node, since) in suspected {
         let from = engine.cluster.as_ref().map(|view| view.myself().id);
-        say(engine, from.map(|from| Message::Suspects { from, node, since }));
+        send(engine, from.map(|from| Message::Suspects { from, node, since }));
     }
     spread_failures(engine);
 }
 
-/// Tells the others of the nodes that have failed by what this one has heard last.
+/// Tells the others of the nodes that have failed by the latest reports.
 fn spread_failures(engine: &mut Engine) {
     let failed = change(engine, View::take_majority).unwrap_or_default();
     for (node, since) in failed {
         let from = engine.cluster.as_ref().map(|view| view.myself().id);
-        say(engine, from.map(|from| Message::Failed { from, node, since }));
+        send(engine, from.map(|from| Message::Failed { from, node, since }));
     }
 }
 
@@ -281,7 +281,7 @@ pub(super) fn publish_elsewhere(engine: &mut Engine, channel: &[u8], payload: &[
         channel: channel.to_vec(),
         payload: payload.to_vec(),
     });
-    say(engine, message);
+    send(engine, message);
 }
 
 /// Takes what another node has published, if that is known.

@@ -51,7 +51,7 @@ const OTHERS: [Source; 8] = [
     |engine, _| aof::next_sync(engine),
     // Clients that have been over the soft limit of their output for too long.
     |engine, _| engine.observers.overfull.next(),
-    // Nodes of the cluster that are silent for too long.
+    // Nodes of the cluster that are disconnected for too long.
     |engine, _| cluster::next_failure_step(engine),
 ];
 

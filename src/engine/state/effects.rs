@@ -51,8 +51,8 @@ pub enum Effect {
     EndAof,
     /// Apply a changed parameter of that name (CONFIG SET).
     Setting(&'static str),
-    /// Say this to the other nodes of the cluster.
-    Say(Box<Message>),
+    /// Send this to the other nodes of the cluster.
+    SendToNodes(Box<Message>),
     /// Free this large value on another thread.
     Free(LazyFree),
     /// Start new worlds from this template, or empty without one (DUNLIN TEMPLATE).

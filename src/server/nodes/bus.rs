@@ -1,0 +1,132 @@
+//! The cluster bus between the nodes of this process: a queue of messages instead of connections.
+//!
+//! What a node sends while it runs requests is queued, and delivered when the thread has released the node's lock,
+//! before any reply leaves. So a client that reads a reply finds all nodes informed, and a test that has one thread is
+//! the same in every run. The clock is one for all nodes: an order for that of one goes to all.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+
+use crate::engine::cluster::{Claim, Message, Node, NodeId};
+use crate::engine::exec::cluster;
+use crate::engine::{ClockOrder, WorldName};
+use crate::server::shared::Shared;
+use crate::server::worlds::Worlds;
+
+/// The messages of the nodes to each other that are not delivered yet, each with its sender.
+#[derive(Debug, Default)]
+pub(crate) struct Bus {
+    is_waiting: AtomicBool,
+    queue: Mutex<VecDeque<(WorldName, BusMessage)>>,
+    /// Held while messages are delivered, so that a thread that wants to deliver its own waits until they are.
+    delivery: Mutex<()>,
+}
+
+/// A message of one node to all others.
+#[derive(Debug)]
+pub(in crate::server) enum BusMessage {
+    /// A message of the cluster.
+    Cluster(Message),
+    /// An order for the clock.
+    Clock(ClockOrder),
+    /// The process of that node has ended.
+    NodeDown(NodeId),
+    /// The sender runs again.
+    NodeUp(Claim),
+}
+
+impl Bus {
+    pub(super) fn push(&self, from: WorldName, message: BusMessage) {
+        self.queue.lock().push_back((from, message));
+        self.is_waiting.store(true, Ordering::Release);
+    }
+
+    /// The next message. The one before has been delivered: until there is none, other threads wait for the delivery.
+    fn pop(&self) -> Option<(WorldName, BusMessage)> {
+        let mut queue = self.queue.lock();
+        let next = queue.pop_front();
+        self.is_waiting.store(next.is_some(), Ordering::Release);
+        next
+    }
+}
+
+impl Worlds {
+    /// Delivers what the nodes have sent, and their answers. The caller holds no engine's lock.
+    #[inline]
+    pub(crate) fn deliver(&self) {
+        if self.bus().is_waiting.load(Ordering::Acquire) {
+            self.deliver_all();
+        }
+    }
+
+    #[cold]
+    fn deliver_all(&self) {
+        let _delivery = self.bus().delivery.lock();
+        while let Some((from, message)) = self.bus().pop() {
+            if let BusMessage::Cluster(Message::Meet { ip, port }) = &message {
+                self.introduce(&from, ip, *port);
+                continue;
+            }
+            let others = self.all().into_iter().filter(|shared| shared.world_name() != from);
+            others.for_each(|node| node.receive(&message));
+        }
+    }
+
+    /// Makes two nodes, and all that they know, known to each other.
+    fn introduce(&self, from: &WorldName, ip: &str, port: u16) {
+        let nodes: Vec<Arc<Shared>> = self.all().into_iter().filter(|node| !node.is_down()).collect();
+        let known_to = |node: &Arc<Shared>| {
+            let engine = node.engine();
+            engine.cluster.as_ref().map(|view| view.nodes().to_vec()).unwrap_or_default()
+        };
+        let ends = nodes.iter().filter(|node| node.world_name() == *from || node.port() == port);
+        let mut met: Vec<Node> = Vec::new();
+        for node in ends.flat_map(known_to) {
+            if met.iter().all(|known| known.id != node.id) {
+                met.push(node);
+            }
+        }
+        met.iter_mut().filter(|node| node.address.ip.is_empty()).for_each(|node| ip.clone_into(&mut node.address.ip));
+        nodes.iter().for_each(|node| node.act_alone(|engine| cluster::introduce(engine, &met, ip)));
+    }
+}
+
+/// The part of a [`Shared`] that concerns it as one of the nodes of a cluster.
+impl Shared {
+    /// Queues a message of this node to the others.
+    pub(in crate::server) fn send_to_nodes(&self, message: BusMessage) {
+        // The clock of a node that is down goes on.
+        let is_sent = !self.is_down() || matches!(message, BusMessage::Clock(_));
+        if self.worlds().are_nodes() && is_sent {
+            self.worlds().bus().push(self.world_name(), message);
+        }
+    }
+
+    /// Takes a message of another node.
+    pub(super) fn receive(&self, message: &BusMessage) {
+        match message {
+            BusMessage::Clock(order) => self.obey_alone(*order),
+            _ if self.is_down() => {}
+            BusMessage::Cluster(Message::Claim(claim)) => self.act_alone(|engine| cluster::take_claim(engine, claim)),
+            BusMessage::Cluster(Message::Publish { from, channel, payload }) => {
+                self.act_alone(|engine| cluster::take_published(engine, *from, channel, payload));
+            }
+            BusMessage::Cluster(Message::Suspects { from, node, since }) => {
+                self.act_alone(|engine| cluster::take_report(engine, *from, *node, *since));
+            }
+            BusMessage::Cluster(Message::Failed { from, node, since }) => {
+                self.act_alone(|engine| cluster::take_failure(engine, *from, *node, *since));
+            }
+            BusMessage::NodeDown(node) => self.act_alone(|engine| cluster::disconnect(engine, *node)),
+            BusMessage::NodeUp(claim) => self.act_alone(|engine| {
+                cluster::reconnect(engine, claim.node.id);
+                cluster::take_claim(engine, claim);
+            }),
+            // The nodes at both ends are introduced to each other instead.
+            BusMessage::Cluster(Message::Meet { .. }) => {}
+        }
+    }
+}

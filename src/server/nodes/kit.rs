@@ -1,0 +1,209 @@
+//! What the test kit does with the nodes of a cluster: kills and restarts them, and moves slots between them.
+
+use std::ptr;
+use std::sync::Arc;
+
+use super::{BusMessage, LOCAL};
+use crate::engine::exec::cluster;
+use crate::engine::{Engine, Flow, KitError, MoveStep, NodeFigures, NodeOrder, Origin};
+use crate::resp::{ReplyBuffer, Requests};
+use crate::server::listeners::Listeners;
+use crate::server::shared::Shared;
+use crate::server::worlds::Worlds;
+
+/// The most keys that one MIGRATE moves.
+const MOVED_TOGETHER: usize = 100;
+
+/// The time limit of moving keys between nodes, in milliseconds.
+const MOVE_TIMEOUT_MS: &str = "5000";
+
+/// What the test kit does with the nodes.
+impl Worlds {
+    /// The nodes in the order of their numbers; none unless this process runs a cluster.
+    pub(crate) fn nodes(&self) -> Vec<Arc<Shared>> {
+        let mut nodes = if self.are_nodes() { self.all() } else { Vec::new() };
+        nodes.sort_by_key(|node| node.world_name().node_number());
+        nodes
+    }
+
+    fn node(&self, number: usize) -> Result<Arc<Shared>, KitError> {
+        self.nodes().into_iter().nth(number).ok_or(KitError::NoNode(number))
+    }
+
+    fn running_node(&self, number: usize) -> Result<Arc<Shared>, KitError> {
+        let node = self.node(number)?;
+        if node.is_down() { Err(KitError::NodeIsDown(number)) } else { Ok(node) }
+    }
+
+    /// The state of all nodes, in the order of their numbers.
+    pub(crate) fn node_figures(&self) -> Vec<NodeFigures> {
+        let figures = |(number, node): (usize, Arc<Shared>)| {
+            let engine = node.engine();
+            let view = engine.cluster.as_ref()?;
+            Some(NodeFigures {
+                number,
+                port: engine.settings.port,
+                id: view.myself().id.to_string(),
+                is_up: !node.is_down(),
+                slots: view.slots_of(|node| view.is_myself(node)),
+                keys: engine.databases.len(),
+            })
+        };
+        self.nodes().into_iter().enumerate().filter_map(figures).collect()
+    }
+
+    /// Kills a node, or starts it again.
+    ///
+    /// # Errors
+    /// There is no such node, it is down or up already, or its port is taken.
+    pub(crate) fn order_node(&self, number: usize, order: NodeOrder) -> Result<(), KitError> {
+        let node = self.node(number)?;
+        match (order, node.is_down()) {
+            (NodeOrder::Kill, true) => return Err(KitError::NodeIsDown(number)),
+            (NodeOrder::Kill, false) => node.kill(&mut node.engine()),
+            (_, false) => return Err(KitError::NodeIsUp(number)),
+            (order, true) => self.restart(&node, order == NodeOrder::RestartEmpty)?,
+        }
+        self.deliver();
+        Ok(())
+    }
+
+    fn restart(&self, node: &Shared, is_empty: bool) -> Result<(), KitError> {
+        let settings = node.act_alone(|engine| {
+            if is_empty {
+                cluster::empty(engine);
+            }
+            cluster::start(engine);
+            node.set_down(false);
+            engine.settings.clone()
+        });
+        for other in self.nodes().iter().filter(|other| !ptr::eq(&raw const ***other, node)) {
+            let claim = other.engine().cluster.as_ref().map(|view| view.claim());
+            match claim {
+                Some(claim) if other.is_down() => node.receive(&BusMessage::NodeDown(claim.node.id)),
+                Some(claim) => node.receive(&BusMessage::NodeUp(claim)),
+                None => {}
+            }
+        }
+        let resumed = node.with_listeners(|listeners| listeners.resume(&settings)).unwrap_or(Ok(()));
+        if let Err(error) = resumed {
+            node.set_down(true);
+            return Err(KitError::Listen(error.to_string()));
+        }
+        let claim = node.engine().cluster.as_ref().map(|view| view.claim());
+        claim.into_iter().for_each(|claim| node.send_to_nodes(BusMessage::NodeUp(claim)));
+        Ok(())
+    }
+
+    /// Moves a slot from the node that owns it to another one, or a step of the way, by the commands with which
+    /// `redis-cli --cluster reshard` does it.
+    ///
+    /// # Errors
+    /// There is no such node, or one of the commands is refused.
+    pub(crate) fn move_slot(&self, slot: u16, to: usize, step: MoveStep) -> Result<(), KitError> {
+        let target = self.running_node(to)?;
+        let stays = |why: String| KitError::SlotStays(slot, why);
+        let owns = |node: &Arc<Shared>| node.engine().cluster.as_ref().is_some_and(|view| view.owns(slot));
+        let source = self.nodes().into_iter().find(|node| !node.is_down() && owns(node));
+        let source = source.ok_or_else(|| stays("no node owns it".to_owned()))?;
+        if Arc::ptr_eq(&source, &target) {
+            return Err(stays(format!("node {to} owns it already")));
+        }
+        let ids = [&source, &target].map(|node| node.id().unwrap_or_default());
+        let number = slot.to_string();
+        let set = |node: &Shared, words: &[&str]| {
+            let words = [&["CLUSTER", "SETSLOT", &number], words].concat();
+            node.run_own(&words.iter().map(|word| word.as_bytes()).collect::<Vec<_>>()).map_err(stays)
+        };
+        let outcome = (|| {
+            if matches!(step, MoveStep::Whole | MoveStep::Begin) {
+                set(&target, &["IMPORTING", &ids[0]])?;
+                set(&source, &["MIGRATING", &ids[1]])?;
+            }
+            match step {
+                MoveStep::Whole | MoveStep::Finish => {
+                    source.migrate_keys(&target, slot, usize::MAX).map_err(stays)?;
+                    set(&target, &["NODE", &ids[1]])?;
+                    set(&source, &["NODE", &ids[1]])
+                }
+                MoveStep::Keys(most) => source.migrate_keys(&target, slot, most).map_err(stays),
+                MoveStep::Cancel => set(&target, &["STABLE"]).and_then(|()| set(&source, &["STABLE"])),
+                MoveStep::Begin => Ok(()),
+            }
+        })();
+        self.deliver();
+        outcome
+    }
+}
+
+impl Shared {
+    /// The id of this node.
+    fn id(&self) -> Option<String> {
+        self.engine().cluster.as_ref().map(|view| view.myself().id.to_string())
+    }
+
+    /// Ends this node as a process that is killed: its port and its connections close. Its data stay, for the case that
+    /// it starts again.
+    pub(in crate::server) fn kill(&self, engine: &mut Engine) {
+        if self.set_down(true) {
+            return;
+        }
+        let id = engine.cluster.as_ref().map(|view| view.myself().id);
+        id.into_iter().for_each(|id| self.worlds().bus().push(self.world_name(), BusMessage::NodeDown(id)));
+        self.with_listeners(Listeners::suspend);
+        self.close_all(engine);
+    }
+
+    /// Runs a command of the test kit itself, which no journal records.
+    ///
+    /// # Errors
+    /// The error with which it is refused.
+    fn run_own(&self, words: &[&[u8]]) -> Result<(), String> {
+        let origin = Origin { is_local: true, descriptor: -1, is_test_client: true, ..Origin::default() };
+        let (session, _) = self.connect(origin).ok_or("it lets no clients in")?;
+        if let Some(own) = self.engine().sessions.get_mut(session) {
+            own.authenticated = true;
+        }
+        let mut output = ReplyBuffer::default();
+        let request = Requests::of(words.iter().copied());
+        let flow = request.iter().next().and_then(|request| self.call(session, request, &mut output));
+        self.disconnect(session);
+        let reply = output.into_bytes();
+        match reply.strip_prefix(b"-") {
+            None if flow == Some(Flow::Next) => Ok(()),
+            None => Err("its clients are paused".to_owned()),
+            Some(error) => Err(String::from_utf8_lossy(error).trim_end().to_owned()),
+        }
+    }
+
+    /// Moves keys of a slot to another node, at most so many.
+    fn migrate_keys(&self, target: &Shared, slot: u16, most: usize) -> Result<(), String> {
+        let (port, password) = {
+            let engine = target.engine();
+            (engine.settings.port.to_string(), engine.settings.password.clone())
+        };
+        let mut left = most;
+        while left > 0 {
+            let keys: Vec<Vec<u8>> = {
+                let engine = self.engine();
+                let database = engine.databases.get(0);
+                let slots = database.hash_slot_keys(slot).take(left.min(MOVED_TOGETHER));
+                slots.map(|found| database.key(found).to_vec()).collect()
+            };
+            if keys.is_empty() {
+                break;
+            }
+            left -= keys.len();
+            let to: [&[u8]; 7] =
+                [b"MIGRATE", LOCAL.as_bytes(), port.as_bytes(), b"", b"0", MOVE_TIMEOUT_MS.as_bytes(), b"REPLACE"];
+            let login: &[&[u8]] = if password.is_empty() { &[] } else { &[b"AUTH", password.as_bytes()] };
+            let words = to.into_iter().chain(login.iter().copied()).chain([&b"KEYS"[..]]);
+            self.run_own(&words.chain(keys.iter().map(Vec::as_slice)).collect::<Vec<_>>())?;
+        }
+        Ok(())
+    }
+    /// The port of this node; `None` if it is no node beside others.
+    pub(crate) fn node_port(&self) -> Option<u16> {
+        self.worlds().are_nodes().then(|| self.port())
+    }
+}

@@ -1,0 +1,94 @@
+//! MIGRATE between two nodes of this process: the keys are restored without a connection, since the event loop that
+//! would serve it may be the one that waits.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::MutexGuard;
+
+use crate::engine::{Engine, Flow, Origin, RemoteFault, RemoteRequest, RemoteResult, Transport};
+use crate::resp::{Limits, Parser, ReplyBuffer};
+use crate::server::shared::Shared;
+use crate::server::worlds::Worlds;
+
+/// How long a thread waits for a node's lock before it looks whether the server ends.
+const LOCK_PART_MS: u64 = 50;
+
+impl Worlds {
+    /// The node that listens there for clients, if it runs; `None` unless this process runs a cluster.
+    pub(in crate::server) fn node_at(&self, host: &str, port: u16) -> Option<Arc<Shared>> {
+        let is_here = is_this_machine(host) || self.settings_at_start().bind.iter().any(|name| name == host);
+        if !self.are_nodes() || !is_here {
+            return None;
+        }
+        self.all().into_iter().find(|shared| shared.port() == port && !shared.is_down())
+    }
+}
+
+/// Whether a host is this machine, as nodes of one process are reached.
+fn is_this_machine(host: &str) -> bool {
+    host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback() || ip.is_unspecified())
+}
+
+impl Shared {
+    /// Locks the engine within that many milliseconds, unless the server ends meanwhile.
+    fn lock_within(&self, mut left_ms: u64) -> Option<MutexGuard<'_, Engine>> {
+        while left_ms > 0 && !self.is_ending() {
+            let part_ms = left_ms.min(LOCK_PART_MS);
+            if let Some(engine) = self.engine.try_lock_for(Duration::from_millis(part_ms)) {
+                return Some(engine);
+            }
+            left_ms -= part_ms;
+        }
+        None
+    }
+
+    /// Runs the requests of MIGRATE at this node, for a thread that holds the lock of another one.
+    pub(in crate::server) fn restore(&self, remote: &RemoteRequest) -> RemoteResult {
+        let Some(mut engine) = self.lock_within(remote.timeout_ms).filter(|_| !self.is_down()) else {
+            return RemoteResult::of(RemoteFault::Reading);
+        };
+        let origin = Origin {
+            transport: Transport::Tcp,
+            address: "127.0.0.1:0".to_owned(),
+            local_address: "127.0.0.1:0".to_owned(),
+            descriptor: -1,
+            is_local: true,
+            ..Origin::default()
+        };
+        let Some(session) = engine.connect(self.clock().now(), origin) else {
+            return RemoteResult::of(RemoteFault::Reading);
+        };
+        let before = self.begin_batch(&mut engine);
+        let limits = Limits { max_bulk_bytes: engine.settings.max_bulk_bytes, authenticated: true };
+        let mut result = RemoteResult::default();
+        let greeting = remote.greeting();
+        for (bytes, is_greeting) in [(&greeting, true), (&remote.requests, false)] {
+            let (mut parser, mut start) = (Parser::new(), 0);
+            while let Ok(Some(request)) = parser.next(&bytes[start..], &limits) {
+                let mut output = ReplyBuffer::default();
+                let flow = self.run_in(&mut engine, session, request, &mut output);
+                start += parser.consumed();
+                let reply = output.into_bytes();
+                let Some(line) = reply.strip_suffix(b"\r\n").filter(|_| flow == Flow::Next) else {
+                    // A node that makes clients wait does not answer in time.
+                    result.fault = Some(RemoteFault::Reading);
+                    break;
+                };
+                match is_greeting {
+                    false => result.replies.push(line.to_vec()),
+                    true if line.starts_with(b"-") && result.refusal.is_none() => result.refusal = Some(line.to_vec()),
+                    true => {}
+                }
+            }
+            if start < bytes.len() {
+                // The node takes no words of that length, and would close a connection.
+                result.fault = Some(RemoteFault::Reading);
+            }
+        }
+        self.end_batch(&mut engine, before);
+        engine.disconnect(session);
+        result
+    }
+}
