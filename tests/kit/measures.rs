@@ -176,6 +176,33 @@ fn a_glob_finds_its_keys_among_many_and_sums_ten_thousand_at_most() {
     assert_eq!(all["dunlin_set_first_seen_total{set=\"seen\"}"], 10_100);
 }
 
+#[test]
+fn a_glob_follows_whatever_becomes_of_its_keys() {
+    let (server, mut client) = with_page();
+    run(&mut client, &["DUNLIN MEASURE SET seen seen:*", "SADD seen:1 a", "SADD other b c"]);
+    let assert_members = |step: &str, expected: u64| {
+        assert_eq!(samples(&server)["dunlin_set_cardinality{set=\"seen\"}"], expected, "{step}");
+    };
+    assert_members("at first", 1);
+    for (lines, expected) in [
+        (&["SADD seen:2 a b"][..], 3),
+        (&["RENAME other seen:3"], 5),
+        (&["RENAME seen:2 away"], 3),
+        (&["SADD seen:3 d e f g", "PEXPIRE seen:1 10", "DUNLIN ADVANCE 11"], 6),
+        (&["DUNLIN SNAPSHOT before", "DEL seen:3", "SADD seen:4 a"], 1),
+        (&["DUNLIN ROLLBACK before"], 6),
+        (&["SELECT 1", "SADD seen:5 a b c", "SADD seen:6 a", "MOVE seen:6 0", "SELECT 0"], 7),
+        (&["SWAPDB 0 1"], 3),
+        (&["SWAPDB 0 1", "COPY seen:6 seen:7"], 8),
+        (&["FLUSHDB", "SADD seen:8 a b"], 2),
+        (&["DUNLIN MEASURE SET more s*:8"], 2),
+    ] {
+        run(&mut client, lines);
+        assert_members(&lines.join(", "), expected);
+    }
+    assert_eq!(samples(&server)["dunlin_set_cardinality{set=\"more\"}"], 2);
+}
+
 /// What one of many workers does in each round: looks at a product, handles an event, and works off jobs.
 fn work(client: &mut Client, worker: u64, round: u64) {
     let number = worker * ROUNDS + round;
