@@ -509,6 +509,7 @@ impl<const LINES: usize> Database<LINES> {
         }
         self.check_hash_slots();
         self.check_patterns();
+        self.check_levels();
         self.part_deadlines.check();
         assert_eq!(self.slots().filter_map(|slot| self.view(slot).first_deadline()).count(), self.volatile_parts_len());
         for (deadline_ms, handle) in self.part_deadlines.iter() {

@@ -24,14 +24,14 @@ fn with_page() -> (Server, Client) {
 }
 
 /// Runs lines of words without blanks.
-fn run(client: &mut Client, lines: &[&str]) {
+pub(crate) fn run(client: &mut Client, lines: &[&str]) {
     for line in lines {
         call(client, line.split(' '));
     }
 }
 
 /// The text of the metrics.
-fn text(server: &Server) -> String {
+pub(crate) fn text(server: &Server) -> String {
     let url = server.page_url().expect("it has a page");
     let address = url.strip_prefix("http://").and_then(|rest| rest.split('/').next()).expect("it is a URL");
     let address: SocketAddr = address.parse().expect("it is an address");
