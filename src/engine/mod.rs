@@ -165,7 +165,7 @@ impl Engine {
             self.stats.connections_refused += 1;
             return None;
         }
-        self.stats.connections += 1;
+        self.stats.connections += u64::from(!origin.is_page);
         let needs_no_login = !self.acl.users.must_log_in();
         let default_user = Arc::clone(self.acl.users.default_user());
         let session = self.sessions.open(origin, default_user, needs_no_login, now);

@@ -10,12 +10,14 @@
 mod deadlines;
 mod hash_slots;
 mod memory;
+mod patterns;
 mod rename;
 mod undo_log;
 
 pub use memory::Shares;
 
 use super::hash::Hasher;
+use super::pattern_index::PatternIndex;
 use super::record::Payload;
 use super::records::Records;
 use super::slot_index::SlotIndex;
@@ -43,7 +45,11 @@ pub struct Database<const LINES: usize = 64> {
     part_deadlines: Deadlines,
     /// The keys by their slots, in a node of a cluster.
     slot_index: Option<Box<SlotIndex>>,
+    /// The keys that match patterns, while somebody asks for them.
+    pattern_index: Option<Box<PatternIndex>>,
     scratch: Vec<u8>,
+    /// Whether a frozen copy may share its parts.
+    is_frozen: bool,
     undo_log: Option<Box<undo_log::UndoLog>>,
 }
 
@@ -82,7 +88,9 @@ impl<const LINES: usize> Database<LINES> {
             deadlines: Deadlines::default(),
             part_deadlines: Deadlines::default(),
             slot_index: None,
+            pattern_index: None,
             scratch: Vec::new(),
+            is_frozen: false,
             undo_log: None,
         }
     }
@@ -162,8 +170,9 @@ impl<const LINES: usize> Database<LINES> {
     }
 
     /// Orders the keys by another seed, as if the database had had it from the start. Cursors from before are no
-    /// longer valid.
+    /// longer valid, so an index of patterns, which may be incomplete, ends.
     pub fn reseed(&mut self, seed: u64) {
+        self.pattern_index = None;
         // The order in which records were created does not depend on the seed; that of the table does.
         let mut handles: Vec<u32> = self.table.handles().collect();
         handles.sort_unstable();
@@ -229,6 +238,7 @@ impl<const LINES: usize> Database<LINES> {
 
     fn replace_handle(&mut self, slot: Slot, handle: u32, deadline_ms: Option<i64>) {
         self.move_in_hash_slot(slot.0, handle);
+        self.move_in_patterns(slot.0, handle);
         self.table.rename(self.hasher.hash(self.records.key(handle)), slot.0, handle);
         if let Some(deadline_ms) = deadline_ms {
             self.deadlines.remove(deadline_ms, slot.0);
@@ -439,7 +449,9 @@ impl<const LINES: usize> Database<LINES> {
             deadlines: self.deadlines.to_fork(),
             part_deadlines: self.part_deadlines.to_fork(),
             slot_index: self.slot_index.as_ref().map(|index| Box::new(index.to_fork())),
+            pattern_index: None,
             scratch: Vec::new(),
+            is_frozen: false,
             undo_log: None,
         }
     }
@@ -451,6 +463,7 @@ impl<const LINES: usize> Database<LINES> {
 
     /// Moves the table and the records to where they can be shared, and returns a copy that shares them.
     pub(super) fn share_parts(&mut self) -> (Table<LINES>, Records) {
+        self.is_frozen = true;
         self.table = std::mem::replace(&mut self.table, Table::new()).into_fork();
         self.records = std::mem::take(&mut self.records).into_fork();
         (self.table.clone(), self.records.clone())
@@ -463,8 +476,15 @@ impl<const LINES: usize> Database<LINES> {
 
     /// Takes back what a frozen copy shared, once that has been dropped; returns what only the copy had, to be freed.
     pub fn thaw(&mut self) -> LazyFree {
+        self.is_frozen = false;
         let rest = (self.table.reclaim(), self.records.reclaim());
         LazyFree::of(rest, self.records.memory())
+    }
+
+    /// Whether a frozen copy may share a part, so that a change copies it.
+    #[inline]
+    pub fn is_frozen(&self) -> bool {
+        self.is_frozen
     }
 
     /// Whether a part may be shared with a copy.
@@ -500,6 +520,8 @@ impl<const LINES: usize> Database<LINES> {
             assert_eq!(self.deadline(Slot(handle)), Some(deadline_ms));
         }
         self.check_hash_slots();
+        self.check_patterns();
+        self.check_levels();
         self.part_deadlines.check();
         assert_eq!(self.slots().filter_map(|slot| self.view(slot).first_deadline()).count(), self.volatile_parts_len());
         for (deadline_ms, handle) in self.part_deadlines.iter() {

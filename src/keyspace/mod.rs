@@ -32,6 +32,7 @@ mod cells;
 mod database;
 mod frozen;
 mod hash;
+mod pattern_index;
 mod record;
 mod records;
 mod segment;

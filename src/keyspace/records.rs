@@ -8,13 +8,13 @@
 //! again.
 //!
 //! Invariants: a record's cell is the smallest that holds it, or larger by at most an eighth; each key and value
-//! stored apart is named by exactly one record; `apart_bytes` is the memory of those keys and values.
+//! stored apart is named by exactly one record; `apart` is the memory of those keys and values.
 
 use super::cells::{Cells, MAX_CELL, cell_bytes};
 use super::record::{self, Key, MAX_KEY, Payload, Record};
 use super::slab::Slab;
 use crate::value::base::Fork;
-use crate::value::{Hash, HashView, Text, TextView, Value, View};
+use crate::value::{Hash, HashView, TYPES, Text, TextView, Value, View};
 
 /// The start of a record, which contains most keys whole.
 const PREFETCH_BYTES: usize = 32;
@@ -22,13 +22,47 @@ const PREFETCH_BYTES: usize = 32;
 /// The largest packed hash that is stored in its record, in bytes.
 const HASH_BYTES: usize = 256;
 
+/// The memory of what is stored apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct ApartBytes {
+    /// Keys and values together.
+    all: usize,
+    /// Values by their type, in the order of [`TYPES`].
+    by_type: [usize; TYPES.len()],
+}
+
+impl ApartBytes {
+    #[inline]
+    fn add(&mut self, value: &Value) {
+        let bytes = value.memory();
+        self.all += bytes;
+        self.by_type[value.type_number()] += bytes;
+    }
+
+    #[inline]
+    fn subtract(&mut self, value: &Value) {
+        let bytes = value.memory();
+        self.all -= bytes;
+        self.by_type[value.type_number()] -= bytes;
+    }
+
+    /// Counts a value that took `before` bytes and has changed.
+    #[inline]
+    fn update(&mut self, before: usize, value: &Value) {
+        let after = value.memory();
+        self.all = self.all - before + after;
+        let of_type = &mut self.by_type[value.type_number()];
+        *of_type = *of_type - before + after;
+    }
+}
+
 /// All records of a database.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Records {
     cells: Cells,
     keys: Slab<Box<[u8]>>,
     values: Slab<Value>,
-    apart_bytes: usize,
+    apart: ApartBytes,
     /// The shared buffer into which the hashes of records are unpacked.
     room: Box<[u8]>,
 }
@@ -39,7 +73,7 @@ impl Records {
         let key = match key.len() {
             0..=MAX_KEY => Key::Here(key),
             _ => {
-                self.apart_bytes += key.len();
+                self.apart.all += key.len();
                 Key::Apart(self.keys.insert(key.into()))
             }
         };
@@ -61,7 +95,7 @@ impl Records {
         let (key, payload) = (record.key(), record.payload());
         let value = if let Payload::Apart(number) = payload { Some(number) } else { None };
         if let Key::Apart(number) = key {
-            self.apart_bytes -= self.keys.remove(number).len();
+            self.apart.all -= self.keys.remove(number).len();
         }
         self.cells.free(handle);
         value
@@ -123,7 +157,7 @@ impl Records {
                 let value = self.values.get_mut(number);
                 let before = value.memory();
                 let result = act(Some(value));
-                self.apart_bytes = self.apart_bytes - before + value.memory();
+                self.apart.update(before, value);
                 (handle, result)
             }
             Payload::Hash(_) => {
@@ -175,7 +209,7 @@ impl Records {
 
     /// Stores a value apart, for a payload to refer to.
     fn set_apart(&mut self, value: Value) -> u32 {
-        self.apart_bytes += value.memory();
+        self.apart.add(&value);
         self.values.insert(value)
     }
 
@@ -183,11 +217,11 @@ impl Records {
     #[cold]
     fn count_copy(&mut self, number: u32) {
         let shared = self.values.get(number).memory();
-        self.apart_bytes = self.apart_bytes - shared + self.values.get_mut(number).memory();
+        self.apart.update(shared, self.values.get_mut(number));
     }
 
     fn take_apart(&mut self, number: u32, is_wanted: bool) -> Option<Value> {
-        self.apart_bytes -= self.values.get(number).memory();
+        self.apart.subtract(self.values.get(number));
         if is_wanted { Some(self.values.remove(number)) } else { self.values.discard(number) }
     }
 
@@ -266,9 +300,8 @@ impl Records {
     pub(super) fn into_fork(self) -> Records {
         let values = self.values.into_fork();
         let keys = self.keys.into_fork();
-        let apart_bytes =
-            keys.iter().map(|key| key.len()).sum::<usize>() + values.iter().map(Value::memory).sum::<usize>();
-        Records { cells: self.cells.into_fork(), keys, values, apart_bytes, room: Box::default() }
+        let apart = apart_bytes(&keys, &values);
+        Records { cells: self.cells.into_fork(), keys, values, apart, room: Box::default() }
     }
 
     /// The bytes that were copied because they changed while they were shared.
@@ -289,7 +322,12 @@ impl Records {
     /// The bytes of the records and of the keys and values stored apart for them.
     #[inline]
     pub(super) fn memory(&self) -> usize {
-        self.cells.memory() + self.keys.memory() + self.values.memory() + self.apart_bytes
+        self.cells.memory() + self.keys.memory() + self.values.memory() + self.apart.all
+    }
+
+    /// The bytes of the values that are stored apart, by their type, in the order of [`TYPES`].
+    pub(super) fn values_memory(&self) -> [usize; TYPES.len()] {
+        self.apart.by_type
     }
 
     /// The capacity of all chunks of records that have a number, in bytes.
@@ -330,10 +368,15 @@ impl Records {
             assert!(record.0.len() - cell_bytes(record.end()) <= record.0.len() / 8, "a cell is too large");
         }
         assert_eq!((keys, values), (self.keys.iter().count(), self.values.iter().count()));
-        let key_bytes: usize = self.keys.iter().map(|key| key.len()).sum();
-        let value_bytes: usize = self.values.iter().map(Value::memory).sum();
-        assert_eq!(key_bytes + value_bytes, self.apart_bytes);
+        assert_eq!(apart_bytes(&self.keys, &self.values), self.apart);
     }
+}
+
+/// The memory of keys and values, which are counted one by one.
+fn apart_bytes(keys: &Slab<Box<[u8]>>, values: &Slab<Value>) -> ApartBytes {
+    let mut apart = ApartBytes { all: keys.iter().map(|key| key.len()).sum(), ..ApartBytes::default() };
+    values.iter().for_each(|value| apart.add(value));
+    apart
 }
 
 fn has_room(key_len: usize, payload: Payload<'_>) -> bool {

@@ -40,7 +40,7 @@ use super::loops::LoopAssignment;
 use super::shared::Shared;
 use super::stream::Stream;
 use super::wake_flags::{WakeFlag, WakeFlags};
-use super::worlds::{self, Attachment};
+use super::worlds::{self, Attachment, HostCallState};
 use super::write_queue::WriteQueue;
 use crate::engine::exec::{client_line, delivery};
 use crate::engine::{Buffers, Engine, Flow, SessionId};
@@ -125,7 +125,7 @@ enum State {
     Fresh,
     /// Requests run as they arrive.
     Open,
-    /// A pause holds the first unread request back.
+    /// A pause holds the first unread request back, or it waits for its host call.
     Paused,
     /// A command blocks; unread requests wait for its end.
     Blocked,
@@ -328,10 +328,8 @@ impl Connection {
                     State::Open
                 }
                 Stop::More => continue,
-                Stop::CallsHost => {
-                    self.suspend_for_host(cx, work.output.written_mut());
-                    continue;
-                }
+                Stop::CallsHost if self.suspend_for_host(cx, work.output.written_mut()) => continue,
+                Stop::CallsHost => State::Paused,
                 Stop::Aborted => return Err(Ended),
                 Stop::Exhausted if self.write_queue.is_empty() && work.output.len() <= HELD_BYTES => {
                     self.write_queue.push(work.output.written());
@@ -359,16 +357,22 @@ impl Connection {
         }
     }
 
-    /// Answers the host call of the first unread request, which may move the session to another world.
-    fn suspend_for_host(&mut self, cx: &mut Context<'_>, output: &mut Vec<u8>) {
+    /// Answers the host call of the first unread request, which may move the session to another world; false if the
+    /// answer comes later.
+    fn suspend_for_host(&mut self, cx: &mut Context<'_>, output: &mut Vec<u8>) -> bool {
         let before = output.len();
-        let Some(attachment) = worlds::answer(&self.shared, self.session, output) else { return };
+        let attachment = match worlds::answer(&self.shared, self.session, output) {
+            HostCallState::Answered => return true,
+            HostCallState::Moved(attachment) => attachment,
+            HostCallState::Pending => return false,
+        };
         self.produced += (output.len() - before) as u64;
         Attachment { shared: self.shared, session: self.session, wake_flags: self.wake_flags } = attachment;
         self.wake_flags.attach(cx.waker());
         // The next turn checks flags that were set before the waker was attached.
         cx.waker().wake_by_ref();
         self.limits = self.limits(&self.shared.engine());
+        true
     }
 
     /// Parses a batch of requests, and runs them under one lock; returns the number of bytes consumed.

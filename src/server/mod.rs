@@ -46,6 +46,7 @@ pub(crate) mod run;
 pub(crate) mod shared;
 mod stream;
 mod timer;
+mod tree_counter;
 pub(crate) mod url;
 pub(crate) mod wake_flags;
 mod wakeup;

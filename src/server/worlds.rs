@@ -38,6 +38,7 @@ use super::os_host::{self, HostFiles, OsHost};
 use super::race::first_of;
 use super::shared::{Phase, Shared};
 use super::timer;
+use super::tree_counter::{TreeCounter, TreeOrder};
 use super::wake_flags::{WakeFlag, WakeFlags};
 use super::world::World;
 use crate::acl::Users;
@@ -45,9 +46,7 @@ use crate::commands::dunlin;
 use crate::engine::cluster::View;
 use crate::engine::exec::cluster;
 use crate::engine::exec::host_call;
-use crate::engine::exec::kit::tree;
 use crate::engine::state::host::Facts;
-use crate::engine::state::kit::tree::{Tree, TreeQuery};
 use crate::engine::{
     Engine, HostCall, HostReply, KitError, SessionId, SessionTransfer, Settings, Table, Template, Transport,
     WorldFigures, WorldName,
@@ -83,6 +82,7 @@ pub(crate) struct WorldConfig {
 pub(crate) struct Worlds {
     config: WorldConfig,
     lazy_free_thread: Arc<LazyFreeThread>,
+    tree_counter: TreeCounter,
     saver: BackgroundSaver,
     aof: Arc<AofWriter>,
     first: OnceLock<Weak<Shared>>,
@@ -115,10 +115,31 @@ pub(super) fn seed_of(seed: u64, name: &WorldName) -> u64 {
     Key::of(seed).hash(name.as_str().as_bytes())
 }
 
-/// Answers the host call of a session, whose request is then run again. Returns the new attachment if the session
-/// continues in another world; pushes that the old world had queued for it are added to `output`.
-pub(crate) fn answer(shared: &Arc<Shared>, session: SessionId, output: &mut Vec<u8>) -> Option<Attachment> {
-    let ask = shared.engine().take_host_call(session)?;
+/// What has become of a host call.
+#[derive(Debug)]
+pub(crate) enum HostCallState {
+    /// It is answered: the request is to be run again.
+    Answered,
+    /// It is answered, and the session continues in another world.
+    Moved(Attachment),
+    /// The answer takes long: the request is to be run again when the session gets [`WakeFlag::Resume`].
+    Pending,
+}
+
+/// Answers the host call of a session. If it moves to another world, pushes that the old world had queued for it are
+/// added to `output`.
+///
+/// [`WakeFlag::Resume`]: super::wake_flags::WakeFlag::Resume
+pub(crate) fn answer(shared: &Arc<Shared>, session: SessionId, output: &mut Vec<u8>) -> HostCallState {
+    let Some(ask) = shared.engine().take_host_call(session) else { return HostCallState::Answered };
+    if let HostCall::Tree(query) = ask {
+        shared.worlds().tree_counter.count(TreeOrder { shared: Arc::clone(shared), session, query });
+        return HostCallState::Pending;
+    }
+    answer_at_once(shared, session, ask, output).map_or(HostCallState::Answered, HostCallState::Moved)
+}
+
+fn answer_at_once(shared: &Arc<Shared>, session: SessionId, ask: HostCall, output: &mut Vec<u8>) -> Option<Attachment> {
     let worlds = shared.worlds();
     let (answer, attachment) = match &ask {
         HostCall::Enter { world, is_temporary } => match worlds.enter(shared, session, world, *is_temporary) {
@@ -133,7 +154,8 @@ pub(crate) fn answer(shared: &Arc<Shared>, session: SessionId, output: &mut Vec<
         HostCall::Nodes => (HostReply::Nodes(worlds.node_figures()), None),
         HostCall::Node(number, order) => (done(worlds.order_node(*number, *order)), None),
         HostCall::MoveSlot { slot, to, step } => (done(worlds.move_slot(*slot, *to, *step)), None),
-        HostCall::Tree(query) => (HostReply::Tree(Box::new(tree_of(shared, query))), None),
+        // A thread answers it.
+        HostCall::Tree(_) => return None,
         HostCall::DropWorld(name) => (done(worlds.end(name)), None),
     };
     match &attachment {
@@ -157,6 +179,7 @@ impl Worlds {
     /// The worlds of a new server: only the first, which [`Worlds::begin_with`] sets.
     pub(crate) fn new(config: WorldConfig) -> Arc<Worlds> {
         let lazy_free_thread = Arc::new(LazyFreeThread::on(&config.settings.process.background_processors));
+        let tree_counter = TreeCounter::on(&config.settings.process.background_processors);
         let saver = BackgroundSaver::on(&config.settings.process.save_processors);
         let (first, keeps_journals, list) = (OnceLock::new(), AtomicBool::new(false), Mutex::default());
         let (aof, bus) = (Arc::clone(&config.aof), Bus::default());
@@ -164,6 +187,7 @@ impl Worlds {
         let worlds = Arc::new(Worlds {
             config,
             lazy_free_thread,
+            tree_counter,
             saver,
             aof,
             first,
@@ -466,16 +490,6 @@ impl Worlds {
         };
         worlds.values().for_each(|world| world.end_world(&mut world.engine()));
     }
-}
-
-/// Counts the keys of a world, without its lock where that is possible.
-fn tree_of(shared: &Shared, query: &TreeQuery) -> Tree {
-    let frozen = shared.act(|engine| tree::freeze(engine, query));
-    let Some(frozen) = frozen else { return tree::count(&shared.engine(), query) };
-    let counted = tree::count_frozen(&frozen, query);
-    drop(frozen);
-    shared.act(tree::thaw);
-    counted
 }
 
 /// Connects a session that comes from another world; `None` if the world has ended or has too many clients.

@@ -73,7 +73,8 @@ impl Call<'_> {
             match self.client.shared.call(self.client.session, request, output).ok_or(CallError::Closed)? {
                 Flow::Next => return Ok(()),
                 Flow::Wait(_) => self.client.flag(WakeFlag::Resume).await?,
-                Flow::CallHost => self.client.suspend_for_host(output.written_mut()),
+                Flow::CallHost if self.client.suspend_for_host(output.written_mut()) => {}
+                Flow::CallHost => self.client.flag(WakeFlag::Resume).await?,
                 Flow::Block => return self.answer(output).await,
                 Flow::Close | Flow::Abort => {
                     self.close();

@@ -16,7 +16,7 @@ use crate::engine::{Flow, Origin, SessionId, Transport};
 use crate::resp::{DecodeError, Frame, Protocol, ReplyBuffer, Request, Span};
 use crate::server::shared::Shared;
 use crate::server::wake_flags::{WakeFlag, WakeFlags};
-use crate::server::worlds::{self, Attachment};
+use crate::server::worlds::{self, Attachment, HostCallState};
 
 /// Calls a server directly. For the server it is a client like any other, with its own session, which uses RESP3.
 #[derive(Debug)]
@@ -136,7 +136,8 @@ impl Client {
             match self.shared.call(self.session, request, output).ok_or(CallError::Closed)? {
                 Flow::Next => break,
                 Flow::Wait(_) => _ = self.wait_for(WakeFlag::Resume, None)?,
-                Flow::CallHost => self.suspend_for_host(output.written_mut()),
+                Flow::CallHost if self.suspend_for_host(output.written_mut()) => {}
+                Flow::CallHost => _ = self.wait_for(WakeFlag::Resume, None)?,
                 Flow::Block => {
                     self.wait_for_answer(output)?;
                     break;
@@ -195,11 +196,17 @@ impl Client {
         }
     }
 
-    /// Answers a host call of the request, which may move this client to another world.
-    pub(super) fn suspend_for_host(&mut self, output: &mut Vec<u8>) {
-        if let Some(attachment) = worlds::answer(&self.shared, self.session, output) {
-            Attachment { shared: self.shared, session: self.session, wake_flags: self.wake_flags } = attachment;
+    /// Answers a host call of the request, which may move this client to another world; false if the answer comes
+    /// later.
+    pub(super) fn suspend_for_host(&mut self, output: &mut Vec<u8>) -> bool {
+        match worlds::answer(&self.shared, self.session, output) {
+            HostCallState::Answered => {}
+            HostCallState::Moved(attachment) => {
+                Attachment { shared: self.shared, session: self.session, wake_flags: self.wake_flags } = attachment;
+            }
+            HostCallState::Pending => return false,
         }
+        true
     }
 
     /// Takes the output that the server has for this client.

@@ -86,6 +86,19 @@ impl Value {
         self.view().type_name()
     }
 
+    /// The place of its type in [`TYPES`].
+    #[inline]
+    pub fn type_number(&self) -> usize {
+        match self {
+            Value::Text(_) => 0,
+            Value::Zset(_) => 1,
+            Value::List(_) => 2,
+            Value::Set(_) => 3,
+            Value::Hash(_) => 4,
+            Value::Stream(_) => 5,
+        }
+    }
+
     /// The encoding that `OBJECT ENCODING` replies.
     pub fn encoding(&self) -> &'static str {
         self.view().encoding()

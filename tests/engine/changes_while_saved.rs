@@ -169,3 +169,23 @@ fn saves_one_after_the_other_leave_no_memory_behind() {
     }
     assert!(bytes(&world) < before + before / 50, "{} bytes after {before}", bytes(&world));
 }
+
+#[test]
+fn reads_copy_nothing_while_data_are_saved() {
+    let mut world = World::fresh();
+    for number in 0..2000 {
+        world.ask(&format!("SET key:{number} value"));
+    }
+    let checkpoint = begin_save(&mut world);
+    world.pass_ms(5000);
+    for number in 0..2000 {
+        world.ask(&format!("GET key:{number}"));
+    }
+    assert_eq!(world.engine.databases.copied_bytes(), 0);
+    assert_eq!(world.ask("OBJECT IDLETIME key:1"), ":5\r\n", "as in Redis, these are no accesses");
+    let id = checkpoint.id();
+    drop(checkpoint);
+    world.engine.end_save(id, Ok(()));
+    world.ask("GET key:1");
+    assert_eq!(world.ask("OBJECT IDLETIME key:1"), ":0\r\n");
+}

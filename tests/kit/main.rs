@@ -12,6 +12,7 @@ mod guard;
 mod journal;
 mod keys;
 mod measures;
+mod memory_metrics;
 mod page;
 mod pages;
 mod seed;

@@ -24,14 +24,14 @@ fn with_page() -> (Server, Client) {
 }
 
 /// Runs lines of words without blanks.
-fn run(client: &mut Client, lines: &[&str]) {
+pub(crate) fn run(client: &mut Client, lines: &[&str]) {
     for line in lines {
         call(client, line.split(' '));
     }
 }
 
 /// The text of the metrics.
-fn text(server: &Server) -> String {
+pub(crate) fn text(server: &Server) -> String {
     let url = server.page_url().expect("it has a page");
     let address = url.strip_prefix("http://").and_then(|rest| rest.split('/').next()).expect("it is a URL");
     let address: SocketAddr = address.parse().expect("it is an address");
@@ -174,6 +174,33 @@ fn a_glob_finds_its_keys_among_many_and_sums_ten_thousand_at_most() {
     let all = samples(&server);
     assert_eq!((all["dunlin_set_cardinality{set=\"seen\"}"], all["dunlin_set_cardinality{set=\"none\"}"]), (10_000, 0));
     assert_eq!(all["dunlin_set_first_seen_total{set=\"seen\"}"], 10_100);
+}
+
+#[test]
+fn a_glob_follows_whatever_becomes_of_its_keys() {
+    let (server, mut client) = with_page();
+    run(&mut client, &["DUNLIN MEASURE SET seen seen:*", "SADD seen:1 a", "SADD other b c"]);
+    let assert_members = |step: &str, expected: u64| {
+        assert_eq!(samples(&server)["dunlin_set_cardinality{set=\"seen\"}"], expected, "{step}");
+    };
+    assert_members("at first", 1);
+    for (lines, expected) in [
+        (&["SADD seen:2 a b"][..], 3),
+        (&["RENAME other seen:3"], 5),
+        (&["RENAME seen:2 away"], 3),
+        (&["SADD seen:3 d e f g", "PEXPIRE seen:1 10", "DUNLIN ADVANCE 11"], 6),
+        (&["DUNLIN SNAPSHOT before", "DEL seen:3", "SADD seen:4 a"], 1),
+        (&["DUNLIN ROLLBACK before"], 6),
+        (&["SELECT 1", "SADD seen:5 a b c", "SADD seen:6 a", "MOVE seen:6 0", "SELECT 0"], 7),
+        (&["SWAPDB 0 1"], 3),
+        (&["SWAPDB 0 1", "COPY seen:6 seen:7"], 8),
+        (&["FLUSHDB", "SADD seen:8 a b"], 2),
+        (&["DUNLIN MEASURE SET more s*:8"], 2),
+    ] {
+        run(&mut client, lines);
+        assert_members(&lines.join(", "), expected);
+    }
+    assert_eq!(samples(&server)["dunlin_set_cardinality{set=\"more\"}"], 2);
 }
 
 /// What one of many workers does in each round: looks at a product, handles an event, and works off jobs.

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use crate::page::start_with_token;
 use crate::program::Running;
 use crate::support::http::{self, Answer};
+use crate::timeout::wait_until;
 use crate::wire::connect;
 
 /// A page that commands can be sent to.
@@ -233,4 +234,49 @@ fn what_the_page_asks_is_neither_in_the_journal_nor_judged_by_strict_mode() {
     assert_eq!(replies, r#"{"integer":"1"},{"integer":"1"}"#);
     client.ask("DUNLIN STRICT FINDINGS\r\nDUNLIN JOURNAL COUNT\r\n", "*0\r\n:1\r\n");
     client.ask("ZADD z 90071992547409930 o\r\n", "-STRICT lossy-scores: ");
+}
+
+#[test]
+fn what_the_page_asks_is_not_counted() {
+    let page = Page::start(&["--test-kit", "yes"]);
+    let mut waiting = connect(page.server.address());
+    waiting.send("BLPOP jobs 0\r\n");
+    wait_until("the client waits", || scrape(&page).contains("\nredis_blocked_clients 1\n"));
+    let figures = |text: &str| -> Vec<String> {
+        let is_counted = |line: &&str| COUNTED.iter().any(|name| line.starts_with(name));
+        text.lines().filter(is_counted).map(str::to_owned).collect()
+    };
+    let before = figures(&scrape(&page));
+    let replies = page.run(
+        r#"["SET","a","1"],["GET","a"],["GET","none"],["LPUSH","a","x"],["NONE"],["GET"],["CONFIG","GET","port"],
+           ["MULTI"],["INCR","a"],["LPUSH","a","x"],["EXEC"],["EVAL","return redis.call('GET', KEYS[1])","1","a"]"#,
+    );
+    assert!(replies.starts_with(r#"{"status":"OK"},"1",null,{"error":"WRONGTYPE "#), "{replies}");
+    assert_eq!(figures(&scrape(&page)), before);
+    let info = page.run(r#"["INFO","stats","clients"]"#);
+    assert!(info.contains("connected_clients:1\\r\\n"), "{info}");
+    page.run(r#"["RPUSH","jobs","1"]"#);
+    waiting.read_until(b"$1\r\n1\r\n");
+    wait_until("what the page has unblocked is counted", || {
+        let text = scrape(&page);
+        text.contains("\nredis_commands_total{cmd=\"blpop\"} 1\n") && !text.contains("cmd=\"rpush\"")
+    });
+    page.run(r#"["CONFIG","RESETSTAT"]"#);
+    assert!(scrape(&page).contains("\nredis_commands_processed_total 0\n"));
+    waiting.ask("GET a\r\n", "$1\r\n2\r\n");
+    assert!(scrape(&page).contains("\nredis_commands_total{cmd=\"get\"} 1\n"));
+}
+
+/// The beginnings of the samples that tell what requests did.
+const COUNTED: [&str; 6] = [
+    "redis_command",
+    "redis_connect",
+    "redis_errors_total",
+    "redis_keyspace_",
+    "redis_latency_percentiles",
+    "redis_total_error_replies",
+];
+
+fn scrape(page: &Page) -> String {
+    http::get(page.address, "/metrics", "").expect("the page answers").body
 }

@@ -319,3 +319,35 @@ fn a_pipeline_about_large_collections_is_answered_in_order() {
     }
     client.expect(replies);
 }
+
+/// The walk over all keys is on another thread, and the connections of one event loop take turns.
+#[test]
+fn clients_that_have_many_keys_counted_get_their_replies_in_order_and_others_are_served() {
+    let server = Server::start().expect("it starts");
+    let mut other = connect(server.addr());
+    let fill = b"for i = 1, 20000 do redis.call('SET', 'key:' .. i, i) end";
+    other.ask(request(&[b"EVAL", fill, b"0"]), "$-1\r\n");
+    let mut clients: Vec<_> = (0..5).map(|_| connect(server.addr())).collect();
+    let expected = "*12\r\n$4\r\nkeys\r\n:20000\r\n";
+    for client in &mut clients {
+        client.send("GET key:1\r\nDUNLIN TREE key: LIMIT 0\r\nGET key:2\r\nDUNLIN TREE none:\r\nECHO end\r\n");
+    }
+    other.ask("GET key:3\r\n", "$1\r\n3\r\n");
+    let mut leaver = connect(server.addr());
+    leaver.send("DUNLIN TREE\r\n");
+    drop(leaver);
+    for client in &mut clients {
+        client.expect("$1\r\n1\r\n");
+        client.expect(expected);
+        let rest = client.read_until(b"$3\r\nend\r\n");
+        let (of_keys, of_none) = rest.split_once("$1\r\n2\r\n").expect("the replies are in order");
+        assert!(of_keys.contains("$5\r\nbytes\r\n") && of_none.starts_with("*12\r\n$4\r\nkeys\r\n:0\r\n"), "{rest}");
+    }
+    wait_until("the connection that was closed is gone", || {
+        other.send("INFO clients\r\n");
+        other.read_until(b"connected_clients:");
+        let count = other.read_until(b"\r\n");
+        other.read_until(b"\r\n\r\n");
+        count == "6\r\n"
+    });
+}

@@ -85,7 +85,7 @@ pub(super) const SERVER: &[Field] = &[
 ];
 
 pub(super) const CLIENTS: &[Field] = &[
-    field("connected_clients", |scene| scene.engine.sessions.len().into()).gauge("connected_clients"),
+    field("connected_clients", |scene| scene.engine.sessions.clients().into()).gauge("connected_clients"),
     none("cluster_connections").gauge("cluster_connections"),
     field("maxclients", |scene| scene.engine.settings.max_clients.into()).gauge("max_clients"),
     field("client_recent_max_input_buffer", |scene| scene.engine.sessions.largest_buffers().query.into())

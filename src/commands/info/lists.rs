@@ -78,7 +78,7 @@ pub(super) fn listeners(scene: &Scene<'_>, text: &mut String) {
 pub(super) fn threads(scene: &Scene<'_>, text: &mut String) {
     let engine = scene.engine;
     let mut clients = vec![0_usize; engine.settings.event_loops()];
-    for session in engine.sessions.iter() {
+    for session in engine.sessions.iter().filter(|session| !session.origin.is_page) {
         clients.get_mut(session.origin.event_loop).into_iter().for_each(|clients| *clients += 1);
     }
     for (number, clients) in clients.into_iter().enumerate() {

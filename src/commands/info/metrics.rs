@@ -27,6 +27,7 @@ use crate::engine::state::kit::{Finding, Level, Rule};
 use crate::engine::state::{CommandStats, Series};
 use crate::engine::{Engine, REDIS_VERSION};
 use crate::keyspace::Database;
+use crate::value::TYPES;
 
 /// What the metrics tell and the engine does not know.
 #[derive(Debug, Default)]
@@ -56,6 +57,7 @@ pub fn metrics(engine: &mut Engine, surroundings: &Surroundings) -> String {
     slow_log(&scene, &mut out);
     delays(&scene, &mut out);
     own(&scene, surroundings, &mut out);
+    memory(scene.engine, &mut out);
     measures(&scene, &surroundings.readings, &mut out);
     out.into_text()
 }
@@ -282,4 +284,36 @@ fn own(scene: &Scene<'_>, surroundings: &Surroundings, out: &mut Exposition) {
             out.sample("dunlin_faults_fired_total", &[("fault", &name)], fault.trigger.fired);
         }
     }
+}
+
+/// The memory of the world, by what it is for. A value that is stored beside its key counts with the keys: which type
+/// it has would have to be noted at each change of it, or looked for in all keys.
+fn memory(engine: &Engine, out: &mut Exposition) {
+    let stored = || engine.databases.iter().filter(|database| !database.is_empty());
+    let sum = |bytes: &dyn Fn(&Database) -> usize| stored().map(bytes).sum::<usize>();
+    let mut structures: Vec<(&str, usize)> = (TYPES.into_iter().enumerate())
+        .map(|(number, name)| (name, sum(&|database| database.values_memory()[number])))
+        .collect();
+    let values: usize = structures.iter().map(|(_, bytes)| bytes).sum();
+    let scripts = &engine.scripts;
+    let snapshots = engine.databases.snapshot_bytes();
+    structures.extend([
+        ("keys", sum(&Database::content_bytes) - values),
+        ("table", sum(&|database| database.tables_memory().0)),
+        ("deadlines", sum(&|database| database.tables_memory().1)),
+        ("hash_slots", sum(&Database::hash_slots_memory)),
+        ("reserve", engine.databases.iter().map(Database::slack).sum()),
+        ("clients", engine.sessions.memory_bytes()),
+        (
+            "scripts",
+            scripts.cache.memory_bytes() + scripts.functions.registry.memory_bytes() + scripts.all_machine_bytes(),
+        ),
+        ("snapshots", snapshots),
+    ]);
+    out.family("dunlin_memory_bytes", MetricType::Gauge, "The memory of the world, by what it is for.");
+    for (structure, bytes) in structures {
+        out.sample("dunlin_memory_bytes", &[("structure", structure)], bytes);
+    }
+    let help = "The memory of what the snapshots need to bring back data that have changed.";
+    out.metric("dunlin_snapshot_bytes", MetricType::Gauge, help, snapshots);
 }

@@ -42,10 +42,14 @@ pub(super) fn presence(engine: &Engine, database: usize, key: &[u8]) -> Presence
     Presence::of(engine.databases.get(database), key, engine.timing.due_ms())
 }
 
-/// Records that a key is accessed now.
+/// Records that a key is accessed now. While a save or a count shares the data, reads would copy all of them for that,
+/// so accesses are not recorded, as in Redis while a child saves.
 #[inline]
 pub(super) fn record_access(engine: &mut Engine, database: usize, slot: Slot) {
     let (now, database) = (engine.now(), engine.databases.get_mut(database));
+    if database.is_frozen() {
+        return;
+    }
     let access = used(|| database.access(slot), &engine.settings, now, &mut engine.generator);
     database.set_access(slot, access);
 }

@@ -75,8 +75,12 @@ impl Engine {
 
 /// Runs a request with all gates and stages.
 pub(super) fn run_full(engine: &mut Engine, arrival: Arrival<'_>, out: &mut Vec<u8>) -> Flow {
+    if engine.sessions.is_page(arrival.session) {
+        engine.stats.begin_uncounted();
+    }
     let flow = stages::arrive(engine, arrival, out);
     let flow = flow.unwrap_or_else(|| run_arrived(engine, arrival.session, arrival.request, out));
+    engine.stats.end_uncounted();
     stages::leave(engine, arrival.session, flow);
     flow
 }
@@ -152,6 +156,7 @@ pub(super) fn end_command(
 fn end_request(engine: &mut Engine, session: SessionId, request_start: RequestStart, out: &mut Vec<u8>) -> Flow {
     tracking::end_exception(engine, session);
     engine.observers.tracking.end_request();
+    engine.stats.end_uncounted();
     if engine.observers.waiting.is_anything_ready() {
         engine.unblock_ready();
     }
@@ -303,11 +308,13 @@ pub(super) fn flag_transaction(
 #[inline]
 pub(super) fn begin(engine: &mut Engine, session: SessionId, id: CommandId) {
     let (started, stalled_us) = (engine.timing.now, engine.timing.stalled_us);
-    engine.timing.running = Some(Running { session, command: id, started, next_starts: started, stalled_us });
+    let mut running = Running { session, command: id, started, next_starts: started, stalled_us, is_counted: true };
     if let Some(client) = engine.sessions.get_mut(session) {
         client.commands += 1;
         client.last_command = Some(id);
+        running.is_counted = !client.origin.is_page;
     }
+    engine.timing.running = Some(running);
 }
 
 /// Counts a command that has run: INFO does not count itself, and CONFIG RESETSTAT is the first that counts again.

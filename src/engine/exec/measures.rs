@@ -4,24 +4,29 @@
 //! has moved it. Its keys are looked at before and after each of its commands, so every command counts that makes a key
 //! longer or shorter, and no command's reply needs to be understood.
 //!
-//! Keys are looked up by name where a pattern is one. For globs all keys of the database are looked at, a slice at a
-//! time, so that other clients get their turn.
+//! Keys are looked up by name where a pattern is one. For globs the database keeps an index of the keys that match
+//! ([`Database::index_patterns`]): the first time, all keys are compared with the globs, a slice at a time, so that
+//! other clients get their turn; from then on, a key when it is added. The globs of a database have one index, which
+//! passes that run at the same time complete together.
 
-use std::collections::BTreeSet;
 use std::ops::Bound;
 
 use crate::engine::Engine;
 use crate::engine::exec::stages::Call;
 use crate::engine::exec::timing;
-use crate::engine::state::measures::{Change, Extent, Measure, MeasureKind, Measures, Role, ScoreUnit, Touched};
+use crate::engine::state::measures::{
+    Change, Extent, Measure, MeasureKind, Measures, Role, ScoreUnit, Touched, is_glob,
+};
 use crate::keyspace::{Database, Slot};
+use crate::value::View;
 use crate::value::zset::ScoreRange;
-use crate::value::{View, glob};
 
 /// The most keys that a glob of a measure sums up.
 const MOST_KEYS: usize = 10_000;
 /// How many times a key is compared with a glob before other clients get their turn.
 const COMPARED_AT_ONCE: usize = 512;
+/// How many keys are read before other clients get their turn.
+const READ_AT_ONCE: usize = 512;
 
 /// The commands that take elements, and do not only remove them.
 const TAKES: [&str; 18] = [
@@ -170,9 +175,8 @@ pub struct Reading {
 #[derive(Debug, Default)]
 pub struct Readings {
     all: Vec<(Measure, Reading)>,
-    /// The globs that are still looked for.
+    /// The globs whose keys are still to be read.
     globs: Vec<Glob>,
-    cursor: u64,
 }
 
 /// A glob of a measure.
@@ -183,13 +187,15 @@ struct Glob {
     role: Role,
     database: usize,
     pattern: Box<[u8]>,
-    /// The keys that were found: a scan may show a key twice.
-    found: BTreeSet<Box<[u8]>>,
+    /// Where the next keys are in the index of the database, and how many are still to be read.
+    cursor: u64,
+    left: usize,
 }
 
 impl Readings {
     /// Begins a pass: reads the keys that have names.
-    pub fn begin(engine: &Engine) -> Readings {
+    pub fn begin(engine: &mut Engine) -> Readings {
+        (0..engine.databases.count()).for_each(|database| _ = index_globs(engine, database));
         let mut readings = Readings::default();
         let measures = engine.observers.measures.iter().flat_map(|measures| measures.iter());
         for (place, (measure, _)) in measures.enumerate() {
@@ -197,8 +203,8 @@ impl Readings {
             let data = engine.databases.get(database);
             for (role, pattern) in measure.patterns() {
                 if is_glob(pattern) {
-                    let (pattern, found) = (pattern.into(), BTreeSet::new());
-                    readings.globs.push(Glob { place, role, database, pattern, found });
+                    let pattern = pattern.into();
+                    readings.globs.push(Glob { place, role, database, pattern, cursor: 0, left: MOST_KEYS });
                 } else if let Some(slot) = data.find(pattern).filter(|slot| is_live(engine, data, *slot)) {
                     reading.add(engine, measure.unit, role, data.view(slot));
                 }
@@ -208,28 +214,27 @@ impl Readings {
         readings
     }
 
-    /// Looks at some more keys for the globs; false when all were looked at.
-    pub fn step(&mut self, engine: &Engine) -> bool {
-        let Readings { all, globs, cursor } = self;
-        let Some(database) = globs.first().map(|glob| glob.database) else { return false };
-        let data = engine.databases.get(database);
-        let compared = globs.iter().filter(|glob| glob.database == database).count();
-        *cursor = data.scan(*cursor, (COMPARED_AT_ONCE / compared).max(1), |slot| {
-            let key = data.key(slot);
-            for glob in globs.iter_mut().filter(|glob| glob.database == database && glob.found.len() < MOST_KEYS) {
-                if glob::matches(&glob.pattern, key, false)
-                    && is_live(engine, data, slot)
-                    && glob.found.insert(key.into())
-                    && let Some((measure, reading)) = all.get_mut(glob.place)
-                {
-                    reading.add(engine, measure.unit, glob.role, data.view(slot));
-                }
-            }
-        });
-        if *cursor == 0 {
-            globs.retain(|glob| glob.database != database);
+    /// Reads some more keys of the globs, or looks for them; false when all were read.
+    pub fn step(&mut self, engine: &mut Engine) -> bool {
+        let Some(glob) = self.globs.last_mut() else { return false };
+        // The database may be another one since the last step, and the measures may be others.
+        let globs = index_globs(engine, glob.database);
+        if engine.databases.get_mut(glob.database).complete_patterns((COMPARED_AT_ONCE / globs.max(1)).max(1)) {
+            return true;
         }
-        !globs.is_empty()
+        let Some((measure, reading)) = self.all.get_mut(glob.place) else { return false };
+        let (data, mut count) = (engine.databases.get(glob.database), 0);
+        for (next, slot) in data.matching(&glob.pattern, glob.cursor).take(READ_AT_ONCE.min(glob.left)) {
+            (glob.cursor, count) = (next, count + 1);
+            if is_live(engine, data, slot) {
+                reading.add(engine, measure.unit, glob.role, data.view(slot));
+            }
+        }
+        glob.left -= count;
+        if count < READ_AT_ONCE {
+            self.globs.pop();
+        }
+        !self.globs.is_empty()
     }
 
     /// The measures, with what was read.
@@ -238,8 +243,12 @@ impl Readings {
     }
 }
 
-fn is_glob(pattern: &[u8]) -> bool {
-    pattern.iter().any(|byte| b"*?[\\".contains(byte))
+/// Has a database keep an index of the keys that match globs of measures, or none if there are no such measures;
+/// returns the number of globs.
+fn index_globs(engine: &mut Engine, database: usize) -> usize {
+    let globs = engine.observers.measures.as_ref().map(|measures| measures.globs(database)).unwrap_or_default();
+    engine.databases.get_mut(database).index_patterns(&globs);
+    globs.len()
 }
 
 impl Reading {

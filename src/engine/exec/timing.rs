@@ -91,7 +91,10 @@ impl Engine {
         let elapsed_us = now.since_us(running.started).max(stalled_us);
         match self.observers.waiting.get_mut(running.session).filter(|wait| wait.command == running.command) {
             Some(wait) => wait.spent_us = wait.spent_us.saturating_add(elapsed_us),
-            None => record_time(self, running.session, running.command, request, elapsed_us),
+            None if running.is_counted => {
+                record_time(self, running.session, running.command, request, elapsed_us);
+            }
+            None => log_time(self, running.session, running.command, request, elapsed_us),
         }
     }
 
@@ -269,6 +272,13 @@ pub(super) fn record_time(
     elapsed_us: u64,
 ) {
     count_time(engine, id, elapsed_us);
+    log_time(engine, session, id, request, elapsed_us);
+}
+
+/// Notes the time that a command took in the logs, if it is long enough for them. Those of the page are there, too:
+/// they show what has held up the clients.
+#[inline]
+fn log_time(engine: &mut Engine, session: SessionId, id: CommandId, request: Request<'_>, elapsed_us: u64) {
     if engine.settings.slow_from_us.is_some_and(|from_us| elapsed_us >= from_us) {
         log_slow(engine, session, id, request, elapsed_us);
     }

@@ -200,6 +200,15 @@ impl Databases {
         self.len() == 0
     }
 
+    /// The memory of what the snapshots need to bring back keys and whole databases, in bytes.
+    pub fn snapshot_bytes(&self) -> usize {
+        let held = self.moves.iter().flatten().map(|moved| match moved {
+            Move::Swapped(..) => 0,
+            Move::Replaced(_, database) => database.memory() + database.levels_memory(),
+        });
+        held.chain(self.all.iter().map(Database::levels_memory)).sum()
+    }
+
     /// The memory of keys, values and their tables, in bytes.
     pub fn memory_bytes(&self) -> usize {
         self.all.iter().filter(|database| !database.is_empty()).map(Database::memory).sum()

@@ -15,7 +15,7 @@ const CODE_LETTERS: usize = 30;
 const GIVEN_UP: &str = "ERRORSTATS_DISABLED";
 
 /// The counts of error replies, by code.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ErrorCounts {
     by_code: BTreeMap<String, u64>,
     has_given_up: bool,

@@ -259,6 +259,16 @@ impl Measures {
         measures.flat_map(move |(place, (measure, _))| measure.roles(database, key).map(move |role| (place, role)))
     }
 
+    /// The globs of the keys of a database that belong to measures, in their order, each once.
+    pub(in crate::engine) fn globs(&self, database: usize) -> Vec<&[u8]> {
+        let measures = self.all.iter().map(|(measure, _)| measure).filter(|measure| measure.database == database);
+        let mut globs: Vec<_> = measures.flat_map(Measure::patterns).map(|(_, pattern)| pattern).collect();
+        globs.retain(|pattern| is_glob(pattern));
+        globs.sort_unstable();
+        globs.dedup();
+        globs
+    }
+
     /// What is measured at a place.
     pub(in crate::engine) fn kind(&self, place: usize) -> Option<MeasureKind> {
         self.all.get(place).map(|(measure, _)| measure.kind)
@@ -275,6 +285,11 @@ impl Measures {
             counts.latency.add(elapsed_us, u64::from(change.taken > 0 || change.looked_up > 0));
         }
     }
+}
+
+/// Whether a pattern may match more than the key of its name.
+pub(in crate::engine) fn is_glob(pattern: &[u8]) -> bool {
+    pattern.iter().any(|byte| b"*?[\\".contains(byte))
 }
 
 #[cfg(test)]

@@ -278,6 +278,8 @@ pub struct Sessions {
     /// The index of each session, by its id.
     numbers: BTreeMap<u64, u32>,
     opened: u64,
+    /// How many of the live sessions belong to the page.
+    pages: usize,
     client_memory: ClientMemory,
     /// The sizes of the largest buffers, and when they were found.
     largest_buffers: Buffers,
@@ -291,6 +293,7 @@ impl Sessions {
     /// Opens a session for a client that just connected, and acts as that user.
     pub fn open(&mut self, origin: Origin, user: Arc<User>, authenticated: bool, now: Now) -> SessionId {
         self.opened += 1;
+        self.pages += usize::from(origin.is_page);
         let place = self.vacant.pop().unwrap_or(self.places.len() as u32);
         let id = SessionId { place, number: self.opened };
         let session = Box::new(Session {
@@ -353,6 +356,7 @@ impl Sessions {
             && session.id == id
         {
             self.client_memory.forget(id, &mut session.accounted);
+            self.pages -= usize::from(session.origin.is_page);
             self.places[id.place as usize] = None;
             self.vacant.push(id.place);
             self.numbers.remove(&id.number);
@@ -429,6 +433,17 @@ impl Sessions {
     /// The number of live sessions.
     pub fn len(&self) -> usize {
         self.places.len() - self.vacant.len()
+    }
+
+    /// The number of live sessions, without those of the page.
+    pub fn clients(&self) -> usize {
+        self.len() - self.pages
+    }
+
+    /// Whether a session belongs to the page.
+    #[inline]
+    pub(in crate::engine) fn is_page(&self, id: SessionId) -> bool {
+        self.get(id).is_some_and(|session| session.origin.is_page)
     }
 
     /// True when there is no live session.

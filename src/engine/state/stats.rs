@@ -51,6 +51,17 @@ pub struct Transfers {
     pub writes: u64,
 }
 
+/// The counters of what requests do, as they were at a moment.
+#[derive(Debug, Default)]
+struct RequestCounts {
+    commands: u64,
+    keyspace_hits: u64,
+    keyspace_misses: u64,
+    errors: u64,
+    errors_by_code: ErrorCounts,
+    by_command: Vec<Option<Box<Page>>>,
+}
+
 /// All counters of the engine.
 #[derive(Debug, Default)]
 pub struct Stats {
@@ -114,6 +125,8 @@ pub struct Stats {
     pub latency_monitor: LatencyMonitor,
     by_command: Vec<Option<Box<Page>>>,
     refusals: [u64; 4],
+    /// The counters before the request that is not counted.
+    before_uncounted: Option<Box<RequestCounts>>,
 }
 
 /// The number of commands whose counters are in one page.
@@ -163,6 +176,31 @@ impl Stats {
         self.refusals[reason as usize]
     }
 
+    /// Begins a request that is not counted: a command of the page, which would change the counters that the page
+    /// shows. They are copied, so that requests that count need not ask whether they do.
+    #[cold]
+    pub(in crate::engine) fn begin_uncounted(&mut self) {
+        self.before_uncounted = Some(Box::new(RequestCounts {
+            commands: self.commands,
+            keyspace_hits: self.keyspace_hits,
+            keyspace_misses: self.keyspace_misses,
+            errors: self.errors,
+            errors_by_code: self.errors_by_code.clone(),
+            by_command: self.by_command.clone(),
+        }));
+    }
+
+    /// Ends a request that is not counted, if one has begun; what comes behind it, such as a client that it has
+    /// unblocked, counts again.
+    pub(in crate::engine) fn end_uncounted(&mut self) {
+        if let Some(before) = self.before_uncounted.take() {
+            let RequestCounts { commands, keyspace_hits, keyspace_misses, errors, errors_by_code, by_command } =
+                *before;
+            (self.commands, self.keyspace_hits, self.keyspace_misses) = (commands, keyspace_hits, keyspace_misses);
+            (self.errors, self.errors_by_code, self.by_command) = (errors, errors_by_code, by_command);
+        }
+    }
+
     /// The reads and writes of that event loop, to be changed.
     pub fn transfers_mut(&mut self, event_loop: usize) -> &mut Transfers {
         if self.transfers.len() <= event_loop {
@@ -179,6 +217,9 @@ impl Stats {
         (self.changes, self.instant_metrics, self.startup_bytes) =
             (old.changes, old.instant_metrics, old.startup_bytes);
         self.instant_metrics.forget();
+        if old.before_uncounted.is_some() {
+            self.begin_uncounted();
+        }
         (self.slow_log, self.latency_monitor, self.refusals) = (old.slow_log, old.latency_monitor, old.refusals);
     }
 }

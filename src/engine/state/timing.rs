@@ -15,6 +15,8 @@ pub(in crate::engine) struct Running {
     pub(in crate::engine) next_starts: Now,
     /// The length of all stalls before this command.
     pub(in crate::engine) stalled_us: u64,
+    /// Whether its time counts in the statistics of its command.
+    pub(in crate::engine) is_counted: bool,
 }
 
 /// The most commands, and the most different commands, that are timed together.

@@ -4,6 +4,7 @@
 
 use super::Database;
 use crate::keyspace::Slot;
+use crate::value::TYPES;
 
 /// The most bytes that one key takes in the tables, once there are many keys.
 const LARGEST_SHARE_BYTES: usize = 16;
@@ -25,9 +26,13 @@ impl Shares {
 impl<const LINES: usize> Database<LINES> {
     /// The bytes of keys and values, and of the tables to find them. Removing a key reduces it.
     pub fn memory(&self) -> usize {
-        let slot_index = self.slot_index.as_ref().map_or(0, |index| index.memory());
         let deadlines = self.deadlines.memory() + self.part_deadlines.memory();
-        self.records.memory() + self.table.memory() + deadlines + slot_index
+        self.records.memory() + self.table.memory() + deadlines + self.hash_slots_memory()
+    }
+
+    /// The bytes of the index of the keys by their slots in a cluster.
+    pub fn hash_slots_memory(&self) -> usize {
+        self.slot_index.as_ref().map_or(0, |index| index.memory())
     }
 
     /// The bytes of keys and values alone.
@@ -44,6 +49,12 @@ impl<const LINES: usize> Database<LINES> {
     /// The bytes of memory held in addition, for future keys.
     pub fn slack(&self) -> usize {
         self.records.slack() + self.scratch.capacity()
+    }
+
+    /// The bytes of the values that are stored apart from their keys, by their type, in the order of
+    /// [`TYPES`]. Short values are in the records of their keys, where no type is told apart.
+    pub fn values_memory(&self) -> [usize; TYPES.len()] {
+        self.records.values_memory()
     }
 
     /// The bytes of the tables that find keys, and of those that find due ones.

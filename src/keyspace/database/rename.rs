@@ -31,6 +31,7 @@ impl<const LINES: usize> Database<LINES> {
     pub(super) fn list(&mut self, key: &[u8], handle: u32, part_deadline: Option<i64>) -> Slot {
         self.move_part_deadline(handle, None, part_deadline);
         self.enter_hash_slot(key, handle);
+        self.enter_patterns(key, handle);
         let hash = self.hasher.hash(key);
         let keys = Keys { records: &self.records, hasher: &self.hasher };
         if self.table.insert(hash, handle, &keys) == Err(Flood) {
@@ -47,6 +48,7 @@ impl<const LINES: usize> Database<LINES> {
         }
         self.move_part_deadline(slot.0, self.part_deadline(slot), None);
         self.leave_hash_slot(slot);
+        self.leave_patterns(slot);
         let keys = Keys { records: &self.records, hasher: &self.hasher };
         self.table.remove(keys.hash_of(slot.0), slot.0, &keys);
     }

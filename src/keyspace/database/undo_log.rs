@@ -9,7 +9,7 @@
 //!
 //! Costs: without a level, one branch a change. With one, the first change of a key costs an entry in a sorted map; a
 //! value that is replaced or removed is moved there, one that is edited in place is copied first, whole. Rolling back
-//! costs as much as there are entries. The memory held here is not counted as memory of the database.
+//! costs as much as there are entries. The memory held here is not counted as memory of the database, but by itself.
 
 use std::collections::BTreeMap;
 
@@ -27,6 +27,8 @@ pub(super) struct UndoLog {
 #[derive(Clone, Debug, Default)]
 struct Level {
     priors: BTreeMap<Box<[u8]>, PriorState>,
+    /// The memory of these.
+    bytes: usize,
     /// Whether the database was made before the level began.
     is_older: bool,
 }
@@ -50,19 +52,53 @@ enum PriorValue {
     Other(Value),
 }
 
+impl PriorState {
+    /// The bytes of memory of an entry, with its key.
+    fn memory(&self, key: &[u8]) -> usize {
+        size_of::<(Box<[u8]>, PriorState)>() + key.len() + self.value.memory()
+    }
+}
+
+impl PriorValue {
+    fn memory(&self) -> usize {
+        if let PriorValue::Other(value) = self { value.memory() } else { 0 }
+    }
+}
+
 impl Level {
+    /// Adds an entry for a key that has none.
+    fn add(&mut self, key: Box<[u8]>, prior: PriorState) {
+        self.bytes += prior.memory(&key);
+        self.priors.insert(key, prior);
+    }
+
+    /// Adds the previous value of a key that has an entry without one; returns the value if it has none.
+    fn add_value(&mut self, key: &[u8], value: Value) -> Option<Value> {
+        let Some(prior) = self.priors.get_mut(key) else { return Some(value) };
+        let before = prior.value.memory();
+        prior.value = PriorValue::Other(value);
+        self.bytes = self.bytes - before + prior.value.memory();
+        None
+    }
+
     /// Whether it has the previous value of that key already.
     fn knows_value(&self, key: &[u8]) -> bool {
         self.priors.get(key).is_some_and(|prior| !matches!(prior.value, PriorValue::Same))
     }
 
+    /// Takes all entries.
+    fn take(&mut self) -> BTreeMap<Box<[u8]>, PriorState> {
+        self.bytes = 0;
+        std::mem::take(&mut self.priors)
+    }
+
     /// Adds the entries of a younger level for keys that this one does not have.
     fn absorb(&mut self, younger: Level) {
         for (key, prior) in younger.priors {
-            match self.priors.get_mut(&key) {
-                None => _ = self.priors.insert(key, prior),
-                Some(known) if matches!(known.value, PriorValue::Same) => known.value = prior.value,
-                Some(_) => {}
+            match (self.priors.get(&key).map(|known| &known.value), prior.value) {
+                (None, value) => self.add(key, PriorState { value, ..prior }),
+                (Some(PriorValue::Same), PriorValue::Other(value)) => _ = self.add_value(&key, value),
+                (Some(_), _) => {}
             }
         }
     }
@@ -94,6 +130,18 @@ impl<const LINES: usize> Database<LINES> {
         self.undo_log.as_ref().map_or(0, |undo_log| undo_log.levels.len())
     }
 
+    /// The bytes of memory of all levels, which hold what is needed to roll back.
+    pub fn levels_memory(&self) -> usize {
+        self.undo_log.iter().flat_map(|undo_log| &undo_log.levels).map(|level| level.bytes).sum()
+    }
+
+    /// Panics unless the memory of each level is that of its entries.
+    pub(super) fn check_levels(&self) {
+        for level in self.undo_log.iter().flat_map(|undo_log| &undo_log.levels) {
+            assert_eq!(level.priors.iter().map(|(key, prior)| prior.memory(key)).sum::<usize>(), level.bytes);
+        }
+    }
+
     /// Whether the database existed when the youngest level began.
     pub fn is_older_than_level(&self) -> bool {
         self.undo_log.as_ref().and_then(|undo_log| undo_log.levels.last()).is_some_and(|level| !level.is_older)
@@ -103,7 +151,7 @@ impl<const LINES: usize> Database<LINES> {
     /// keys, in their order, each with the contents that are no longer needed.
     pub fn roll_back(&mut self) -> Vec<(Box<[u8]>, LazyFree)> {
         let Some(mut undo_log) = self.undo_log.take() else { return Vec::new() };
-        let priors = undo_log.youngest().map(|level| std::mem::take(&mut level.priors)).unwrap_or_default();
+        let priors = undo_log.youngest().map(Level::take).unwrap_or_default();
         let changed = priors.into_iter().map(|(key, prior)| {
             let lazy_free = self.restore_key(&key, prior);
             (key, lazy_free)
@@ -145,7 +193,9 @@ impl<const LINES: usize> Database<LINES> {
     pub(super) fn before_insert(&mut self, key: &[u8]) {
         if let Some(level) = self.undo_log.as_mut().and_then(|undo_log| undo_log.youngest()) {
             let absent = PriorState { value: PriorValue::Absent, deadline_ms: None, access: 0 };
-            level.priors.entry(key.into()).or_insert(absent);
+            if !level.priors.contains_key(key) {
+                level.add(key.into(), absent);
+            }
         }
     }
 
@@ -189,13 +239,9 @@ impl<const LINES: usize> Database<LINES> {
     #[inline]
     pub(super) fn record_value(&mut self, key: Option<Box<[u8]>>, value: Option<Value>) -> Option<Value> {
         let Some(key) = key else { return value };
-        let prior = self.undo_log.as_mut().and_then(|undo_log| undo_log.youngest()?.priors.get_mut(&key));
-        match (prior, value) {
-            (Some(prior), Some(value)) => {
-                prior.value = PriorValue::Other(value);
-                None
-            }
-            (_, value) => value,
+        match self.undo_log.as_mut().and_then(|undo_log| undo_log.youngest()) {
+            Some(level) => level.add_value(&key, value?),
+            None => value,
         }
     }
 
@@ -206,13 +252,13 @@ impl<const LINES: usize> Database<LINES> {
         if let Some(level) = undo_log.youngest() {
             let key = self.records.key(slot.0);
             let copied = if level.knows_value(key) { None } else { copy(self) };
-            match (level.priors.get_mut(key), copied) {
-                (Some(prior), Some(value)) => prior.value = PriorValue::Other(value),
-                (Some(_), None) => {}
-                (None, copied) => {
+            match (level.priors.contains_key(key), copied) {
+                (true, Some(value)) => _ = level.add_value(key, value),
+                (true, None) => {}
+                (false, copied) => {
                     let (deadline_ms, access) = (self.deadline(slot), self.access(slot));
                     let value = copied.map_or(PriorValue::Same, PriorValue::Other);
-                    level.priors.insert(key.into(), PriorState { value, deadline_ms, access });
+                    level.add(key.into(), PriorState { value, deadline_ms, access });
                 }
             }
         }

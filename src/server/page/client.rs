@@ -15,7 +15,7 @@ use crate::resp::{Protocol, ReplyBuffer, Request};
 use crate::server::listen;
 use crate::server::shared::Shared;
 use crate::server::wake_flags::{WakeFlag, WakeFlags};
-use crate::server::worlds::{self, Attachment};
+use crate::server::worlds::{self, Attachment, HostCallState};
 
 /// The name of the client.
 const NAME: &[u8] = b"page";
@@ -67,18 +67,20 @@ impl Client {
             match self.shared.call(self.session, request, output).ok_or(Closed)? {
                 Flow::Next => return Ok(true),
                 Flow::Wait(_) => self.wait_for(WakeFlag::Resume).await?,
-                Flow::CallHost => self.suspend_for_host(output.written_mut()),
+                Flow::CallHost => match worlds::answer(&self.shared, self.session, output.written_mut()) {
+                    HostCallState::Answered => {}
+                    HostCallState::Moved(attachment) => self.move_to(attachment),
+                    HostCallState::Pending => self.wait_for(WakeFlag::Resume).await?,
+                },
                 Flow::Block => return self.wait_for_answer(output).await.map(|()| true),
                 Flow::Close | Flow::Abort => return Ok(false),
             }
         }
     }
 
-    /// Has a host call answered, which may move this client to another world.
-    fn suspend_for_host(&mut self, output: &mut Vec<u8>) {
-        if let Some(Attachment { shared, session, wake_flags }) = worlds::answer(&self.shared, self.session, output) {
-            (self.shared, self.session, self.wake_flags) = (shared, session, wake_flags);
-        }
+    /// Goes on in another world.
+    fn move_to(&mut self, attachment: Attachment) {
+        Attachment { shared: self.shared, session: self.session, wake_flags: self.wake_flags } = attachment;
     }
 
     /// Waits until a request that a script or a fault holds up is answered.

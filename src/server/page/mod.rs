@@ -230,7 +230,7 @@ impl Site {
 
 /// The metrics of a world. The keys of measures are read before the rest, a few at a time.
 async fn metrics(world: &Shared) -> String {
-    let mut readings = world.act(|engine| Readings::begin(engine));
+    let mut readings = world.act(Readings::begin);
     while step(world, &mut readings) {
         yield_now().await;
     }
@@ -241,8 +241,8 @@ async fn metrics(world: &Shared) -> String {
 
 /// Reads some more keys of measures; false when all were read. Clients that wait meanwhile come before the next step.
 fn step(world: &Shared, readings: &mut Readings) -> bool {
-    let engine = world.engine();
-    let has_more = readings.step(&engine);
+    let mut engine = world.engine();
+    let has_more = readings.step(&mut engine);
     MutexGuard::unlock_fair(engine);
     has_more
 }

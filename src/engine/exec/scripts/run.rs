@@ -171,10 +171,14 @@ impl Engine {
         let (session, mut partial) = (running.session, std::mem::take(&mut running.partial));
         self.timing.now = running.now;
         self.observers.tracking.begin_command(session);
+        if self.sessions.is_page(session) {
+            self.stats.begin_uncounted();
+        }
         let protocol = self.sessions.get(session).map_or(Protocol::Resp2, |client| client.protocol);
         let mut reply = Reply::new(&mut partial, protocol);
         // A panic ends only the script's client and its virtual machine: the timer has other clients to serve.
         let Ok(outcome) = catch_unwind(AssertUnwindSafe(|| vm.resume(self, &mut reply))) else {
+            self.stats.end_uncounted();
             return give_up_script(self, session);
         };
         match kind {
@@ -185,6 +189,7 @@ impl Engine {
             Outcome::Suspended => put_aside(self, &mut partial, 0),
             outcome => conclude_script(self, session, outcome, partial),
         }
+        self.stats.end_uncounted();
         tracking::end_tracking(self, session);
         self.observers.tracking.end_request();
         self.timing.now = now;
