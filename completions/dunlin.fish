@@ -150,6 +150,7 @@ complete -c dunlin -l replica-priority -r
 complete -c dunlin -l replica-read-only -x -a 'yes no'
 complete -c dunlin -l replica-serve-stale-data -x -a 'yes no'
 complete -c dunlin -l replicaof -r
+complete -c dunlin -l replicas -r
 complete -c dunlin -l requirepass -r
 complete -c dunlin -l sanitize-dump-payload -x -a 'no yes clients'
 complete -c dunlin -l save -r

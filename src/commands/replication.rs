@@ -1,9 +1,13 @@
-//! Commands about replication, which is not supported: the server answers as a primary without replicas.
+//! Commands about replication: its roles, and the wait for replicas.
 //!
-//! The replies of ROLE, WAIT and the like are true of such a server. Replication from or to another server is refused,
-//! since OK would be a promise. A client in WAIT blocks until its timeout, as in Redis.
+//! The nodes of a cluster in this process replicate to each other ([`crate::engine::exec::replication`]). Replication
+//! from or to another server is refused, since OK would be a promise.
 
+use crate::engine::cluster::{Address, NodeId};
+use crate::engine::exec::replication::{self, is_replica};
 use crate::engine::exec::{aof, operations};
+use crate::engine::state::LateReply;
+use crate::engine::state::replication::Replica;
 use crate::engine::{Args, Arity, Block, ClusterError, Command, Ctx, Error, Family, Flags, ServerError, says};
 use crate::resp::Reply;
 use crate::value::number;
@@ -16,18 +20,49 @@ const ROLE: Command = Command {
     family: Family::Server,
     flags: Flags::NOSCRIPT.and(Flags::LOADING).and(Flags::STALE).and(Flags::FAST).and(Flags::FOR_ADMINS),
     since: "2.8.12",
-    about: "Returns the replication role: a primary without replicas.",
+    about: "Returns the replication role.",
     run: role,
     ..Command::ROW
 };
 
 fn role(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    let reply = cx.reply();
+    let (engine, reply) = cx.engine_and_reply();
+    let address = |id: NodeId| {
+        let node = engine.peers.cluster.as_ref().and_then(|view| view.get(id));
+        node.map(|node| node.address.clone()).unwrap_or_default()
+    };
+    let Some(replication) = &engine.peers.replication else {
+        write_primary(reply, 0, &[], address);
+        return Ok(());
+    };
+    let offset = replication.history.offset;
+    match &replication.link {
+        None => write_primary(reply, offset, &replication.replicas, address),
+        Some(link) => {
+            let primary = address(link.primary);
+            reply.array(5);
+            reply.bulk(b"slave");
+            reply.bulk(primary.ip.as_bytes());
+            reply.integer(primary.port.into());
+            reply.bulk(if link.is_up() { b"connected" } else { b"connect" });
+            reply.integer(if link.is_up() { offset as i64 } else { -1 });
+        }
+    }
+    Ok(())
+}
+
+fn write_primary(reply: &mut Reply<'_>, offset: u64, replicas: &[Replica], address: impl Fn(NodeId) -> Address) {
     reply.array(3);
     reply.bulk(b"master");
-    reply.integer(0);
-    reply.array(0);
-    Ok(())
+    reply.integer(offset as i64);
+    reply.array(replicas.len());
+    for replica in replicas {
+        let Address { ip, port, .. } = address(replica.id);
+        reply.array(3);
+        reply.bulk(ip.as_bytes());
+        reply.bulk(port.to_string().as_bytes());
+        reply.bulk(replica.offset.to_string().as_bytes());
+    }
 }
 
 const REPLICAOF: Command = Command {
@@ -43,7 +78,7 @@ const REPLICAOF: Command = Command {
 };
 
 fn replicaof(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    if cx.engine().cluster.is_some() {
+    if cx.engine().peers.cluster.is_some() {
         return Err(ClusterError::ReplicaOf.into());
     }
     let (host, port) = (args.word()?, args.word()?);
@@ -78,7 +113,7 @@ const FAILOVER: Command = Command {
 };
 
 fn failover(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    if cx.engine().cluster.is_some() {
+    if cx.engine().peers.cluster.is_some() {
         return Err(ClusterError::Failover.into());
     }
     let (mut target, mut timeout_ms, mut abort, mut force) = (false, None, false, false);
@@ -154,9 +189,20 @@ const WAIT: Command = Command {
 };
 
 fn wait(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let replicas = args.integer()?;
+    if is_replica(cx.engine()) {
+        return Err(ServerError::WaitAtReplica.into());
+    }
+    let wanted = args.integer()?;
     let deadline_ms = args.timeout_ms(cx.now())?;
-    wait_for(cx, replicas, deadline_ms, |reply| reply.integer(0));
+    let (count, offset) = replication::count_replicas_with_writes_of(cx.engine(), cx.session().id);
+    let reply = LateReply::Integer(count as i64);
+    match usize::try_from(wanted) {
+        Ok(wanted) if wanted > count => {
+            cx.block(Block::until(deadline_ms, reply), |out| reply.write(out));
+            operations::await_replicas(cx, wanted, offset);
+        }
+        _ => reply.write(cx.reply()),
+    }
     Ok(())
 }
 
@@ -171,6 +217,9 @@ const WAITAOF: Command = Command {
 };
 
 fn waitaof(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    if is_replica(cx.engine()) {
+        return Err(ServerError::WaitAofAtReplica.into());
+    }
     let own = args.integer()?;
     if !(0..=1).contains(&own) {
         return Err(ServerError::NotZeroOrOne.into());
@@ -182,24 +231,14 @@ fn waitaof(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         return Err(ServerError::WaitWithoutFile.into());
     }
     let is_synced = has_file && aof::has_synced(cx.engine(), cx.session().id);
-    let answer: fn(&mut Reply<'_>) =
-        if is_synced { |reply| aof::write_local(reply, 1) } else { |reply| aof::write_local(reply, 0) };
+    let reply = aof::synced_reply(is_synced.into());
     if replicas <= 0 && (own == 0 || is_synced) {
-        answer(cx.reply());
+        reply.write(cx.reply());
         return Ok(());
     }
-    cx.block(Block::until(deadline_ms, answer), answer);
+    cx.block(Block::until(deadline_ms, reply), |out| reply.write(out));
     if has_file && !is_synced {
         operations::await_sync(cx, replicas <= 0);
     }
     Ok(())
-}
-
-/// Blocks until the timeout, as there are no replicas, unless the requested number is 0.
-fn wait_for(cx: &mut Ctx<'_>, replicas: i64, deadline_ms: Option<i64>, answer: fn(&mut Reply<'_>)) {
-    if replicas <= 0 {
-        answer(cx.reply());
-    } else {
-        cx.block(Block::until(deadline_ms, answer), answer);
-    }
 }

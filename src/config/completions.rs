@@ -20,6 +20,7 @@ fn parameters() -> impl Iterator<Item = (&'static str, String)> {
         "cluster",
         "load",
         "rdb-version",
+        "replicas",
         "test-kit",
         "announce",
         "end-with",

@@ -31,15 +31,15 @@ pub use spec::{
 #[cfg(feature = "page")]
 pub use state::Page;
 pub use state::{
-    Acl, Aof, AofProgress, AofState, Asking, Block, Buffers, Capacity, Checkpoint, ClientsLimit, ClockOrder,
+    Acl, Advance, Aof, AofProgress, AofState, Asking, Block, Buffers, Capacity, Checkpoint, ClientsLimit, ClockOrder,
     CommandStats, Counts, Databases, Effect, Effects, ErrorCounts, FIRST_WORLD, FileSettings, Host, HostCall,
     HostReply, InstantMetrics, LatencyHistogram, LatencyMonitor, LoadCounts, Loading, LogLevel, MOST_SAMPLES, MoveStep,
-    NodeFigures, NodeOrder, Observers, OomScore, Origin, OutputLimit, OutputLimits, Pause, PauseScope, PendingHostCall,
-    Permission, Persistence, Policy, Presence, Pressure, Process, Propagation, PushQueue, RemoteFault, RemoteRequest,
-    RemoteResult, ReplyMode, ReplyRoom, Sample, SavePoint, Saving, Scripts, Series, Session, SessionId,
-    SessionTransfer, Sessions, Settings, SlowCommand, SlowLog, Stats, Subscribed, Subscriptions, Supervisor, Switches,
-    SyncPolicy, Template, Timing, Topic, Transaction, Transfers, Transport, Wait, Waiting, Watches, WorldFigures,
-    WorldName,
+    NodeFigures, NodeOrder, Observers, OomScore, Origin, OutputLimit, OutputLimits, Pause, PauseScope, Peers,
+    PendingHostCall, Permission, Persistence, Policy, Presence, Pressure, Process, Propagation, PushQueue, RemoteFault,
+    RemoteRequest, RemoteResult, ReplicationSettings, ReplyMode, ReplyRoom, Sample, SavePoint, Saving, Scripts, Series,
+    Session, SessionId, SessionTransfer, Sessions, Settings, SlowCommand, SlowLog, Stats, Subscribed, Subscriptions,
+    Supervisor, Switches, SyncPolicy, Template, Timing, Topic, Transaction, Transfers, Transport, Wait, Waiting,
+    Watches, WorldFigures, WorldName,
 };
 #[cfg(feature = "program")]
 pub use state::{EndWith, Launch};
@@ -87,8 +87,8 @@ pub struct Engine {
     pub switches: Switches,
     /// The current moment, the running command, and whether time stands still.
     pub timing: Timing,
-    /// The cluster that the server is a node of, as it sees it; `None` for a server by itself.
-    pub cluster: Option<Box<cluster::View>>,
+    /// The other servers: those of its cluster, its replicas, and its primary.
+    pub peers: Peers,
 }
 
 /// The seeds of key hashing, member hashing and random choices. They are independent, so that what clients see of one
@@ -122,7 +122,7 @@ impl Engine {
             persistence: Persistence::starting_at(now),
             switches: Switches::default(),
             timing: Timing::starting_at(now),
-            cluster: None,
+            peers: Peers::default(),
         };
         if engine.settings.cluster.is_enabled {
             exec::cluster::join(&mut engine, cluster::View::alone(cluster::Node::of_seed(seed, now)));

@@ -1,7 +1,6 @@
 //! The clock of a world as a test moves it: what falls due on the way, and the stall of DEBUG SLEEP.
 //!
-//! The nodes of a cluster have one clock, so an order for that of one of them is passed on to the others
-//! ([`super::nodes`]).
+//! The nodes of a cluster have one clock, so an order for that of one of them is one for all ([`super::nodes`]).
 
 use std::time::Duration;
 
@@ -9,7 +8,7 @@ use super::clock::later;
 use super::nodes::BusMessage;
 use super::shared::Shared;
 use super::timer::{NextTick, Timer};
-use crate::engine::{ClockOrder, Engine, Now};
+use crate::engine::{Advance, ClockOrder, Engine, Now};
 
 /// The most time that a stall continues once the server is asked to end.
 const STALL_PART: Duration = Duration::from_millis(50);
@@ -53,9 +52,10 @@ impl Shared {
 
     /// Changes the clock outside of any request.
     pub(crate) fn obey(&self, order: ClockOrder) {
-        self.obey_alone(order);
-        self.send_to_nodes(BusMessage::Clock(order));
-        self.worlds().deliver();
+        match order {
+            ClockOrder::Reach(moment) => _ = self.advance_all(Advance::To(moment)),
+            ClockOrder::Set(_) | ClockOrder::Speed(_) => self.obey_with_nodes(order),
+        }
     }
 
     /// Changes the clock of this world alone: the other nodes of a cluster do not follow.
@@ -64,27 +64,19 @@ impl Shared {
     }
 
     /// Wakes the timer, whose sleep was computed before the clock changed.
-    fn wake_timer(&self) {
+    pub(super) fn wake_timer(&self) {
         self.wakeup().no_later_than(Now::from_us(i64::MIN));
     }
 
     /// Moves the clock on. Everything that falls due on the way happens, in order and at its moment; when this returns,
     /// nothing is left that was due by then, even on a running clock.
     pub(crate) fn advance(&self, by: Duration) {
-        let target = {
-            let mut engine = self.engine();
-            let target = later(self.clock().now(), by);
-            self.advance_engine(&mut engine, target);
-            target
-        };
-        self.wake_timer();
-        self.send_to_nodes(BusMessage::Clock(ClockOrder::Reach(target)));
-        self.worlds().deliver();
+        self.advance_all(Advance::By(by));
     }
 
     fn advance_engine(&self, engine: &mut Engine, target: Now) {
-        if engine.scripts.is_busy() {
-            // Nothing may happen before the script has ended, and that moment is unknown.
+        if engine.scripts.is_busy() || self.is_down() {
+            // Nothing happens in a process that has ended, nor before the end of a script, whose moment is unknown.
             return self.clock().reach(target);
         }
         engine.timing.hold_time(true);

@@ -135,7 +135,7 @@ impl Host for OsHost {
 
     fn listen(&self, before: &Settings, after: &Settings) -> bool {
         // Nodes of a cluster stay where the others know them.
-        let is_node = after.cluster.nodes > 0;
+        let is_node = after.cluster.nodes() > 0;
         !is_node && self.listeners.as_ref().is_some_and(|listeners| listeners.change(before, after))
     }
 

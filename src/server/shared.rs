@@ -27,7 +27,7 @@ use super::wakeup::Wakeup;
 use super::world::World;
 use super::worlds::Worlds;
 use crate::engine::exec::persistence::ShutdownOptions;
-use crate::engine::exec::{aof, delivery, persistence, tracking};
+use crate::engine::exec::{aof, delivery, persistence, replication, tracking};
 use crate::engine::{Checkpoint, DueState, Effect, Engine, Flow, LogLevel, Origin, SessionId, Settings, Transport};
 use crate::resp::{ReplyBuffer, Request};
 
@@ -249,6 +249,7 @@ impl Shared {
     pub(crate) fn complete(&self, engine: &mut Engine) {
         tracking::broadcast(engine);
         engine.evict_clients();
+        replication::complete_batch(engine);
         if !engine.effects.is_empty() {
             self.carry_out(engine, None);
         }
@@ -350,6 +351,7 @@ impl Shared {
                 Effect::Template(template) => self.worlds.set_template(template.map(|template| *template)),
                 Effect::Log(level, line) => log::write(level, &line),
                 Effect::SendToNodes(message) => self.send_to_nodes(BusMessage::Cluster(*message)),
+                Effect::SendToReplicas(message) => self.send_to_nodes(BusMessage::Replication(*message)),
                 Effect::KeyEvent { .. } => {}
             }
         }

@@ -44,6 +44,9 @@ pub(crate) enum NextTick {
 impl Timer {
     /// Does a slice of what is due at `now`.
     pub(crate) fn tick(&mut self, shared: &Shared, engine: &mut Engine, now: Now) -> NextTick {
+        if shared.is_down() {
+            return NextTick::Never;
+        }
         if engine.scripts.is_busy() {
             engine.go_on(now);
             shared.complete(engine);
@@ -89,8 +92,7 @@ impl Timer {
 
 /// Resumes the held-back clients once a pause is over, even one so short that it ended before any tick.
 fn end_pause(shared: &Shared, engine: &mut Engine, now: Now) {
-    if engine.timing.pause().until().is_some_and(|end| end <= now) {
-        engine.timing.pause_mut().end();
+    if engine.timing.pause_mut().end_at(now) {
         shared.resume(engine);
     }
 }
@@ -100,7 +102,8 @@ fn end_pause(shared: &Shared, engine: &mut Engine, now: Now) {
 fn idle_sessions(engine: &Engine, now: Now, timeout: Duration) -> (Vec<SessionId>, Option<Now>) {
     let (mut idle, mut next) = (Vec::new(), None);
     let may_be_idle = |session: &&Session| {
-        session.origin.transport != Transport::Direct && !engine.is_blocked(session.id) && !session.is_listener()
+        let is_connection = session.origin.transport != Transport::Direct && !session.origin.is_primary;
+        is_connection && !engine.is_blocked(session.id) && !session.is_listener()
     };
     for session in engine.sessions.iter().filter(may_be_idle) {
         let end = later(session.active, timeout);

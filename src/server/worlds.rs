@@ -151,8 +151,10 @@ fn answer_at_once(shared: &Arc<Shared>, session: SessionId, ask: HostCall, outpu
         HostCall::Dump(name) => {
             (worlds.dump(name, shared, session).map_or_else(HostReply::Refused, HostReply::Text), None)
         }
+        HostCall::Advance(advance) => (HostReply::Moment(shared.advance_all(*advance)), None),
         HostCall::Nodes => (HostReply::Nodes(worlds.node_figures()), None),
         HostCall::Node(number, order) => (done(worlds.order_node(*number, *order)), None),
+        HostCall::Partition(groups) => (done(worlds.partition(groups)), None),
         HostCall::MoveSlot { slot, to, step } => (done(worlds.move_slot(*slot, *to, *step)), None),
         // A thread answers it.
         HostCall::Tree(_) => return None,
@@ -232,7 +234,7 @@ impl Worlds {
 
     /// Whether the worlds are the nodes of a cluster.
     pub(super) fn are_nodes(&self) -> bool {
-        self.config.settings.cluster.nodes > 0
+        self.config.settings.cluster.nodes() > 0
     }
 
     /// Tells what listens for the first world, once.
@@ -289,11 +291,10 @@ impl Worlds {
         sockets: Vec<TcpListener>,
     ) -> io::Result<()> {
         let shared = self.make(name, None);
-        {
-            let mut engine = shared.engine();
+        shared.act_alone(|engine| {
             engine.settings.port = view.myself().address.port;
-            cluster::join(&mut engine, view);
-        }
+            cluster::join(engine, view);
+        });
         self.list.lock().worlds.insert(name.clone(), Arc::clone(&shared));
         shared.world().map_or(Ok(()), |world| world.accept(&shared, sockets, &self.config).map(drop))
     }

@@ -92,9 +92,17 @@ impl Builder {
         self
     }
 
-    /// Sets the number of the cluster's nodes.
-    pub(super) fn nodes(mut self, count: u16) -> Builder {
-        self.settings.start_nodes(count.clamp(1, MOST_NODES as u16));
+    /// Sets the number of the cluster's primaries.
+    pub(super) fn primaries(mut self, count: u16) -> Builder {
+        self.settings.start_cluster(count.clamp(1, MOST_NODES as u16));
+        self
+    }
+
+    /// Sets the number of replicas of each primary of a cluster ([`Server::cluster`](super::Server::cluster)), none by
+    /// default. They are the nodes behind the primaries: of three primaries with one replica each, node 3 is that of
+    /// node 0. All nodes together are at most 1000, or the server does not start.
+    pub fn replicas(mut self, count: u16) -> Builder {
+        self.settings.cluster_mut().replicas = count;
         self
     }
 

@@ -5,10 +5,12 @@ use std::sync::Arc;
 #[cfg(feature = "page")]
 use std::sync::atomic::AtomicBool;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use super::world::{World, refused};
 use super::{Builder, CallError, DiskFaultRule, StartError};
 use crate::engine::exec::persistence::ShutdownOptions;
+use crate::engine::state::replication::FailoverWay;
 use crate::engine::{KitError, MoveStep, NodeOrder, WorldName};
 #[cfg(feature = "page")]
 use crate::server::page::Page;
@@ -57,11 +59,12 @@ impl Server {
         Builder::default()
     }
 
-    /// Returns a builder for a cluster of that many nodes, at most 1000: each has a port of its own and owns a part of
-    /// the slots, and all run in this process with one clock. What Redis's nodes take seconds for, they agree on before
-    /// the reply to what caused it.
+    /// Returns a builder for a cluster of that many primaries: each has a port of its own and owns a part of the slots,
+    /// and all run in this process with one clock. What Redis's nodes take seconds for, they agree on before the reply
+    /// to what caused it.
     ///
-    /// The server dereferences to its first node; [`Server::nodes`] returns all.
+    /// [`Builder::replicas`] gives each of them replicas. The server dereferences to its first node;
+    /// [`Server::nodes`] returns all.
     ///
     /// ```
     /// let cluster = dunlin::Server::cluster(3).start()?;
@@ -73,8 +76,8 @@ impl Server {
     /// assert_eq!(third.client()?.call(["SET", "foo", "bar"])?, "OK");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn cluster(nodes: u16) -> Builder {
-        Builder::default().nodes(nodes)
+    pub fn cluster(primaries: u16) -> Builder {
+        Builder::default().primaries(primaries)
     }
 
     pub(super) fn run(plan: Plan) -> Result<Server, StartError> {
@@ -180,6 +183,50 @@ impl Server {
     /// Those of [`Server::restart_node`].
     pub fn restart_node_empty(&self, number: usize) -> Result<(), CallError> {
         self.first.shared().worlds().order_node(number, NodeOrder::RestartEmpty).map_err(refused)
+    }
+
+    /// Has a replica replace its primary, as `CLUSTER FAILOVER` at that node does: it gets all writes first, and all
+    /// nodes redirect to it when this returns. With a lag ([`Server::set_lag`]) it takes over once it has caught up.
+    ///
+    /// ```
+    /// let cluster = dunlin::Server::cluster(3).replicas(1).start()?;
+    /// cluster.client()?.call(["SET", "bar", "1"])?;
+    /// cluster.fail_over(3)?;
+    /// assert_eq!(cluster.nodes()[3].client()?.call(["GET", "bar"])?, "1");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`CallError::Refused`]: there is no such node, it is down, no replica, or its primary is down.
+    pub fn fail_over(&self, number: usize) -> Result<(), CallError> {
+        let order = NodeOrder::FailOver(FailoverWay::Graceful);
+        self.first.shared().worlds().order_node(number, order).map_err(refused)
+    }
+
+    /// Has a replica apply what its primary sends so much later, by the server's clock; with zero at once, as at first.
+    /// What it has not applied when its primary is killed is lost.
+    ///
+    /// # Errors
+    /// [`CallError::Refused`]: there is no such node, it is down, or no replica.
+    pub fn set_lag(&self, number: usize, lag: Duration) -> Result<(), CallError> {
+        let lag_ms = i64::try_from(lag.as_millis()).unwrap_or(i64::MAX);
+        self.first.shared().worlds().order_node(number, NodeOrder::Lag(lag_ms)).map_err(refused)
+    }
+
+    /// Cuts the links between nodes of different groups; nodes that are in none are a group, too. Links that were cut
+    /// before heal. Clients reach all nodes.
+    ///
+    /// # Errors
+    /// [`CallError::Refused`]: there is no such node, or one is in two groups.
+    pub fn partition(&self, groups: &[&[usize]]) -> Result<(), CallError> {
+        let groups: Vec<Vec<usize>> = groups.iter().map(|group| group.to_vec()).collect();
+        self.first.shared().worlds().partition(&groups).map_err(refused)
+    }
+
+    /// Connects all nodes again that [`Server::partition`] has separated.
+    pub fn heal(&self) {
+        // Only groups are refused.
+        let _ = self.first.shared().worlds().partition(&[]);
     }
 
     /// Moves a slot, 0 to 16383, from the node that owns it to another one, with its keys. All nodes redirect there

@@ -265,7 +265,7 @@ impl World {
     /// Moves the clock to the next moment when something is due, and lets it happen; returns that moment, or `None` if
     /// nothing is due. The timeout of idle clients does not count.
     pub fn advance_to_next(&self) -> Option<SystemTime> {
-        let moment = self.shared.engine().next_moment()?;
+        let moment = self.shared.next_moment()?;
         self.shared.obey(ClockOrder::Reach(moment));
         Some(self.now())
     }

@@ -31,13 +31,13 @@ fn node_of_three(place: usize) -> World {
         settings.cluster_mut().is_enabled = true;
         settings.port = PORTS[place];
     });
-    join(&mut world.engine, View::of_cluster(PORTS.map(node).to_vec()).swap_remove(place));
+    join(&mut world.engine, View::of_cluster(PORTS.map(node).to_vec(), PORTS.len()).swap_remove(place));
     world
 }
 
 /// Has every node hear what the one at `from` claims.
 fn tell(nodes: &mut [World], from: usize) {
-    let claim = nodes[from].engine.cluster.as_ref().expect("it is a node").claim();
+    let claim = nodes[from].engine.peers.cluster.as_ref().expect("it is a node").claim();
     nodes.iter_mut().for_each(|node| take_claim(&mut node.engine, &claim));
 }
 

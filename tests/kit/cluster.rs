@@ -3,90 +3,13 @@
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use dunlin::{CallError, Client, Reply, Server, World};
+use dunlin::{CallError, Reply, Server};
 
-/// Three nodes with direct clients. `bar` is in slot 5061 of the first, `abc` in slot 7638 of the second, `foo` in slot
-/// 12182 of the third.
-struct Three {
-    server: Server,
-    nodes: Vec<World>,
-    clients: Vec<Client>,
-}
-
-impl Three {
-    fn start() -> Three {
-        Three::of(Server::cluster(3).seed(7).frozen().allow_debug().start().expect("the nodes start"))
-    }
-
-    fn of(server: Server) -> Three {
-        let nodes = server.nodes();
-        let clients = nodes.iter().map(|node| node.client().expect("there is room")).collect();
-        Three { server, nodes, clients }
-    }
-
-    fn ask(&mut self, node: usize, line: &str) -> Reply {
-        self.clients[node].call(line.split(' ')).expect("it answers")
-    }
-
-    /// A reply that is a text, or an error.
-    fn text(&mut self, node: usize, line: &str) -> String {
-        match self.clients[node].call(line.split(' ')) {
-            Ok(reply) => reply.text().expect("it is a text").into_owned(),
-            Err(CallError::Refused(error)) => error,
-            Err(error) => panic!("{line}: {error}"),
-        }
-    }
-
-    #[track_caller]
-    fn expect(&mut self, table: &[(usize, &str, &str)]) {
-        for (node, line, reply) in table {
-            assert_eq!(self.text(*node, line), *reply, "node {node}: {line}");
-        }
-    }
-
-    fn id(&mut self, node: usize) -> String {
-        self.text(node, "CLUSTER MYID")
-    }
-
-    fn port(&self, node: usize) -> u16 {
-        self.nodes[node].addr().port()
-    }
-
-    /// What a node is told by one that a slot has moved to.
-    fn moved(&self, slot: u16, node: usize) -> String {
-        format!("MOVED {slot} 127.0.0.1:{}", self.port(node))
-    }
-
-    fn info(&mut self, node: usize, field: &str) -> String {
-        let info = self.text(node, "CLUSTER INFO");
-        let value = info.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
-        value.expect("there is such a field").to_owned()
-    }
-
-    /// The owners of all slots as a node sees them.
-    fn slots(&mut self, node: usize) -> Reply {
-        self.ask(node, "CLUSTER SLOTS")
-    }
-
-    /// Begins to move slot 5061 from the first node to the second.
-    fn open(&mut self) {
-        let [first, second] = [self.id(0), self.id(1)];
-        self.expect(&[
-            (1, &format!("CLUSTER SETSLOT 5061 IMPORTING {first}"), "OK"),
-            (0, &format!("CLUSTER SETSLOT 5061 MIGRATING {second}"), "OK"),
-        ]);
-    }
-
-    fn migrate(&mut self, from: usize, to: usize, keys: &str) -> String {
-        let port = self.port(to);
-        let line = format!("MIGRATE 127.0.0.1 {port}  0 100 KEYS {keys}");
-        self.text(from, &line)
-    }
-}
+use crate::nodes::Nodes;
 
 #[test]
 fn all_nodes_agree_on_the_slots_from_the_start() {
-    let mut three = Three::start();
+    let mut three = Nodes::start();
     for node in 0..3 {
         assert_eq!(three.info(node, "cluster_state"), "ok");
         assert_eq!(three.info(node, "cluster_known_nodes"), "3");
@@ -106,7 +29,7 @@ fn all_nodes_agree_on_the_slots_from_the_start() {
 
 #[test]
 fn a_slot_moves_key_by_key_and_all_nodes_follow_at_its_end() {
-    let mut three = Three::start();
+    let mut three = Nodes::start();
     three.expect(&[(0, "SET bar 1", "OK"), (0, "SET {bar}2 2", "OK")]);
     three.open();
     assert_eq!(three.migrate(0, 1, "bar"), "OK");
@@ -138,7 +61,7 @@ fn a_slot_moves_key_by_key_and_all_nodes_follow_at_its_end() {
 
 #[test]
 fn a_value_keeps_its_deadline_when_it_moves() {
-    let mut three = Three::start();
+    let mut three = Nodes::start();
     three.expect(&[(0, "SET bar 1 PX 1500", "OK")]);
     three.open();
     assert_eq!(three.migrate(0, 1, "bar"), "OK");
@@ -150,7 +73,7 @@ fn a_value_keeps_its_deadline_when_it_moves() {
 
 #[test]
 fn migrate_is_refused_as_another_server_would_refuse_it() {
-    let mut three = Three::start();
+    let mut three = Nodes::start();
     three.expect(&[(0, "SET bar 1", "OK"), (0, "CONFIG SET requirepass secret", "OK")]);
     three.expect(&[(1, "CONFIG SET requirepass secret", "OK")]);
     three.open();
@@ -164,7 +87,7 @@ fn migrate_is_refused_as_another_server_would_refuse_it() {
 
 #[test]
 fn migrate_to_itself_times_out_as_in_redis() {
-    let mut three = Three::start();
+    let mut three = Nodes::start();
     three.expect(&[(0, "SET bar 1", "OK")]);
     assert_eq!(three.migrate(0, 0, "bar"), "IOERR error or timeout reading to target instance");
     three.expect(&[(0, "GET bar", "1")]);
@@ -172,7 +95,7 @@ fn migrate_to_itself_times_out_as_in_redis() {
 
 #[test]
 fn two_nodes_that_move_keys_to_each_other_at_once_lose_none_and_come_to_an_end() {
-    let mut three = Three::start();
+    let mut three = Nodes::start();
     let [first, second] = [three.id(0), three.id(1)];
     for number in 0..50 {
         three.expect(&[(0, &format!("SET {{bar}}{number} 1"), "OK"), (1, &format!("SET {{abc}}{number} 1"), "OK")]);
@@ -203,7 +126,7 @@ fn two_nodes_that_move_keys_to_each_other_at_once_lose_none_and_come_to_an_end()
 
 #[test]
 fn a_subscriber_of_any_node_hears_what_another_one_publishes() {
-    let mut three = Three::start();
+    let mut three = Nodes::start();
     let mut listeners = [0, 1, 2].map(|node| three.nodes[node].client().expect("there is room"));
     for listener in &mut listeners {
         listener.call(["SUBSCRIBE", "news"]).expect("it answers");
@@ -218,7 +141,7 @@ fn a_subscriber_of_any_node_hears_what_another_one_publishes() {
 
 #[test]
 fn a_keyspace_notification_stays_at_its_node() {
-    let mut three = Three::start();
+    let mut three = Nodes::start();
     let mut listener = three.nodes[1].client().expect("there is room");
     listener.call(["SUBSCRIBE", "__keyevent@0__:set"]).expect("it answers");
     (0..3).for_each(|node| assert_eq!(three.text(node, "CONFIG SET notify-keyspace-events KEA"), "OK"));
@@ -230,7 +153,7 @@ fn a_keyspace_notification_stays_at_its_node() {
 
 #[test]
 fn the_clock_is_one_whichever_node_moves_it() {
-    let mut three = Three::start();
+    let mut three = Nodes::start();
     three.expect(&[(0, "SET bar 1 PX 100", "OK"), (2, "SET foo 1 PX 200", "OK")]);
     three.nodes[1].advance(Duration::from_millis(100));
     assert_eq!([0, 2].map(|node| three.ask(node, "DBSIZE")), [Reply::Integer(0), Reply::Integer(1)]);
@@ -245,7 +168,7 @@ fn the_clock_is_one_whichever_node_moves_it() {
 
 #[test]
 fn nodes_that_were_reset_meet_again() {
-    let mut three = Three::start();
+    let mut three = Nodes::start();
     let old = three.id(2);
     for node in 0..3 {
         three.expect(&[(node, "CLUSTER RESET HARD", "OK")]);
@@ -271,7 +194,7 @@ fn nodes_that_were_reset_meet_again() {
 
 #[test]
 fn nodes_with_one_epoch_settle_who_takes_a_new_one() {
-    let mut three = Three::start();
+    let mut three = Nodes::start();
     (0..3).for_each(|node| three.expect(&[(node, "CLUSTER RESET HARD", "OK")]));
     let meet = format!("CLUSTER MEET 127.0.0.1 {}", three.port(0));
     three.expect(&[(1, &meet, "OK"), (2, &meet, "OK")]);
@@ -282,7 +205,7 @@ fn nodes_with_one_epoch_settle_who_takes_a_new_one() {
 
 #[test]
 fn a_node_that_ends_closes_its_port_and_leaves_the_others() {
-    let mut three = Three::start();
+    let mut three = Nodes::start();
     let port = three.port(1);
     let _ = three.clients[1].call(["SHUTDOWN", "NOSAVE"]);
     assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err());
@@ -293,7 +216,7 @@ fn a_node_that_ends_closes_its_port_and_leaves_the_others() {
 #[test]
 fn equal_seeds_make_equal_nodes() {
     let ids = |seed: u64| {
-        let mut three = Three::of(Server::cluster(3).seed(seed).start().expect("the nodes start"));
+        let mut three = Nodes::of(Server::cluster(3).seed(seed).start().expect("the nodes start"));
         [0, 1, 2].map(|node| three.id(node))
     };
     let [first, second, third] = ids(3);
@@ -304,14 +227,14 @@ fn equal_seeds_make_equal_nodes() {
 
 #[test]
 fn a_cluster_of_one_node_owns_all_slots() {
-    let mut one = Three::of(Server::cluster(1).start().expect("the node starts"));
+    let mut one = Nodes::of(Server::cluster(1).start().expect("the node starts"));
     assert_eq!(one.info(0, "cluster_state"), "ok");
     one.expect(&[(0, "SET foo 1", "OK"), (0, "SET bar 1", "OK")]);
 }
 
 #[test]
 fn the_nodes_are_the_only_worlds_and_keep_no_files() {
-    let three = Three::start();
+    let three = Nodes::start();
     let refused = three.server.world("cart").expect_err("it is refused").to_string();
     assert!(refused.contains("the nodes of a cluster are the only worlds of their server"), "{refused}");
     for (name, value) in [("appendonly", "yes"), ("save", "60 1")] {
@@ -331,29 +254,20 @@ fn the_nodes_are_the_only_worlds_and_keep_no_files() {
     assert!(too_high.starts_with("Redis port number too high."), "{too_high}");
 }
 
-/// The flags of a node, and the state of its link, as another one shows them.
-fn shown_of(three: &mut Three, by: usize, node: usize) -> (String, String) {
-    let port = format!("127.0.0.1:{}@", three.port(node));
-    let nodes = three.text(by, "CLUSTER NODES");
-    let line = nodes.lines().find(|line| line.contains(&port)).expect("the node is known");
-    let words: Vec<&str> = line.split(' ').collect();
-    (words[2].to_owned(), words[7].to_owned())
-}
-
 #[test]
 fn a_node_that_was_killed_has_failed_after_the_timeout() {
-    let mut three = Three::start();
+    let mut three = Nodes::start();
     three.server.kill_node(2).expect("it runs");
     assert!(std::net::TcpStream::connect(three.nodes[2].addr()).is_err());
     assert_eq!(three.clients[2].call(["PING"]), Err(CallError::Closed));
     three.server.advance(Duration::from_millis(14_999));
-    assert_eq!(shown_of(&mut three, 0, 2), ("master".to_owned(), "disconnected".to_owned()));
+    assert_eq!(three.shown(0, 2), ("master".to_owned(), "disconnected".to_owned()));
     let to_third = three.moved(12182, 2);
     three.expect(&[(0, "SET bar 1", "OK"), (1, "GET foo", &to_third)]);
 
     three.server.advance(Duration::from_millis(1));
     for node in [0, 1] {
-        assert_eq!(shown_of(&mut three, node, 2), ("master,fail".to_owned(), "disconnected".to_owned()));
+        assert_eq!(three.shown(node, 2), ("master,fail".to_owned(), "disconnected".to_owned()));
         assert_eq!(three.info(node, "cluster_state"), "fail");
         assert_eq!(three.info(node, "cluster_slots_fail"), "5461");
         assert_eq!(three.info(node, "cluster_slots_ok"), "10923");
@@ -365,7 +279,7 @@ fn a_node_that_was_killed_has_failed_after_the_timeout() {
 
 #[test]
 fn a_node_that_starts_again_is_heard_and_after_twice_the_timeout_as_before() {
-    let mut three = Three::start();
+    let mut three = Nodes::start();
     three.expect(&[(2, "SET foo 1", "OK")]);
     three.server.kill_node(2).expect("it runs");
     three.server.advance(Duration::from_secs(15));
@@ -375,17 +289,17 @@ fn a_node_that_starts_again_is_heard_and_after_twice_the_timeout_as_before() {
     three.expect(&[(2, "GET foo", "CLUSTERDOWN The cluster is down")]);
     three.server.advance(Duration::from_millis(1));
     three.expect(&[(2, "GET foo", "1")]);
-    assert_eq!(shown_of(&mut three, 0, 2), ("master,fail".to_owned(), "connected".to_owned()));
+    assert_eq!(three.shown(0, 2), ("master,fail".to_owned(), "connected".to_owned()));
     three.server.advance(Duration::from_millis(27_999));
     three.expect(&[(0, "GET bar", "CLUSTERDOWN The cluster is down")]);
     three.server.advance(Duration::from_millis(1));
-    assert_eq!(shown_of(&mut three, 0, 2), ("master".to_owned(), "connected".to_owned()));
+    assert_eq!(three.shown(0, 2), ("master".to_owned(), "connected".to_owned()));
     three.expect(&[(0, "SET bar 1", "OK")]);
 }
 
 #[test]
 fn a_failure_has_one_moment_at_all_nodes_however_far_the_clock_moves_at_once() {
-    let mut three = Three::start();
+    let mut three = Nodes::start();
     three.server.kill_node(2).expect("it runs");
     three.server.advance(Duration::from_secs(40));
     three.server.restart_node(2).expect("its port is free");
@@ -398,7 +312,7 @@ fn a_failure_has_one_moment_at_all_nodes_however_far_the_clock_moves_at_once() {
 
 #[test]
 fn a_failure_that_is_long_past_is_over_when_the_node_is_heard() {
-    let mut three = Three::start();
+    let mut three = Nodes::start();
     three.server.kill_node(2).expect("it runs");
     three.server.advance(Duration::from_secs(100));
     three.server.restart_node(2).expect("its port is free");
@@ -407,7 +321,7 @@ fn a_failure_that_is_long_past_is_over_when_the_node_is_heard() {
 
 #[test]
 fn a_node_without_slots_counts_when_nodes_agree_on_a_failure() {
-    let mut three = Three::start();
+    let mut three = Nodes::start();
     let slots: Vec<String> = (10923..16384).map(|slot: u16| slot.to_string()).collect();
     three.expect(&[(2, &format!("CLUSTER DELSLOTS {}", slots.join(" ")), "OK")]);
     for node in [0, 1] {
@@ -418,13 +332,13 @@ fn a_node_without_slots_counts_when_nodes_agree_on_a_failure() {
     three.server.kill_node(1).expect("it runs");
     three.server.advance(Duration::from_secs(15));
     for node in [0, 2] {
-        assert_eq!(shown_of(&mut three, node, 1).0, "master,fail");
+        assert_eq!(three.shown(node, 1).0, "master,fail");
     }
 }
 
 #[test]
 fn a_node_that_starts_again_in_time_was_never_missed() {
-    let mut three = Three::start();
+    let mut three = Nodes::start();
     three.expect(&[(1, "SET abc 1", "OK")]);
     three.server.kill_node(1).expect("it runs");
     three.server.advance(Duration::from_secs(14));
@@ -433,13 +347,13 @@ fn a_node_that_starts_again_in_time_was_never_missed() {
     three.server.advance(Duration::from_secs(2));
     assert_eq!(three.ask(1, "GET abc"), Reply::Null);
     three.server.advance(Duration::from_secs(100));
-    assert_eq!(shown_of(&mut three, 0, 1), ("master".to_owned(), "connected".to_owned()));
+    assert_eq!(three.shown(0, 1), ("master".to_owned(), "connected".to_owned()));
     three.expect(&[(0, "SET bar 1", "OK")]);
 }
 
 #[test]
 fn a_node_that_was_down_learns_which_slots_moved_meanwhile() {
-    let mut three = Three::start();
+    let mut three = Nodes::start();
     three.expect(&[(0, "SET bar 1", "OK")]);
     three.server.kill_node(2).expect("it runs");
     three.server.migrate_slot(5061, 1).expect("both ends are up");
@@ -452,7 +366,7 @@ fn a_node_that_was_down_learns_which_slots_moved_meanwhile() {
 
 #[test]
 fn a_node_that_is_down_can_be_neither_met_nor_given_keys() {
-    let mut three = Three::start();
+    let mut three = Nodes::start();
     three.expect(&[(0, "SET bar 1", "OK")]);
     three.open();
     three.server.kill_node(1).expect("it runs");
@@ -464,7 +378,7 @@ fn a_node_that_is_down_can_be_neither_met_nor_given_keys() {
 
 #[test]
 fn a_value_that_is_too_long_for_the_other_node_stays() {
-    let mut three = Three::start();
+    let mut three = Nodes::start();
     let value = "x".repeat(2 << 20);
     three.expect(&[(0, &format!("SET bar {value}"), "OK"), (0, "SET {bar}2 1", "OK")]);
     three.expect(&[(0, "CONFIG SET rdbcompression no", "OK"), (1, "CONFIG SET proto-max-bulk-len 1mb", "OK")]);
@@ -475,7 +389,7 @@ fn a_value_that_is_too_long_for_the_other_node_stays() {
 
 #[test]
 fn the_first_node_can_be_killed_too() {
-    let mut three = Three::start();
+    let mut three = Nodes::start();
     three.server.kill_node(0).expect("it runs");
     assert!(std::net::TcpStream::connect(three.nodes[0].addr()).is_err());
     three.server.advance(Duration::from_secs(15));
@@ -486,11 +400,11 @@ fn the_first_node_can_be_killed_too() {
 
 #[test]
 fn one_of_two_nodes_is_no_majority_and_serves_nothing() {
-    let mut two = Three::of(Server::cluster(2).frozen().start().expect("the nodes start"));
+    let mut two = Nodes::of(Server::cluster(2).frozen().start().expect("the nodes start"));
     two.expect(&[(0, "CONFIG SET cluster-require-full-coverage no", "OK")]);
     two.server.kill_node(1).expect("it runs");
     two.server.advance(Duration::from_secs(15));
-    assert_eq!(shown_of(&mut two, 0, 1), ("master,fail?".to_owned(), "disconnected".to_owned()));
+    assert_eq!(two.shown(0, 1), ("master,fail?".to_owned(), "disconnected".to_owned()));
     two.expect(&[(0, "GET bar", "CLUSTERDOWN The cluster is down")]);
     two.server.restart_node(1).expect("its port is free");
     two.server.advance(Duration::from_millis(4999));
@@ -501,7 +415,7 @@ fn one_of_two_nodes_is_no_majority_and_serves_nothing() {
 
 #[test]
 fn a_node_whose_wait_ends_while_it_is_in_a_minority_has_nothing_more_to_do() {
-    let mut three = Three::start();
+    let mut three = Nodes::start();
     three.server.kill_node(0).expect("it runs");
     three.server.kill_node(1).expect("it runs");
     three.server.advance(Duration::from_secs(15));
@@ -515,7 +429,7 @@ fn a_node_whose_wait_ends_while_it_is_in_a_minority_has_nothing_more_to_do() {
 
 #[test]
 fn a_client_of_any_node_orders_the_others_about() {
-    let mut three = Three::start();
+    let mut three = Nodes::start();
     three.expect(&[(0, "SET bar 1", "OK"), (0, "SET {bar}2 1", "OK")]);
     let ask = three.moved(5061, 2).replace("MOVED", "ASK");
     three.expect(&[

@@ -22,7 +22,7 @@ const ROW: Command = Command { family: Family::Cluster, since: "3.0.0", ..Comman
 
 /// The cluster as this node sees it.
 fn view<'c>(cx: &'c Ctx<'_>) -> Result<&'c View, Error> {
-    cx.engine().cluster.as_deref().ok_or_else(|| ServerError::NoCluster.into())
+    cx.engine().peers.cluster.as_deref().ok_or_else(|| ServerError::NoCluster.into())
 }
 
 /// The node with that id.

@@ -2,17 +2,18 @@
 
 use core::net::IpAddr;
 
-use super::{known_node, view};
+use super::{known_node, report, view};
 use crate::engine::cluster::{BUS_OFFSET, Node, NodeId};
 use crate::engine::exec::operations;
-use crate::engine::{Args, ClusterError, Ctx, Error, ServerError, says, shown};
+use crate::engine::state::replication::FailoverWay;
+use crate::engine::{Args, ClusterError, Ctx, Error, says, shown};
 use crate::value::number;
 
 pub(super) fn meet(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     view(cx)?;
     let (ip, port, bus_port) = (args.word()?, args.word()?, args.word().ok());
     if !args.is_empty() {
-        return Err(subcommand_or_arity("meet"));
+        return Err(subcommand_or_arity(&args));
     }
     let number = number::parse_i64(port).ok_or_else(|| ClusterError::MeetPort(shown(port)))?;
     let bus_number = match bus_port {
@@ -32,8 +33,9 @@ pub(super) fn meet(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-fn subcommand_or_arity(subcommand: &str) -> Error {
-    Error::SubcommandOrArity { container: "CLUSTER", subcommand: subcommand.to_owned() }
+/// The error of a subcommand with too many words, which shows it as the client wrote it.
+fn subcommand_or_arity(args: &Args<'_>) -> Error {
+    Error::SubcommandOrArity { container: "CLUSTER", subcommand: shown(args.subcommand()) }
 }
 
 pub(super) fn forget(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
@@ -41,33 +43,56 @@ pub(super) fn forget(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> 
     if id == view(cx)?.myself().id {
         return Err(ClusterError::ForgetsItself.into());
     }
+    if view(cx)?.is_replica_of(id) {
+        return Err(ClusterError::ForgetsPrimary.into());
+    }
     operations::change_cluster(cx, |view| view.forget(id));
     cx.reply().ok();
     Ok(())
 }
 
 pub(super) fn replicate(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let id = known_node(cx, args.word()?)?.id;
+    let (id, is_replica) = known_node(cx, args.word()?).map(|node| (node.id, node.is_replica()))?;
     let view = view(cx)?;
-    if id == view.myself().id {
+    if view.is_myself_id(id) {
         return Err(ClusterError::ReplicatesItself.into());
     }
-    let is_empty = view.ranges_of(view.myself().id).is_empty() && cx.database().is_empty();
-    Err(if is_empty { ServerError::NoReplication.into() } else { ClusterError::ReplicaNotEmpty.into() })
+    if is_replica {
+        return Err(ClusterError::ReplicatesReplica.into());
+    }
+    let is_empty = !view.owns_slots(view.myself().id) && cx.database().is_empty();
+    if !view.myself().is_replica() && !is_empty {
+        return Err(ClusterError::ReplicaNotEmpty.into());
+    }
+    operations::follow_primary(cx, id);
+    cx.reply().ok();
+    Ok(())
 }
 
 pub(super) fn failover(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     view(cx)?;
-    match (args.word().ok(), args.is_empty()) {
-        (_, false) => Err(subcommand_or_arity("failover")),
-        (Some(option), _) if !says(option, "FORCE") && !says(option, "TAKEOVER") => Err(Error::Syntax),
-        _ => Err(ClusterError::NotReplica.into()),
-    }
+    let way = match (args.word().ok(), args.is_empty()) {
+        (_, false) => return Err(subcommand_or_arity(&args)),
+        (None, true) => FailoverWay::Graceful,
+        (Some(option), true) if says(option, "FORCE") => FailoverWay::Force,
+        (Some(option), true) if says(option, "TAKEOVER") => FailoverWay::TakeOver,
+        (Some(_), true) => return Err(Error::Syntax),
+    };
+    operations::fail_over(cx, way)?;
+    cx.reply().ok();
+    Ok(())
 }
 
 pub(super) fn replicas(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    known_node(cx, args.word()?)?;
-    cx.reply().array(0);
+    let (id, is_replica) = known_node(cx, args.word()?).map(|node| (node.id, node.is_replica()))?;
+    if is_replica {
+        return Err(ClusterError::NotPrimary.into());
+    }
+    let (now_ms, view) = (cx.now_ms(), view(cx)?);
+    let lines: Vec<String> = view.replicas_of(id).map(|replica| report::line(view, replica, now_ms)).collect();
+    let reply = cx.reply();
+    reply.array(lines.len());
+    lines.iter().for_each(|line| reply.bulk(line.as_bytes()));
     Ok(())
 }
 
@@ -81,17 +106,18 @@ pub(super) fn count_failure_reports(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Res
 pub(super) fn reset(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     view(cx)?;
     if args.left() > 1 {
-        return Err(subcommand_or_arity("reset"));
+        return Err(subcommand_or_arity(&args));
     }
     let is_hard = args.take("HARD");
     if !is_hard {
         args.take("SOFT");
     }
     args.end()?;
-    if !cx.database().is_empty() {
+    if !view(cx)?.myself().is_replica() && !cx.database().is_empty() {
         return Err(ClusterError::ResetWithKeys.into());
     }
     let mut numbers = [(); 6].map(|()| cx.random()).into_iter();
+    operations::end_replication(cx);
     operations::change_cluster(cx, |view| view.reset(is_hard, || numbers.next().unwrap_or_default()));
     cx.reply().ok();
     Ok(())

@@ -1,26 +1,43 @@
 //! What a node tells of its cluster: SLOTS, SHARDS, NODES, INFO and LINKS.
 
 use std::fmt::Write;
+use std::ops::RangeInclusive;
 
 use super::view;
 use crate::engine::cluster::{EndpointType, Health, Node, Opening, View};
 use crate::engine::exec::cluster::endpoint;
-use crate::engine::{Args, Ctx, Error, Settings};
+use crate::engine::{Args, Ctx, Engine, Error, Settings};
 use crate::resp::Reply;
 
 pub(super) fn slots(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     view(cx)?;
     let (engine, reply) = cx.engine_and_reply();
-    let Some(view) = &engine.cluster else { return Ok(()) };
+    let Some(view) = &engine.peers.cluster else { return Ok(()) };
     let ranges = view.ranges();
     reply.array(ranges.len());
     for (range, owner) in ranges {
-        reply.array(3);
+        let is_shown = |replica: &&Node| !view.has_failed(replica.id) && offset_of(engine, replica) > 0;
+        let replicas: Vec<&Node> = view.replicas_of(owner.id).filter(is_shown).collect();
+        reply.array(3 + replicas.len());
         reply.integer((*range.start()).into());
         reply.integer((*range.end()).into());
         write_owner(reply, owner, &engine.settings);
+        replicas.into_iter().for_each(|replica| write_owner(reply, replica, &engine.settings));
     }
     Ok(())
+}
+
+/// How much of the replication stream a node has, as far as this one knows.
+fn offset_of(engine: &Engine, node: &Node) -> u64 {
+    let Some(replication) = &engine.peers.replication else { return node.offset };
+    let is_myself = engine.peers.cluster.as_ref().is_some_and(|view| view.is_myself(node));
+    let own_replica = replication.replicas.iter().find(|replica| replica.id == node.id);
+    match own_replica {
+        _ if is_myself => replication.history.offset,
+        Some(replica) => replica.offset,
+        None if replication.link.as_ref().is_some_and(|link| link.primary == node.id) => replication.history.offset,
+        None => node.offset,
+    }
 }
 
 /// Writes a node with its preferred endpoint first, and what else is known of where it is in a map at the end.
@@ -45,11 +62,13 @@ fn write_owner(reply: &mut Reply<'_>, node: &Node, settings: &Settings) {
 pub(super) fn shards(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     view(cx)?;
     let (engine, reply) = cx.engine_and_reply();
-    let Some(view) = &engine.cluster else { return Ok(()) };
-    reply.array(view.nodes().len());
-    for node in view.nodes() {
-        // As in Redis, one that has failed is shown without slots here.
-        let ranges = if view.has_failed(node.id) { Vec::new() } else { view.ranges_of(node.id) };
+    let Some(view) = &engine.peers.cluster else { return Ok(()) };
+    let shards: Vec<Vec<&Node>> = shards_of(view);
+    reply.array(shards.len());
+    for nodes in shards {
+        // As in Redis, a primary that has failed is shown without slots here.
+        let primaries = nodes.iter().filter(|node| !node.is_replica() && !view.has_failed(node.id));
+        let ranges: Vec<RangeInclusive<u16>> = primaries.flat_map(|node| view.ranges_of(node.id)).collect();
         reply.map(2);
         reply.bulk(b"slots");
         reply.array(2 * ranges.len());
@@ -58,14 +77,27 @@ pub(super) fn shards(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
             reply.integer((*range.end()).into());
         }
         reply.bulk(b"nodes");
-        reply.array(1);
-        write_member(reply, view, node, &engine.settings);
+        reply.array(nodes.len());
+        nodes.into_iter().for_each(|node| write_member(reply, engine, view, node));
     }
     Ok(())
 }
 
+/// The nodes of each shard, in the order in which they became known.
+fn shards_of(view: &View) -> Vec<Vec<&Node>> {
+    let mut shards: Vec<Vec<&Node>> = Vec::new();
+    for node in view.nodes() {
+        match shards.iter_mut().find(|nodes| nodes[0].shard == node.shard) {
+            Some(nodes) => nodes.push(node),
+            None => shards.push(vec![node]),
+        }
+    }
+    shards
+}
+
 /// Writes a node as a member of its shard.
-fn write_member(reply: &mut Reply<'_>, view: &View, node: &Node, settings: &Settings) {
+fn write_member(reply: &mut Reply<'_>, engine: &Engine, view: &View, node: &Node) {
+    let (settings, offset) = (&engine.settings, offset_of(engine, node));
     let address = &node.address;
     let is_named = !address.hostname.is_empty();
     let text = |reply: &mut Reply<'_>, name: &str, value: &[u8]| {
@@ -81,10 +113,15 @@ fn write_member(reply: &mut Reply<'_>, view: &View, node: &Node, settings: &Sett
     if is_named {
         text(reply, "hostname", address.hostname.as_bytes());
     }
-    text(reply, "role", b"master");
+    text(reply, "role", if node.is_replica() { b"replica" } else { b"master" });
     reply.bulk(b"replication-offset");
-    reply.integer(0);
-    text(reply, "health", if view.has_failed(node.id) { b"fail" } else { b"online" });
+    reply.integer(offset as i64);
+    let health: &[u8] = match view.has_failed(node.id) {
+        true => b"fail",
+        false if node.is_replica() && offset == 0 => b"loading",
+        false => b"online",
+    };
+    text(reply, "health", health);
 }
 
 pub(super) fn nodes(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
@@ -92,23 +129,28 @@ pub(super) fn nodes(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     let view = view(cx)?;
     let mut text = String::new();
     for node in view.nodes() {
-        write_line(&mut text, view, node, now_ms);
+        text.push_str(&line(view, node, now_ms));
         text.push('\n');
     }
     cx.reply().verbatim("txt", text.as_bytes());
     Ok(())
 }
 
-/// Writes the line of a node. A connected one was heard of at this moment, as it is in this process.
-fn write_line(text: &mut String, view: &View, node: &Node, now_ms: i64) {
+/// The line of a node. A connected one was heard of at this moment, as it is in this process.
+pub(super) fn line(view: &View, node: &Node, now_ms: i64) -> String {
+    let mut text = String::new();
     let (address, is_myself) = (&node.address, view.is_myself(node));
     let hostname = if address.hostname.is_empty() { String::new() } else { format!(",{}", address.hostname) };
-    let flags = match is_myself {
-        true => "myself,master",
-        false if view.has_failed(node.id) => "master,fail",
-        false if view.suspects(node.id) => "master,fail?",
-        false => "master",
+    let mark = if is_myself { "myself," } else { "" };
+    let role = if node.is_replica() { "slave" } else { "master" };
+    let state = match is_myself {
+        false if view.has_failed(node.id) => ",fail",
+        false if view.suspects(node.id) => ",fail?",
+        _ => "",
     };
+    let primary = node.primary.and_then(|primary| view.get(primary));
+    let primary_id = node.primary.map_or_else(|| "-".to_owned(), |primary| primary.to_string());
+    let epoch = primary.unwrap_or(node).config_epoch;
     let down_since_ms = view.disconnected_since(node.id).map_or(0, |since| since.unix_ms());
     let heard_ms = if is_myself {
         0
@@ -121,8 +163,8 @@ fn write_line(text: &mut String, view: &View, node: &Node, now_ms: i64) {
     // Nothing fails that writes to a text.
     let _ = write!(
         text,
-        "{} {}:{}@{}{hostname} {flags} - {down_since_ms} {heard_ms} {} {link}",
-        node.id, address.ip, address.port, address.bus_port, node.config_epoch
+        "{} {}:{}@{}{hostname} {mark}{role}{state} {primary_id} {down_since_ms} {heard_ms} {epoch} {link}",
+        node.id, address.ip, address.port, address.bus_port
     );
     for range in view.ranges_of(node.id) {
         let _ = match (*range.start(), *range.end()) {
@@ -136,6 +178,7 @@ fn write_line(text: &mut String, view: &View, node: &Node, now_ms: i64) {
             Opening::Importing(from) => write!(text, " [{slot}-<-{from}]"),
         };
     }
+    text
 }
 
 pub(super) fn info(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
@@ -151,7 +194,7 @@ pub(super) fn info(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
         ("known_nodes", view.nodes().len() as u64),
         ("size", view.size() as u64),
         ("current_epoch", view.current_epoch),
-        ("my_epoch", view.myself().config_epoch),
+        ("my_epoch", view.primary().unwrap_or(view.myself()).config_epoch),
         ("stats_messages_sent", 0),
         ("stats_messages_received", 0),
     ];
@@ -169,7 +212,7 @@ pub(super) fn info(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
 pub(super) fn links(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     view(cx)?;
     let (engine, reply) = cx.engine_and_reply();
-    let Some(view) = &engine.cluster else { return Ok(()) };
+    let Some(view) = &engine.peers.cluster else { return Ok(()) };
     let is_linked = |node: &&Node| !view.is_myself(node) && view.is_connected(node.id);
     let others: Vec<&Node> = view.nodes().iter().filter(is_linked).collect();
     reply.array(2 * others.len());

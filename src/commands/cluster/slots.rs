@@ -98,7 +98,9 @@ enum Action {
 }
 
 pub(super) fn set_slot(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    view(cx)?;
+    if view(cx)?.myself().is_replica() {
+        return Err(ClusterError::SetSlotAtReplica.into());
+    }
     let slot = slot(args.word()?)?;
     let (name, node) = (args.word()?, args.word().ok());
     if !args.is_empty() {
@@ -115,7 +117,11 @@ pub(super) fn set_slot(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error
 
 fn action(cx: &Ctx<'_>, slot: u16, name: &[u8], node: Option<&[u8]>) -> Result<Action, Error> {
     let view = view(cx)?;
-    let other = |id: &[u8]| view.find(id).map(|node| node.id).ok_or_else(|| ClusterError::NotKnown(shown(id)));
+    let other = |id: &[u8]| match view.find(id) {
+        Some(node) if node.is_replica() => Err(ClusterError::TargetIsReplica),
+        Some(node) => Ok(node.id),
+        None => Err(ClusterError::NotKnown(shown(id))),
+    };
     Ok(match node {
         Some(_) if says(name, "MIGRATING") && !view.owns(slot) => return Err(ClusterError::NotOwner(slot).into()),
         Some(_) if says(name, "IMPORTING") && view.owns(slot) => return Err(ClusterError::AlreadyOwner(slot).into()),
@@ -123,7 +129,11 @@ fn action(cx: &Ctx<'_>, slot: u16, name: &[u8], node: Option<&[u8]>) -> Result<A
         Some(id) if says(name, "IMPORTING") => Action::Open(Opening::Importing(other(id)?)),
         None if says(name, "STABLE") => Action::Close,
         Some(id) if says(name, "NODE") => {
-            let node = known_node(cx, id)?.id;
+            let node = known_node(cx, id)?;
+            if node.is_replica() {
+                return Err(ClusterError::TargetIsReplica.into());
+            }
+            let node = node.id;
             if view.owns(slot) && node != view.myself().id && cx.database().hash_slot_len(slot) > 0 {
                 return Err(ClusterError::SlotHasKeys(slot).into());
             }
@@ -133,8 +143,10 @@ fn action(cx: &Ctx<'_>, slot: u16, name: &[u8], node: Option<&[u8]>) -> Result<A
     })
 }
 
-/// Gives a slot to a node. A slot that was imported is claimed with a new epoch, so that all other nodes follow.
+/// Gives a slot to a node. A slot that was imported is claimed with a new epoch, so that all other nodes follow. A
+/// primary that gives its last slot away becomes a replica of the new owner.
 fn give(cx: &mut Ctx<'_>, slot: u16, node: NodeId) {
+    let was_mine = cx.engine().peers.cluster.as_ref().is_some_and(|view| view.owns(slot));
     let is_empty = cx.database().hash_slot_len(slot) == 0;
     operations::change_cluster(cx, |view| {
         let (opening, is_mine) = (view.opening(slot), node == view.myself().id);
@@ -148,6 +160,11 @@ fn give(cx: &mut Ctx<'_>, slot: u16, node: NodeId) {
             _ => {}
         }
     });
+    let view = cx.engine().peers.cluster.as_ref();
+    let is_left_without = view.is_some_and(|view| was_mine && !view.owns_slots(view.myself().id));
+    if is_left_without && cx.settings().cluster.allows_replica_migration {
+        operations::follow_primary(cx, node);
+    }
 }
 
 pub(super) fn count_keys(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {

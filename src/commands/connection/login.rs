@@ -4,7 +4,7 @@ use super::ANY_TIME;
 use super::client::{fits_client_list, name_the_client};
 use crate::commands::dunlin::of_login;
 use crate::engine::REDIS_VERSION;
-use crate::engine::exec::operations;
+use crate::engine::exec::{operations, replication};
 use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Secrets, shown};
 use crate::resp::Protocol;
 use crate::value::number;
@@ -123,7 +123,8 @@ fn hello(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
 
 fn write_server_properties(cx: &mut Ctx<'_>) {
     let id = cx.session().id.number;
-    let mode = if cx.engine().cluster.is_some() { "cluster" } else { "standalone" };
+    let mode = if cx.engine().peers.cluster.is_some() { "cluster" } else { "standalone" };
+    let role = if replication::is_replica(cx.engine()) { "replica" } else { "master" };
     let reply = cx.reply();
     reply.map(7);
     for (field, value) in [("server", "redis"), ("version", REDIS_VERSION)] {
@@ -134,7 +135,7 @@ fn write_server_properties(cx: &mut Ctx<'_>) {
     reply.integer(reply.protocol().version());
     reply.bulk(b"id");
     reply.integer(id as i64);
-    for (field, value) in [("mode", mode), ("role", "master")] {
+    for (field, value) in [("mode", mode), ("role", role)] {
         reply.bulk(field.as_bytes());
         reply.bulk(value.as_bytes());
     }

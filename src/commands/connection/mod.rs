@@ -72,7 +72,7 @@ const SELECT: Command = Command {
 
 fn select(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let number = args.int32()?;
-    if number != 0 && cx.engine().cluster.is_some() {
+    if number != 0 && cx.engine().peers.cluster.is_some() {
         return Err(ClusterError::NotAllowed("SELECT").into());
     }
     cx.session_mut().database = existing_database(cx, number)?;

@@ -4,8 +4,10 @@
 //! The engine receives the time and cannot change it, so these commands are requests to its host ([`Effect::Clock`]).
 //! The host carries them out before the next request of any client.
 
+use std::time::Duration;
+
 use super::ROW;
-use crate::engine::{Args, Arity, ClockOrder, Command, Ctx, Effect, Error, Now};
+use crate::engine::{Advance, Args, Arity, ClockOrder, Command, Ctx, Effect, Error, HostCall, HostReply, Now};
 
 pub(super) const ADVANCE: Command = Command {
     name: "ADVANCE",
@@ -19,10 +21,10 @@ pub(super) const ADVANCE: Command = Command {
 };
 
 fn advance(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let by_us = args.integer()?.checked_mul(1000).filter(|by_us| *by_us >= 0).ok_or(Error::NotAnInteger)?;
-    let target = cx.now().unix_us.checked_add(by_us).ok_or(Error::NotAnInteger)?;
-    go_to(cx, Now::from_us(target));
-    Ok(())
+    let by_us = args.integer()?.checked_mul(1000).ok_or(Error::NotAnInteger)?;
+    cx.now().unix_us.checked_add(by_us).ok_or(Error::NotAnInteger)?;
+    let by = Duration::from_micros(u64::try_from(by_us).map_err(|_| Error::NotAnInteger)?);
+    go_to(cx, Advance::By(by))
 }
 
 pub(super) const ADVANCE_TO_NEXT: Command = Command {
@@ -35,16 +37,30 @@ pub(super) const ADVANCE_TO_NEXT: Command = Command {
 };
 
 fn advance_to_next(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    match cx.engine().next_moment() {
-        Some(moment) => go_to(cx, moment.max(cx.now())),
+    go_to(cx, Advance::ToNext)
+}
+
+/// Moves the clock on. That of a cluster is one for all its nodes, of which this one is locked: the host does it when
+/// it is not.
+fn go_to(cx: &mut Ctx<'_>, advance: Advance) -> Result<(), Error> {
+    let now = cx.now();
+    let target = match advance {
+        _ if cx.engine().peers.cluster.is_some() && !cx.is_nested() => {
+            let Some(HostReply::Moment(moment)) = cx.call_host(HostCall::Advance(advance))? else { return Ok(()) };
+            moment
+        }
+        Advance::By(by) => Some(Now::from_us(now.unix_us.saturating_add_unsigned(by.as_micros() as u64))),
+        Advance::To(moment) => Some(moment),
+        Advance::ToNext => cx.engine().next_moment().map(|moment| moment.max(now)),
+    };
+    if cx.engine().peers.cluster.is_none() || cx.is_nested() {
+        target.into_iter().for_each(|moment| order(cx, ClockOrder::Reach(moment)));
+    }
+    match target {
+        Some(moment) => cx.reply().integer(moment.unix_ms()),
         None => cx.reply().null(),
     }
     Ok(())
-}
-
-fn go_to(cx: &mut Ctx<'_>, moment: Now) {
-    order(cx, ClockOrder::Reach(moment));
-    cx.reply().integer(moment.unix_ms());
 }
 
 pub(super) const SET_TIME: Command = Command {
@@ -61,11 +77,10 @@ fn set_time(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let moment_us = args.integer()?.checked_mul(1000).filter(|moment_us| *moment_us >= 0);
     let moment = Now::from_us(moment_us.ok_or(Error::NotAnInteger)?);
     if moment >= cx.now() {
-        go_to(cx, moment);
-    } else {
-        order(cx, ClockOrder::Set(moment));
-        cx.reply().integer(moment.unix_ms());
+        return go_to(cx, Advance::To(moment));
     }
+    order(cx, ClockOrder::Set(moment));
+    cx.reply().integer(moment.unix_ms());
     Ok(())
 }
 

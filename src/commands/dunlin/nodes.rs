@@ -1,14 +1,17 @@
 //! DUNLIN NODES and related commands: the nodes of a cluster in this process, from any of them.
 
 use super::{ROW, explained};
+use crate::engine::state::replication::FailoverWay;
 use crate::engine::{Args, Arity, Command, Ctx, Error, HostCall, HostReply, MoveStep, NodeOrder};
 use crate::value::hash_slot::HASH_SLOTS;
+use crate::value::number;
 
 pub(super) const NODES: Command = Command {
     name: "NODES",
     arity: Arity::Exactly(2),
     cost: "O(N), N being how many there are",
-    about: "Lists the nodes of the cluster by their numbers, with port, id, whether it is up, slots and keys.",
+    about: "Lists the nodes of the cluster by their numbers, with port, id, role, the number of its primary, whether \
+            it is up, offset in the replication stream, slots and keys.",
     run: list,
     ..ROW
 };
@@ -18,14 +21,23 @@ fn list(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     let reply = cx.reply();
     reply.array(nodes.len());
     for node in nodes {
-        reply.map(6);
+        reply.map(9);
         for (field, number) in [("number", node.number), ("port", node.port.into())] {
             reply.bulk(field.as_bytes());
             reply.count(number);
         }
         reply.bulk(b"id");
         reply.bulk(node.id.as_bytes());
-        for (field, number) in [("up", usize::from(node.is_up)), ("slots", node.slots), ("keys", node.keys)] {
+        reply.bulk(b"role");
+        reply.bulk(if node.primary.is_some() { b"replica" } else { b"master" });
+        reply.bulk(b"primary");
+        match node.primary {
+            Some(primary) => reply.count(primary),
+            None => reply.null(),
+        }
+        let offset = usize::try_from(node.offset).unwrap_or(usize::MAX);
+        let up = usize::from(node.is_up);
+        for (field, number) in [("up", up), ("offset", offset), ("slots", node.slots), ("keys", node.keys)] {
             reply.bulk(field.as_bytes());
             reply.count(number);
         }
@@ -56,6 +68,85 @@ fn order(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     };
     args.end()?;
     if cx.call_host(HostCall::Node(number, order))?.is_some() {
+        cx.reply().ok();
+    }
+    Ok(())
+}
+
+pub(super) const FAILOVER: Command = Command {
+    name: "FAILOVER",
+    syntax: "number [FORCE | TAKEOVER]",
+    arity: Arity::AtLeast(3),
+    about: "Has a replica of the cluster replace its primary, as CLUSTER FAILOVER at that node does.",
+    run: |cx, args| explained(&FAILOVER, fail_over(cx, args)),
+    ..ROW
+};
+
+fn fail_over(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let number = node_number(&mut args)?;
+    let way = if args.take("FORCE") {
+        FailoverWay::Force
+    } else if args.take("TAKEOVER") {
+        FailoverWay::TakeOver
+    } else {
+        FailoverWay::Graceful
+    };
+    args.end()?;
+    if cx.call_host(HostCall::Node(number, NodeOrder::FailOver(way)))?.is_some() {
+        cx.reply().ok();
+    }
+    Ok(())
+}
+
+pub(super) const LAG: Command = Command {
+    name: "LAG",
+    syntax: "number milliseconds",
+    arity: Arity::Exactly(4),
+    about: "Has a replica of the cluster apply what its primary sends so much later, by the virtual clock; 0 for at once.",
+    run: |cx, args| explained(&LAG, lag(cx, args)),
+    ..ROW
+};
+
+fn lag(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (number, lag_ms) = (node_number(&mut args)?, args.integer()?);
+    if lag_ms < 0 {
+        return Err(Error::Syntax);
+    }
+    if cx.call_host(HostCall::Node(number, NodeOrder::Lag(lag_ms)))?.is_some() {
+        cx.reply().ok();
+    }
+    Ok(())
+}
+
+pub(super) const PARTITION: Command = Command {
+    name: "PARTITION",
+    syntax: "numbers [numbers ...]",
+    arity: Arity::AtLeast(3),
+    cost: "O(N^2), N being the number of nodes",
+    about: "Cuts the links between groups of nodes, each written as 0,3; nodes that are in none are a group, too. Clients \
+            reach all nodes.",
+    run: |cx, args| explained(&PARTITION, partition(cx, args)),
+    ..ROW
+};
+
+fn partition(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
+    let number =
+        |word: &[u8]| number::parse_i64(word).and_then(|number| usize::try_from(number).ok()).ok_or(Error::Syntax);
+    let group = |word: &[u8]| word.split(|byte| *byte == b',').map(number).collect::<Result<Vec<usize>, Error>>();
+    let groups = args.rest().map(group).collect::<Result<Vec<Vec<usize>>, Error>>()?;
+    cut(cx, groups)
+}
+
+pub(super) const HEAL: Command = Command {
+    name: "HEAL",
+    arity: Arity::Exactly(2),
+    about: "Connects all nodes of the cluster again that DUNLIN PARTITION has separated.",
+    run: |cx, _| cut(cx, Vec::new()),
+    ..ROW
+};
+
+fn cut(cx: &mut Ctx<'_>, groups: Vec<Vec<usize>>) -> Result<(), Error> {
+    if cx.call_host(HostCall::Partition(groups))?.is_some() {
         cx.reply().ok();
     }
     Ok(())

@@ -11,6 +11,8 @@
 mod difference;
 mod pieces;
 
+use std::sync::Arc;
+
 use super::{ROW, explained};
 use crate::commands::FAMILIES;
 use crate::engine::exec::loading::Load;
@@ -169,7 +171,7 @@ fn like(engine: &Engine) -> Engine {
     let settings = Settings {
         password: String::new(),
         max_memory_bytes: 0,
-        min_replicas: 0,
+        replication: Arc::default(),
         max_clients: 1,
         notifications: Notifications::default(),
         slow_from_us: None,

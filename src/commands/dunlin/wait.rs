@@ -4,6 +4,7 @@ use super::filter::filter;
 use super::journal::no_journal;
 use super::{ROW, explained};
 use crate::engine::exec::kit::waits;
+use crate::engine::state::LateReply;
 use crate::engine::state::kit::{Condition, Filter, Waiter};
 use crate::engine::{Args, Arity, Block, Command, Ctx, Error, ServerError, says};
 
@@ -44,7 +45,7 @@ fn wait(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         return Err(ServerError::Kit(text).into());
     }
     cx.observers_mut().wait_until(Waiter { session, condition, deadline_ms });
-    cx.block(Block::until(deadline_ms, |_| {}), |_| {});
+    cx.block(Block::until(deadline_ms, LateReply::Nothing), |_| {});
     Ok(())
 }
 

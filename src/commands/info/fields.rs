@@ -2,19 +2,15 @@
 
 use std::sync::atomic::Ordering;
 
-use sha1::{Digest, Sha1};
-
 use super::Scene;
 use super::exposition::MetricType;
 use super::value::Value;
 use crate::acl::Reason;
 use crate::commands::memory::{self, ratio};
-use crate::config;
 use crate::engine::exec::blocking;
 use crate::engine::state::host::{LoopCycles, ProcessorTimes};
 use crate::engine::state::lru;
 use crate::engine::{Counts, REDIS_VERSION, Saving, Topic, build_id};
-use crate::value::hexadecimal;
 
 /// One line of INFO.
 pub(super) struct Field {
@@ -29,7 +25,7 @@ pub(super) struct Field {
 
 impl Field {
     /// Makes the value a metric that goes up and down.
-    const fn gauge(self, name: &'static str) -> Field {
+    pub(super) const fn gauge(self, name: &'static str) -> Field {
         Field { metric: Some((MetricType::Gauge, name)), ..self }
     }
 
@@ -39,7 +35,7 @@ impl Field {
     }
 }
 
-const fn field(name: &'static str, value: for<'s> fn(&'s Scene<'s>) -> Value<'s>) -> Field {
+pub(super) const fn field(name: &'static str, value: for<'s> fn(&'s Scene<'s>) -> Value<'s>) -> Field {
     Field { name, value, is_shown: |_| true, metric: None }
 }
 
@@ -48,20 +44,13 @@ const fn none(name: &'static str) -> Field {
     field(name, |_| Value::Count(0))
 }
 
-/// The duration of something that this server does not do.
-const fn never(name: &'static str) -> Field {
-    field(name, |_| Value::Integer(-1))
-}
-
-const NO_ID: &str = "0000000000000000000000000000000000000000";
-
 pub(super) const SERVER: &[Field] = &[
     field("redis_version", |_| REDIS_VERSION.into()),
     field("dunlin_version", |_| env!("CARGO_PKG_VERSION").into()),
     field("redis_git_sha1", |_| "00000000".into()),
     field("redis_git_dirty", |_| "0".into()),
     field("redis_build_id", |_| build_id().into()),
-    field("redis_mode", |scene| if scene.engine.cluster.is_some() { "cluster" } else { "standalone" }.into()),
+    field("redis_mode", |scene| if scene.engine.peers.cluster.is_some() { "cluster" } else { "standalone" }.into()),
     field("os", |scene| (&*scene.facts.system).into()),
     field("arch_bits", |_| usize::BITS.into()),
     field("monotonic_clock", |_| "POSIX clock_gettime".into()),
@@ -361,22 +350,6 @@ pub(super) const STATS: &[Field] = &[
         .counter("acl_access_denied_channel_total"),
 ];
 
-pub(super) const REPLICATION: &[Field] = &[
-    field("role", |_| "master".into()),
-    none("connected_slaves").gauge("connected_slaves"),
-    Field { is_shown: |scene| scene.engine.settings.counts_replicas(), ..none("min_slaves_good_slaves") },
-    field("master_failover_state", |_| "no-failover".into()),
-    field("master_replid", |scene| history_id(scene).into()),
-    field("master_replid2", |_| NO_ID.into()),
-    field("master_repl_offset", |scene| scene.engine.effects.propagation.commands().into()).gauge("master_repl_offset"),
-    never("second_repl_offset").gauge("second_repl_offset"),
-    none("repl_backlog_active").gauge("repl_backlog_is_active"),
-    field("repl_backlog_size", |scene| config::REPL_BACKLOG_SIZE.shown(&scene.engine.settings).into())
-        .gauge("replication_backlog_bytes"),
-    none("repl_backlog_first_byte_offset").gauge("repl_backlog_first_byte_offset"),
-    none("repl_backlog_histlen").gauge("repl_backlog_history_bytes"),
-];
-
 pub(super) const PROCESSOR: &[Field] = &[
     field("used_cpu_sys", |scene| Value::Seconds(processor_time(scene).process.system_us))
         .counter("cpu_sys_seconds_total"),
@@ -403,14 +376,9 @@ pub(super) const DEBUG: &[Field] = &[
 ];
 
 pub(super) const CLUSTER: &[Field] =
-    &[field("cluster_enabled", |scene| u8::from(scene.engine.cluster.is_some()).into()).gauge("cluster_enabled")];
+    &[field("cluster_enabled", |scene| u8::from(scene.engine.peers.cluster.is_some()).into()).gauge("cluster_enabled")];
 
 /// The replication id: 40 hexadecimal digits.
-fn history_id(scene: &Scene<'_>) -> String {
-    let name = format!("{} {}", scene.facts.run_id, scene.engine.switches.replid_generation);
-    hexadecimal::text(&Sha1::digest(name))
-}
-
 fn processor_time(scene: &Scene<'_>) -> ProcessorTimes {
     *scene.processor_time.get_or_init(|| scene.engine.host.processor_time())
 }

@@ -12,6 +12,7 @@ mod fields;
 mod lists;
 mod measures;
 mod metrics;
+mod replication;
 mod value;
 
 use fields::Field;
@@ -115,7 +116,7 @@ const SECTIONS: &[Section] = &[
     Section::of("persistence", "Persistence", fields::PERSISTENCE),
     Section::list("threads", "Threads", lists::threads),
     Section::of("stats", "Stats", fields::STATS),
-    Section::of("replication", "Replication", fields::REPLICATION),
+    Section::of("replication", "Replication", replication::FIELDS),
     Section::of("cpu", "CPU", fields::PROCESSOR),
     Section { alias: Some("module_list"), ..Section::of("modules", "Modules", &[]) },
     Section { is_default: |_| false, ..Section::list("commandstats", "Commandstats", lists::commands) },

@@ -101,7 +101,7 @@ pub(super) const SWAPDB: Command = Command {
 };
 
 fn swapdb(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    if cx.engine().cluster.is_some() {
+    if cx.engine().peers.cluster.is_some() {
         return Err(ClusterError::NotAllowed("SWAPDB").into());
     }
     let one = number_in(args.word()?).ok_or(Error::FirstDatabaseInvalid)?;

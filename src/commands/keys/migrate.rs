@@ -160,7 +160,7 @@ fn write_restore(cx: &mut Ctx<'_>, key: &[u8], replaces: bool, out: &mut Vec<u8>
     // An existing key lives for at least another millisecond: 0 would mean for ever.
     let ttl_ms = found.deadline_ms().map_or(0, |deadline_ms| deadline_ms.saturating_sub(now_ms).max(1)).to_string();
     let payload = rdb::dump(found.view(), compresses);
-    let name = if cx.engine().cluster.is_some() { &b"RESTORE-ASKING"[..] } else { b"RESTORE" };
+    let name = if cx.engine().peers.cluster.is_some() { &b"RESTORE-ASKING"[..] } else { b"RESTORE" };
     let words = [name, key, ttl_ms.as_bytes(), &payload].into_iter();
     let words = words.chain(replaces.then_some(&b"REPLACE"[..]));
     write_request(out, 4 + usize::from(replaces), words);

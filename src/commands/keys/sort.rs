@@ -72,7 +72,7 @@ const STORED: KeySpec = KeySpec {
 fn sort(cx: &mut Ctx<'_>, mut args: Args<'_>, may_store: bool) -> Result<(), Error> {
     let key = args.key()?;
     let may_read_all = operations::may_read_all_keys(cx, &args);
-    let slot = cx.engine().cluster.is_some().then(|| hash_slot(key));
+    let slot = cx.engine().peers.cluster.is_some().then(|| hash_slot(key));
     let options = Options::parse(&mut args, may_store, may_read_all, slot)?;
     let elements = match options.order {
         Order::Kept => kept(cx, key, &options)?,

@@ -76,7 +76,7 @@ pub(super) const MOVE: Command = Command {
 };
 
 fn move_key(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    if cx.engine().cluster.is_some() {
+    if cx.engine().peers.cluster.is_some() {
         return Err(ClusterError::NotAllowed("MOVE").into());
     }
     let (key, number) = (args.key()?, args.int32()?);
@@ -118,7 +118,7 @@ fn copy(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
             return Err(Error::Syntax);
         }
     }
-    if database != 0 && cx.engine().cluster.is_some() {
+    if database != 0 && cx.engine().peers.cluster.is_some() {
         return Err(ClusterError::CopyToDatabase.into());
     }
     if database == cx.database_index() && from == to {

@@ -21,7 +21,7 @@ pub(super) const ROWS: &[Parameter] = &[
         "cluster",
         0,
         MOST_NODES as i64,
-        Held::Field(|s| s.cluster.nodes.into(), |s, nodes| s.start_nodes(nodes as u16)),
+        Held::Field(|s| s.cluster.primaries.into(), |s, count| s.start_cluster(count as u16)),
     )
     .at_start()
     .hidden(),
@@ -54,6 +54,14 @@ pub(super) const ROWS: &[Parameter] = &[
     )
     .hidden(),
     Parameter::switch("repl-rdb-channel", Held::Idle("yes")).hidden(),
+    Parameter::number(
+        "replicas",
+        0,
+        MOST_NODES as i64,
+        Held::Field(|s| s.cluster.replicas.into(), |s, count| s.cluster_mut().replicas = count as u16),
+    )
+    .at_start()
+    .hidden(),
     Parameter::switch("test-kit", Held::Field(|s| s.test_kit, |s, on| s.test_kit = on)).at_start().hidden(),
     Parameter::switch("use-exit-on-panic", Held::Always("no")).hidden(),
     Parameter::number("watchdog-period", 0, INT, Held::Always("0")).hidden(),

@@ -1,4 +1,4 @@
-//! Parameters of nodes of a cluster, and of replicas, which this server has none of.
+//! Parameters of nodes of a cluster, and of replicas.
 //!
 //! Those that would enable replicas have a fixed value. Those that would matter only with replicas, or with connections
 //! between nodes, are stored without effect, as in a Redis without replicas.
@@ -9,7 +9,12 @@ use crate::config::words;
 use crate::engine::cluster::EndpointType;
 
 /// The size of the backlog for replicas, which INFO shows too.
-pub const REPL_BACKLOG_SIZE: Parameter = Parameter::memory("repl-backlog-size", 1, LONG_BYTES, Held::Idle("1048576"));
+pub const REPL_BACKLOG_SIZE: Parameter = Parameter::memory(
+    "repl-backlog-size",
+    1,
+    LONG_BYTES,
+    Held::Field(|s| s.replication.backlog_bytes, |s, bytes| s.replication_mut().backlog_bytes = bytes),
+);
 
 pub(super) const ROWS: &[Parameter] = &[
     Parameter::switch(
@@ -23,7 +28,13 @@ pub(super) const ROWS: &[Parameter] = &[
         "cluster-allow-reads-when-down",
         Held::Field(|s| s.cluster.allows_reads_when_down, |s, allows| s.cluster_mut().allows_reads_when_down = allows),
     ),
-    Parameter::switch("cluster-allow-replica-migration", Held::Idle("yes")),
+    Parameter::switch(
+        "cluster-allow-replica-migration",
+        Held::Field(
+            |s| s.cluster.allows_replica_migration,
+            |s, allows| s.cluster_mut().allows_replica_migration = allows,
+        ),
+    ),
     Parameter::number(
         "cluster-announce-bus-port",
         0,
@@ -80,9 +91,18 @@ pub(super) const ROWS: &[Parameter] = &[
             |s, name| s.cluster_mut().endpoint_type = EndpointType::named(name),
         ),
     ),
-    Parameter::switch("cluster-replica-no-failover", Held::Idle("no")).alias("cluster-slave-no-failover"),
-    Parameter::number("cluster-replica-validity-factor", 0, INT, Held::Idle("10"))
-        .alias("cluster-slave-validity-factor"),
+    Parameter::switch(
+        "cluster-replica-no-failover",
+        Held::Field(|s| s.cluster.never_fails_over, |s, never| s.cluster_mut().never_fails_over = never),
+    )
+    .alias("cluster-slave-no-failover"),
+    Parameter::number(
+        "cluster-replica-validity-factor",
+        0,
+        INT,
+        Held::Field(|s| s.cluster.validity_factor, |s, factor| s.cluster_mut().validity_factor = factor),
+    )
+    .alias("cluster-slave-validity-factor"),
     Parameter::switch(
         "cluster-require-full-coverage",
         Held::Field(
@@ -96,14 +116,14 @@ pub(super) const ROWS: &[Parameter] = &[
         "min-replicas-max-lag",
         0,
         INT,
-        Held::Field(|s| s.min_replicas_max_lag_s.into(), |s, seconds| s.min_replicas_max_lag_s = seconds as u32),
+        Held::Field(|s| s.replication.max_lag_s.into(), |s, seconds| s.replication_mut().max_lag_s = seconds as u32),
     )
     .alias("min-slaves-max-lag"),
     Parameter::number(
         "min-replicas-to-write",
         0,
         INT,
-        Held::Field(|s| s.min_replicas.into(), |s, count| s.min_replicas = count as u32),
+        Held::Field(|s| s.replication.min_replicas.into(), |s, count| s.replication_mut().min_replicas = count as u32),
     )
     .alias("min-slaves-to-write"),
     REPL_BACKLOG_SIZE,
@@ -122,8 +142,22 @@ pub(super) const ROWS: &[Parameter] = &[
     Parameter::switch("replica-ignore-disk-write-errors", Held::Idle("no")),
     Parameter::switch("replica-ignore-maxmemory", Held::Idle("yes")).alias("slave-ignore-maxmemory"),
     Parameter::switch("replica-lazy-flush", Held::Idle("no")).alias("slave-lazy-flush"),
-    Parameter::number("replica-priority", 0, INT, Held::Idle("100")).alias("slave-priority"),
-    Parameter::switch("replica-read-only", Held::Idle("yes")).alias("slave-read-only"),
-    Parameter::switch("replica-serve-stale-data", Held::Idle("yes")).alias("slave-serve-stale-data"),
+    Parameter::number(
+        "replica-priority",
+        0,
+        INT,
+        Held::Field(|s| s.replication.priority, |s, priority| s.replication_mut().priority = priority),
+    )
+    .alias("slave-priority"),
+    Parameter::switch(
+        "replica-read-only",
+        Held::Field(|s| s.replication.is_read_only, |s, read_only| s.replication_mut().is_read_only = read_only),
+    )
+    .alias("slave-read-only"),
+    Parameter::switch(
+        "replica-serve-stale-data",
+        Held::Field(|s| s.replication.serves_stale_data, |s, serves| s.replication_mut().serves_stale_data = serves),
+    )
+    .alias("slave-serve-stale-data"),
     Parameter::words("replicaof", words::primary, Held::Always("")).alias("slaveof").at_start().or_refuse(),
 ];

@@ -2,7 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use super::{Node, NodeId, View};
+use super::{ClusterSettings, Node, NodeId, Opening, View};
+use crate::engine::spec::Now;
 
 /// A node's announcement to the others that it knows.
 #[derive(Clone, Debug)]
@@ -13,52 +14,82 @@ pub struct Claim {
     pub current_epoch: u64,
     /// The slots that it owns.
     pub slots: Vec<RangeInclusive<u16>>,
+    /// The nodes that it suspects, or that have failed, each with the moment since when.
+    pub suspected: Vec<(NodeId, Now)>,
+}
+
+/// What follows from a claim for the node that took it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Consequences {
+    /// The slots that belonged to this node, and belong to the other one now.
+    pub lost: Vec<u16>,
+    /// The node whose replica this one is from now on: its slots, or those of its primary, have all gone there.
+    pub new_primary: Option<NodeId>,
 }
 
 impl View {
     /// What this node has to announce.
     pub fn claim(&self) -> Claim {
         let node = self.myself().clone();
-        Claim { current_epoch: self.current_epoch, slots: self.ranges_of(node.id), node }
+        let (slots, suspected) = (self.ranges_of(node.id), self.suspected());
+        Claim { current_epoch: self.current_epoch, slots, suspected, node }
     }
 
-    /// Takes the claim of another node, if that is known: a slot belongs to the claim with the highest epoch. Returns
-    /// the slots that changed their owner from this node to the other.
+    /// Takes the claim of another node, if that is known: a slot belongs to the claim with the highest epoch.
     ///
     /// A slot that this node imports stays with its owner until this node says otherwise. Of two nodes with one epoch,
     /// the one with the smaller id takes a new epoch.
-    pub fn take_claim(&mut self, claim: &Claim) -> Vec<u16> {
+    pub fn take_claim(&mut self, claim: &Claim, settings: &ClusterSettings) -> Consequences {
         let sender = claim.node.id;
-        let met_ms = match self.find_mut(sender) {
-            Some(known) => known.met_ms,
-            None => return Vec::new(),
-        };
-        if self.myself().id == sender {
-            return Vec::new();
+        if self.is_myself_id(sender) {
+            return Consequences::default();
         }
-        if let Some(known) = self.find_mut(sender) {
-            *known = Node { met_ms, ..claim.node.clone() };
-        }
-        self.current_epoch = self.current_epoch.max(claim.current_epoch).max(claim.node.config_epoch);
+        let Some(known) = self.find_mut(sender) else { return Consequences::default() };
+        *known = Node { met_ms: known.met_ms, ..claim.node.clone() };
+        claim.suspected.iter().for_each(|(node, since)| self.take_report(sender, *node, *since));
         let epoch = claim.node.config_epoch;
-        let mut lost = Vec::new();
-        let of_others = self.slots_of_others(claim.slots.iter().cloned().flatten(), sender);
-        for slot in of_others {
-            let is_newer = self.owner(slot).is_none_or(|owner| owner.config_epoch < epoch);
-            if !is_newer || matches!(self.opening(slot), Some(super::Opening::Importing(_))) {
+        self.current_epoch = self.current_epoch.max(claim.current_epoch).max(epoch);
+        let consequences = self.take_slots(claim, settings);
+        if claim.node.is_replica() {
+            // Its slots are owned by others now, whose claims have come before, or come next.
+            let before: Vec<u16> = self.ranges_of(sender).into_iter().flatten().collect();
+            before.into_iter().for_each(|slot| self.assign(slot, None));
+        } else {
+            self.resolve_collision(sender, epoch);
+        }
+        self.update_rank();
+        consequences
+    }
+
+    fn take_slots(&mut self, claim: &Claim, settings: &ClusterSettings) -> Consequences {
+        let (sender, epoch) = (claim.node.id, claim.node.config_epoch);
+        let (own, shard_owner) = (self.myself().id, self.myself().primary.unwrap_or(self.myself().id));
+        let (mut lost, mut lost_by_shard) = (Vec::new(), 0);
+        for slot in self.slots_of_others(claim.slots.iter().cloned().flatten(), sender) {
+            let owner = self.owner(slot);
+            let is_newer = owner.is_none_or(|owner| owner.config_epoch < epoch);
+            if !is_newer || matches!(self.opening(slot), Some(Opening::Importing(_))) {
                 continue;
             }
-            if self.owns(slot) {
+            let owner = owner.map(|owner| owner.id);
+            lost_by_shard += usize::from(owner == Some(shard_owner));
+            if owner == Some(own) {
                 lost.push(slot);
             }
             self.assign(slot, Some(sender));
         }
-        self.resolve_collision(sender, epoch);
-        lost
+        let claimed: usize = claim.slots.iter().map(ExactSizeIterator::len).sum();
+        let follows = settings.allows_replica_migration || claimed == lost_by_shard;
+        let is_left_without = lost_by_shard > 0 && !self.owns_slots(shard_owner) && sender != shard_owner;
+        // A primary that has become a replica is left for its own primary.
+        let passed_on = claim.node.primary.filter(|next| *next != own && self.is_replica_of(sender));
+        let new_primary = (is_left_without && follows).then_some(sender).or(passed_on);
+        Consequences { lost, new_primary }
     }
 
     fn resolve_collision(&mut self, sender: NodeId, epoch: u64) {
-        if self.myself().config_epoch == epoch && self.myself().id < sender {
+        let myself = self.myself();
+        if !myself.is_replica() && myself.config_epoch == epoch && myself.id < sender {
             self.current_epoch = self.current_epoch.saturating_add(1);
             self.myself_mut().config_epoch = self.current_epoch;
         }

@@ -50,9 +50,10 @@ impl View {
         });
     }
 
-    /// Records that another node suspects one since a moment.
+    /// Records that another node suspects one since a moment. Only what primaries say counts.
     pub fn take_report(&mut self, from: NodeId, suspected: NodeId, since: Now) {
-        if self.knows_other(from) && self.knows_other(suspected) {
+        let counts = self.knows_other(from) && self.get(from).is_some_and(|node| !node.is_replica());
+        if counts && self.knows_other(suspected) {
             self.failure_of(suspected).reports.insert(from, since);
         }
     }
@@ -70,7 +71,7 @@ impl View {
         steps.chain(self.serves_from()).min()
     }
 
-    /// Does what is due for disconnected nodes. Returns the nodes that are suspected only now, each with the moment since
+    /// Does what is due for disconnected nodes. Returns those that are suspected only now, each with the moment since
     /// when.
     pub fn take_failure_steps(&mut self, now: Now, timeout_ms: i64) -> Vec<(NodeId, Now)> {
         let mut suspected = Vec::new();
@@ -85,22 +86,30 @@ impl View {
         suspected
     }
 
-    /// The nodes that a majority suspects, this one among them, and that had not failed yet, each with the moment at
-    /// which the majority was reached. They have failed from then on.
+    /// The nodes that this one and a majority of the primaries suspect, and that had not failed yet, each with the
+    /// moment at which the majority was reached. They have failed from then on.
     pub fn take_majority(&mut self) -> Vec<(NodeId, Now)> {
-        let needed = self.size() / 2 + 1;
+        let (needed, counts) = (self.size() / 2 + 1, !self.myself().is_replica());
         let mut failed = Vec::new();
         for failure in self.failures.iter_mut().filter(|failure| failure.failed.is_none()) {
             let Some(own) = failure.suspected else { continue };
-            let mut moments: Vec<Now> = failure.reports.values().copied().chain([own]).collect();
+            let mut moments: Vec<Now> = failure.reports.values().copied().chain(counts.then_some(own)).collect();
             moments.sort();
-            if let Some(reached) = moments.get(needed - 1) {
+            if let Some(reached) = needed.checked_sub(1).and_then(|last| moments.get(last)) {
                 let since = own.max(*reached);
                 failure.failed = Some(since);
                 failed.push((failure.node, since));
             }
         }
         failed
+    }
+
+    /// The nodes that this one suspects, or that have failed, each with the moment since when.
+    pub(super) fn suspected(&self) -> Vec<(NodeId, Now)> {
+        let since = |failure: &NodeFailure| failure.failed.or(failure.suspected);
+        let is_down = |failure: &&NodeFailure| failure.since.is_some();
+        let suspected = self.failures.iter().filter(is_down);
+        suspected.filter_map(|failure| Some((failure.node, since(failure)?))).collect()
     }
 
     /// Whether this node suspects one that has not failed.
@@ -156,14 +165,9 @@ impl NodeFailure {
     /// When the node is to be suspected, or, if it is connected again after its failure, when that is over.
     fn next_step(&self, timeout_ms: i64) -> Option<Now> {
         match (self.since, self.failed) {
-            (Some(since), _) if self.suspected.is_none() => Some(after_ms(since, timeout_ms)),
-            (None, Some(failed)) => Some(after_ms(failed, timeout_ms.saturating_mul(2))),
+            (Some(since), _) if self.suspected.is_none() => Some(since.after_ms(timeout_ms)),
+            (None, Some(failed)) => Some(failed.after_ms(timeout_ms.saturating_mul(2))),
             _ => None,
         }
     }
-}
-
-/// The moment so many milliseconds later.
-pub(super) fn after_ms(moment: Now, ms: i64) -> Now {
-    Now::from_us(moment.unix_us.saturating_add(ms.saturating_mul(1000)))
 }

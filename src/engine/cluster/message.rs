@@ -1,6 +1,6 @@
 //! Messages: what a node says to the others of its cluster.
 
-use super::{Claim, NodeId};
+use super::{Claim, NodeId, VoteRequest};
 use crate::engine::spec::Now;
 
 /// A message of a node to all others of its process; those that do not know the sender take no notice.
@@ -33,6 +33,17 @@ pub enum Message {
         node: NodeId,
         /// Since when it has.
         since: Now,
+    },
+    /// A replica asks the primaries for their votes, to replace its own.
+    VoteRequest(VoteRequest),
+    /// The sender votes for a replica.
+    Vote {
+        /// The id of the sender.
+        from: NodeId,
+        /// The id of the replica.
+        to: NodeId,
+        /// The epoch of its election.
+        epoch: u64,
     },
     /// A message for the subscribers of a channel (PUBLISH).
     Publish {

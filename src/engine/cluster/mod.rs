@@ -3,21 +3,24 @@
 //! A node acts by its own [`View`], which may differ from those of other nodes; what a client sees of a failover or of
 //! a slot that moves comes from such differences. The rules are pure functions of a view: [`redirect()`] decides
 //! whether a request is served here, [`View::take_claim`] what another node's announcement changes, and
-//! [`View::take_failure_steps`] when a disconnected node has failed.
+//! [`View::take_failure_steps`] when a disconnected node has failed, and [`View::vote`] who replaces it.
 //!
 //! Nothing here knows a session, a command's name or a reply.
 //!
 //! Source: the behaviour of nodes of Redis 8.0.6.
 
 mod claim;
+mod election;
 mod failure;
 mod message;
 mod node;
 mod redirect;
+mod roles;
 mod settings;
 mod view;
 
-pub use claim::Claim;
+pub use claim::{Claim, Consequences};
+pub use election::{MOST_CHANCE_MS, VoteRequest};
 pub use message::Message;
 pub use node::{Address, BUS_OFFSET, Node, NodeId};
 pub use redirect::{QueriedKey, Query, Refusal, redirect};

@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use sha1::{Digest, Sha1};
+
 use crate::engine::spec::Now;
 use crate::value::hashing::Key;
 use crate::value::hexadecimal;
@@ -29,6 +31,11 @@ impl NodeId {
         let mut bytes = [0; DIGITS / 2];
         bytes.chunks_mut(8).for_each(|chunk| chunk.copy_from_slice(&random().to_be_bytes()[..chunk.len()]));
         NodeId::of(bytes)
+    }
+
+    /// The id that belongs to a name.
+    pub fn named(name: &str) -> NodeId {
+        NodeId::of(Sha1::digest(name).into())
     }
 
     /// The digits.
@@ -69,6 +76,10 @@ pub struct Node {
     pub config_epoch: u64,
     /// When it became known, in unix milliseconds.
     pub met_ms: i64,
+    /// The id of its primary; `None` if it is a primary itself.
+    pub primary: Option<NodeId>,
+    /// How many bytes of the replication stream it had when it announced that last.
+    pub offset: u64,
 }
 
 impl Node {
@@ -76,6 +87,12 @@ impl Node {
     pub fn of_seed(seed: u64, now: Now) -> Node {
         let mut generator = fastrand::Rng::with_seed(Key::of(seed).hash(b"node"));
         let mut id = || NodeId::random(|| generator.u64(..));
-        Node { id: id(), shard: id(), address: Address::default(), config_epoch: 0, met_ms: now.unix_ms() }
+        let (id, shard, address) = (id(), id(), Address::default());
+        Node { id, shard, address, config_epoch: 0, met_ms: now.unix_ms(), primary: None, offset: 0 }
+    }
+
+    /// Whether it is a replica.
+    pub fn is_replica(&self) -> bool {
+        self.primary.is_some()
     }
 }

@@ -28,6 +28,8 @@ pub struct Query<'k> {
     pub migrates: bool,
     /// Whether it may access a slot that is being imported.
     pub is_asking: bool,
+    /// Whether its client reads from replicas, too (READONLY).
+    pub reads_replicas: bool,
 }
 
 /// Why a node does not serve a request.
@@ -85,6 +87,7 @@ pub fn redirect(
         }
         Some(Opening::Importing(_)) if query.is_asking => Ok(Some(slot)),
         _ if view.is_myself(owner) => Ok(Some(slot)),
+        _ if view.is_replica_of(owner.id) && reads_here(query) => Ok(Some(slot)),
         _ => Err(Refusal::Moved(slot, owner.id)),
     }
 }
@@ -114,6 +117,12 @@ fn find(view: &View, query: &Query<'_>, has_key: impl Fn(&[u8]) -> bool) -> Resu
         }
     }
     Ok(Some(found))
+}
+
+/// Whether a replica of the owner serves a request, too.
+fn reads_here(query: &Query<'_>) -> bool {
+    let is_channel = query.keys.last().is_some_and(|key| key.is_channel);
+    (query.reads_replicas || is_channel) && !query.writes
 }
 
 /// Whether a request with keys is served although the cluster is down.

@@ -35,13 +35,23 @@ impl EndpointType {
 pub struct ClusterSettings {
     /// `cluster-enabled`: whether the server is a node of a cluster.
     pub is_enabled: bool,
-    /// `cluster`: the number of nodes that the process starts, which know each other and share the slots; 0 for a
-    /// single one, which knows no other.
-    pub nodes: u16,
+    /// `cluster`: the number of primaries that the process starts, which know each other and share the slots; 0 for a
+    /// single node, which knows no other.
+    pub primaries: u16,
+    /// `replicas`: the number of replicas of each of these.
+    pub replicas: u16,
     /// `cluster-require-full-coverage`: whether the cluster is down while a slot has no owner.
     pub requires_full_coverage: bool,
     /// `cluster-node-timeout` in milliseconds: how long a node may be disconnected before it is suspected.
     pub node_timeout_ms: i64,
+    /// `cluster-allow-replica-migration`: whether a primary that lost its last slot becomes a replica of the node that
+    /// took it.
+    pub allows_replica_migration: bool,
+    /// `cluster-replica-no-failover`: whether this node never replaces its primary by itself.
+    pub never_fails_over: bool,
+    /// `cluster-replica-validity-factor`: how often `cluster-node-timeout` may pass since a replica was connected to
+    /// its primary, if it is to replace it; 0 for any time.
+    pub validity_factor: i64,
     /// `cluster-allow-reads-when-down`.
     pub allows_reads_when_down: bool,
     /// `cluster-allow-pubsubshard-when-down`.
@@ -60,13 +70,24 @@ pub struct ClusterSettings {
     pub bus_port: u16,
 }
 
+impl ClusterSettings {
+    /// The number of nodes that the process starts; 0 if it is no cluster by itself.
+    pub fn nodes(&self) -> u16 {
+        self.primaries.saturating_mul(self.replicas.saturating_add(1))
+    }
+}
+
 impl Default for ClusterSettings {
     fn default() -> ClusterSettings {
         ClusterSettings {
             is_enabled: false,
-            nodes: 0,
+            primaries: 0,
+            replicas: 0,
             requires_full_coverage: true,
             node_timeout_ms: 15_000,
+            allows_replica_migration: true,
+            never_fails_over: false,
+            validity_factor: 10,
             allows_reads_when_down: false,
             allows_shard_channels_when_down: true,
             endpoint_type: EndpointType::default(),

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use super::failure::{NodeFailure, after_ms};
+use super::election::{Election, Votes};
+use super::failure::NodeFailure;
 use super::{ClusterSettings, Node, NodeId};
 use crate::engine::spec::Now;
 use crate::value::hash_slot::HASH_SLOTS;
@@ -59,6 +60,10 @@ pub struct View {
     pub own_ip: String,
     /// What it knows of nodes that are disconnected.
     pub(super) failures: Vec<NodeFailure>,
+    /// The election in which it stands, or will, to replace its primary.
+    pub(super) election: Option<Election>,
+    /// The votes that it has given to others.
+    pub(super) votes: Votes,
     health: Health,
     /// Whether it was connected to no majority of the nodes with slots when it last looked.
     is_in_minority: bool,
@@ -77,18 +82,26 @@ impl View {
             current_epoch: 0,
             own_ip: String::new(),
             failures: Vec::new(),
+            election: None,
+            votes: Votes::default(),
             health: Health::Fail,
             is_in_minority: false,
             serves_from: None,
         }
     }
 
-    /// The views of nodes that all know each other, one for each, in their order. Each node has an epoch of its own,
-    /// and the slots are dealt out as `redis-cli --cluster create` does it.
-    pub fn of_cluster(mut nodes: Vec<Node>) -> Vec<View> {
+    /// The views of nodes that all know each other, one for each, in their order. Each node has an epoch of its own.
+    /// The slots are dealt out to the first `primaries` of them as `redis-cli --cluster create` does it; the others are
+    /// their replicas, one for each in turn.
+    pub fn of_cluster(mut nodes: Vec<Node>, primaries: usize) -> Vec<View> {
         (1..).zip(&mut nodes).for_each(|(epoch, node)| node.config_epoch = epoch);
         let count = nodes.len();
-        let ends: Vec<usize> = (1..=count).map(|place| first_slot_after(place, count)).collect();
+        let primaries = primaries.clamp(1, count.max(1));
+        for place in primaries..count {
+            let (primary, shard) = (nodes[place % primaries].id, nodes[place % primaries].shard);
+            (nodes[place].primary, nodes[place].shard) = (Some(primary), shard);
+        }
+        let ends: Vec<usize> = (1..=primaries).map(|place| first_slot_after(place, primaries)).collect();
         let owner_of = |slot: usize| ends.partition_point(|end| *end <= slot) as u16;
         let owners: Arc<[u16]> = (0..usize::from(HASH_SLOTS)).map(owner_of).collect();
         let view_of = |myself: usize| View {
@@ -99,6 +112,8 @@ impl View {
             current_epoch: count as u64,
             own_ip: nodes[myself].address.ip.clone(),
             failures: Vec::new(),
+            election: None,
+            votes: Votes::default(),
             health: Health::Ok,
             is_in_minority: false,
             serves_from: None,
@@ -146,6 +161,11 @@ impl View {
         self.nodes.iter().find(|node| node.id.as_bytes() == id)
     }
 
+    /// The node with that id.
+    pub fn get(&self, id: NodeId) -> Option<&Node> {
+        self.find(id.as_bytes())
+    }
+
     pub(super) fn find_mut(&mut self, id: NodeId) -> Option<&mut Node> {
         self.nodes.iter_mut().find(|node| node.id == id)
     }
@@ -185,7 +205,10 @@ impl View {
         if is_hard {
             (myself.id, myself.shard) = (NodeId::random(&mut random), NodeId::random(&mut random));
             (myself.config_epoch, current_epoch) = (0, 0);
+        } else if myself.is_replica() {
+            myself.shard = NodeId::random(&mut random);
         }
+        myself.primary = None;
         let own_ip = std::mem::take(&mut self.own_ip);
         *self = View { current_epoch, own_ip, ..View::alone(myself) };
     }
@@ -224,6 +247,11 @@ impl View {
             Some(opening) => _ = self.openings.insert(slot, opening),
             None => _ = self.openings.remove(&slot),
         }
+    }
+
+    /// Ends the moving of all slots.
+    pub(super) fn close_all(&mut self) {
+        self.openings.clear();
     }
 
     /// The ranges of slots with one owner, in their order.
@@ -288,9 +316,9 @@ impl View {
         self.health
     }
 
-    /// Finds out anew whether the node serves keys: it does while a majority of the nodes that own slots is connected, and,
-    /// if that is required, each slot belongs to a node that has not failed. After it was in a minority, and after a
-    /// start, it waits before it does again.
+    /// Finds out anew whether the node serves keys: it does while a majority of the nodes that own slots is connected,
+    /// and, if that is required, each slot belongs to a node that has not failed. After it was in a minority, and after
+    /// a start, it waits before it does again.
     pub fn update_health(&mut self, settings: &ClusterSettings, now: Now) {
         self.serves_from = self.serves_from.filter(|moment| *moment > now);
         let size = self.size();
@@ -315,12 +343,19 @@ impl View {
     }
 
     fn serve_not_before(&mut self, now: Now, wait_ms: i64) {
-        self.serves_from = self.serves_from.max(Some(after_ms(now, wait_ms)));
+        self.serves_from = self.serves_from.max(Some(now.after_ms(wait_ms)));
     }
 
     /// When the node may serve keys again, if it has to wait for that.
     pub(super) fn serves_from(&self) -> Option<Now> {
         self.serves_from
+    }
+
+    /// Begins an epoch above all that this node has seen.
+    pub fn next_epoch(&mut self) -> u64 {
+        let highest = self.nodes.iter().map(|node| node.config_epoch).chain([self.current_epoch]).max().unwrap_or(0);
+        self.current_epoch = highest.saturating_add(1);
+        self.current_epoch
     }
 
     /// Gives this node an epoch above all others, unless it has that already; whether it got one.
@@ -330,8 +365,7 @@ impl View {
         if epoch != 0 && epoch == highest {
             return false;
         }
-        self.current_epoch = highest.saturating_add(1);
-        self.myself_mut().config_epoch = self.current_epoch;
+        self.myself_mut().config_epoch = self.next_epoch();
         true
     }
 

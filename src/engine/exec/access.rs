@@ -1,7 +1,7 @@
 //! Access to keys: finding live ones and recording their use.
 //!
-//! A key whose deadline has passed does not exist, and the first access deletes it. During a pause (CLIENT PAUSE) an
-//! overdue key is neither found nor deleted, except for a command that the pause lets write.
+//! A key whose deadline has passed does not exist, and the first access deletes it. During a pause (CLIENT PAUSE), and
+//! on a replica, an overdue key is neither found nor deleted, except for a command that may write.
 
 use crate::engine::Engine;
 use crate::engine::exec::{due, fields};
@@ -17,7 +17,7 @@ pub(super) fn live(engine: &mut Engine, database: usize, key: &[u8]) -> Option<S
     if deadline_ms.is_none_or(|deadline_ms| engine.timing.due_ms() < deadline_ms) {
         return fields::without_due_fields(engine, database, found);
     }
-    if !engine.timing.pause.holds(engine.timing.now) {
+    if !engine.timing.holds_expiry() {
         due::expire_slot(engine, database, found);
     }
     None
@@ -29,7 +29,7 @@ pub(super) fn live(engine: &mut Engine, database: usize, key: &[u8]) -> Option<S
 pub(super) fn live_to_change(engine: &mut Engine, database: usize, key: &[u8]) -> Option<Slot> {
     let found = live(engine, database, key);
     if found.is_none()
-        && engine.timing.pause.holds(engine.timing.now)
+        && engine.timing.holds_expiry()
         && let Some(due) = engine.databases.get(database).find(key)
     {
         due::expire_slot(engine, database, due);

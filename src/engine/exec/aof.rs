@@ -12,8 +12,7 @@ use crate::engine::exec::persistence::{checkpoint, has_file, log, reclaim, remov
 use crate::engine::exec::{Ctx, blocking};
 use crate::engine::spec::{Error, Now, ServerError};
 use crate::engine::state::host::AofSource;
-use crate::engine::state::{AofState, Checkpoint, Effect, LoadCounts, LogLevel, SessionId, SyncWait};
-use crate::resp::Reply;
+use crate::engine::state::{AofState, Checkpoint, Effect, LateReply, LoadCounts, LogLevel, SessionId, SyncWait};
 
 /// Begins to rewrite the file, now or, while data are being saved or within a transaction, as soon as that is over
 /// (BGREWRITEAOF). Returns whether it begins now.
@@ -308,20 +307,18 @@ pub fn set_error(engine: &mut Engine, reason: Option<String>) {
 /// Ends the waits for what is synced by now.
 pub fn end_synced_waits(engine: &mut Engine) {
     for wait in engine.persistence.aof.take_synced() {
-        let answer: fn(&mut Reply<'_>) = |reply| write_local(reply, 1);
+        let reply = synced_reply(1);
         if wait.ends {
-            blocking::complete(engine, wait.session, wait.command, Ok(answer));
+            blocking::complete(engine, wait.session, wait.command, Ok(reply));
         } else {
-            engine.observers.waiting.set_last(wait.session, wait.command, answer);
+            engine.observers.waiting.set_timeout_reply(wait.session, wait.command, reply);
         }
     }
 }
 
-/// Writes the answer of WAITAOF: how many servers have the client's writes in their files, of this one and of replicas.
-pub fn write_local(reply: &mut Reply<'_>, own: i64) {
-    reply.array(2);
-    reply.integer(own);
-    reply.integer(0);
+/// The reply of WAITAOF: how many servers have the client's writes in their files, of this one and of replicas.
+pub fn synced_reply(own: i64) -> LateReply {
+    LateReply::Integers([own, 0])
 }
 
 /// Whether the files have all that a client wrote. Without a base they have nothing.

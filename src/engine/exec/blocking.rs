@@ -13,7 +13,7 @@ use crate::engine::exec::dispatch::Admitted;
 use crate::engine::exec::stages::{Call, Caller, Ending, ReplyState};
 use crate::engine::exec::{access, cluster, delivery, dispatch, kit, stages, timing};
 use crate::engine::spec::{CommandId, Error, Flags, Now};
-use crate::engine::state::{Block, Session, SessionId, Wait};
+use crate::engine::state::{Block, LateReply, Session, SessionId, Wait};
 use crate::resp::{Reply, Request};
 use crate::value::View;
 
@@ -179,8 +179,8 @@ pub(super) fn unblock(engine: &mut Engine, session: SessionId, with_error: bool)
     }
     let Some(wait) = engine.observers.waiting.leave(session) else { return false };
     let keyless = wait.keys.is_empty().then_some(wait.command);
-    let at_last = wait.at_last;
-    finish(engine, session, wait, if with_error { Err(Error::Unblocked) } else { Ok(at_last) });
+    let reply = wait.timeout_reply;
+    finish(engine, session, wait, if with_error { Err(Error::Unblocked) } else { Ok(reply) });
     if with_error {
         count_unblocking(engine, keyless);
     }
@@ -189,7 +189,7 @@ pub(super) fn unblock(engine: &mut Engine, session: SessionId, with_error: bool)
 
 /// Ends the waits for keys that this node of a cluster no longer serves.
 pub(super) fn redirect_waiting(engine: &mut Engine) {
-    let refused = |(session, key)| cluster::refusal_of_wait(engine, key).map(|refusal| (session, refusal));
+    let refused = |(session, key)| cluster::refusal_of_wait(engine, session, key).map(|refusal| (session, refusal));
     let all: Vec<(SessionId, Error)> = engine.observers.waiting.first_keys().filter_map(refused).collect();
     for (session, refusal) in all {
         if let Some(wait) = engine.observers.waiting.leave(session) {
@@ -198,13 +198,21 @@ pub(super) fn redirect_waiting(engine: &mut Engine) {
     }
 }
 
+/// Ends all waits of clients with an error, and their connections: the server has another role now.
+pub(super) fn end_all(engine: &mut Engine, error: &Error) {
+    let all: Vec<SessionId> = engine.sessions.iter().map(|session| session.id).collect();
+    for session in all.into_iter().filter(|&session| !engine.observers.is_delayed(session)).collect::<Vec<_>>() {
+        if let Some(wait) = engine.observers.waiting.leave(session) {
+            if let Some(client) = engine.sessions.get_mut(session) {
+                client.hangs_up = true;
+            }
+            finish(engine, session, wait, Err(error.clone()));
+        }
+    }
+}
+
 /// Ends the wait of a session in that command, which waits for no key: with a reply, or with an error.
-pub(super) fn complete(
-    engine: &mut Engine,
-    session: SessionId,
-    command: CommandId,
-    result: Result<fn(&mut Reply<'_>), Error>,
-) {
+pub(super) fn complete(engine: &mut Engine, session: SessionId, command: CommandId, result: Result<LateReply, Error>) {
     let waits = engine.observers.waiting.get(session).is_some_and(|wait| wait.command == command);
     if waits && let Some(wait) = engine.observers.waiting.leave(session) {
         finish(engine, session, wait, result);
@@ -212,11 +220,11 @@ pub(super) fn complete(
 }
 
 /// Replies to a session whose wait has ended, and counts its command.
-fn finish(engine: &mut Engine, session: SessionId, wait: Wait, result: Result<fn(&mut Reply<'_>), Error>) {
+fn finish(engine: &mut Engine, session: SessionId, wait: Wait, result: Result<LateReply, Error>) {
     let (mut out, has_failed) = (Vec::new(), result.is_err());
     let mut reply = Reply::new(&mut out, engine.sessions.protocol_of(session));
     match result {
-        Ok(write) => write(&mut reply),
+        Ok(late) => late.write(&mut reply),
         Err(error) => dispatch::refuse(engine, error, &mut reply),
     }
     dispatch::count(engine, wait.command, has_failed);

@@ -13,7 +13,7 @@ use crate::engine::cluster::{
 };
 use crate::engine::exec::ctx::databases;
 use crate::engine::exec::gates::Asked;
-use crate::engine::exec::{blocking, changes, propagation, publish};
+use crate::engine::exec::{blocking, changes, failover, propagation, publish, replication};
 use crate::engine::spec::{ClusterError, Command, CommandId, Error, Event, Family, Flags, KeyFlags, Now};
 use crate::engine::state::{Effect, SessionId, Settings, Topic};
 use crate::resp::Request;
@@ -31,7 +31,7 @@ pub(super) fn pass_redirect(engine: &mut Engine, asked: &Asked<'_>) -> Result<()
 
 /// Refuses a request of a script whose keys this node does not serve, or that are in another slot than those before.
 pub(super) fn pass_redirect_of_script(engine: &mut Engine, id: CommandId, request: Request<'_>) -> Result<(), Error> {
-    if engine.cluster.is_none() {
+    if engine.peers.cluster.is_none() {
         return Ok(());
     }
     let (session, flags) = (engine.scripts.running().session, engine.table.entry(id).command.flags);
@@ -57,7 +57,7 @@ pub(super) fn pass_redirect_of_script(engine: &mut Engine, id: CommandId, reques
 }
 
 fn decide(engine: &Engine, query: &Query<'_>) -> Result<Option<u16>, Refusal> {
-    let Some(view) = &engine.cluster else { return Ok(None) };
+    let Some(view) = &engine.peers.cluster else { return Ok(None) };
     redirect(view, &engine.settings.cluster, query, |key| engine.databases.get(0).find(key).is_some())
 }
 
@@ -66,8 +66,9 @@ fn query<'e>(engine: &'e Engine, session: SessionId, id: CommandId, flags: Flags
     let command = engine.table.entry(id).command;
     let client = engine.sessions.get(session);
     let is_asking = flags.has(Flags::ASKING) || client.is_some_and(|client| client.asking.is_on());
-    let mut query =
-        Query { keys: Vec::new(), writes: flags.has(Flags::WRITE), migrates: command.name == "MIGRATE", is_asking };
+    let reads_replicas = client.is_some_and(|client| client.reads_replicas);
+    let (keys, writes, migrates) = (Vec::new(), flags.has(Flags::WRITE), command.name == "MIGRATE");
+    let mut query = Query { keys, writes, migrates, is_asking, reads_replicas };
     if !flags.has(Flags::RUNS_QUEUE) {
         add_keys(command, request, &mut query.keys);
         return query;
@@ -96,7 +97,7 @@ fn add_keys<'r>(command: &Command, request: Request<'r>, keys: &mut Vec<QueriedK
 /// The error for the client of a request that is not served here.
 fn error_of(engine: &Engine, refusal: Refusal) -> ClusterError {
     let at = |id: NodeId| {
-        let node = engine.cluster.as_ref().and_then(|view| view.find(id.as_bytes()));
+        let node = engine.peers.cluster.as_ref().and_then(|view| view.find(id.as_bytes()));
         let address = node.map(|node| node.address.clone()).unwrap_or_default();
         (endpoint(&engine.settings, &address).unwrap_or_default(), address.port)
     };
@@ -129,15 +130,23 @@ pub fn endpoint(settings: &Settings, address: &Address) -> Option<String> {
 
 /// Makes the server the node that `view` is of. Its data are one database, whose keys are indexed by their slots.
 pub fn join(engine: &mut Engine, view: View) {
+    let primary = view.primary().map(|primary| primary.id);
     engine.databases.index_hash_slots();
-    engine.cluster = Some(Box::new(view));
+    engine.peers.cluster = Some(Box::new(view));
     apply_settings(engine);
+    primary.into_iter().for_each(|primary| replication::follow(engine, primary));
+}
+
+/// Makes this node a replica of another one, which it knows.
+pub(super) fn follow(engine: &mut Engine, primary: NodeId) {
+    change(engine, |view| view.follow(primary));
+    replication::follow(engine, primary);
 }
 
 /// Puts changed settings in force: where this node is reached, and whether it serves keys while slots have no owner.
 pub fn apply_settings(engine: &mut Engine) {
     let (settings, port) = (&engine.settings.cluster, engine.settings.port);
-    let Some(view) = &engine.cluster else { return };
+    let Some(view) = &engine.peers.cluster else { return };
     let or = |announced: u16, real: u16| if announced == 0 { real } else { announced };
     let ip = if settings.announced_ip.is_empty() { &view.own_ip } else { &settings.announced_ip };
     let address = Address {
@@ -160,7 +169,7 @@ pub fn apply_settings(engine: &mut Engine) {
 /// to shard channels which belong to another node now, and the announcement to the other nodes. `None` if the server
 /// is no node.
 pub fn change<R>(engine: &mut Engine, act: impl FnOnce(&mut View) -> R) -> Option<R> {
-    let view = engine.cluster.as_mut()?;
+    let view = engine.peers.cluster.as_mut()?;
     let before = view.before();
     let result = act(view);
     let changes = view.changes_since(&before);
@@ -175,7 +184,7 @@ pub fn change<R>(engine: &mut Engine, act: impl FnOnce(&mut View) -> R) -> Optio
 }
 
 /// Sends something to the other nodes of the cluster.
-fn send(engine: &mut Engine, message: Option<Message>) {
+pub(super) fn send(engine: &mut Engine, message: Option<Message>) {
     message.into_iter().for_each(|message| engine.effects.push(Effect::SendToNodes(Box::new(message))));
 }
 
@@ -189,7 +198,7 @@ pub(super) fn meet(engine: &mut Engine, ip: &str, port: u16) -> bool {
 
 /// Makes this node know all of these, if it is one of them. It is reached at `ip` if it did not know where.
 pub fn introduce(engine: &mut Engine, nodes: &[Node], ip: &str) {
-    let Some(view) = &mut engine.cluster else { return };
+    let Some(view) = &mut engine.peers.cluster else { return };
     if !nodes.iter().any(|node| view.is_myself(node)) {
         return;
     }
@@ -199,7 +208,7 @@ pub fn introduce(engine: &mut Engine, nodes: &[Node], ip: &str) {
     let met_ms = engine.timing.now.unix_ms();
     change(engine, |view| nodes.iter().for_each(|node| _ = view.meet(Node { met_ms, ..node.clone() })));
     apply_settings(engine);
-    let claim = engine.cluster.as_ref().map(|view| view.claim());
+    let claim = engine.peers.cluster.as_ref().map(|view| view.claim());
     send(engine, claim.map(Message::Claim));
 }
 
@@ -207,23 +216,24 @@ pub fn introduce(engine: &mut Engine, nodes: &[Node], ip: &str) {
 pub fn disconnect(engine: &mut Engine, id: NodeId) {
     let now = engine.timing.now;
     change(engine, |view| view.disconnect(id, now));
+    replication::disconnect(engine, id);
 }
 
-/// Deletes all keys, as those of a process that has ended.
-pub fn empty(engine: &mut Engine) {
-    databases::flush(engine, 0);
-}
-
-/// Records that this node has just started.
-pub fn start(engine: &mut Engine) {
+/// Records that this node has just started, without any keys if `is_empty`.
+pub fn start(engine: &mut Engine, is_empty: bool) {
     let now = engine.timing.now;
+    if is_empty {
+        databases::flush(engine, 0);
+    }
     change(engine, |view| view.start(now));
+    replication::start(engine, is_empty);
 }
 
 /// Records that a node is connected again.
 pub fn reconnect(engine: &mut Engine, id: NodeId) {
     let (now, timeout_ms) = (engine.timing.now, engine.settings.cluster.node_timeout_ms);
     change(engine, |view| view.reconnect(id, now, timeout_ms));
+    replication::reconnect(engine, id);
 }
 
 /// Takes what another node says of one that it suspects since a moment.
@@ -234,14 +244,15 @@ pub fn take_report(engine: &mut Engine, from: NodeId, suspected: NodeId, since: 
 
 /// Takes that a node has failed at a moment, from another one that this node knows.
 pub fn take_failure(engine: &mut Engine, from: NodeId, failed: NodeId, since: Now) {
-    if engine.cluster.as_ref().is_some_and(|view| view.knows_other(from)) {
+    if engine.peers.cluster.as_ref().is_some_and(|view| view.knows_other(from)) {
         change(engine, |view| view.take_failure(failed, since));
+        failover::prepare(engine);
     }
 }
 
 /// When something about a disconnected node falls due.
 pub(super) fn next_failure_step(engine: &Engine) -> Option<Now> {
-    engine.cluster.as_ref()?.next_failure_step(engine.settings.cluster.node_timeout_ms)
+    engine.peers.cluster.as_ref()?.next_failure_step(engine.settings.cluster.node_timeout_ms)
 }
 
 /// Does what is due for disconnected nodes: suspects them, and tells the others.
@@ -258,7 +269,7 @@ pub(super) fn take_failure_steps(engine: &mut Engine) {
     });
     let suspected = suspected.unwrap_or_default();
     for (node, since) in suspected {
-        let from = engine.cluster.as_ref().map(|view| view.myself().id);
+        let from = engine.peers.cluster.as_ref().map(|view| view.myself().id);
         send(engine, from.map(|from| Message::Suspects { from, node, since }));
     }
     spread_failures(engine);
@@ -268,14 +279,15 @@ pub(super) fn take_failure_steps(engine: &mut Engine) {
 fn spread_failures(engine: &mut Engine) {
     let failed = change(engine, View::take_majority).unwrap_or_default();
     for (node, since) in failed {
-        let from = engine.cluster.as_ref().map(|view| view.myself().id);
+        let from = engine.peers.cluster.as_ref().map(|view| view.myself().id);
         send(engine, from.map(|from| Message::Failed { from, node, since }));
     }
+    failover::prepare(engine);
 }
 
 /// Has the subscribers of a channel at the other nodes receive a message, too.
 pub(super) fn publish_elsewhere(engine: &mut Engine, channel: &[u8], payload: &[u8]) {
-    let view = engine.cluster.as_ref().filter(|view| view.knows_others());
+    let view = engine.peers.cluster.as_ref().filter(|view| view.knows_others());
     let message = view.map(|view| Message::Publish {
         from: view.myself().id,
         channel: channel.to_vec(),
@@ -286,17 +298,21 @@ pub(super) fn publish_elsewhere(engine: &mut Engine, channel: &[u8], payload: &[
 
 /// Takes what another node has published, if that is known.
 pub fn take_published(engine: &mut Engine, from: NodeId, channel: &[u8], payload: &[u8]) {
-    if engine.cluster.as_ref().is_some_and(|view| view.knows_other(from)) {
+    if engine.peers.cluster.as_ref().is_some_and(|view| view.knows_other(from)) {
         publish::publish(engine, Topic::Channel, channel, payload);
     }
 }
 
-/// Takes the claim of another node. Keys in slots that this node loses by it are deleted.
+/// Takes the claim of another node. This node becomes its replica if it has taken all slots from here; otherwise the
+/// keys in the slots that it has taken are deleted.
 pub fn take_claim(engine: &mut Engine, claim: &Claim) {
-    let lost = change(engine, |view| view.take_claim(claim)).unwrap_or_default();
-    for slot in lost {
-        delete_keys(engine, slot);
+    let settings = Arc::clone(&engine.settings.cluster);
+    let consequences = change(engine, |view| view.take_claim(claim, &settings)).unwrap_or_default();
+    match consequences.new_primary {
+        Some(primary) => follow(engine, primary),
+        None => consequences.lost.into_iter().for_each(|slot| delete_keys(engine, slot)),
     }
+    spread_failures(engine);
 }
 
 fn delete_keys(engine: &mut Engine, hash_slot: u16) {
@@ -322,13 +338,17 @@ fn end_shard_subscriptions(engine: &mut Engine, released: &[u16]) {
 }
 
 /// Why a client that waits for a key in this slot waits for it in vain: the node no longer serves it.
-pub(super) fn refusal_of_wait(engine: &Engine, key: &[u8]) -> Option<Error> {
-    let view = engine.cluster.as_ref()?;
+pub(super) fn refusal_of_wait(engine: &Engine, session: SessionId, key: &[u8]) -> Option<Error> {
+    let view = engine.peers.cluster.as_ref()?;
     if view.health() == Health::Fail {
         return Some(ClusterError::Down.into());
     }
     let slot = hash_slot(key);
-    if view.owns(slot) || matches!(view.opening(slot), Some(Opening::Importing(_))) {
+    let reads_here = |owner: &Node| {
+        view.is_replica_of(owner.id) && engine.sessions.get(session).is_some_and(|client| client.reads_replicas)
+    };
+    let is_served = view.owns(slot) || view.owner(slot).is_some_and(reads_here);
+    if is_served || matches!(view.opening(slot), Some(Opening::Importing(_))) {
         return None;
     }
     let refusal = view.owner(slot).map_or(Refusal::Unowned, |owner| Refusal::Moved(slot, owner.id));

@@ -9,7 +9,8 @@
 
 use crate::engine::Engine;
 use crate::engine::exec::{
-    aof, blocking, changes, cluster, delivery, fields, persistence, propagation, timing, tracking,
+    aof, blocking, changes, cluster, delivery, failover, fields, persistence, propagation, replication, timing,
+    tracking,
 };
 use crate::engine::spec::{Event, Now};
 use crate::keyspace::Slot;
@@ -34,7 +35,7 @@ const KEYS: Source = |engine, asker| {
 };
 
 /// Everything that falls due besides keys.
-const OTHERS: [Source; 8] = [
+const OTHERS: [Source; 10] = [
     // Timeouts of blocked clients, and commands that the test kit delays.
     |engine, _| engine.observers.waiting.next_deadline().and_then(Now::from_ms),
     // Invalidations of keys that no longer fit the tracking table.
@@ -42,7 +43,7 @@ const OTHERS: [Source; 8] = [
     // The end of a pause.
     |engine, asker| match asker {
         Asker::Timer => engine.timing.pause.until(),
-        Asker::Clock => engine.timing.pause.current(engine.timing.now).map(|(end, _)| end),
+        Asker::Clock => engine.timing.pause.until().filter(|end| *end > engine.timing.now),
     },
     // A save that a save point asks for, or that was scheduled.
     |engine, _| persistence::next_save(engine),
@@ -53,6 +54,9 @@ const OTHERS: [Source; 8] = [
     |engine, _| engine.observers.overfull.next(),
     // Nodes of the cluster that are disconnected for too long.
     |engine, _| cluster::next_failure_step(engine),
+    // Elections, failovers, and parts of a primary's stream that are to be applied late.
+    |engine, _| failover::next_step(engine),
+    |engine, _| replication::next_part(engine),
 ];
 
 /// A fingerprint that changes when a key may fall due earlier than before.
@@ -102,6 +106,8 @@ impl Engine {
         aof::rewrite_if_due(self);
         aof::sync_if_due(self);
         cluster::take_failure_steps(self);
+        failover::take_step(self);
+        replication::apply_due(self);
         let mut expired = blocking::time_out(self, limit);
         if !may_expire(self) {
             return expired;
@@ -176,5 +182,5 @@ pub(super) fn may_expire(engine: &Engine) -> bool {
     engine.switches.active_expiry
         && !engine.switches.cron_paused
         && engine.persistence.loading.is_none()
-        && !engine.timing.pause.holds(engine.timing.now)
+        && !engine.timing.holds_expiry()
 }

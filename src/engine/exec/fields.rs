@@ -46,7 +46,7 @@ pub(super) fn remove_overdue_fields(
     act: impl FnOnce(&mut Removal, &mut Hash, i64),
 ) {
     if is_any_field_due(engine, database)
-        && !engine.timing.pause.holds(engine.now())
+        && !engine.timing.holds_expiry()
         && let Some(slot) = access::live(engine, database, key)
     {
         let last_ms = engine.timing.due_ms();

@@ -14,7 +14,7 @@
 //! Source for the order: the behaviour of Redis 8.0, asked with requests that fail at two gates at once.
 
 use crate::engine::Engine;
-use crate::engine::exec::{cluster, eviction, rights, tracking};
+use crate::engine::exec::{cluster, eviction, replication, rights, tracking};
 use crate::engine::spec::{CommandId, Error, Flags, Now, ServerError};
 use crate::engine::state::{Session, SessionId};
 use crate::resp::Request;
@@ -54,7 +54,7 @@ pub(super) struct Gate {
 const LASTING: [&str; 5] = ["dunlin|wait", "monitor", "psubscribe", "ssubscribe", "subscribe"];
 
 /// All gates, in the order in which they are asked.
-const GATES: [Gate; 15] = [
+const GATES: [Gate; 17] = [
     Gate {
         name: "enable-debug-command and enable-module-command",
         only_for: &[Flags::PROTECTED, Flags::EXTENDS],
@@ -100,7 +100,7 @@ const GATES: [Gate; 15] = [
     Gate {
         name: "slots of a cluster",
         only_for: &[],
-        is_active: |engine, _| engine.cluster.is_some(),
+        is_active: |engine, _| engine.peers.cluster.is_some(),
         pass: |engine, asked| cluster::pass_redirect(engine, asked).map(|()| None),
     },
     Gate {
@@ -131,10 +131,19 @@ const GATES: [Gate; 15] = [
     Gate {
         name: "min-replicas-to-write",
         only_for: &[],
-        is_active: |engine, _| engine.settings.counts_replicas(),
+        is_active: |engine, _| replication::lacks_replicas(engine),
         pass: |engine, asked| {
-            let is_refused = asked.flags.has(Flags::WRITE) && engine.settings.counts_replicas();
+            let is_refused = asked.flags.has(Flags::WRITE) && replication::lacks_replicas(engine);
             if is_refused { Err(ServerError::NoReplicas.into()) } else { Ok(None) }
+        },
+    },
+    Gate {
+        name: "replica-read-only",
+        only_for: &[],
+        is_active: |engine, _| replication::is_read_only(engine),
+        pass: |engine, asked| {
+            let is_refused = asked.flags.has(Flags::WRITE) && replication::is_read_only(engine);
+            if is_refused { Err(ServerError::ReadOnlyReplica.into()) } else { Ok(None) }
         },
     },
     Gate {
@@ -145,6 +154,15 @@ const GATES: [Gate; 15] = [
             let only_listens = engine.sessions.get(asked.session).is_some_and(Session::only_listens);
             let is_refused = only_listens && !asked.flags.has(Flags::WHILE_LISTENING);
             if is_refused { Err(Error::OnlyListens(engine.table.entry(asked.id).name.clone())) } else { Ok(None) }
+        },
+    },
+    Gate {
+        name: "replica-serve-stale-data",
+        only_for: &[],
+        is_active: |engine, _| replication::is_stale(engine),
+        pass: |engine, asked| {
+            let is_refused = replication::is_stale(engine) && !asked.flags.has(Flags::STALE);
+            if is_refused { Err(ServerError::PrimaryIsDown.into()) } else { Ok(None) }
         },
     },
     Gate {

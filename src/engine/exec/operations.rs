@@ -17,13 +17,15 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use crate::engine::Engine;
-use crate::engine::cluster::View;
+use crate::engine::cluster::{NodeId, View};
 use crate::engine::exec::prefetch::{KEYS_TOGETHER, prefetch_keys};
 use crate::engine::exec::scripts::{Policy, load, run};
 use crate::engine::exec::{
-    Ctx, aof, cluster, eviction, monitor, persistence, publish, rights, scripts, snapshots, timing, tracking,
+    Ctx, aof, cluster, eviction, failover, monitor, persistence, publish, replication, rights, scripts, snapshots,
+    timing, tracking,
 };
 use crate::engine::spec::{Error, Now, ServerError};
+use crate::engine::state::replication::FailoverWay;
 use crate::engine::state::scripts::{Digest, Kind};
 use crate::engine::state::tracking::Mode;
 use crate::engine::state::{LogLevel, PauseScope, RemoteRequest, RemoteResult, SessionId, Settings, Topic};
@@ -43,6 +45,31 @@ pub fn change_cluster<R>(cx: &mut Ctx<'_>, act: impl FnOnce(&mut View) -> R) -> 
 /// Has this node of a cluster and all that it knows meet another one. False if no node of this process listens there.
 pub fn meet_node(cx: &mut Ctx<'_>, ip: &str, port: u16) -> bool {
     cluster::meet(cx.engine, ip, port)
+}
+
+/// Makes this node of a cluster a replica of another one.
+pub fn follow_primary(cx: &mut Ctx<'_>, primary: NodeId) {
+    cluster::follow(cx.engine, primary);
+}
+
+/// Makes this node of a cluster a primary without data, if it is a replica.
+pub fn end_replication(cx: &mut Ctx<'_>) {
+    replication::abandon(cx.engine);
+}
+
+/// Begins a failover that the client orders at this node.
+///
+/// # Errors
+/// This node is no replica, or its primary does not run.
+pub fn fail_over(cx: &mut Ctx<'_>, way: FailoverWay) -> Result<(), Error> {
+    failover::order(cx.engine, way)
+}
+
+/// Has the client, which blocks, be answered when that many replicas have its writes, which end at that offset.
+pub fn await_replicas(cx: &mut Ctx<'_>, count: usize, offset: u64) {
+    if !cx.is_nested() {
+        replication::await_replicas(cx.engine, cx.session, cx.command, count, offset);
+    }
 }
 
 // The process: its settings, time and counters.

@@ -1,4 +1,4 @@
-//! Replaying a log of changes (the AOF): its commands run as they did when they were written.
+//! Replaying a log of changes (the AOF) or a stream of them (replication): the commands run as they did at first.
 //!
 //! They go past what concerns clients: permissions, limits, statistics, the slow log, the test kit, and the log itself.
 //! No key and no field expires meanwhile, whatever the clock says, since the log has the deletion of each one that did.
@@ -48,6 +48,11 @@ impl Replay {
         let user = Arc::clone(engine.acl.users.default_user());
         let origin = Origin { is_test_client: true, ..Origin::default() };
         let session = engine.sessions.open(origin, user, true, engine.timing.now);
+        Replay::begin_in(engine, session)
+    }
+
+    /// Begins to replay a part of a stream of changes in a session that stays: the link of a replica to its primary.
+    pub fn begin_in(engine: &mut Engine, session: SessionId) -> Replay {
         engine.effects.propagation.begin_loading();
         engine.timing.set_replaying(true);
         Replay { session, queue: None, transaction: Requests::default(), done: 0, output: Vec::new() }
@@ -111,6 +116,11 @@ impl Replay {
     /// Ends the replay: keys expire again.
     pub fn end(self, engine: &mut Engine) {
         engine.sessions.close(self.session);
+        self.end_part(engine);
+    }
+
+    /// Ends the replay of a part of a stream; its session stays.
+    pub fn end_part(self, engine: &mut Engine) {
         engine.effects.propagation.turn_off();
         engine.timing.set_replaying(false);
     }

@@ -21,7 +21,7 @@ use crate::engine::exec::{changes, eviction, rights, tracking};
 use crate::engine::spec::{Error, Flags};
 use crate::engine::state::databases::Move;
 use crate::engine::state::snapshots::Snapshot;
-use crate::engine::state::{ClockOrder, Effect, Presence, Settings};
+use crate::engine::state::{ClockOrder, Databases, Effect, Presence, Settings};
 use crate::keyspace::Database;
 
 /// Takes a snapshot; it replaces the one of that name.
@@ -133,11 +133,17 @@ fn put_back(engine: &mut Engine, number: usize, before: Database) {
 /// ([`crate::engine::Databases::like_empty`]).
 pub fn take_over(engine: &mut Engine, other: Engine) {
     engine.effects.propagation.request_base();
+    let functions = other.scripts.functions.registry.sources();
+    replace_data(engine, other.databases, functions);
+}
+
+/// Replaces all data and functions by these, which nobody asks for but the primary of this server.
+pub(super) fn replace_data(engine: &mut Engine, databases: Databases, functions: Vec<Arc<[u8]>>) {
     engine.observers.forget_traces_since(0);
     before_functions_change(engine);
-    load::restore_functions(engine, other.scripts.functions.registry.sources());
+    load::restore_functions(engine, functions);
     tracking::invalidate_all(engine);
-    for (number, database) in other.databases.into_all().into_iter().enumerate() {
+    for (number, database) in databases.into_all().into_iter().enumerate() {
         let (due_ms, current) = (engine.timing.due_ms(), engine.databases.get(number));
         let watches = &mut engine.observers.watches;
         watches.replace(number, |key| Presence::of(current, key, due_ms), |key| Presence::of(&database, key, due_ms));

@@ -34,6 +34,11 @@ impl<'a> Args<'a> {
         self.request
     }
 
+    /// The second word of the request, which names a subcommand, as the client wrote it.
+    pub fn subcommand(&self) -> &'a [u8] {
+        self.request.get(1).unwrap_or_default()
+    }
+
     /// An upper bound of the sum of the lengths of all words of the request, in bytes. O(1).
     pub(in crate::engine) fn buffer_bytes(&self) -> usize {
         self.request.buffer_bytes()

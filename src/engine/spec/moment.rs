@@ -13,6 +13,11 @@ impl Now {
         Now { unix_us }
     }
 
+    /// The moment so many milliseconds later.
+    pub fn after_ms(self, ms: i64) -> Now {
+        Now::from_us(self.unix_us.saturating_add(ms.saturating_mul(1000)))
+    }
+
     /// The last millisecond that a clock reaches; deadlines of keys may be later.
     pub const LAST_MS: i64 = i64::MAX / 1000;
 

@@ -6,8 +6,11 @@
 //!
 //! The stream of changes ([`Propagation`]) is here, too: the server writes it to a file.
 
+use std::time::Duration;
+
 use crate::engine::cluster::Message;
 use crate::engine::spec::Now;
+use crate::engine::state::replication::ReplicationMessage;
 use crate::engine::state::{Checkpoint, Lazy, LogLevel, Propagation, SessionId, Template};
 use crate::keyspace::LazyFree;
 
@@ -53,6 +56,8 @@ pub enum Effect {
     Setting(&'static str),
     /// Send this to the other nodes of the cluster.
     SendToNodes(Box<Message>),
+    /// Send this to another node of the cluster, or to all replicas of this one.
+    SendToReplicas(Box<ReplicationMessage>),
     /// Free this large value on another thread.
     Free(LazyFree),
     /// Start new worlds from this template, or empty without one (DUNLIN TEMPLATE).
@@ -80,6 +85,17 @@ pub enum ClockOrder {
     Set(Now),
     /// Run at this multiple of real time; 0 stops the clock.
     Speed(f64),
+}
+
+/// How far the clock is to be moved on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advance {
+    /// By that much.
+    By(Duration),
+    /// To that moment, unless it is past.
+    To(Now),
+    /// To the next moment at which something falls due.
+    ToNext,
 }
 
 impl Effects {

@@ -9,8 +9,10 @@
 use std::sync::Arc;
 
 use crate::acl::User;
-use crate::engine::spec::KitError;
+use crate::engine::spec::{KitError, Now};
+use crate::engine::state::Advance;
 use crate::engine::state::kit::tree::{Tree, TreeQuery};
+use crate::engine::state::replication::FailoverWay;
 use crate::engine::state::{Origin, ReplyMode};
 use crate::resp::Protocol;
 
@@ -82,10 +84,14 @@ pub enum HostCall {
     Dump(WorldName),
     /// Count the keys of this world.
     Tree(TreeQuery),
+    /// Move the clock of all nodes of the cluster on.
+    Advance(Advance),
     /// List the nodes of the cluster.
     Nodes,
     /// Give the node with that number an order.
     Node(usize, NodeOrder),
+    /// Cut the links between nodes of different groups, which are lists of their numbers; all others are a group, too.
+    Partition(Vec<Vec<usize>>),
     /// Move a slot to a node.
     MoveSlot {
         /// The slot.
@@ -106,6 +112,10 @@ pub enum NodeOrder {
     Restart,
     /// Start again without its data.
     RestartEmpty,
+    /// Replace its primary.
+    FailOver(FailoverWay),
+    /// Apply the stream of its primary that many milliseconds late.
+    Lag(i64),
 }
 
 /// A step of a slot's way to another node.
@@ -138,6 +148,8 @@ pub enum HostReply {
     Tree(Box<Tree>),
     /// The state of all nodes of the cluster, by number.
     Nodes(Vec<NodeFigures>),
+    /// Where the clock is; `None` if nothing falls due to which it could go.
+    Moment(Option<Now>),
     /// The call failed.
     Refused(KitError),
 }
@@ -166,6 +178,10 @@ pub struct NodeFigures {
     pub id: String,
     /// Whether it runs.
     pub is_up: bool,
+    /// The number of its primary; `None` if it is a primary, as it sees it.
+    pub primary: Option<usize>,
+    /// The bytes of the replication stream that it has applied.
+    pub offset: u64,
     /// The number of slots that it owns, as it sees it.
     pub slots: usize,
     /// The number of keys in it.

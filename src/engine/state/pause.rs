@@ -1,4 +1,5 @@
-//! CLIENT PAUSE: commands wait, and keys do not expire, until a moment or CLIENT UNPAUSE.
+//! CLIENT PAUSE: commands wait, and keys do not expire, until a moment or CLIENT UNPAUSE. A failover that an
+//! administrator ordered holds back writes in the same way.
 
 use crate::engine::spec::Now;
 
@@ -15,6 +16,8 @@ pub enum PauseScope {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pause {
     current: Option<(Now, PauseScope)>,
+    /// Until when a failover holds back writes.
+    failover_until: Option<Now>,
     /// The number of requests that were held back so far.
     held_back: u64,
 }
@@ -39,23 +42,46 @@ impl Pause {
         self.current = None;
     }
 
+    /// Holds back writes until a moment, for a failover.
+    pub(in crate::engine) fn begin_failover(&mut self, until: Now) {
+        self.failover_until = Some(until);
+    }
+
+    /// Ends the pause of a failover; whether there was one.
+    pub(in crate::engine) fn end_failover(&mut self) -> bool {
+        self.failover_until.take().is_some()
+    }
+
+    /// Ends what is over at a moment; whether anything is.
+    pub fn end_at(&mut self, now: Now) -> bool {
+        let before = (self.current, self.failover_until);
+        self.current = self.current.filter(|&(end, _)| now < end);
+        self.failover_until = self.failover_until.filter(|&end| now < end);
+        before != (self.current, self.failover_until)
+    }
+
+    /// All pauses, of clients and of a failover.
+    fn all(&self) -> impl Iterator<Item = (Now, PauseScope)> {
+        self.current.into_iter().chain(self.failover_until.map(|end| (end, PauseScope::Write)))
+    }
+
     /// True while a pause lasts.
     pub fn holds(&self, now: Now) -> bool {
-        self.current.is_some_and(|(end, _)| now < end)
+        self.all().any(|(end, _)| now < end)
     }
 
     /// The moment until which a command waits; `writes` is true when it may change data. `None` if it need not wait.
     pub fn holds_back(&self, now: Now, writes: bool) -> Option<Now> {
-        let (end, scope) = self.current?;
-        (now < end && (writes || scope == PauseScope::All)).then_some(end)
+        let concerns = |&(end, scope): &(Now, PauseScope)| now < end && (writes || scope == PauseScope::All);
+        self.all().filter(concerns).map(|(end, _)| end).max()
     }
 
-    /// The end of the pause, which may be in the past.
+    /// The end of the pause that ends first, which may be in the past.
     pub fn until(&self) -> Option<Now> {
-        self.current.map(|(end, _)| end)
+        self.all().map(|(end, _)| end).min()
     }
 
-    /// The end and scope of the pause that is in force at `now`.
+    /// The end and scope of the pause of clients that is in force at `now`.
     pub fn current(&self, now: Now) -> Option<(Now, PauseScope)> {
         self.current.filter(|&(end, _)| now < end)
     }

@@ -57,6 +57,8 @@ pub struct Origin {
     /// The client belongs to the test itself: it is always accepted, and the test kit does not record, disturb or check
     /// its commands.
     pub is_test_client: bool,
+    /// The client is the primary of this node, which is its replica: what it sends is never refused.
+    pub is_primary: bool,
     /// The client is a batch of commands from the server's page: it never blocks, as in a transaction, and gets no
     /// messages.
     pub is_page: bool,

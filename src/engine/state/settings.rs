@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::engine::cluster::ClusterSettings;
 use crate::engine::spec::{Error, Flags, Notifications, ServerError};
 use crate::engine::state::timing::LONG_US;
-use crate::engine::state::{ClientsLimit, FileSettings, OutputLimits, Policy, Process, Session};
+use crate::engine::state::{ClientsLimit, FileSettings, OutputLimits, Policy, Process, ReplicationSettings, Session};
 use crate::rdb::Forms;
 use crate::value::{hash, list, set, stream, zset};
 
@@ -163,10 +163,8 @@ pub struct Settings {
     pub stream_blocks: stream::Limits,
     /// `hz`: how often Redis runs periodic tasks; without effect here, where everything is done when it is due.
     pub hz: u16,
-    /// `min-replicas-to-write`: the number of replicas without which writes are refused; this server has none.
-    pub min_replicas: u32,
-    /// `min-replicas-max-lag`: the most seconds that a replica may lag to count; 0 allows writes without replicas.
-    pub min_replicas_max_lag_s: u32,
+    /// The settings of replication.
+    pub replication: Arc<ReplicationSettings>,
     /// Parameters without effect, by name, where they do not have their default value.
     pub idle: BTreeMap<&'static str, String>,
     /// The settings of the files of data.
@@ -242,9 +240,14 @@ pub struct LazyDeletion {
 }
 
 impl Settings {
-    /// Whether writes need replicas. As there are none, writes are refused then.
+    /// The settings of replication, to be changed.
+    pub fn replication_mut(&mut self) -> &mut ReplicationSettings {
+        Arc::make_mut(&mut self.replication)
+    }
+
+    /// Whether writes need replicas.
     pub fn counts_replicas(&self) -> bool {
-        self.min_replicas > 0 && self.min_replicas_max_lag_s > 0
+        self.replication.min_replicas > 0 && self.replication.max_lag_s > 0
     }
 
     /// The most event loops that serve connections.
@@ -267,10 +270,10 @@ impl Settings {
         Arc::make_mut(&mut self.cluster)
     }
 
-    /// Has the process start that many nodes of a cluster; 0 for none but a node that is wanted anyway.
-    pub fn start_nodes(&mut self, count: u16) {
+    /// Has the process start a cluster with that many primaries; 0 for none but a node that is wanted anyway.
+    pub fn start_cluster(&mut self, count: u16) {
         let cluster = self.cluster_mut();
-        cluster.nodes = count;
+        cluster.primaries = count;
         cluster.is_enabled |= count > 0;
     }
 
@@ -331,8 +334,7 @@ impl Default for Settings {
             list_nodes: list::Limits::default(),
             stream_blocks: stream::Limits::default(),
             hz: 10,
-            min_replicas: 0,
-            min_replicas_max_lag_s: 10,
+            replication: Arc::default(),
             idle: BTreeMap::new(),
             files: Arc::default(),
             cluster: Arc::default(),

@@ -116,6 +116,8 @@ pub struct Timing {
     is_held: bool,
     /// A log of changes is being replayed.
     is_replaying: bool,
+    /// The server is a replica, whose keys end when its primary says so.
+    follows: bool,
     /// How much later than its deadline a key ends, in milliseconds, which follows from these.
     grace_ms: i64,
 }
@@ -141,6 +143,7 @@ impl Timing {
             pause: Pause::default(),
             is_held: true,
             is_replaying: false,
+            follows: false,
             grace_ms: 0,
         }
     }
@@ -177,6 +180,18 @@ impl Timing {
     pub(in crate::engine) fn set_replaying(&mut self, is_replaying: bool) {
         self.is_replaying = is_replaying;
         self.set_grace();
+    }
+
+    /// Sets whether the server is a replica: then it deletes no key and no field by its deadline, and shows none that
+    /// is due.
+    pub(in crate::engine) fn follow(&mut self, follows: bool) {
+        self.follows = follows;
+    }
+
+    /// Whether nothing that is due is deleted now: during a pause, and on a replica.
+    #[inline]
+    pub(in crate::engine) fn holds_expiry(&self) -> bool {
+        self.follows || self.pause.holds(self.now)
     }
 
     fn set_grace(&mut self) {

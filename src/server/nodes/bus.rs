@@ -4,14 +4,16 @@
 //! before any reply leaves. So a client that reads a reply finds all nodes informed, and a test that has one thread is
 //! the same in every run. The clock is one for all nodes: an order for that of one goes to all.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
 use crate::engine::cluster::{Claim, Message, Node, NodeId};
-use crate::engine::exec::cluster;
+use crate::engine::exec::{cluster, failover, replication};
+use crate::engine::state::replication::ReplicationMessage;
 use crate::engine::{ClockOrder, WorldName};
 use crate::server::shared::Shared;
 use crate::server::worlds::Worlds;
@@ -21,6 +23,8 @@ use crate::server::worlds::Worlds;
 pub(crate) struct Bus {
     is_waiting: AtomicBool,
     queue: Mutex<VecDeque<(WorldName, BusMessage)>>,
+    /// The groups of nodes between which all links are cut, by the names of the nodes; those without are a group, too.
+    groups: Mutex<BTreeMap<WorldName, usize>>,
     /// Held while messages are delivered, so that a thread that wants to deliver its own waits until they are.
     delivery: Mutex<()>,
 }
@@ -30,6 +34,8 @@ pub(crate) struct Bus {
 pub(in crate::server) enum BusMessage {
     /// A message of the cluster.
     Cluster(Message),
+    /// A message of a primary and its replicas.
+    Replication(ReplicationMessage),
     /// An order for the clock.
     Clock(ClockOrder),
     /// The process of that node has ended.
@@ -42,6 +48,17 @@ impl Bus {
     pub(super) fn push(&self, from: WorldName, message: BusMessage) {
         self.queue.lock().push_back((from, message));
         self.is_waiting.store(true, Ordering::Release);
+    }
+
+    /// Whether the link between two nodes is not cut.
+    pub(super) fn are_linked(&self, one: &WorldName, other: &WorldName) -> bool {
+        let groups = self.groups.lock();
+        groups.get(one) == groups.get(other)
+    }
+
+    /// Replaces the groups between which all links are cut; returns those before.
+    pub(super) fn set_groups(&self, groups: BTreeMap<WorldName, usize>) -> BTreeMap<WorldName, usize> {
+        mem::replace(&mut self.groups.lock(), groups)
     }
 
     /// The next message. The one before has been delivered: until there is none, other threads wait for the delivery.
@@ -70,7 +87,9 @@ impl Worlds {
                 self.introduce(&from, ip, *port);
                 continue;
             }
-            let others = self.all().into_iter().filter(|shared| shared.world_name() != from);
+            let is_for_all = matches!(message, BusMessage::Clock(_));
+            let is_meant = |name: &WorldName| *name != from && (is_for_all || self.bus().are_linked(name, &from));
+            let others = self.all().into_iter().filter(|shared| is_meant(&shared.world_name()));
             others.for_each(|node| node.receive(&message));
         }
     }
@@ -80,7 +99,7 @@ impl Worlds {
         let nodes: Vec<Arc<Shared>> = self.all().into_iter().filter(|node| !node.is_down()).collect();
         let known_to = |node: &Arc<Shared>| {
             let engine = node.engine();
-            engine.cluster.as_ref().map(|view| view.nodes().to_vec()).unwrap_or_default()
+            engine.peers.cluster.as_ref().map(|view| view.nodes().to_vec()).unwrap_or_default()
         };
         let ends = nodes.iter().filter(|node| node.world_name() == *from || node.port() == port);
         let mut met: Vec<Node> = Vec::new();
@@ -105,6 +124,11 @@ impl Shared {
         }
     }
 
+    /// Whether this is the node with that id.
+    fn is_node(&self, id: NodeId) -> bool {
+        self.engine().peers.cluster.as_ref().is_some_and(|view| view.is_myself_id(id))
+    }
+
     /// Takes a message of another node.
     pub(super) fn receive(&self, message: &BusMessage) {
         match message {
@@ -119,6 +143,19 @@ impl Shared {
             }
             BusMessage::Cluster(Message::Failed { from, node, since }) => {
                 self.act_alone(|engine| cluster::take_failure(engine, *from, *node, *since));
+            }
+            BusMessage::Cluster(Message::VoteRequest(request)) => {
+                self.act_alone(|engine| failover::vote(engine, request));
+            }
+            BusMessage::Cluster(Message::Vote { from, to, epoch }) if self.is_node(*to) => {
+                self.act_alone(|engine| failover::take_vote(engine, *from, *epoch));
+            }
+            BusMessage::Cluster(Message::Vote { .. }) => {}
+            BusMessage::Replication(message) => {
+                let is_addressed = replication::is_addressed_by(&self.engine(), message);
+                if is_addressed {
+                    self.act_alone(|engine| replication::receive(engine, message));
+                }
             }
             BusMessage::NodeDown(node) => self.act_alone(|engine| cluster::disconnect(engine, *node)),
             BusMessage::NodeUp(claim) => self.act_alone(|engine| {

@@ -4,8 +4,8 @@ use std::ptr;
 use std::sync::Arc;
 
 use super::{BusMessage, LOCAL};
-use crate::engine::exec::cluster;
-use crate::engine::{Engine, Flow, KitError, MoveStep, NodeFigures, NodeOrder, Origin};
+use crate::engine::exec::{cluster, failover, replication};
+use crate::engine::{Engine, Error, Flow, KitError, MoveStep, NodeFigures, NodeOrder, Origin};
 use crate::resp::{ReplyBuffer, Requests};
 use crate::server::listeners::Listeners;
 use crate::server::shared::Shared;
@@ -17,6 +17,12 @@ const MOVED_TOGETHER: usize = 100;
 /// The time limit of moving keys between nodes, in milliseconds.
 const MOVE_TIMEOUT_MS: &str = "5000";
 
+/// The text of an error without its code.
+fn reason(error: &Error) -> String {
+    let line = error.to_string();
+    line.strip_prefix("ERR ").unwrap_or(&line).to_owned()
+}
+
 /// What the test kit does with the nodes.
 impl Worlds {
     /// The nodes in the order of their numbers; none unless this process runs a cluster.
@@ -26,7 +32,7 @@ impl Worlds {
         nodes
     }
 
-    fn node(&self, number: usize) -> Result<Arc<Shared>, KitError> {
+    pub(super) fn node(&self, number: usize) -> Result<Arc<Shared>, KitError> {
         self.nodes().into_iter().nth(number).ok_or(KitError::NoNode(number))
     }
 
@@ -37,30 +43,51 @@ impl Worlds {
 
     /// The state of all nodes, in the order of their numbers.
     pub(crate) fn node_figures(&self) -> Vec<NodeFigures> {
+        let nodes = self.nodes();
+        let ids: Vec<Option<String>> = nodes.iter().map(|node| node.id()).collect();
         let figures = |(number, node): (usize, Arc<Shared>)| {
             let engine = node.engine();
-            let view = engine.cluster.as_ref()?;
+            let view = engine.peers.cluster.as_ref()?;
             Some(NodeFigures {
                 number,
                 port: engine.settings.port,
                 id: view.myself().id.to_string(),
                 is_up: !node.is_down(),
+                primary: view.primary().and_then(|primary| {
+                    let id = primary.id.to_string();
+                    ids.iter().position(|known| known.as_deref() == Some(&id))
+                }),
+                offset: engine.peers.replication.as_ref().map_or(0, |replication| replication.history.offset),
                 slots: view.slots_of(|node| view.is_myself(node)),
                 keys: engine.databases.len(),
             })
         };
-        self.nodes().into_iter().enumerate().filter_map(figures).collect()
+        nodes.into_iter().enumerate().filter_map(figures).collect()
     }
 
-    /// Kills a node, or starts it again.
+    /// Kills a node, starts it again, has it replace its primary or apply its stream late.
     ///
     /// # Errors
-    /// There is no such node, it is down or up already, or its port is taken.
+    /// There is no such node, it is down or up already, its port is taken, or it is no replica.
     pub(crate) fn order_node(&self, number: usize, order: NodeOrder) -> Result<(), KitError> {
         let node = self.node(number)?;
         match (order, node.is_down()) {
             (NodeOrder::Kill, true) => return Err(KitError::NodeIsDown(number)),
             (NodeOrder::Kill, false) => node.kill(&mut node.engine()),
+            (NodeOrder::FailOver(_) | NodeOrder::Lag(_), true) => return Err(KitError::NodeIsDown(number)),
+            (NodeOrder::FailOver(way), false) => {
+                let ordered = node.act_alone(|engine| failover::order(engine, way));
+                ordered.map_err(|error| KitError::NoFailover(number, reason(&error)))?;
+            }
+            (NodeOrder::Lag(lag_ms), false) => {
+                let is_replica = node.act_alone(|engine| {
+                    let is_replica = replication::is_replica(engine);
+                    is_replica.then(|| replication::set_lag(engine, lag_ms)).is_some()
+                });
+                if !is_replica {
+                    return Err(KitError::NotReplica(number));
+                }
+            }
             (_, false) => return Err(KitError::NodeIsUp(number)),
             (order, true) => self.restart(&node, order == NodeOrder::RestartEmpty)?,
         }
@@ -70,27 +97,21 @@ impl Worlds {
 
     fn restart(&self, node: &Shared, is_empty: bool) -> Result<(), KitError> {
         let settings = node.act_alone(|engine| {
-            if is_empty {
-                cluster::empty(engine);
-            }
-            cluster::start(engine);
             node.set_down(false);
+            cluster::start(engine, is_empty);
             engine.settings.clone()
         });
         for other in self.nodes().iter().filter(|other| !ptr::eq(&raw const ***other, node)) {
-            let claim = other.engine().cluster.as_ref().map(|view| view.claim());
-            match claim {
-                Some(claim) if other.is_down() => node.receive(&BusMessage::NodeDown(claim.node.id)),
-                Some(claim) => node.receive(&BusMessage::NodeUp(claim)),
-                None => {}
-            }
+            let is_linked = self.bus().are_linked(&node.world_name(), &other.world_name());
+            if other.is_down() || !is_linked { node.miss(other) } else { node.meet_again(other) }
         }
         let resumed = node.with_listeners(|listeners| listeners.resume(&settings)).unwrap_or(Ok(()));
         if let Err(error) = resumed {
             node.set_down(true);
             return Err(KitError::Listen(error.to_string()));
         }
-        let claim = node.engine().cluster.as_ref().map(|view| view.claim());
+        node.wake_timer();
+        let claim = node.engine().peers.cluster.as_ref().map(|view| view.claim());
         claim.into_iter().for_each(|claim| node.send_to_nodes(BusMessage::NodeUp(claim)));
         Ok(())
     }
@@ -103,7 +124,7 @@ impl Worlds {
     pub(crate) fn move_slot(&self, slot: u16, to: usize, step: MoveStep) -> Result<(), KitError> {
         let target = self.running_node(to)?;
         let stays = |why: String| KitError::SlotStays(slot, why);
-        let owns = |node: &Arc<Shared>| node.engine().cluster.as_ref().is_some_and(|view| view.owns(slot));
+        let owns = |node: &Arc<Shared>| node.engine().peers.cluster.as_ref().is_some_and(|view| view.owns(slot));
         let source = self.nodes().into_iter().find(|node| !node.is_down() && owns(node));
         let source = source.ok_or_else(|| stays("no node owns it".to_owned()))?;
         if Arc::ptr_eq(&source, &target) {
@@ -124,7 +145,9 @@ impl Worlds {
                 MoveStep::Whole | MoveStep::Finish => {
                     source.migrate_keys(&target, slot, usize::MAX).map_err(stays)?;
                     set(&target, &["NODE", &ids[1]])?;
-                    set(&source, &["NODE", &ids[1]])
+                    // Without slots it follows the new owner by now, and has learned all by that.
+                    let follows = replication::is_replica(&source.engine());
+                    if follows { Ok(()) } else { set(&source, &["NODE", &ids[1]]) }
                 }
                 MoveStep::Keys(most) => source.migrate_keys(&target, slot, most).map_err(stays),
                 MoveStep::Cancel => set(&target, &["STABLE"]).and_then(|()| set(&source, &["STABLE"])),
@@ -139,7 +162,7 @@ impl Worlds {
 impl Shared {
     /// The id of this node.
     fn id(&self) -> Option<String> {
-        self.engine().cluster.as_ref().map(|view| view.myself().id.to_string())
+        self.engine().peers.cluster.as_ref().map(|view| view.myself().id.to_string())
     }
 
     /// Ends this node as a process that is killed: its port and its connections close. Its data stay, for the case that
@@ -148,7 +171,7 @@ impl Shared {
         if self.set_down(true) {
             return;
         }
-        let id = engine.cluster.as_ref().map(|view| view.myself().id);
+        let id = engine.peers.cluster.as_ref().map(|view| view.myself().id);
         id.into_iter().for_each(|id| self.worlds().bus().push(self.world_name(), BusMessage::NodeDown(id)));
         self.with_listeners(Listeners::suspend);
         self.close_all(engine);

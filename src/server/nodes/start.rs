@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use super::LOCAL;
-use crate::engine::cluster::{Address, BUS_OFFSET, Node, View};
+use crate::engine::cluster::{Address, BUS_OFFSET, MOST_NODES, Node, View};
 use crate::engine::exec::cluster;
 use crate::engine::{Settings, WorldName};
 use crate::server::listen;
@@ -38,21 +38,25 @@ pub(in crate::server) fn open_tcp(settings: &Settings, tcp: bool) -> io::Result<
         return Ok(VecDeque::new());
     }
     let cluster = &settings.cluster;
-    let last_port = settings.port.checked_add(cluster.nodes.saturating_sub(1));
-    let has_nodes = cluster.is_enabled || cluster.nodes > 0;
+    let nodes = cluster.nodes();
+    if usize::from(nodes) > MOST_NODES || (nodes == 0 && cluster.replicas > 0) {
+        return Err(io::Error::other(format!("replicas need a cluster, which has at most {MOST_NODES} nodes")));
+    }
+    let last_port = settings.port.checked_add(nodes.saturating_sub(1));
+    let has_nodes = cluster.is_enabled || nodes > 0;
     if has_nodes && cluster.bus_port == 0 && last_port.is_none_or(|port| port > HIGHEST_PORT) {
         return Err(io::Error::other(PORT_TOO_HIGH));
     }
     let has_own_ports =
         [cluster.bus_port, cluster.announced_port, cluster.announced_bus_port].iter().any(|port| *port != 0);
-    if cluster.nodes > 0 && (has_own_ports || !cluster.is_enabled) {
+    if nodes > 0 && (has_own_ports || !cluster.is_enabled) {
         return Err(io::Error::other("the nodes of one process have ports one after the other, and are a cluster"));
     }
     let files = &settings.files;
-    if cluster.nodes > 0 && (files.are_wanted || files.appends || !files.load_file.is_empty()) {
+    if nodes > 0 && (files.are_wanted || files.appends || !files.load_file.is_empty()) {
         return Err(io::Error::other("the nodes of one process keep no files, and load none"));
     }
-    if cluster.nodes == 0 || settings.port != 0 {
+    if nodes == 0 || settings.port != 0 {
         return open_from(settings, settings.port);
     }
     let places = u64::from(FREE_PORTS.end() - FREE_PORTS.start());
@@ -68,7 +72,7 @@ pub(in crate::server) fn open_tcp(settings: &Settings, tcp: bool) -> io::Result<
 
 fn open_from(settings: &Settings, port: u16) -> io::Result<VecDeque<Vec<TcpListener>>> {
     let open = |number: u16| listen::open_tcp(&Settings { port: port + number, ..settings.clone() });
-    (0..settings.cluster.nodes.max(1)).map(open).collect()
+    (0..settings.cluster.nodes().max(1)).map(open).collect()
 }
 
 /// Starts the cluster that the settings ask for, if they do: `first` is its first node, and each of the others accepts
@@ -93,7 +97,8 @@ pub(in crate::server) fn start(first: &Arc<Shared>, seed: u64, sockets: VecDeque
         let address = Address { ip: ip.clone(), port, bus_port: port + BUS_OFFSET, hostname: String::new() };
         Node { address, ..Node::of_seed(seed, now) }
     });
-    let mut views = View::of_cluster(nodes.collect()).into_iter();
+    let primaries = first.worlds().settings_at_start().cluster.primaries;
+    let mut views = View::of_cluster(nodes.collect(), primaries.into()).into_iter();
     if let Some(view) = views.next() {
         first.act_alone(|engine| cluster::join(engine, view));
     }

@@ -6,7 +6,7 @@ use super::{Ctx, Halt};
 use crate::engine::exec::stages::Ending;
 use crate::engine::exec::{Stored, blocking, delivery, dispatch, rights};
 use crate::engine::spec::Args;
-use crate::engine::state::Block;
+use crate::engine::state::{Block, LateReply};
 use crate::resp::{Reply, Request, Requests};
 use crate::value::View;
 
@@ -56,13 +56,13 @@ impl Block {
     /// served earlier. At `deadline_ms`, in unix milliseconds, the reply is a null array.
     pub fn on<T: Stored>(keys: &[&[u8]], deadline_ms: Option<i64>) -> Block {
         let is_served_by = |view: Option<View<'_>>| view.is_some_and(|view| T::of(view).is_some());
-        let at_last = |reply: &mut Reply<'_>| reply.null_array();
-        Block { keys: keys.iter().map(|&key| key.into()).collect(), is_served_by, deadline_ms, at_last, again: None }
+        let (keys, timeout_reply) = (keys.iter().map(|&key| key.into()).collect(), LateReply::NullArray);
+        Block { keys, is_served_by, deadline_ms, timeout_reply, again: None }
     }
 
-    /// Until the timeout, at which `answer` writes the reply.
-    pub fn until(deadline_ms: Option<i64>, answer: fn(&mut Reply<'_>)) -> Block {
-        Block { keys: BTreeSet::new(), is_served_by: |_| false, deadline_ms, at_last: answer, again: None }
+    /// Until the timeout, with that reply.
+    pub fn until(deadline_ms: Option<i64>, timeout_reply: LateReply) -> Block {
+        Block { keys: BTreeSet::new(), is_served_by: |_| false, deadline_ms, timeout_reply, again: None }
     }
 
     /// This block, but it is `request` that is run again, and, if `heeds_loss`, also when one of the keys is deleted or

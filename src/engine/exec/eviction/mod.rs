@@ -76,7 +76,7 @@ pub fn begin_evicting(engine: &mut Engine) {
 }
 
 fn evict(engine: &mut Engine) -> Relief {
-    if engine.timing.pause.holds(engine.timing.now) {
+    if engine.timing.holds_expiry() {
         return Relief::Enough;
     }
     let limit = engine.settings.max_memory_bytes;

@@ -17,7 +17,7 @@ use crate::engine::exec::stages::{Arrival, ReplyState};
 use crate::engine::exec::{Flow, blocking, delivery, dispatch, timing};
 use crate::engine::spec::{CommandId, Flags, KitError, Now};
 use crate::engine::state::kit::{Begun, Failure, Source};
-use crate::engine::state::{Block, Effect, SessionId, Transport};
+use crate::engine::state::{Block, Effect, LateReply, SessionId, Transport};
 use crate::resp::Request;
 
 /// Disturbs a request that a rule hits, refuses one that breaks a rule of strict mode, and records all others.
@@ -127,7 +127,7 @@ fn delay(engine: &mut Engine, session: SessionId, request: Request<'_>, delay_ms
     if let Some(client) = engine.sessions.get_mut(session) {
         client.active = now;
     }
-    blocking::park(engine, session, id, request, Block::until(deadline_ms, |_| {}), 0);
+    blocking::park(engine, session, id, request, Block::until(deadline_ms, LateReply::Nothing), 0);
     engine.observers.kit().delayed.insert(session);
     Flow::Block
 }

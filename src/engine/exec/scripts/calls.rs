@@ -6,7 +6,7 @@
 
 use crate::engine::Engine;
 use crate::engine::exec::stages::{Call, Caller, Ending};
-use crate::engine::exec::{cluster, dispatch, rights, stages};
+use crate::engine::exec::{cluster, dispatch, replication, rights, stages};
 use crate::engine::spec::{Error, Flags, ServerError};
 use crate::engine::state::{Effect, LogLevel};
 use crate::lua::{Interrupt, ScriptHost};
@@ -67,10 +67,18 @@ fn admit_from_script(engine: &mut Engine, request: Request<'_>) -> Result<(crate
         engine.stats.command_mut(id).rejected += 1;
         return Err(error);
     }
-    if flags.has(Flags::WRITE) && engine.settings.counts_replicas() {
+    let refusal = if replication::is_stale(engine) && !flags.has(Flags::STALE) {
+        Some(ServerError::StaleInScript)
+    } else if flags.has(Flags::WRITE) && replication::lacks_replicas(engine) {
+        Some(ServerError::NoReplicas)
+    } else {
+        None
+    };
+    if let Some(refusal) = refusal {
         engine.stats.command_mut(id).rejected += 1;
-        return Err(ServerError::NoReplicas.into());
+        return Err(refusal.into());
     }
+    let is_read_only = replication::is_read_only(engine);
     let is_short = engine.databases.pressure.is_short;
     let running = engine.scripts.running();
     let writes = flags.has(Flags::WRITE);
@@ -78,6 +86,8 @@ fn admit_from_script(engine: &mut Engine, request: Request<'_>) -> Result<(crate
         Some(Error::WriteInReadOnlyScript)
     } else if is_short && flags.has(Flags::DENYOOM) && !running.has_written && !running.allows_oom {
         Some(Error::OutOfMemory)
+    } else if writes && is_read_only {
+        Some(ServerError::ReadOnlyReplica.into())
     } else if writes {
         engine.persistence.disk_error(&engine.settings).map(Error::from)
     } else {

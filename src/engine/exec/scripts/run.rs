@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::engine::exec::ctx::Halt;
 use crate::engine::exec::scripts::{load, take_vm};
 use crate::engine::exec::stages::Ending;
-use crate::engine::exec::{Ctx, blocking, dispatch, propagation, snapshots, timing, tracking};
+use crate::engine::exec::{Ctx, blocking, dispatch, propagation, replication, snapshots, timing, tracking};
 use crate::engine::spec::{ClusterError, CommandId, Error, Flags, Now, ServerError};
 use crate::engine::state::SessionId;
 use crate::engine::state::scripts::{Digest, Kind, Name, Outer, Running};
@@ -94,8 +94,12 @@ fn conclude(cx: &mut Ctx<'_>, outcome: Outcome) -> Result<(), Error> {
 
 /// Makes the script the running one, unless its header does not allow that now.
 fn begin(cx: &mut Ctx<'_>, name: Name, header: &Header, keys: Request<'_>) -> Result<(), Error> {
-    if header.is_there && header.no_cluster && cx.engine.cluster.is_some() {
+    if header.is_there && header.no_cluster && cx.engine.peers.cluster.is_some() {
         return Err(ClusterError::ScriptRefused.into());
+    }
+    if !header.allow_stale && replication::is_stale(cx.engine) {
+        let error = if header.is_there { ServerError::ScriptWithStaleData } else { ServerError::PrimaryIsDown };
+        return Err(error.into());
     }
     let now_us = cx.engine.host.elapsed_us();
     let command = cx.command().command;
@@ -136,6 +140,9 @@ fn begin(cx: &mut Ctx<'_>, name: Name, header: &Header, keys: Request<'_>) -> Re
 /// Whether a script that may write can run now, in Redis's order. Most are refused at the gates; one whose source a
 /// transaction has loaded before was not known there.
 fn admit_writing(engine: &Engine, flags: Flags) -> Result<(), Error> {
+    if replication::is_read_only(engine) {
+        return Err(ServerError::WritingScriptAtReplica.into());
+    }
     match engine.persistence.disk_error(&engine.settings) {
         Some(ServerError::NotAppended(reason)) => return Err(ServerError::ScriptNotAppended(reason).into()),
         Some(_) => return Err(ServerError::ScriptNotSaved.into()),
@@ -144,7 +151,7 @@ fn admit_writing(engine: &Engine, flags: Flags) -> Result<(), Error> {
     if flags.has(Flags::READONLY) {
         return Err(Error::WritesThoughReading);
     }
-    if engine.settings.counts_replicas() { Err(ServerError::NoReplicas.into()) } else { Ok(()) }
+    if replication::lacks_replicas(engine) { Err(ServerError::NoReplicas.into()) } else { Ok(()) }
 }
 
 /// Makes the running transaction continue with the request at `next` when the suspended script has ended.

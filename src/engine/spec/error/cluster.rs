@@ -134,6 +134,27 @@ pub enum ClusterError {
     /// A primary is asked to replace its primary.
     #[error("ERR You should send CLUSTER FAILOVER to a replica")]
     NotReplica,
+    /// A replica does not know its primary.
+    #[error("ERR I'm a replica but my master is unknown to me")]
+    UnknownPrimary,
+    /// A replica is asked to replace a primary that does not run, with its help.
+    #[error("ERR Master is down or failed, please use CLUSTER FAILOVER FORCE")]
+    PrimaryIsDown,
+    /// A node is asked to replicate a replica.
+    #[error("ERR I can only replicate a master, not a replica.")]
+    ReplicatesReplica,
+    /// A node that is to have replicas is none itself.
+    #[error("ERR The specified node is not a master")]
+    NotPrimary,
+    /// A replica is asked to move slots.
+    #[error("ERR Please use SETSLOT only with masters.")]
+    SetSlotAtReplica,
+    /// A slot is to be given to a replica.
+    #[error("ERR Target node is not a master")]
+    TargetIsReplica,
+    /// A replica is asked to forget its primary.
+    #[error("ERR Can't forget my master!")]
+    ForgetsPrimary,
     /// A node is asked to replicate itself.
     #[error("ERR Can't replicate myself")]
     ReplicatesItself,

@@ -35,6 +35,15 @@ pub enum KitError {
     /// The node is up.
     #[error("ERR node {0} is up")]
     NodeIsUp(usize),
+    /// The node is no replica.
+    #[error("ERR node {0} is not a replica")]
+    NotReplica(usize),
+    /// The node cannot replace its primary; the reason.
+    #[error("ERR node {0} cannot fail over: {1}")]
+    NoFailover(usize, String),
+    /// A node is in two groups of a partition.
+    #[error("ERR node {0} is in two groups")]
+    InTwoGroups(usize),
     /// A slot cannot move; the reason.
     #[error("ERR slot {0} cannot move: {1}")]
     SlotStays(u16, String),

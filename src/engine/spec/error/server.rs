@@ -124,6 +124,39 @@ pub enum ServerError {
     /// A write is refused: there are fewer replicas than `min-replicas-to-write`.
     #[error("NOREPLICAS Not enough good replicas to write.")]
     NoReplicas,
+    /// A write is refused by a replica.
+    #[error("READONLY You can't write against a read only replica.")]
+    ReadOnlyReplica,
+    /// A replica is disconnected from its primary, and is not to serve then.
+    #[error("MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.")]
+    PrimaryIsDown,
+    /// A script that may write is called at a replica.
+    #[error("READONLY Can not run script with write flag on readonly replica.")]
+    WritingScriptAtReplica,
+    /// A script is called at a replica that is not to serve, and does not say that it may run nevertheless.
+    #[error(
+        "MASTERDOWN Link with MASTER is down, replica-serve-stale-data is set to 'no' and 'allow-stale' flag is not \
+         set on the script."
+    )]
+    ScriptWithStaleData,
+    /// A script calls a command at a replica that is not to serve.
+    #[error("ERR Can not execute the command on a stale replica")]
+    StaleInScript,
+    /// A blocked client is told that the server is a replica now.
+    #[error("UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)")]
+    RoleChanged,
+    /// WAITAOF is called at a replica.
+    #[error(
+        "ERR WAITAOF cannot be used with replica instances. Please also note that writes to replicas are just local and \
+         are not propagated."
+    )]
+    WaitAofAtReplica,
+    /// WAIT is called at a replica.
+    #[error(
+        "ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a replica is \
+         configured to be writable (which is not the default) writes to replicas are just local and are not propagated."
+    )]
+    WaitAtReplica,
     /// FAILOVER ABORT is called while no failover is in progress.
     #[error("ERR No failover in progress.")]
     NoFailover,

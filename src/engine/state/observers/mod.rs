@@ -9,7 +9,7 @@ mod waiting;
 mod watches;
 
 pub use subscriptions::{Audience, Subscribed, Subscriptions, Topic};
-pub use waiting::{Block, Wait, Waiting};
+pub use waiting::{Block, LateReply, Wait, Waiting};
 pub use watches::{Presence, Watches};
 
 use std::collections::BTreeSet;

@@ -28,6 +28,34 @@ pub struct Waiting {
     tickets: u64,
 }
 
+/// The reply of a wait that ends without the command running again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LateReply {
+    /// None: the command runs after all, or replies by itself.
+    Nothing,
+    /// A null array.
+    NullArray,
+    /// A number.
+    Integer(i64),
+    /// Two numbers.
+    Integers([i64; 2]),
+}
+
+impl LateReply {
+    /// Writes the reply.
+    pub fn write(self, reply: &mut Reply<'_>) {
+        match self {
+            LateReply::Nothing => {}
+            LateReply::NullArray => reply.null_array(),
+            LateReply::Integer(number) => reply.integer(number),
+            LateReply::Integers(numbers) => {
+                reply.array(numbers.len());
+                numbers.into_iter().for_each(|number| reply.integer(number));
+            }
+        }
+    }
+}
+
 /// A blocked command of a session: its request, its keys and how it ends.
 #[derive(Debug)]
 pub struct Wait {
@@ -45,8 +73,8 @@ pub struct Wait {
     pub is_served_by: fn(Option<View<'_>>) -> bool,
     /// The timeout, in unix milliseconds; `None` for no timeout.
     pub deadline_ms: Option<i64>,
-    /// Writes the reply of a timeout.
-    pub at_last: fn(&mut Reply<'_>),
+    /// The reply of a timeout.
+    pub timeout_reply: LateReply,
     /// The time that the command has run so far, in microseconds.
     pub spent_us: u64,
     /// The ticket of the wait: its place in the order of all waits.
@@ -65,9 +93,20 @@ struct Queue {
 impl Wait {
     /// A wait of a command that has not run yet.
     pub fn new(command: CommandId, request: Request<'_>, database: usize, block: Block) -> Wait {
-        let Block { keys, is_served_by, deadline_ms, again, at_last } = block;
+        let Block { keys, is_served_by, deadline_ms, again, timeout_reply } = block;
         let request = request.into();
-        Wait { command, request, again, database, keys, is_served_by, deadline_ms, at_last, spent_us: 0, ticket: 0 }
+        Wait {
+            command,
+            request,
+            again,
+            database,
+            keys,
+            is_served_by,
+            deadline_ms,
+            timeout_reply,
+            spent_us: 0,
+            ticket: 0,
+        }
     }
 
     /// Whether the command goes on when one of its keys is deleted.
@@ -85,8 +124,8 @@ pub struct Block {
     pub is_served_by: fn(Option<View<'_>>) -> bool,
     /// The timeout, in unix milliseconds ([`Wait::deadline_ms`]).
     pub deadline_ms: Option<i64>,
-    /// Writes the reply of a timeout ([`Wait::at_last`]).
-    pub at_last: fn(&mut Reply<'_>),
+    /// The reply of a timeout ([`Wait::timeout_reply`]).
+    pub timeout_reply: LateReply,
     /// The request to run when a key is ready, if it is not the client's ([`Wait::again`]).
     pub again: Option<Requests>,
 }
@@ -107,11 +146,10 @@ impl Waiting {
         self.waits.insert(session, Wait { ticket, ..wait });
     }
 
-    /// Sets the reply of a timeout of a session that waits in that command.
-    pub fn set_last(&mut self, session: SessionId, command: CommandId, at_last: fn(&mut Reply<'_>)) {
-        if let Some(wait) = self.waits.get_mut(&session).filter(|wait| wait.command == command) {
-            wait.at_last = at_last;
-        }
+    /// Sets the reply of a timeout of a session that waits in that command; false if it does not.
+    pub fn set_timeout_reply(&mut self, session: SessionId, command: CommandId, reply: LateReply) -> bool {
+        let wait = self.waits.get_mut(&session).filter(|wait| wait.command == command);
+        wait.map(|wait| wait.timeout_reply = reply).is_some()
     }
 
     /// Ends the wait of a session, and returns it.

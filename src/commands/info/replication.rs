@@ -1,0 +1,126 @@
+//! The section about replication: the role, the replicas or the primary, and the history of the data.
+
+use std::fmt::Write;
+
+use super::Scene;
+use super::fields::{Field, field};
+use super::value::Value;
+use crate::config;
+use crate::engine::exec::replication;
+use crate::engine::state::replication::{History, Link, Replica, Replication};
+
+const NO_ID: &str = "0000000000000000000000000000000000000000";
+
+/// A line that only a replica has.
+const fn of_replica(name: &'static str, value: for<'s> fn(&'s Scene<'s>) -> Value<'s>) -> Field {
+    Field { is_shown: |scene| link(scene).is_some(), ..field(name, value) }
+}
+
+pub(super) const FIELDS: &[Field] = &[
+    field("role", |scene| if link(scene).is_some() { "slave" } else { "master" }.into()),
+    of_replica("master_host", |scene| primary(scene).0.into()),
+    of_replica("master_port", |scene| primary(scene).1.into()),
+    of_replica("master_link_status", |scene| if is_linked(scene) { "up" } else { "down" }.into()),
+    of_replica("master_last_io_seconds_ago", |scene| match link(scene) {
+        Some(link) if link.is_up() => seconds_since(scene, link.last_message),
+        _ => Value::Integer(-1),
+    }),
+    of_replica("master_sync_in_progress", |_| Value::Count(0)),
+    of_replica("slave_read_repl_offset", |scene| {
+        let queued = link(scene).map_or(0, Link::queued_bytes);
+        (offset(scene) + queued as u64).into()
+    }),
+    of_replica("slave_repl_offset", |scene| offset(scene).into()),
+    of_replica("replica_full_sync_buffer_size", |_| Value::Count(0)),
+    of_replica("replica_full_sync_buffer_peak", |_| Value::Count(0)),
+    Field {
+        is_shown: |scene| link(scene).is_some_and(|link| !link.is_up()),
+        ..field("master_link_down_since_seconds", |scene| {
+            let since = link(scene).and_then(|link| link.down_since);
+            since.map_or(Value::Integer(-1), |since| seconds_since(scene, since))
+        })
+    },
+    of_replica("slave_priority", |scene| scene.engine.settings.replication.priority.into()),
+    of_replica("slave_read_only", |scene| u64::from(scene.engine.settings.replication.is_read_only).into()),
+    of_replica("replica_announced", |_| Value::Count(1)),
+    field("connected_slaves", |scene| replicas(scene).len().into()).gauge("connected_slaves"),
+    Field {
+        is_shown: |scene| scene.engine.settings.counts_replicas() && link(scene).is_none(),
+        ..field("min_slaves_good_slaves", |scene| replication::good_replicas(scene.engine).into())
+    },
+    Field { is_shown: |scene| !replicas(scene).is_empty(), ..field("slave0", |scene| replica_lines(scene).into()) },
+    field("master_failover_state", |_| "no-failover".into()),
+    field("master_replid", |scene| {
+        let id = own(scene).map_or_else(|| replication::initial_id(scene.engine), |own| own.history.id);
+        id.to_string().into()
+    }),
+    field("master_replid2", |scene| former(scene).map_or_else(|| NO_ID.to_owned(), |one| one.id.to_string()).into()),
+    field("master_repl_offset", |scene| match own(scene) {
+        Some(own) => own.history.offset.into(),
+        None => scene.engine.effects.propagation.commands().into(),
+    })
+    .gauge("master_repl_offset"),
+    field("second_repl_offset", |scene| former(scene).map_or(-1, |former| former.offset as i64 + 1).into())
+        .gauge("second_repl_offset"),
+    field("repl_backlog_active", |scene| u8::from(own(scene).is_some()).into()).gauge("repl_backlog_is_active"),
+    field("repl_backlog_size", |scene| config::REPL_BACKLOG_SIZE.shown(&scene.engine.settings).into())
+        .gauge("replication_backlog_bytes"),
+    field("repl_backlog_first_byte_offset", |scene| match own(scene) {
+        Some(own) => (own.history.offset + 1 - own.backlog.len() as u64).into(),
+        None => Value::Count(0),
+    })
+    .gauge("repl_backlog_first_byte_offset"),
+    field("repl_backlog_histlen", |scene| own(scene).map_or(0, |own| own.backlog.len()).into())
+        .gauge("repl_backlog_history_bytes"),
+];
+
+fn own<'s>(scene: &'s Scene<'_>) -> Option<&'s Replication> {
+    scene.engine.peers.replication.as_deref()
+}
+
+fn offset(scene: &Scene<'_>) -> u64 {
+    own(scene).map_or(0, |own| own.history.offset)
+}
+
+fn former<'s>(scene: &'s Scene<'_>) -> Option<&'s History> {
+    own(scene)?.previous.as_ref()
+}
+
+fn link<'s>(scene: &'s Scene<'_>) -> Option<&'s Link> {
+    own(scene)?.link.as_ref()
+}
+
+fn is_linked(scene: &Scene<'_>) -> bool {
+    link(scene).is_some_and(Link::is_up)
+}
+
+fn replicas<'s>(scene: &'s Scene<'_>) -> &'s [Replica] {
+    own(scene).map_or(&[], |own| &own.replicas)
+}
+
+/// The address and port of the primary.
+fn primary(scene: &Scene<'_>) -> (String, u16) {
+    let node = scene.engine.peers.cluster.as_ref().and_then(|view| view.primary());
+    node.map_or((String::new(), 0), |node| (node.address.ip.clone(), node.address.port))
+}
+
+fn seconds_since<'s>(scene: &Scene<'_>, moment: crate::engine::Now) -> Value<'s> {
+    (scene.engine.now().since_us(moment) / 1_000_000).into()
+}
+
+/// The value of the line for the first replica, and the lines for all others behind it.
+fn replica_lines(scene: &Scene<'_>) -> String {
+    let (mut text, now) = (String::new(), scene.engine.now());
+    let Some(own) = own(scene) else { return text };
+    for (number, replica) in own.replicas.iter().enumerate() {
+        let node = scene.engine.peers.cluster.as_ref().and_then(|view| view.get(replica.id));
+        let (ip, port) = node.map_or(("", 0), |node| (node.address.ip.as_str(), node.address.port));
+        if number > 0 {
+            let _ = write!(text, "\r\nslave{number}:");
+        }
+        // Nothing fails that writes to a text.
+        let _ =
+            write!(text, "ip={ip},port={port},state=online,offset={},lag={}", replica.offset, own.lag_s(replica, now));
+    }
+    text
+}

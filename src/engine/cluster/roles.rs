@@ -1,0 +1,45 @@
+//! The roles of nodes: which are primaries, which replicas of whom.
+//!
+//! Source: the behaviour of nodes of Redis 8.0.6.
+
+use super::{Node, NodeId, View};
+
+impl View {
+    /// The primary of this node; `None` if it is one itself.
+    pub fn primary(&self) -> Option<&Node> {
+        self.myself().primary.and_then(|id| self.get(id))
+    }
+
+    /// Whether this node is a replica of another one.
+    pub fn is_replica_of(&self, id: NodeId) -> bool {
+        self.myself().primary == Some(id)
+    }
+
+    /// The replicas of a node, in the order in which they became known.
+    pub fn replicas_of(&self, id: NodeId) -> impl Iterator<Item = &Node> {
+        self.nodes().iter().filter(move |node| node.primary == Some(id))
+    }
+
+    /// Makes this node a replica of another one, which is known.
+    pub fn follow(&mut self, primary: NodeId) {
+        let Some(shard) = self.get(primary).map(|node| node.shard) else { return };
+        let own_slots: Vec<u16> = self.ranges_of(self.myself().id).into_iter().flatten().collect();
+        own_slots.into_iter().for_each(|slot| self.assign(slot, None));
+        self.close_all();
+        self.election = None;
+        let myself = self.myself_mut();
+        (myself.primary, myself.shard) = (Some(primary), shard);
+    }
+
+    /// Makes this node the primary in the place of its own, whose slots it owns from then on, with that epoch.
+    pub fn replace_primary(&mut self, epoch: u64) {
+        let Some(before) = self.myself().primary else { return };
+        let slots: Vec<u16> = self.ranges_of(before).into_iter().flatten().collect();
+        let own = self.myself().id;
+        self.election = None;
+        let myself = self.myself_mut();
+        (myself.primary, myself.config_epoch) = (None, epoch);
+        self.current_epoch = self.current_epoch.max(epoch);
+        slots.into_iter().for_each(|slot| self.assign(slot, Some(own)));
+    }
+}

@@ -1,0 +1,431 @@
+//! Replication between nodes: the stream of changes from a primary to its replicas, and how a replica gets there.
+//!
+//! After each batch a primary sends what has changed ([`complete_batch`]). A replica asks for the stream from where it
+//! is ([`connect`]), and is answered with what it has missed or with all data. It applies the stream as a log is
+//! replayed ([`Replay`]): nothing refuses those commands, and no key ends by its deadline but when the primary says so.
+//! Messages reach a node through [`receive`], in the order in which they were sent.
+//!
+//! Costs: a node without replicas and primary has none of this. For a full synchronization the primary copies its data;
+//! the replica shares the copy until it changes.
+//!
+//! Source: the behaviour of Redis 8.0.6.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::engine::Engine;
+use crate::engine::cluster::NodeId;
+use crate::engine::exec::ctx::databases;
+use crate::engine::exec::replay::Replay;
+use crate::engine::exec::{blocking, cluster, failover, snapshots};
+use crate::engine::spec::{CommandId, Error, Now, ServerError};
+use crate::engine::state::replication::{
+    Content, FullSync, History, HistoryId, Link, Replica, ReplicaWait, Replication, ReplicationMessage,
+};
+use crate::engine::state::{Databases, Effect, LateReply, Origin, SessionId, Transport};
+use crate::resp::{Limits, Parser};
+
+/// The replication of this node, which begins if there was none.
+fn replication(engine: &mut Engine) -> &mut Replication {
+    if engine.peers.replication.is_none() {
+        engine.peers.replication = Some(Box::new(Replication::of(initial_id(engine))));
+    }
+    engine.peers.replication.get_or_insert_with(|| Box::new(Replication::of(HistoryId::of([0; 20]))))
+}
+
+/// The id of the history of a server without replicas and primary: it follows from the id of its process.
+pub fn initial_id(engine: &Engine) -> HistoryId {
+    HistoryId::named(&format!("{} {}", engine.host.facts().run_id, engine.switches.replid_generation))
+}
+
+/// A fresh id of a history.
+fn random_id(engine: &mut Engine) -> HistoryId {
+    HistoryId::random(|| engine.generator.u64(..))
+}
+
+/// The link to the primary, if this node is a replica.
+fn link(engine: &mut Engine) -> Option<&mut Link> {
+    engine.peers.replication.as_mut()?.link.as_mut()
+}
+
+/// Sends something to another node, or to all replicas of this one.
+pub(super) fn send(engine: &mut Engine, to: Option<NodeId>, content: Content) {
+    let Some(from) = engine.peers.cluster.as_ref().map(|view| view.myself().id) else { return };
+    engine.effects.push(Effect::SendToReplicas(Box::new(ReplicationMessage { from, to, content })));
+}
+
+/// Sends the replicas what has changed, after a batch, and answers those that had to wait for its end.
+#[inline]
+pub fn complete_batch(engine: &mut Engine) {
+    if engine.peers.replication.is_some() {
+        send_stream(engine);
+        answer_waiting(engine);
+    }
+}
+
+fn send_stream(engine: &mut Engine) {
+    if !engine.effects.propagation.has_more() {
+        return;
+    }
+    let taken = engine.effects.propagation.take();
+    let settings = Arc::clone(&engine.settings.replication);
+    let Some(replication) = &mut engine.peers.replication else { return };
+    if !taken.bytes.is_empty() {
+        let offset = replication.append(&taken.bytes, &settings);
+        send(engine, None, Content::Stream { offset, bytes: taken.bytes.into() });
+    }
+    if taken.needs_base {
+        let id = random_id(engine);
+        if let Some(replication) = &mut engine.peers.replication {
+            replication.begin_history(id);
+        }
+        send(engine, None, Content::Restart);
+    }
+}
+
+/// Whether a message of another node is for this one.
+pub fn is_addressed_by(engine: &Engine, message: &ReplicationMessage) -> bool {
+    match message.to {
+        Some(to) => engine.peers.cluster.as_ref().is_some_and(|view| view.is_myself_id(to)),
+        None => is_linked_to(engine, message.from),
+    }
+}
+
+fn is_linked_to(engine: &Engine, primary: NodeId) -> bool {
+    let link = engine.peers.replication.as_ref().and_then(|replication| replication.link.as_ref());
+    link.is_some_and(|link| link.primary == primary)
+}
+
+/// Takes a message of another node that is for this one.
+pub fn receive(engine: &mut Engine, message: &ReplicationMessage) {
+    let (from, now) = (message.from, engine.timing.now);
+    if let Some(link) = link(engine).filter(|link| link.primary == from) {
+        link.last_message = now;
+    }
+    match &message.content {
+        Content::Synchronize(known) => synchronize(engine, from, *known),
+        Content::Acknowledge(offset) => take_acknowledgement(engine, from, *offset),
+        Content::BeginFailover => failover::pause_for(engine, from),
+        _ if !is_linked_to(engine, from) => {}
+        Content::Continue(id, bytes) => begin_partial(engine, *id, bytes),
+        Content::FullSync(data) => begin_full(engine, data),
+        Content::Restart => connect(engine),
+        Content::Stream { offset, bytes } => take_stream(engine, *offset, bytes),
+        Content::Paused(offset) => failover::begin_at(engine, *offset),
+    }
+}
+
+/// Asks the primary for the stream of changes. If it does not run, it is asked when it does again.
+pub(super) fn connect(engine: &mut Engine) {
+    let now = engine.timing.now;
+    let Some(replication) = &mut engine.peers.replication else { return };
+    let known = replication.history;
+    let Some(link) = &mut replication.link else { return };
+    link.down_since.get_or_insert(now);
+    link.queue.clear();
+    let primary = link.primary;
+    send(engine, Some(primary), Content::Synchronize(known));
+}
+
+/// Answers a node that wants to be a replica: with what it has missed, or with all data.
+fn synchronize(engine: &mut Engine, replica: NodeId, known: History) {
+    if is_replica(engine) {
+        return;
+    }
+    if engine.scripts.is_busy() {
+        // The stream does not have yet what the script has done so far.
+        replication(engine).waiting_replicas.push((replica, known));
+        return;
+    }
+    if !engine.effects.propagation.is_on() {
+        engine.effects.propagation.turn_on();
+    }
+    let (stream_offset, now) = (engine.effects.propagation.offset(), engine.timing.now);
+    let replication = replication(engine);
+    replication.align(stream_offset);
+    let missed = replication.missed_since(known);
+    replication.replicas.retain(|other| other.id != replica);
+    replication.replicas.push(Replica { id: replica, offset: 0, told: now });
+    let history = replication.history;
+    let answer = match missed {
+        Some(bytes) => Content::Continue(history.id, bytes.into()),
+        None => {
+            let functions = engine.scripts.functions.registry.sources();
+            Content::FullSync(Arc::new(FullSync { history, databases: engine.databases.fork(), functions }))
+        }
+    };
+    send(engine, Some(replica), answer);
+    announce(engine);
+}
+
+/// Answers the replicas that had to wait until a script had ended.
+fn answer_waiting(engine: &mut Engine) {
+    let Some(replication) = engine.peers.replication.as_mut().filter(|_| !engine.scripts.is_busy()) else { return };
+    for (replica, known) in std::mem::take(&mut replication.waiting_replicas) {
+        synchronize(engine, replica, known);
+    }
+}
+
+/// Goes on with the stream of the primary from where this node was.
+fn begin_partial(engine: &mut Engine, id: HistoryId, bytes: &[u8]) {
+    let Some(replication) = &mut engine.peers.replication else { return };
+    replication.rename(id);
+    begin_link(engine);
+    apply(engine, bytes);
+}
+
+/// Takes all data of the primary in the place of its own.
+fn begin_full(engine: &mut Engine, data: &FullSync) {
+    let mut databases = Databases::forked(&data.databases);
+    databases.index_hash_slots();
+    snapshots::replace_data(engine, databases, data.functions.clone());
+    if let Some(replication) = &mut engine.peers.replication {
+        replication.adopt(data.history);
+    }
+    begin_link(engine);
+    acknowledge(engine);
+}
+
+/// Opens the link to the primary, and the session in which its stream is applied.
+fn begin_link(engine: &mut Engine) {
+    end_link(engine);
+    let address = engine.peers.cluster.as_ref().and_then(|view| Some(view.primary()?.address.clone()));
+    let address = address.map_or_else(String::new, |address| format!("{}:{}", address.ip, address.port));
+    let origin = Origin {
+        transport: Transport::Tcp,
+        address,
+        descriptor: -1,
+        is_local: true,
+        is_test_client: true,
+        is_primary: true,
+        ..Origin::default()
+    };
+    let user = Arc::clone(engine.acl.users.default_user());
+    let session = engine.sessions.open(origin, user, true, engine.timing.now);
+    if let Some(link) = link(engine) {
+        (link.session, link.down_since) = (Some(session), None);
+    }
+    announce(engine);
+}
+
+/// Tells all nodes how much of the stream this one has. They show clients no replica without any.
+fn announce(engine: &mut Engine) {
+    let offset = engine.peers.replication.as_ref().map_or(0, |replication| replication.history.offset);
+    cluster::change(engine, |view| view.myself_mut().offset = offset);
+}
+
+/// Closes the session of the link to the primary.
+fn end_link(engine: &mut Engine) {
+    if let Some(session) = link(engine).and_then(|link| link.session.take()) {
+        engine.sessions.close(session);
+    }
+}
+
+/// Takes a part of the primary's stream: applies it, now or as late as the test kit says.
+fn take_stream(engine: &mut Engine, offset: u64, bytes: &Arc<[u8]>) {
+    let now = engine.timing.now;
+    let Some(replication) = &mut engine.peers.replication else { return };
+    let due = now.after_ms(replication.lag_ms);
+    let Some(link) = replication.link.as_mut().filter(|link| link.is_up()) else { return };
+    let queued = link.queued_bytes();
+    // A part that was on its way when all data were copied is among these.
+    if offset != replication.history.offset + queued as u64 {
+        return;
+    }
+    link.queue.push_back((due, Arc::clone(bytes)));
+    apply_due(engine);
+}
+
+/// When the next part of the stream is to be applied.
+pub(super) fn next_part(engine: &Engine) -> Option<Now> {
+    let link = engine.peers.replication.as_ref()?.link.as_ref()?;
+    link.queue.front().map(|(due, _)| *due)
+}
+
+/// Applies the parts of the stream that are due.
+pub(super) fn apply_due(engine: &mut Engine) {
+    while next_part(engine).is_some_and(|due| due <= engine.timing.now) {
+        let Some((_, bytes)) = link(engine).and_then(|link| link.queue.pop_front()) else { return };
+        apply(engine, &bytes);
+    }
+}
+
+/// Has this node apply the stream of its primary that much later than it gets it. What waits already becomes due as if
+/// it had come now.
+pub fn set_lag(engine: &mut Engine, lag_ms: i64) {
+    let due = engine.timing.now.after_ms(lag_ms);
+    replication(engine).lag_ms = lag_ms;
+    if let Some(link) = link(engine) {
+        link.queue.iter_mut().for_each(|(moment, _)| *moment = due.min(*moment));
+    }
+    apply_due(engine);
+}
+
+/// Runs a part of the stream, and tells the primary.
+fn apply(engine: &mut Engine, bytes: &[u8]) {
+    let Some(session) = link(engine).and_then(|link| link.session) else { return };
+    let mut replay = Replay::begin_in(engine, session);
+    let limits = Limits { max_bulk_bytes: usize::MAX, authenticated: true };
+    let (mut parser, mut start) = (Parser::new(), 0);
+    while let Ok(Some(request)) = parser.next(&bytes[start..], &limits) {
+        // A command that this node does not know is not in the stream of one of its kind.
+        let _ = replay.run(engine, request);
+        start += parser.consumed();
+    }
+    replay.end_part(engine);
+    let settings = Arc::clone(&engine.settings.replication);
+    if let Some(replication) = &mut engine.peers.replication {
+        replication.append(bytes, &settings);
+    }
+    acknowledge(engine);
+    failover::begin_if_reached(engine);
+}
+
+/// Tells the primary how far the stream is applied.
+fn acknowledge(engine: &mut Engine) {
+    let Some(replication) = &engine.peers.replication else { return };
+    let offset = replication.history.offset;
+    if let Some(link) = &replication.link {
+        let primary = link.primary;
+        send(engine, Some(primary), Content::Acknowledge(offset));
+    }
+}
+
+/// Records how far a replica is, and ends the waits for that.
+fn take_acknowledgement(engine: &mut Engine, from: NodeId, offset: u64) {
+    let now = engine.timing.now;
+    let Some(replication) = &mut engine.peers.replication else { return };
+    let Some(replica) = replication.replicas.iter_mut().find(|replica| replica.id == from) else { return };
+    (replica.offset, replica.told) = (offset, now);
+    end_waits(engine);
+}
+
+/// Ends the waits of clients whose writes enough replicas have, and corrects what the others are told at their timeout.
+fn end_waits(engine: &mut Engine) {
+    let Some(replication) = &mut engine.peers.replication else { return };
+    let waits = std::mem::take(&mut replication.waits);
+    for wait in waits {
+        let Some(replication) = &mut engine.peers.replication else { return };
+        let count = replication.count_at(wait.offset);
+        let reply = LateReply::Integer(count as i64);
+        if count >= wait.count {
+            blocking::complete(engine, wait.session, wait.command, Ok(reply));
+        } else if engine.observers.waiting.set_timeout_reply(wait.session, wait.command, reply) {
+            replication.waits.push(wait);
+        }
+    }
+}
+
+/// The number of replicas that have all writes of a client, and the offset behind these.
+pub fn count_replicas_with_writes_of(engine: &Engine, session: SessionId) -> (usize, u64) {
+    let written = engine.sessions.get(session).map_or(0, |session| session.written_offset);
+    let Some(replication) = &engine.peers.replication else { return (0, 0) };
+    let offset = replication.offset_of(written);
+    (replication.count_at(offset), offset)
+}
+
+/// Has a client that waits in a command be answered when that many replicas have the stream up to an offset.
+pub fn await_replicas(engine: &mut Engine, session: SessionId, command: CommandId, count: usize, offset: u64) {
+    replication(engine).waits.push(ReplicaWait { session, command, count, offset });
+}
+
+/// Makes this node a replica of another one, whose data it gets.
+pub(super) fn follow(engine: &mut Engine, primary: NodeId) {
+    let (now, was_replica) = (engine.timing.now, is_replica(engine));
+    end_link(engine);
+    let replication = replication(engine);
+    replication.link = Some(Link::to(primary, now));
+    replication.replicas.clear();
+    replication.waits.clear();
+    engine.timing.follow(true);
+    engine.effects.propagation.turn_off();
+    engine.observers.fast_path.forget();
+    if !was_replica {
+        blocking::end_all(engine, &Error::from(ServerError::RoleChanged));
+    }
+    failover::end(engine);
+    connect(engine);
+}
+
+/// Makes this node a primary: it goes on with its data, under another name.
+pub(super) fn promote(engine: &mut Engine) {
+    end_link(engine);
+    let id = random_id(engine);
+    replication(engine).promote(id);
+    engine.timing.follow(false);
+    engine.effects.propagation.turn_on();
+    let offset = engine.effects.propagation.offset();
+    replication(engine).align(offset);
+    engine.observers.fast_path.forget();
+    failover::end(engine);
+}
+
+/// Makes this node, if it is a replica, a primary without data.
+pub(super) fn abandon(engine: &mut Engine) {
+    if is_replica(engine) {
+        promote(engine);
+        (0..engine.databases.count()).for_each(|number| databases::flush(engine, number));
+    }
+}
+
+/// Records that another node is disconnected: the primary of this one, or one of its replicas.
+pub(super) fn disconnect(engine: &mut Engine, id: NodeId) {
+    let now = engine.timing.now;
+    let Some(replication) = &mut engine.peers.replication else { return };
+    replication.replicas.retain(|replica| replica.id != id);
+    if let Some(link) = replication.link.as_mut().filter(|link| link.primary == id) {
+        link.down_since.get_or_insert(now);
+        link.queue = VecDeque::new();
+        end_link(engine);
+    }
+}
+
+/// Connects to another node again, if it is the primary of this one.
+pub(super) fn reconnect(engine: &mut Engine, id: NodeId) {
+    if link(engine).is_some_and(|link| link.primary == id && !link.is_up()) {
+        connect(engine);
+    }
+}
+
+/// Begins anew after the process has ended: nobody is connected, and nothing that a client waited for is left.
+pub(super) fn start(engine: &mut Engine, is_empty: bool) {
+    let id = random_id(engine);
+    end_link(engine);
+    let Some(replication) = &mut engine.peers.replication else { return };
+    replication.waits.clear();
+    replication.replicas.clear();
+    if is_empty {
+        replication.restart(id);
+    }
+    connect(engine);
+}
+
+/// Whether this node is a replica.
+pub fn is_replica(engine: &Engine) -> bool {
+    engine.peers.replication.as_ref().is_some_and(|replication| replication.link.is_some())
+}
+
+/// Whether this node refuses the writes of clients, as it is a replica.
+pub(super) fn is_read_only(engine: &Engine) -> bool {
+    engine.settings.replication.is_read_only && is_replica(engine)
+}
+
+/// Whether this node is a replica that must not serve clients, as it is disconnected from its primary.
+pub(super) fn is_stale(engine: &Engine) -> bool {
+    let link = engine.peers.replication.as_ref().and_then(|replication| replication.link.as_ref());
+    !engine.settings.replication.serves_stale_data && link.is_some_and(|link| !link.is_up())
+}
+
+/// Whether writes are refused, as there are fewer replicas than `min-replicas-to-write`.
+pub fn lacks_replicas(engine: &Engine) -> bool {
+    engine.settings.counts_replicas()
+        && !is_replica(engine)
+        && good_replicas(engine) < engine.settings.replication.min_replicas
+}
+
+/// The number of replicas whose lag is at most `min-replicas-max-lag`.
+pub fn good_replicas(engine: &Engine) -> u32 {
+    let max_lag_s = engine.settings.replication.max_lag_s.into();
+    let now = engine.timing.now;
+    engine.peers.replication.as_ref().map_or(0, |replication| replication.count_good(max_lag_s, now) as u32)
+}

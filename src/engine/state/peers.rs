@@ -1,0 +1,13 @@
+//! What the server knows of others: the cluster that it is a node of, its replicas, and the primary that it follows.
+
+use super::replication::Replication;
+use crate::engine::cluster::View;
+
+/// The other servers, as far as this one knows them. A server by itself pays for two empty pointers.
+#[derive(Debug, Default)]
+pub struct Peers {
+    /// The cluster that the server is a node of, as it sees it; `None` for a server by itself.
+    pub cluster: Option<Box<View>>,
+    /// Its replicas, or the primary that it follows; `None` if it never had any.
+    pub replication: Option<Box<Replication>>,
+}

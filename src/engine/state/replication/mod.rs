@@ -1,0 +1,266 @@
+//! Replication as a node takes part in it: the history of its data, the replicas that follow it, or the primary that it
+//! follows itself.
+//!
+//! The data at a moment have a name ([`History`]): an id, and an offset in the stream of changes. A replica that has
+//! the same history gets the stream from its offset on, if the backlog has that; any other one gets all data. A replica
+//! that becomes the primary gives the history another id, and remembers the old one, so that the other replicas can go
+//! on without all data.
+//!
+//! - Not here: what a change is in the stream ([`super::Propagation`]), and what runs it ([`crate::engine::exec`]).
+//! - Invariant: only a replica has a link.
+//!
+//! Source: the behaviour of Redis 8.0.6.
+
+mod backlog;
+mod message;
+mod settings;
+
+pub use backlog::Backlog;
+pub use message::{Content, FullSync, ReplicationMessage};
+pub use settings::ReplicationSettings;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::engine::cluster::NodeId;
+use crate::engine::spec::{CommandId, Now};
+use crate::engine::state::SessionId;
+
+/// The id of a history: forty hexadecimal digits.
+pub type HistoryId = NodeId;
+
+/// The offset at which a history begins: that of Redis after the first PING of a primary. Clients are not told of
+/// replicas whose offset is 0.
+const FIRST_OFFSET: u64 = 14;
+
+/// The name of the data at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct History {
+    /// The id, which INFO shows as `master_replid`.
+    pub id: HistoryId,
+    /// The bytes of the stream of changes up to there.
+    pub offset: u64,
+}
+
+/// A replica of this node.
+#[derive(Clone, Copy, Debug)]
+pub struct Replica {
+    /// Its id.
+    pub id: NodeId,
+    /// The offset up to which it has applied the stream.
+    pub offset: u64,
+    /// When it told that.
+    pub told: Now,
+}
+
+/// What a replica knows of the link to its primary.
+#[derive(Debug)]
+pub struct Link {
+    /// The primary.
+    pub primary: NodeId,
+    /// Since when it is not connected; `None` while it is.
+    pub down_since: Option<Now>,
+    /// When the primary was heard last.
+    pub last_message: Now,
+    /// Parts of the stream that are not applied yet, each with the moment when it is.
+    pub(in crate::engine) queue: VecDeque<(Now, Arc<[u8]>)>,
+    /// The session in which the stream is applied, once the data are those of the primary.
+    pub(in crate::engine) session: Option<SessionId>,
+}
+
+impl Link {
+    /// A link that is not connected yet.
+    pub fn to(primary: NodeId, now: Now) -> Link {
+        Link { primary, down_since: Some(now), last_message: now, queue: VecDeque::new(), session: None }
+    }
+
+    /// The bytes of the stream that are not applied yet.
+    pub fn queued_bytes(&self) -> usize {
+        self.queue.iter().map(|(_, part)| part.len()).sum()
+    }
+
+    /// Whether it is connected.
+    pub fn is_up(&self) -> bool {
+        self.down_since.is_none()
+    }
+}
+
+/// A client that waits until enough replicas have its writes (WAIT).
+#[derive(Clone, Copy, Debug)]
+pub struct ReplicaWait {
+    /// The client.
+    pub session: SessionId,
+    /// Its command.
+    pub command: CommandId,
+    /// The number of replicas.
+    pub count: usize,
+    /// The offset behind its writes.
+    pub offset: u64,
+}
+
+/// The ways in which a replica replaces its primary when it is ordered to (CLUSTER FAILOVER).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailoverWay {
+    /// With the help of the primary, which holds back writes until it is replaced.
+    Graceful,
+    /// Without its help, by the votes of the others.
+    Force,
+    /// Without anyone.
+    TakeOver,
+}
+
+/// A failover that an administrator ordered, at the replica or at its primary.
+#[derive(Clone, Copy, Debug)]
+pub struct ManualFailover {
+    /// When it is given up.
+    pub ends: Now,
+    /// The offset that the replica has to reach; `None` until the primary has told it.
+    pub offset: Option<u64>,
+}
+
+/// The replication of a node.
+#[derive(Debug)]
+pub struct Replication {
+    /// The name of the data.
+    pub history: History,
+    /// The history before this node became the primary, up to where it is the same.
+    pub previous: Option<History>,
+    /// The latest part of the stream.
+    pub backlog: Backlog,
+    /// The replicas that are connected.
+    pub replicas: Vec<Replica>,
+    /// The link to the primary, if this node is a replica.
+    pub link: Option<Link>,
+    /// By how much this node applies the stream of its primary late, in milliseconds.
+    pub lag_ms: i64,
+    /// The clients that wait for replicas.
+    pub(in crate::engine) waits: Vec<ReplicaWait>,
+    /// The replicas that are to be answered when a script has ended, each with what it has.
+    pub(in crate::engine) waiting_replicas: Vec<(NodeId, History)>,
+    /// The failover that was ordered, if one is in progress.
+    pub(in crate::engine) failover: Option<ManualFailover>,
+    /// What is added to an offset of [`super::Propagation`] for one of the history.
+    shift: u64,
+}
+
+impl Replication {
+    /// The replication of a node without replicas and primary.
+    pub fn of(id: HistoryId) -> Replication {
+        Replication {
+            history: History { id, offset: FIRST_OFFSET },
+            previous: None,
+            backlog: Backlog::default(),
+            replicas: Vec::new(),
+            link: None,
+            lag_ms: 0,
+            waits: Vec::new(),
+            waiting_replicas: Vec::new(),
+            failover: None,
+            shift: 0,
+        }
+    }
+
+    /// Adds bytes to the stream. Returns the offset before them.
+    pub fn append(&mut self, bytes: &[u8], settings: &ReplicationSettings) -> u64 {
+        let offset = self.history.offset;
+        self.backlog.push(bytes, usize::try_from(settings.backlog_bytes).unwrap_or(usize::MAX));
+        self.history.offset += bytes.len() as u64;
+        offset
+    }
+
+    /// What a replica with such data has missed; `None` if it needs all data.
+    pub fn missed_since(&self, known: History) -> Option<Vec<u8>> {
+        let is_former = |former: History| former.id == known.id && known.offset <= former.offset;
+        if known.id != self.history.id && !self.previous.is_some_and(is_former) {
+            return None;
+        }
+        self.backlog.last(self.history.offset.checked_sub(known.offset)?)
+    }
+
+    /// Begins another history: the data are others, and no replica has them.
+    pub fn begin_history(&mut self, id: HistoryId) {
+        self.history.id = id;
+        self.previous = None;
+        self.backlog.clear();
+        self.replicas.clear();
+    }
+
+    /// Begins anew, as the process of this node has ended, and its data with it.
+    pub fn restart(&mut self, id: HistoryId) {
+        self.history.offset = FIRST_OFFSET;
+        self.begin_history(id);
+    }
+
+    /// Continues the history under another id, as this node is the primary now.
+    pub fn promote(&mut self, id: HistoryId) {
+        self.rename(id);
+        self.link = None;
+    }
+
+    /// Goes on with the history under the id that it has at the primary.
+    pub fn rename(&mut self, id: HistoryId) {
+        if self.history.id != id {
+            self.previous = Some(self.history);
+            self.history.id = id;
+        }
+    }
+
+    /// Takes the history over from the primary, whose data these are.
+    pub fn adopt(&mut self, history: History) {
+        if self.history != history {
+            self.backlog.clear();
+        }
+        (self.history, self.previous) = (history, None);
+    }
+
+    /// Relates the offsets of [`super::Propagation`], which is at `offset`, to those of the history.
+    pub fn align(&mut self, offset: u64) {
+        self.shift = self.history.offset.wrapping_sub(offset);
+    }
+
+    /// The offset of the history for one of [`super::Propagation`]; 0 for 0, which means that nothing was written.
+    pub fn offset_of(&self, written: u64) -> u64 {
+        if written == 0 { 0 } else { written.wrapping_add(self.shift) }
+    }
+
+    /// The number of replicas that have applied the stream up to an offset.
+    pub fn count_at(&self, offset: u64) -> usize {
+        self.replicas.iter().filter(|replica| replica.offset >= offset).count()
+    }
+
+    /// For how many seconds a replica has not told that it has applied all.
+    pub fn lag_s(&self, replica: &Replica, now: Now) -> i64 {
+        if replica.offset >= self.history.offset { 0 } else { (now.since_us(replica.told) / 1_000_000) as i64 }
+    }
+
+    /// The number of replicas whose lag is at most that many seconds.
+    pub fn count_good(&self, max_lag_s: i64, now: Now) -> usize {
+        self.replicas.iter().filter(|replica| self.lag_s(replica, now) <= max_lag_s).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(byte: u8) -> HistoryId {
+        HistoryId::of([byte; 20])
+    }
+
+    #[test]
+    fn a_replica_continues_by_either_id_as_far_as_the_backlog_goes() {
+        let settings = ReplicationSettings { backlog_bytes: 8, ..ReplicationSettings::default() };
+        let mut replication = Replication::of(id(1));
+        assert_eq!(replication.append(b"abcdef", &settings), FIRST_OFFSET);
+        let at = |id, offset: u64| History { id, offset: offset + FIRST_OFFSET - 1 };
+        assert_eq!(replication.missed_since(at(id(1), 4)).as_deref(), Some(&b"def"[..]));
+        assert_eq!(replication.missed_since(at(id(2), 4)), None, "another history");
+        replication.promote(id(3));
+        replication.append(b"ghi", &settings);
+        assert_eq!(replication.missed_since(at(id(3), 8)).as_deref(), Some(&b"hi"[..]));
+        assert_eq!(replication.missed_since(at(id(1), 7)).as_deref(), Some(&b"ghi"[..]), "the former id");
+        assert_eq!(replication.missed_since(at(id(1), 8)), None, "it has what the new primary never had");
+        assert_eq!(replication.missed_since(at(id(3), 1)), None, "the backlog has eight bytes");
+        assert_eq!(replication.missed_since(at(id(3), 11)), None, "it has more than there is");
+    }
+}

@@ -1,0 +1,496 @@
+//! Replicas of a cluster in one process: they have what their primary has, and replace it.
+
+use std::thread;
+
+use dunlin::{CallError, Reply, Server};
+
+use crate::nodes::Nodes;
+use crate::timeout;
+
+/// Whether two nodes have the same data.
+#[track_caller]
+fn assert_equal_data(nodes: &mut Nodes, one: usize, other: usize) {
+    let digests = [one, other].map(|node| nodes.text(node, "DEBUG DIGEST"));
+    assert_eq!(digests[0], digests[1], "nodes {one} and {other}");
+}
+
+#[test]
+fn a_replica_has_a_write_when_its_client_has_the_reply() {
+    let mut nodes = Nodes::with_replicas();
+    let moved = nodes.moved(5061, 0);
+    nodes.expect(&[
+        (0, "SET bar 1", "OK"),
+        (3, "GET bar", &moved),
+        (3, "READONLY", "OK"),
+        (3, "GET bar", "1"),
+        (3, "SET bar 2", &moved),
+        (3, "READWRITE", "OK"),
+        (3, "GET bar", &moved),
+        (3, "READONLY", "OK"),
+        (3, "RESET", "RESET"),
+        (3, "GET bar", &moved),
+        (3, "FLUSHALL", "READONLY You can't write against a read only replica."),
+    ]);
+    let to_second = nodes.moved(7638, 1);
+    nodes.expect(&[(3, "READONLY", "OK"), (3, "GET abc", &to_second)]);
+    assert_eq!(nodes.ask(3, "DBSIZE"), Reply::Integer(1));
+}
+
+#[test]
+fn a_replica_shows_its_role_in_every_answer() {
+    let mut nodes = Nodes::with_replicas();
+    let (port, replica_port) = (nodes.port(0), nodes.port(3));
+    assert_eq!(nodes.shown(1, 3).0, "slave");
+    assert_eq!(nodes.shown(3, 3).0, "myself,slave");
+    assert_eq!(nodes.text(3, "ROLE"), format!("[slave, 127.0.0.1, {port}, connected, 14]"));
+    assert_eq!(nodes.text(0, "ROLE"), format!("[master, 14, [[127.0.0.1, {replica_port}, 14]]]"));
+    assert_eq!(nodes.replication(3, "master_port"), port.to_string());
+    assert_eq!(
+        nodes.replication(0, "slave0"),
+        format!("ip=127.0.0.1,port={replica_port},state=online,offset=14,lag=0")
+    );
+    assert_eq!(nodes.text(0, "CLUSTER MYSHARDID"), nodes.text(3, "CLUSTER MYSHARDID"));
+    let hello = nodes.text(3, "HELLO 3");
+    assert!(hello.contains("role: replica"), "{hello}");
+    let slots = nodes.text(4, "CLUSTER SLOTS");
+    assert!(slots.contains(&replica_port.to_string()), "{slots}");
+    let clients = nodes.text(3, "CLIENT LIST");
+    assert!(clients.contains(" flags=M "), "{clients}");
+}
+
+#[test]
+fn commands_for_primaries_are_refused_by_replicas_and_the_other_way_round() {
+    let mut nodes = Nodes::with_replicas();
+    let [first, second, replica] = [0, 1, 3].map(|node| nodes.id(node));
+    nodes.expect(&[
+        (3, "CLUSTER SETSLOT 1 STABLE", "ERR Please use SETSLOT only with masters."),
+        (0, &format!("CLUSTER SETSLOT 1 NODE {replica}"), "ERR Target node is not a master"),
+        (0, &format!("CLUSTER SETSLOT 1 MIGRATING {replica}"), "ERR Target node is not a master"),
+        (0, &format!("CLUSTER REPLICATE {first}"), "ERR Can't replicate myself"),
+        (0, &format!("CLUSTER REPLICATE {replica}"), "ERR I can only replicate a master, not a replica."),
+        (
+            0,
+            &format!("CLUSTER REPLICATE {second}"),
+            "ERR To set a master the node must be empty and without assigned slots.",
+        ),
+        (0, "CLUSTER FAILOVER", "ERR You should send CLUSTER FAILOVER to a replica"),
+        (3, "CLUSTER FAILOVER SOON", "ERR syntax error"),
+        (3, &format!("CLUSTER FORGET {first}"), "ERR Can't forget my master!"),
+        (0, &format!("CLUSTER REPLICAS {replica}"), "ERR The specified node is not a master"),
+    ]);
+    let lines = nodes.text(1, &format!("CLUSTER REPLICAS {first}"));
+    assert!(lines.matches(" slave ").count() == 1 && lines.contains(&replica), "{lines}");
+    assert!(nodes.text(3, "WAIT 1 0").starts_with("ERR WAIT cannot be used with replica instances."));
+    assert!(nodes.text(3, "WAITAOF 0 1 0").starts_with("ERR WAITAOF cannot be used with replica instances."));
+}
+
+#[test]
+fn replicas_follow_random_commands_of_every_kind() {
+    let mut nodes =
+        Nodes::of(Server::cluster(1).replicas(2).seed(3).frozen().allow_debug().start().expect("it starts"));
+    let mut generator = fastrand::Rng::with_seed(8);
+    for round in 0..3000 {
+        let mut key = || format!("{{t}}{}", generator.u8(..12));
+        let (one, other) = (key(), key());
+        let number = generator.u16(..400);
+        let line = match generator.u8(..24) {
+            0 => format!("SET {one} {number}"),
+            1 => format!("SET {one} {number} PX {}", number + 1),
+            2 => format!("INCRBYFLOAT {one} 0.5"),
+            3 => format!("APPEND {one} {number}"),
+            4 => format!("LPUSH {one}l {number} {number}"),
+            5 => format!("LMOVE {one}l {other}l LEFT RIGHT"),
+            6 => format!("SADD {one}s {number} a b c"),
+            7 => format!("SPOP {one}s 2"),
+            8 => format!("HSET {one}h {number} 1 b 2"),
+            9 => format!("HPEXPIRE {one}h {} FIELDS 1 b", number + 1),
+            10 => format!("ZADD {one}z {number} m{number}"),
+            11 => format!("ZPOPMIN {one}z"),
+            12 => format!("XADD {one}x * a {number}"),
+            13 => format!("XGROUP CREATE {one}x g 0 MKSTREAM"),
+            14 => format!("XREADGROUP GROUP g c COUNT 2 STREAMS {one}x >"),
+            15 => format!("PEXPIRE {one} {}", number + 1),
+            16 => format!("RENAME {one} {other}"),
+            17 => format!(
+                "EVAL redis.call('incr',KEYS[1]);return(redis.call('rpush',KEYS[2],math.random())) 2 {one}n {other}l"
+            ),
+            18 => format!("COPY {one}z {other}z REPLACE"),
+            19 => format!("DEL {one} {other}l"),
+            20 => format!("PFADD {one}p {number}"),
+            21 => format!("SETBIT {one}b {number} 1"),
+            22 => format!("GETEX {one} PX {}", number + 1),
+            _ => format!("HINCRBYFLOAT {one}h f 1.5"),
+        };
+        if generator.u8(..8) == 0 {
+            nodes.expect(&[(0, "MULTI", "OK"), (0, &line, "QUEUED"), (0, &format!("LPUSH {one}m 1"), "QUEUED")]);
+            nodes.ask(0, "EXEC");
+        } else {
+            // Errors of types are part of the test.
+            let _ = nodes.clients[0].call(line.split(' '));
+        }
+        nodes.advance_ms(generator.u64(..30));
+        if round % 100 == 0 {
+            assert_equal_data(&mut nodes, 0, 1);
+            assert_equal_data(&mut nodes, 0, 2);
+        }
+    }
+    nodes.advance_ms(10_000);
+    assert_equal_data(&mut nodes, 0, 1);
+    let offsets = [0, 1, 2].map(|node| nodes.replication(node, "master_repl_offset"));
+    assert!(offsets.iter().all(|offset| *offset == offsets[0]), "{offsets:?}");
+}
+
+#[test]
+fn functions_and_data_of_a_primary_are_copied_to_a_node_that_becomes_its_replica() {
+    let mut nodes = Nodes::start();
+    let library = "#!lua name=l\nredis.register_function{function_name='f', callback=function() return 7 end, flags={'no-writes'}}";
+    nodes.clients[0].call(["FUNCTION", "LOAD", library]).expect("it loads");
+    for number in 0..500 {
+        nodes.ask(0, &format!("RPUSH {{bar}}{number} a b c"));
+    }
+    let [first, third] = [0, 2].map(|node| nodes.id(node));
+    for node in [0, 1, 2] {
+        nodes.expect(&[(node, "CLUSTER DELSLOTSRANGE 10923 16383", "OK")]);
+    }
+    nodes.expect(&[(0, "CLUSTER ADDSLOTSRANGE 10923 16383", "OK")]);
+    nodes.expect(&[(2, &format!("CLUSTER REPLICATE {first}"), "OK"), (2, "FCALL f 0", "7")]);
+    assert_equal_data(&mut nodes, 0, 2);
+    assert_eq!(nodes.shown(1, 2).0, "slave");
+    nodes.expect(&[(0, "SET bar 1", "OK"), (2, "READONLY", "OK"), (2, "GET bar", "1")]);
+    assert_eq!(nodes.id(2), third, "its own id stays");
+}
+
+#[test]
+fn a_key_of_a_replica_ends_when_its_primary_says_so_and_is_not_shown_from_its_deadline_on() {
+    let mut nodes = Nodes::with_replicas();
+    nodes.expect(&[(0, "SET bar 1 PX 100", "OK"), (3, "READONLY", "OK"), (3, "GET bar", "1")]);
+    nodes.server.kill_node(0).expect("it runs");
+    nodes.advance_ms(100);
+    assert_eq!(nodes.ask(3, "GET bar"), Reply::Null);
+    assert_eq!(nodes.ask(3, "DBSIZE"), Reply::Integer(1), "it is still there");
+    assert_eq!(nodes.ask(3, "TTL bar"), Reply::Integer(-2));
+    nodes.advance_ms(20_000);
+    assert_eq!(nodes.ask(3, "DBSIZE"), Reply::Integer(0), "a primary ends its keys itself");
+}
+
+#[test]
+fn wait_counts_the_replicas_that_have_the_writes_of_its_client() {
+    let mut nodes = Nodes::of(Server::cluster(1).replicas(2).seed(3).frozen().start().expect("it starts"));
+    assert_eq!(nodes.ask(0, "WAIT 2 0"), Reply::Integer(2), "nothing was written");
+    nodes.expect(&[(0, "SET a 1", "OK")]);
+    assert_eq!(nodes.ask(0, "WAIT 2 0"), Reply::Integer(2));
+    nodes.expect(&[(0, "DUNLIN LAG 2 500", "OK"), (0, "SET a 2", "OK")]);
+    assert_eq!(nodes.ask(0, "WAIT 1 0"), Reply::Integer(1));
+
+    let mut waiting = nodes.nodes[0].client().expect("there is room");
+    let waits = thread::spawn(move || {
+        waiting.call(["SET", "a", "3"]).expect("it is set");
+        waiting.call(["WAIT", "2", "10000"]).expect("it answers")
+    });
+    timeout::wait_until("the client blocks", || nodes.text(0, "INFO clients").contains("blocked_clients:1"));
+    nodes.advance_ms(499);
+    assert!(!waits.is_finished());
+    nodes.advance_ms(1);
+    assert_eq!(waits.join().expect("it ends"), Reply::Integer(2));
+
+    nodes.expect(&[(0, "SET a 4", "OK"), (0, "MULTI", "OK"), (0, "WAIT 2 1000", "QUEUED")]);
+    assert_eq!(nodes.text(0, "EXEC"), "[1]");
+}
+
+#[test]
+fn writes_are_refused_while_too_few_replicas_are_up_to_date() {
+    let mut nodes = Nodes::with_replicas();
+    nodes.expect(&[(0, "CONFIG SET min-replicas-to-write 1 min-replicas-max-lag 5", "OK"), (0, "SET bar 1", "OK")]);
+    assert_eq!(nodes.replication(0, "min_slaves_good_slaves"), "1");
+    nodes.expect(&[(0, "DUNLIN LAG 3 60000", "OK"), (0, "SET bar 2", "OK")]);
+    nodes.advance_ms(5999);
+    nodes.expect(&[(0, "SET bar 3", "OK")]);
+    nodes.advance_ms(1);
+    nodes.expect(&[(0, "SET bar 4", "NOREPLICAS Not enough good replicas to write."), (0, "GET bar", "3")]);
+    nodes.expect(&[(0, "DUNLIN LAG 3 0", "OK"), (0, "SET bar 5", "OK")]);
+    nodes.server.kill_node(3).expect("it runs");
+    nodes.expect(&[(0, "SET bar 6", "NOREPLICAS Not enough good replicas to write.")]);
+}
+
+#[test]
+fn a_replica_without_its_primary_serves_old_data_unless_it_must_not() {
+    let mut nodes = Nodes::with_replicas();
+    nodes.expect(&[(0, "SET bar 1", "OK"), (3, "READONLY", "OK")]);
+    nodes.server.kill_node(0).expect("it runs");
+    nodes.advance_ms(3000);
+    assert_eq!(nodes.replication(3, "master_link_status"), "down");
+    assert_eq!(nodes.replication(3, "master_link_down_since_seconds"), "3");
+    let stale = "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.";
+    nodes.expect(
+        &[
+            (3, "GET bar", "1"),
+            (3, "CONFIG SET replica-serve-stale-data no", "OK"),
+            (3, "GET bar", stale),
+            (3, "PING", stale),
+            (3, "CLUSTER KEYSLOT bar", "5061"),
+        ][..4],
+    );
+    nodes.restart(0);
+    nodes.expect(&[(3, "GET bar", "1")]);
+    assert_eq!(nodes.replication(3, "master_link_status"), "up");
+}
+
+#[test]
+fn a_replica_takes_over_from_a_primary_that_has_failed_and_is_followed_by_it_afterwards() {
+    let mut nodes = Nodes::with_replicas();
+    nodes.expect(&[(0, "SET bar 1", "OK")]);
+    nodes.server.kill_node(0).expect("it runs");
+    nodes.advance_ms(15_000);
+    nodes.expect(&[(1, "GET abc", "CLUSTERDOWN The cluster is down")]);
+    assert_eq!(nodes.shown(3, 3).0, "myself,slave");
+    nodes.advance_ms(499);
+    assert_eq!(nodes.shown(3, 3).0, "myself,slave", "it waits half a second at least");
+    nodes.advance_ms(501);
+    let moved = nodes.moved(5061, 3);
+    nodes.expect(&[(3, "GET bar", "1"), (3, "SET bar 2", "OK"), (1, "GET bar", &moved), (5, "GET bar", &moved)]);
+    assert_eq!(nodes.info(1, "cluster_state"), "ok");
+    assert_eq!(nodes.info(3, "cluster_my_epoch"), "7");
+    assert_eq!(nodes.shown(1, 0).0, "master,fail");
+
+    nodes.restart(0);
+    assert_eq!(nodes.shown(1, 0), ("slave".to_owned(), "connected".to_owned()));
+    nodes.expect(&[(0, "READONLY", "OK")]);
+    nodes.advance_ms(2000);
+    nodes.expect(&[(0, "GET bar", "2")]);
+    assert_equal_data(&mut nodes, 0, 3);
+    assert_eq!(nodes.replication(0, "master_replid"), nodes.replication(3, "master_replid"));
+}
+
+#[test]
+fn what_a_replica_had_not_applied_when_its_primary_failed_is_lost() {
+    let mut nodes = Nodes::with_replicas();
+    nodes.expect(&[(0, "SET bar old", "OK"), (0, "DUNLIN LAG 3 100", "OK"), (0, "SET bar new", "OK")]);
+    nodes.server.kill_node(0).expect("it runs");
+    nodes.advance_ms(16_000);
+    nodes.expect(&[(3, "GET bar", "old")]);
+    nodes.restart(0);
+    nodes.advance_ms(2000);
+    nodes.expect(&[(0, "READONLY", "OK"), (0, "GET bar", "old")]);
+    assert_equal_data(&mut nodes, 0, 3);
+}
+
+#[test]
+fn of_two_replicas_the_one_with_more_data_takes_over() {
+    for late in [2, 3] {
+        let server = Server::cluster(2).replicas(2).seed(late as u64).frozen().allow_debug().start();
+        let mut nodes = Nodes::of(server.expect("the nodes start"));
+        assert_eq!([2, 3, 4, 5].map(|node| nodes.shown(0, node).0), ["slave", "slave", "slave", "slave"]);
+        let (behind, ahead) = if late == 2 { (2, 4) } else { (4, 2) };
+        nodes.server.set_lag(behind, std::time::Duration::from_secs(60)).expect("it is a replica");
+        nodes.expect(&[(0, "SET bar 1", "OK")]);
+        nodes.server.kill_node(0).expect("it runs");
+        nodes.expect(&[(ahead, "CLUSTER FAILOVER TAKEOVER", "OK"), (ahead, "GET bar", "1")]);
+        nodes.expect(&[(behind, "READONLY", "OK"), (behind, "GET bar", "1")]);
+        let role = nodes.text(behind, "ROLE");
+        assert!(role.contains(&nodes.port(ahead).to_string()), "{role}");
+    }
+}
+
+#[test]
+fn an_ordered_failover_loses_nothing_and_ends_in_the_same_moment() {
+    let mut nodes = Nodes::with_replicas();
+    nodes.expect(&[(0, "SET bar 1", "OK"), (3, "CLUSTER FAILOVER", "OK")]);
+    let moved = nodes.moved(5061, 3);
+    for node in [0, 1, 2, 4, 5] {
+        nodes.expect(&[(node, "GET bar", &moved)]);
+    }
+    nodes.expect(&[(3, "INCR bar", "2"), (0, "READONLY", "OK"), (0, "GET bar", "2")]);
+    assert_eq!(nodes.replication(3, "connected_slaves"), "1");
+    assert_eq!(nodes.replication(3, "master_replid2").len(), 40);
+    assert_ne!(nodes.replication(3, "second_repl_offset"), "-1");
+    nodes.expect(&[(1, "DUNLIN FAILOVER 0", "OK"), (0, "INCR bar", "3")]);
+    // The others vote for replicas of one primary only once in twice the timeout.
+    nodes.advance_ms(30_000);
+    nodes.expect(&[(1, "DUNLIN FAILOVER 3 FORCE", "OK"), (3, "INCR bar", "4")]);
+    nodes.expect(&[(1, "DUNLIN FAILOVER 0 TAKEOVER", "OK"), (0, "INCR bar", "5")]);
+    nodes.expect(&[(
+        1,
+        "DUNLIN FAILOVER 0",
+        "ERR node 0 cannot fail over: You should send CLUSTER FAILOVER to a replica",
+    )]);
+    nodes.server.kill_node(0).expect("it runs");
+    let refused = "ERR Master is down or failed, please use CLUSTER FAILOVER FORCE";
+    nodes.expect(&[(3, "CLUSTER FAILOVER", refused), (3, "CLUSTER FAILOVER TAKEOVER", "OK"), (3, "GET bar", "5")]);
+}
+
+#[test]
+fn a_failover_that_was_ordered_waits_for_a_late_replica_and_holds_back_writes_meanwhile() {
+    let mut nodes = Nodes::with_replicas();
+    nodes.expect(&[(1, "DUNLIN LAG 3 1000", "OK"), (0, "SET bar 1", "OK"), (3, "CLUSTER FAILOVER", "OK")]);
+    assert_eq!(nodes.shown(1, 3).0, "slave");
+    let mut writer = nodes.nodes[0].client().expect("there is room");
+    let held_back = thread::spawn(move || writer.call(["SET", "bar", "2"]));
+    timeout::wait_until("the write is held back", || nodes.text(0, "INFO clients").contains("blocked_clients:1"));
+    nodes.expect(&[(0, "GET bar", "1")]);
+    nodes.advance_ms(1000);
+    assert_eq!(nodes.shown(1, 3).0, "master");
+    let moved = nodes.moved(5061, 3);
+    assert_eq!(held_back.join().expect("it ends"), Err(CallError::Refused(moved)));
+    nodes.expect(&[(3, "GET bar", "1")]);
+}
+
+#[test]
+fn a_failover_that_takes_too_long_is_given_up_and_writes_go_on() {
+    let mut nodes = Nodes::with_replicas();
+    nodes.expect(&[(1, "DUNLIN LAG 3 60000", "OK"), (0, "SET bar 1", "OK"), (3, "CLUSTER FAILOVER", "OK")]);
+    let mut writer = nodes.nodes[0].client().expect("there is room");
+    let held_back = thread::spawn(move || writer.call(["SET", "bar", "2"]));
+    timeout::wait_until("the write is held back", || nodes.text(0, "INFO clients").contains("blocked_clients:1"));
+    nodes.advance_ms(5000);
+    assert_eq!(held_back.join().expect("it ends").expect("it is set"), "OK");
+    assert_eq!(nodes.shown(1, 3).0, "slave");
+}
+
+#[test]
+fn a_client_that_waits_for_a_key_is_told_when_its_server_becomes_a_replica() {
+    let mut nodes = Nodes::with_replicas();
+    let mut waiting = nodes.nodes[0].client().expect("there is room");
+    let waits = thread::spawn(move || (waiting.call(["BLPOP", "bar", "0"]), waiting.call(["PING"])));
+    nodes.nodes[0].wait_until_blocked("bar", timeout::TIMEOUT).expect("it blocks");
+    nodes.expect(&[(3, "CLUSTER FAILOVER", "OK")]);
+    let moved = nodes.moved(5061, 3);
+    assert_eq!(waits.join().expect("it ends").0, Err(CallError::Refused(moved)));
+}
+
+#[test]
+fn a_minority_serves_nothing_and_loses_what_it_took_before_it_noticed() {
+    let mut nodes = Nodes::with_replicas();
+    nodes.expect(&[(0, "SET bar 1", "OK"), (1, "DUNLIN PARTITION 0", "OK"), (0, "SET bar lost", "OK")]);
+    nodes.advance_ms(14_999);
+    nodes.expect(&[(0, "GET bar", "lost")]);
+    nodes.advance_ms(1);
+    nodes.expect(&[(0, "GET bar", "CLUSTERDOWN The cluster is down")]);
+    nodes.advance_ms(1000);
+    nodes.expect(&[(3, "GET bar", "1"), (3, "SET bar 2", "OK")]);
+    let owner = nodes.moved(5061, 3);
+    nodes.expect(&[(2, "GET bar", &owner), (0, "GET bar", "CLUSTERDOWN The cluster is down")]);
+    nodes.expect(&[(0, "DUNLIN HEAL", "OK")]);
+    assert_eq!(nodes.shown(2, 0).0, "slave");
+    nodes.advance_ms(5000);
+    nodes.expect(&[(0, "GET bar", &owner), (0, "READONLY", "OK"), (0, "GET bar", "2")]);
+    assert_equal_data(&mut nodes, 0, 3);
+}
+
+#[test]
+fn the_nodes_of_a_partition_are_named_once_and_exist() {
+    let mut nodes = Nodes::with_replicas();
+    nodes.expect(&[
+        (0, "DUNLIN PARTITION 0,1 1,2", "ERR node 1 is in two groups"),
+        (0, "DUNLIN PARTITION 0,6", "ERR no node 6"),
+        (0, "DUNLIN PARTITION 0,x", "ERR syntax error, usage: DUNLIN PARTITION numbers [numbers ...]"),
+        (0, "DUNLIN LAG 0 5", "ERR node 0 is not a replica"),
+        (0, "DUNLIN LAG 3 -1", "ERR syntax error, usage: DUNLIN LAG number milliseconds"),
+    ]);
+    assert_eq!([1, 2, 3].map(|node| nodes.shown(0, node).1), ["connected", "connected", "connected"]);
+}
+
+#[test]
+fn a_replica_of_a_minority_does_not_take_over() {
+    let mut nodes = Nodes::with_replicas();
+    nodes.server.partition(&[&[3, 0], &[1, 2, 4, 5]]).expect("there are such nodes");
+    nodes.server.kill_node(0).expect("it runs");
+    nodes.advance_ms(100_000);
+    assert_eq!(nodes.shown(3, 3).0, "myself,slave");
+    assert_eq!(nodes.info(1, "cluster_state"), "fail");
+    nodes.server.heal();
+    nodes.advance_ms(20_000);
+    assert_eq!(nodes.info(1, "cluster_state"), "ok", "{}", nodes.text(1, "CLUSTER NODES"));
+    assert_eq!(nodes.shown(1, 3).0, "master");
+}
+
+#[test]
+fn a_replica_that_must_not_or_is_too_old_does_not_take_over() {
+    let mut nodes = Nodes::with_replicas();
+    nodes.expect(&[(3, "CONFIG SET cluster-replica-no-failover yes", "OK")]);
+    nodes.server.kill_node(0).expect("it runs");
+    nodes.advance_ms(60_000);
+    assert_eq!(nodes.shown(1, 3).0, "slave");
+
+    let mut nodes = Nodes::with_replicas();
+    nodes.expect(&[(3, "CONFIG SET cluster-replica-validity-factor 1", "OK")]);
+    nodes.server.partition(&[&[0], &[3], &[1, 2, 4, 5]]).expect("there are such nodes");
+    nodes.advance_ms(60_000);
+    nodes.server.heal();
+    nodes.server.kill_node(0).expect("it runs");
+    nodes.advance_ms(10_000);
+    assert_eq!(nodes.shown(1, 3).0, "slave");
+}
+
+#[test]
+fn a_primary_that_gives_its_last_slot_away_becomes_a_replica_of_the_new_owner() {
+    let mut nodes = Nodes::start();
+    nodes.expect(&[(0, "SET bar 1", "OK"), (2, "CLUSTER DELSLOTSRANGE 10923 16382", "OK")]);
+    nodes.server.migrate_slot(16383, 0).expect("both ends are up");
+    assert_eq!(nodes.shown(0, 2).0, "slave");
+    assert_eq!(nodes.shown(1, 2).0, "slave");
+    assert_equal_data(&mut nodes, 0, 2);
+
+    let mut nodes = Nodes::start();
+    nodes.expect(&[(2, "CONFIG SET cluster-allow-replica-migration no", "OK")]);
+    nodes.expect(&[(2, "CLUSTER DELSLOTSRANGE 10923 16382", "OK")]);
+    nodes.server.migrate_slot(16383, 0).expect("both ends are up");
+    assert_eq!(nodes.shown(0, 2).0, "master");
+}
+
+#[test]
+fn a_replica_that_was_away_gets_what_it_missed_or_all_data() {
+    let mut nodes = Nodes::with_replicas();
+    nodes.expect(&[(0, "SET bar 1", "OK")]);
+    nodes.server.kill_node(3).expect("it runs");
+    nodes.expect(&[(0, "SET bar 2", "OK"), (0, "CONFIG SET repl-backlog-size 16384", "OK")]);
+    nodes.restart(3);
+    assert_equal_data(&mut nodes, 0, 3);
+    nodes.server.kill_node(3).expect("it runs");
+    let value = "x".repeat(10_000);
+    nodes.expect(&[(0, &format!("SET bar {value}"), "OK"), (0, &format!("SET {{bar}}2 {value}"), "OK")]);
+    nodes.restart(3);
+    assert_equal_data(&mut nodes, 0, 3);
+    nodes.server.kill_node(3).expect("it runs");
+    nodes.server.restart_node_empty(3).expect("its port is free");
+    nodes.clients[3] = nodes.nodes[3].client().expect("it lets clients in");
+    assert_equal_data(&mut nodes, 0, 3);
+    assert_eq!(nodes.ask(3, "DBSIZE"), Reply::Integer(2));
+    nodes.server.kill_node(0).expect("it runs");
+    nodes.server.restart_node_empty(0).expect("its port is free");
+    nodes.clients[0] = nodes.nodes[0].client().expect("it lets clients in");
+    assert_eq!(nodes.ask(3, "DBSIZE"), Reply::Integer(0), "a primary that comes back without data empties its replica");
+}
+
+#[test]
+fn replicas_follow_a_rollback_of_their_primary() {
+    let mut nodes = Nodes::with_replicas();
+    nodes.expect(&[(0, "SET bar 1", "OK"), (0, "DUNLIN SNAPSHOT s", "OK"), (0, "SET bar 2", "OK")]);
+    nodes.expect(&[(0, "DUNLIN ROLLBACK s", "OK"), (3, "READONLY", "OK"), (3, "GET bar", "1")]);
+    nodes.expect(&[(0, "SET bar 3", "OK"), (3, "GET bar", "3")]);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_failover_byte_for_byte() {
+    let story = || {
+        let mut nodes = Nodes::with_replicas();
+        let mut told = Vec::new();
+        nodes.expect(&[(0, "SET bar 1", "OK")]);
+        nodes.server.kill_node(0).expect("it runs");
+        for _ in 0..6 {
+            told.push(nodes.text(1, "DUNLIN ADVANCE-TO-NEXT"));
+            told.push(nodes.text(2, "CLUSTER NODES"));
+        }
+        nodes.restart(0);
+        nodes.advance_ms(3000);
+        told.push(nodes.text(0, "CLUSTER NODES"));
+        told.push(nodes.text(0, "INFO replication"));
+        told.join("\n")
+    };
+    let without_ports = |text: String| -> String {
+        text.split([' ', '\n', ',']).filter(|word| !word.contains("127.0.0.1:") && !word.contains("port")).collect()
+    };
+    let first = without_ports(story());
+    for _ in 0..5 {
+        assert_eq!(without_ports(story()), first);
+    }
+}
