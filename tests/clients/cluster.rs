@@ -1,5 +1,5 @@
-//! Clients of clusters, and redis-cli's commands for them, against three nodes of the program whose slots move
-//! meanwhile.
+//! Clients of clusters, and redis-cli's commands for them, against nodes of the program: while slots move from one
+//! primary to another, and while replicas replace their primaries.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -15,7 +15,16 @@ use crate::timeout::wait_until;
 const COUNTERS: usize = 20;
 const ROUNDS: i64 = 40;
 
-/// Three nodes, and a connection to each.
+/// What happens to the cluster while a client works.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Change {
+    /// The slot of a counter moves to the next primary.
+    SlotMoves,
+    /// A replica replaces the primary of a counter.
+    FailsOver,
+}
+
+/// Three primaries, perhaps with a replica each, and a connection to each node.
 struct Cluster {
     program: Binary,
     nodes: Vec<Node>,
@@ -28,15 +37,19 @@ struct Node {
 }
 
 impl Cluster {
-    fn start() -> Cluster {
-        let program = Binary::start_with(&["--cluster", "3"]);
+    fn start(replicas: u16) -> Cluster {
+        // Within twice the timeout, nodes vote for replicas of one primary only once.
+        let (wanted, timeout_ms) = (replicas.to_string(), "5");
+        let words = ["--cluster", "3", "--replicas", &wanted, "--cluster-node-timeout", timeout_ms];
+        let program = Binary::start_with(&words);
         let first: u16 = program.port().parse().expect("it is a number");
         let node = |port: u16| -> RedisResult<Node> {
             let mut connection = redis::Client::open(format!("redis://127.0.0.1:{port}/"))?.get_connection()?;
             let id = cmd("CLUSTER").arg("MYID").query(&mut connection)?;
             Ok(Node { id, port, connection })
         };
-        let nodes = (first..first + 3).map(node).collect::<RedisResult<_>>().expect("each node answers");
+        let nodes =
+            (first..first + 3 * (1 + replicas)).map(node).collect::<RedisResult<_>>().expect("each node answers");
         Cluster { program, nodes }
     }
 
@@ -50,6 +63,16 @@ impl Cluster {
         };
         let line = lines.lines().find(|line| line.split(' ').skip(8).any(owns)).expect("each slot has an owner");
         self.nodes.iter().position(|node| line.starts_with(&node.id)).expect("the owner is one of them")
+    }
+
+    /// Has the replica of the primary that owns a slot replace it.
+    fn fail_over(&mut self, slot: u16) -> RedisResult<()> {
+        let place = self.owner(slot);
+        let owner = self.nodes[place].id.clone();
+        let mut replicas = cmd("CLUSTER");
+        let lines: Vec<String> = replicas.arg("REPLICAS").arg(owner).query(&mut self.nodes[0].connection)?;
+        let replica = self.nodes.iter_mut().find(|node| lines.iter().any(|line| line.starts_with(&node.id)));
+        cmd("CLUSTER").arg("FAILOVER").query(&mut replica.expect("it has a replica").connection)
     }
 
     /// Moves a slot to the next node, key by key, as redis-cli does it.
@@ -91,10 +114,10 @@ impl Cluster {
     }
 }
 
-/// Does `work` while the slots of the counters move from node to node: one of them each time that the counters were
-/// incremented as often as there are counters. Clients give up if a slot moves whenever they ask for it.
-fn while_slots_move<R: Send>(work: impl FnOnce(&str) -> R + Send) -> R {
-    let mut cluster = Cluster::start();
+/// Does `work` while the cluster changes: it concerns one counter each time that the counters were incremented as often
+/// as there are counters. Clients give up if something changes whenever they ask.
+fn during<R: Send>(change: Change, work: impl FnOnce(&str) -> R + Send) -> R {
+    let mut cluster = Cluster::start(if change == Change::FailsOver { 1 } else { 0 });
     let port = cluster.program.port();
     let is_done = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -113,64 +136,100 @@ fn while_slots_move<R: Send>(work: impl FnOnce(&str) -> R + Send) -> R {
                 let key = format!("counter:{counter}");
                 let mut key_slot = cmd("CLUSTER");
                 let slot = key_slot.arg("KEYSLOT").arg(key).query(&mut cluster.nodes[0].connection)?;
-                cluster.move_slot(slot)?;
+                match change {
+                    Change::SlotMoves => cluster.move_slot(slot)?,
+                    Change::FailsOver => cluster.fail_over(slot)?,
+                }
             }
             Ok::<(), redis::RedisError>(())
         });
         let worker = scope.spawn(|| work(&port));
         let result = worker.join();
         is_done.store(true, Ordering::Release);
-        mover.join().expect("no thread panics").expect("slots move");
+        mover.join().expect("no thread panics").expect("the cluster changes");
         result.expect("the work succeeds")
     })
 }
 
-fn succeeds(program: Option<Program>, file: &str, says: &str) {
+fn succeeds(change: Change, program: Option<Program>, file: &str, says: &str) {
     let Some(program) = program else { return };
     let file = format!("{}/tests/clients/{file}", env!("CARGO_MANIFEST_DIR"));
     for protocol in ["2", "3"] {
-        let output = while_slots_move(|port| run(program.command().args([&*file, port, protocol]), ""));
+        let output = during(change, |port| run(program.command().args([&*file, port, protocol]), ""));
         assert_eq!(output.trim(), format!("{says} is content"));
     }
 }
 
 #[test]
 fn redis_py_finds_its_way_while_slots_move() {
-    succeeds(Program::python_with("redis"), "redis_py_cluster.py", "redis-py");
+    succeeds(Change::SlotMoves, Program::python_with("redis"), "redis_py_cluster.py", "redis-py");
+}
+
+#[test]
+fn redis_py_survives_failovers() {
+    succeeds(Change::FailsOver, Program::python_with("redis"), "redis_py_cluster.py", "redis-py");
 }
 
 #[test]
 fn ioredis_finds_its_way_while_slots_move() {
-    succeeds(Program::node_with("ioredis"), "ioredis_cluster.js", "ioredis");
+    succeeds(Change::SlotMoves, Program::node_with("ioredis"), "ioredis_cluster.js", "ioredis");
+}
+
+#[test]
+fn ioredis_survives_failovers() {
+    succeeds(Change::FailsOver, Program::node_with("ioredis"), "ioredis_cluster.js", "ioredis");
 }
 
 #[test]
 fn node_redis_finds_its_way_while_slots_move() {
-    succeeds(Program::node_with("redis"), "node_redis_cluster.js", "node-redis");
+    succeeds(Change::SlotMoves, Program::node_with("redis"), "node_redis_cluster.js", "node-redis");
+}
+
+#[test]
+fn node_redis_survives_failovers() {
+    succeeds(Change::FailsOver, Program::node_with("redis"), "node_redis_cluster.js", "node-redis");
 }
 
 #[test]
 fn lettuce_finds_its_way_while_slots_move() {
-    succeeds(Program::java_with_clients(), "java/LettuceCluster.java", "Lettuce");
+    succeeds(Change::SlotMoves, Program::java_with_clients(), "java/LettuceCluster.java", "Lettuce");
+}
+
+#[test]
+fn lettuce_survives_failovers() {
+    succeeds(Change::FailsOver, Program::java_with_clients(), "java/LettuceCluster.java", "Lettuce");
 }
 
 #[test]
 fn jedis_finds_its_way_while_slots_move() {
-    succeeds(Program::java_with_clients(), "java/JedisCluster.java", "Jedis");
+    succeeds(Change::SlotMoves, Program::java_with_clients(), "java/JedisCluster.java", "Jedis");
 }
 
 #[test]
-fn go_redis_finds_its_way_while_slots_move() {
+fn jedis_survives_failovers() {
+    succeeds(Change::FailsOver, Program::java_with_clients(), "java/JedisCluster.java", "Jedis");
+}
+
+fn go_redis_succeeds(change: Change) {
     let Some(program) = Program::of_go() else { return };
     for protocol in ["2", "3"] {
-        let output = while_slots_move(|port| run(program.command().args([port, protocol, "cluster"]), ""));
+        let output = during(change, |port| run(program.command().args([port, protocol, "cluster"]), ""));
         assert_eq!(output.trim(), "go-redis is content");
     }
 }
 
 #[test]
-fn redis_rs_finds_its_way_while_slots_move() {
-    while_slots_move(|port| -> RedisResult<()> {
+fn go_redis_finds_its_way_while_slots_move() {
+    go_redis_succeeds(Change::SlotMoves);
+}
+
+#[test]
+fn go_redis_survives_failovers() {
+    go_redis_succeeds(Change::FailsOver);
+}
+
+fn redis_rs_succeeds(change: Change) {
+    during(change, |port| -> RedisResult<()> {
         let mut connection = ClusterClient::new([format!("redis://127.0.0.1:{port}/")])?.get_connection()?;
         for _ in 0..ROUNDS {
             for counter in 0..COUNTERS {
@@ -189,6 +248,16 @@ fn redis_rs_finds_its_way_while_slots_move() {
     .expect("the client works");
 }
 
+#[test]
+fn redis_rs_finds_its_way_while_slots_move() {
+    redis_rs_succeeds(Change::SlotMoves);
+}
+
+#[test]
+fn redis_rs_survives_failovers() {
+    redis_rs_succeeds(Change::FailsOver);
+}
+
 /// Runs `redis-cli --cluster` with these words.
 fn cluster_command(cli: &Program, words: &[&str]) -> String {
     run(cli.command().arg("--cluster").args(words), "")
@@ -197,7 +266,7 @@ fn cluster_command(cli: &Program, words: &[&str]) -> String {
 #[test]
 fn redis_cli_creates_checks_reshards_and_takes_apart_a_cluster() {
     let Some(cli) = Program::find("redis-cli", &["--version"]) else { return };
-    let mut cluster = Cluster::start();
+    let mut cluster = Cluster::start(0);
     let places: Vec<String> = cluster.nodes.iter().map(|node| format!("127.0.0.1:{}", node.port)).collect();
     let [first, second, third] = [&*places[0], &*places[1], &*places[2]];
 
@@ -230,4 +299,23 @@ fn redis_cli_creates_checks_reshards_and_takes_apart_a_cluster() {
     assert!(added.contains("[OK] New node added correctly."), "{added}");
     cluster_command(&cli, &["rebalance", first, "--cluster-use-empty-masters", "--cluster-threshold", "20"]);
     assert!(cluster_command(&cli, &["info", third]).contains("[OK] 60 keys in 3 masters."));
+}
+
+#[test]
+fn redis_cli_creates_a_cluster_with_replicas() {
+    let Some(cli) = Program::find("redis-cli", &["--version"]) else { return };
+    let mut cluster = Cluster::start(1);
+    let places: Vec<String> = cluster.nodes.iter().map(|node| format!("127.0.0.1:{}", node.port)).collect();
+    for node in cluster.nodes.iter_mut().rev() {
+        let () = cmd("CLUSTER").arg("RESET").arg("HARD").query(&mut node.connection).expect("it is reset");
+    }
+    let words = ["create"].into_iter().chain(places.iter().map(String::as_str));
+    let created = cluster_command(&cli, &words.chain(["--cluster-replicas", "1", "--cluster-yes"]).collect::<Vec<_>>());
+    assert!(created.contains("[OK] All 16384 slots covered."), "{created}");
+    assert_eq!(created.matches("1 additional replica(s)").count(), 3, "{created}");
+    run(cli.command().args(["-c", "-p", &cluster.program.port()]), "SET bar 1\nSET abc 1\nSET foo 1\n");
+    for node in &mut cluster.nodes {
+        let keys: i64 = cmd("DBSIZE").query(&mut node.connection).expect("it answers");
+        assert_eq!(keys, 1, "each key is at its primary and at the replica of that");
+    }
 }

@@ -29,7 +29,7 @@ public class LettuceCluster {
         ProtocolVersion protocol = arguments[1].equals("3") ? ProtocolVersion.RESP3 : ProtocolVersion.RESP2;
         client.setOptions(ClusterClientOptions.builder().protocolVersion(protocol).build());
         StatefulRedisClusterConnection<String, String> connection = client.connect();
-        expect("nodes", client.getPartitions().size(), 3);
+        expect("all nodes are known", client.getPartitions().size() % 3, 0);
         countersLoseNothing(connection.async());
         whatBelongsTogetherHasOneTag(connection.sync());
         everyNodeHearsWhatIsPublished(client, connection.sync());
