@@ -20,6 +20,7 @@ mod legacy;
 mod listpack;
 mod load;
 mod lzf;
+mod part;
 mod save;
 mod save_stream;
 mod text;

@@ -14,6 +14,7 @@
 use super::VERSION;
 use super::listpack::Builder;
 use super::lzf;
+use super::part::Part;
 use std::borrow::Cow;
 use std::io;
 
@@ -162,8 +163,6 @@ pub struct Reader<'p> {
     room_bytes: usize,
     is_full: bool,
     is_short: bool,
-    /// The memory of a part that was read, for the next.
-    spare: Vec<u8>,
     /// Whether a value was refused only because it is a collection without elements.
     pub(super) is_empty_value: bool,
 }
@@ -182,7 +181,7 @@ impl<'p> Reader<'p> {
 
     /// A reader from the beginning, with room for that many bytes of results.
     pub fn within(payload: &'p [u8], room_bytes: usize) -> Reader<'p> {
-        Reader { rest: payload, room_bytes, is_full: false, is_short: false, spare: Vec::new(), is_empty_value: false }
+        Reader { rest: payload, room_bytes, is_full: false, is_short: false, is_empty_value: false }
     }
 
     /// Whether it is at the end of the payload.
@@ -210,32 +209,25 @@ impl<'p> Reader<'p> {
         self.array().map(|[byte]| byte)
     }
 
+    /// Reads the next text, which is needed only until a value has been built of it.
+    pub(super) fn part(&mut self) -> Option<Part<'p>> {
+        if self.rest.first() != Some(&COMPRESSED) {
+            return self.text().map(Part::of);
+        }
+        self.byte()?;
+        let part = self.compressed(Part::decompressed)?;
+        self.take_room(1, part.len())?;
+        Some(part)
+    }
+
     /// Reads the next text.
     pub fn text(&mut self) -> Option<Cow<'p, [u8]>> {
-        self.text_in(Vec::new())
-    }
-
-    /// Reads the next text, which is one of many parts of a value and goes to [`Reader::recycle`] when it was read.
-    pub(super) fn part(&mut self) -> Option<Cow<'p, [u8]>> {
-        let spare = std::mem::take(&mut self.spare);
-        self.text_in(spare)
-    }
-
-    /// Keeps the memory of a part for the next.
-    pub(super) fn recycle(&mut self, part: Cow<'p, [u8]>) {
-        if let Cow::Owned(bytes) = part {
-            self.spare = bytes;
-        }
-    }
-
-    /// Reads the next text; if it is compressed, into some memory.
-    fn text_in(&mut self, memory: Vec<u8>) -> Option<Cow<'p, [u8]>> {
         let text = match self.any_length()? {
             Length::Bytes(count) => self.bytes(count).map(Cow::Borrowed),
             Length::Special(0) => self.array().map(|[byte]| digits(i8::from_le_bytes([byte]).into())),
             Length::Special(1) => self.array().map(|bytes| digits(i16::from_le_bytes(bytes).into())),
             Length::Special(2) => self.array().map(|bytes| digits(i32::from_le_bytes(bytes))),
-            Length::Special(3) => self.compressed(memory).map(Cow::Owned),
+            Length::Special(3) => self.compressed(lzf::decompress).map(Cow::Owned),
             Length::Special(_) => None,
         }?;
         self.take_room(1, text.len())?;
@@ -257,7 +249,8 @@ impl<'p> Reader<'p> {
         self.bytes(bytes).map(drop)
     }
 
-    fn compressed(&mut self, memory: Vec<u8>) -> Option<Vec<u8>> {
+    /// Reads a compressed text behind its first byte, and has it decompressed to its length.
+    fn compressed<T>(&mut self, decompress: impl FnOnce(&[u8], usize) -> Option<T>) -> Option<T> {
         let (short, length) = (self.length()?, usize::try_from(self.length()?).ok()?);
         let short = self.bytes(short)?;
         if !lzf::is_plausible(short.len(), length) {
@@ -267,7 +260,7 @@ impl<'p> Reader<'p> {
             self.is_full = true;
             return None;
         }
-        lzf::decompress(short, length, memory)
+        decompress(short, length)
     }
 
     /// Takes the room that some elements with that many bytes in all will need.

@@ -21,7 +21,7 @@ impl Reader<'_> {
             kind::HASH | kind::HASH_METADATA | kind::HASH_METADATA_PRE_GA => self.one_by_one(kind, limits),
             kind::HASH_LISTPACK_EX | kind::HASH_LISTPACK_EX_PRE_GA => self.triples(kind, limits),
             kind::HASH_ZIPMAP => {
-                let bytes = self.text()?;
+                let bytes = self.part()?;
                 let pairs = legacy::zipmap(&bytes)?;
                 self.take_room(2 * pairs.len(), 0)?;
                 let rows: Vec<_> = pairs.into_iter().map(|(field, value)| row(field, value, 0)).collect();
@@ -29,12 +29,12 @@ impl Reader<'_> {
                 built(rows.iter().copied(), is_packed, false, limits)
             }
             kind::HASH_ZIPLIST => {
-                let bytes = self.text()?;
+                let bytes = self.part()?;
                 let items: Vec<_> = self.ziplist(&bytes)?.collect();
                 alternating(items.iter().copied(), limits)
             }
             _ => {
-                let bytes = self.text()?;
+                let bytes = self.part()?;
                 let items = self.open_listpack(&bytes)?;
                 if items.len() / 2 > limits.entries {
                     return alternating(Listpack::check(&bytes)?, limits);
@@ -84,7 +84,7 @@ impl Reader<'_> {
         if kind == kind::HASH_LISTPACK_EX {
             self.moment()?;
         }
-        let bytes = self.text()?;
+        let bytes = self.part()?;
         let mut items = self.listpack(&bytes)?.iter();
         let mut rows = Vec::new();
         while let Some(field) = items.next() {

@@ -16,7 +16,7 @@ impl Reader<'_> {
                 Some(List::from_elements(elements?.iter().map(|element| &**element), limits))
             }
             kind::LIST_ZIPLIST => {
-                let bytes = self.text()?;
+                let bytes = self.part()?;
                 let elements: Vec<Vec<u8>> = self.ziplist(&bytes)?.map(|item| item.to_vec()).collect();
                 Some(List::long_from_elements(elements.iter().map(Vec::as_slice), limits))
             }
@@ -43,7 +43,6 @@ impl Reader<'_> {
             }
             _ => return None,
         }
-        self.recycle(bytes);
         is_whole.get().then_some(())
     }
 }

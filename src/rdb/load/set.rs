@@ -28,14 +28,14 @@ impl Reader<'_> {
                 Some(set)
             }
             kind::SET_INTSET => {
-                let bytes = self.text()?;
+                let bytes = self.part()?;
                 let (width, numbers) = integers(&bytes)?;
                 let set = Set::of_integers(width, numbers, limits)?;
                 self.take_room(set.len(), 0)?;
                 Some(set)
             }
             _ => {
-                let bytes = self.text()?;
+                let bytes = self.part()?;
                 let items = self.open_listpack(&bytes)?;
                 if items.len() > limits.entries {
                     return table(Listpack::check(&bytes)?.iter(), limits);

@@ -88,7 +88,7 @@ impl Reader<'_> {
     }
 
     fn block(&mut self) -> Option<Block> {
-        let first = raw_id(&self.text()?)?;
+        let first = raw_id(&self.part()?)?;
         let bytes = self.part()?;
         let mut items = self.open_listpack(&bytes)?;
         let (live, deleted) = (count(&mut items)?, count(&mut items)?);
@@ -97,9 +97,7 @@ impl Reader<'_> {
         (!fields.is_empty() && items.next_integer()? == 0).then_some(())?;
         let mut block = Rebuilding::new(first, fields.iter().map(|field| &**field), bytes.len());
         entries(&mut block, items, first, fields.len())?;
-        let block = block.finish(live, deleted, bytes.len());
-        self.recycle(bytes);
-        block
+        block.finish(live, deleted, bytes.len())
     }
 }
 

@@ -26,7 +26,7 @@ impl Reader<'_> {
                 built(entries, limits)
             }
             _ => {
-                let bytes = self.text()?;
+                let bytes = self.part()?;
                 // The length of a member does not matter if all come at once.
                 let limits = &Limits { bytes: usize::MAX, ..*limits };
                 if kind == kind::ZSET_ZIPLIST {
