@@ -18,12 +18,14 @@
 //!
 //! Source: the format's specification by its author, Salvatore Sanfilippo.
 
+mod ahead;
 #[cfg(test)]
 mod tests;
 
 use crate::value::item::{Sequence, ShortText, Visitor};
 use crate::value::stream::AHEAD;
 use crate::value::{Item, copy_short, listpack};
+use ahead::Ahead;
 use std::cell::Cell;
 
 const HEAD: usize = 6;
@@ -308,8 +310,8 @@ impl<'a> Iterator for Items<'a> {
             }
             [0x80..0xc0, ..] => self.next_short_text().map(Item::of),
             _ => {
-                let (item, items) = self.clone().split_any()?;
-                *self = items;
+                let (item, ahead) = self.ahead().split_any()?;
+                self.skip_to(ahead, 1)?;
                 Some(item)
             }
         }
@@ -349,29 +351,24 @@ impl<'a> Items<'a> {
     /// The next element if it is a text of less than 64 bytes; it may be a number's digits.
     #[inline(always)]
     pub(super) fn next_short_text(&mut self) -> Option<&'a [u8]> {
-        let code = *self.left.first().filter(|code| (0x80..0xc0).contains(*code))?;
-        let size = (code & 0x3f) + 1;
-        let (element, behind) = self.left.split_at_checked(size.into())?;
-        let (_, rest) = behind.split_first().filter(|(back, _)| **back == size)?;
-        self.step(rest)?;
-        Some(&element[1..])
+        let mut ahead = self.ahead();
+        let text = ahead.text()?;
+        self.skip_to(ahead, 1)?;
+        Some(text)
     }
 
-    /// The next element if it is a text of at most [`AHEAD`] bytes, cannot be a number, and is not near the end: its
-    /// length, and these bytes and those behind them.
+    /// The next elements, for a look ahead.
     #[inline(always)]
-    pub(super) fn next_text_ahead(&mut self) -> Option<(usize, &'a [u8; AHEAD])> {
-        let [code @ 0x80..=LAST_AHEAD, rest @ ..] = self.left else { return None };
-        let (length, ahead) = (usize::from(code & 0x3f), rest.first_chunk()?);
-        if Item::may_be_number(ahead) {
-            return None;
-        }
-        let [back, rest @ ..] = rest.get(length..)? else { return None };
-        if usize::from(*back) != length + 1 {
-            return None;
-        }
-        self.step(rest)?;
-        Some((length, ahead))
+    pub(super) fn ahead(&self) -> Ahead<'a> {
+        Ahead { left: self.left }
+    }
+
+    /// Goes on behind elements of which that many were looked at; `None` if they are more than the listpack claims.
+    #[inline(always)]
+    pub(super) fn skip_to(&mut self, ahead: Ahead<'a>, elements: usize) -> Option<()> {
+        self.count = self.count.checked_sub(elements)?;
+        self.left = ahead.left;
+        Some(())
     }
 
     /// The next element as an integer; `None` if it is none.
@@ -383,45 +380,18 @@ impl<'a> Items<'a> {
         }
     }
 
-    /// The next three elements as integers, which are small more often than not; `None` if one is none.
-    #[inline(always)]
-    pub(super) fn next_three(&mut self) -> Option<[i64; 3]> {
-        if let [one @ 0..0x80, 1, two @ 0..0x80, 1, three @ 0..0x80, 1, rest @ ..] = self.left {
-            self.count = self.count.checked_sub(3)?;
-            self.left = rest;
-            return Some([*one, *two, *three].map(i64::from));
-        }
-        Some([self.next_integer()?, self.next_integer()?, self.next_integer()?])
+    /// The bytes of the elements that are left.
+    pub(super) fn left_bytes(&self) -> usize {
+        self.left.len()
     }
 
     /// The next element if it is an integer of at most 32 bits.
     #[inline(always)]
     fn next_short_integer(&mut self) -> Option<i64> {
-        let (number, rest) = match *self.left {
-            [code @ 0..0x80, 1, ref rest @ ..] => (i64::from(code), rest),
-            [code @ 0xc0..0xe0, low, 2, ref rest @ ..] => (thirteen_bits(code, low), rest),
-            [0xf1, a, b, 3, ref rest @ ..] => (i16::from_le_bytes([a, b]).into(), rest),
-            [0xf2, a, b, c, 4, ref rest @ ..] => ((i32::from_le_bytes([0, a, b, c]) >> 8).into(), rest),
-            [0xf3, a, b, c, d, 5, ref rest @ ..] => (i32::from_le_bytes([a, b, c, d]).into(), rest),
-            _ => return None,
-        };
-        self.step(rest)?;
+        let mut ahead = self.ahead();
+        let number = ahead.short_integer()?;
+        self.skip_to(ahead, 1)?;
         Some(number)
-    }
-
-    /// The next element, of any kind, and those behind it. It takes and returns the elements by value, so that a loop
-    /// over them keeps its place in registers.
-    #[inline(never)]
-    fn split_any(mut self) -> Option<(Item<'a>, Items<'a>)> {
-        let item = match self.next_short_integer() {
-            Some(number) => Item::Int(number),
-            None => {
-                let (element, rest) = self.left.split_at_checked(size(self.left)?)?;
-                self.step(rest)?;
-                self::element(element)?.0
-            }
-        };
-        Some((item, self))
     }
 
     /// Goes on behind an element; `None` if it is one more than the listpack claims.

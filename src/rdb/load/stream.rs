@@ -102,30 +102,52 @@ impl Reader<'_> {
 }
 
 /// Reads the entries of a block to the end of the listpack.
+#[inline(never)]
 fn entries(block: &mut Rebuilding, mut items: Items<'_>, first: Id, shared_fields: usize) -> Option<()> {
-    let mut before = None;
     while items.len() > 0 {
-        let [flags, ms, seq] = items.next_three()?;
-        let flags = Some(flags).filter(|flags| (0..=DELETED | SHARES_FIELDS).contains(flags))?;
-        // The id is stored as two differences to the first one of its block.
-        let id = Id::new(first.ms.wrapping_add_signed(ms), first.seq.wrapping_add_signed(seq));
-        before.map_or(id == first, |before| before < id).then_some(())?;
-        before = Some(id);
-        let own_fields = if flags & SHARES_FIELDS != 0 { None } else { Some(count(&mut items)?) };
-        let words =
-            own_fields.map_or(Some(shared_fields), |fields| fields.checked_mul(2)).filter(|&words| words > 0)?;
-        let mut entry = block.begin(id, flags & DELETED != 0, own_fields);
-        for _ in 0..words {
-            match items.next_text_ahead() {
-                Some((length, ahead)) => entry.text_ahead(length, ahead),
-                None => entry.word(items.next()?),
-            }
+        if entry(block, &mut items, first, shared_fields).is_none() {
+            block.make_room(items.left_bytes());
+            entry(block, &mut items, first, shared_fields)?;
         }
-        entry.end();
-        let elements = words + 3 + usize::from(own_fields.is_some());
-        (count(&mut items)? == elements).then_some(())?;
     }
     items.are_at_end().then_some(())
+}
+
+/// Reads an entry. `None`, and nothing has changed, if there is no room for it, or if it is damaged.
+#[inline(always)]
+fn entry(block: &mut Rebuilding, items: &mut Items<'_>, first: Id, shared_fields: usize) -> Option<()> {
+    let mut ahead = items.ahead();
+    let [flags, ms, seq] = ahead.three_integers()?;
+    let id = id_of(first, ms, seq);
+    let is_next = block.last().map_or(id == first, |before| before < id);
+    if !is_next || flags.cast_unsigned() > (DELETED | SHARES_FIELDS).cast_unsigned() {
+        return None;
+    }
+    let (own_fields, words) = if flags & SHARES_FIELDS == 0 {
+        let fields = usize::try_from(ahead.integer()?).ok()?;
+        (Some(fields), fields.checked_mul(2)?)
+    } else {
+        (None, shared_fields)
+    };
+    let mut draft = block.draft(id, flags & DELETED != 0, own_fields).filter(|_| words > 0)?;
+    for _ in 0..words {
+        match ahead.short_text() {
+            Some((length, bytes)) => draft.text_ahead(length, bytes)?,
+            None => draft = draft.word(ahead.item()?)?,
+        }
+    }
+    let length = draft.end()?;
+    let elements = words.wrapping_add(3 + usize::from(own_fields.is_some()));
+    (ahead.integer()? == elements as i64).then_some(())?;
+    items.skip_to(ahead, elements.wrapping_add(1))?;
+    block.keep(id, flags & DELETED != 0, length);
+    Some(())
+}
+
+/// The id that is stored as two differences to the first one of its block.
+#[inline(always)]
+fn id_of(first: Id, ms: i64, seq: i64) -> Id {
+    Id::new(first.ms.wrapping_add_signed(ms), first.seq.wrapping_add_signed(seq))
 }
 
 fn raw_id(bytes: &[u8]) -> Option<Id> {

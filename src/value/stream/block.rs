@@ -23,7 +23,7 @@
 
 mod rebuild;
 
-pub use rebuild::{Adding, Rebuilding};
+pub use rebuild::{Draft, Rebuilding};
 
 use super::coding::{Reader, put_item, put_number};
 use super::entry::Entry;
@@ -132,13 +132,6 @@ impl Block {
         self.bytes.shrink_to_fit();
     }
 
-    /// Like [`Block::seal`], for a block of a listpack of that many bytes, all of whose entries have been added.
-    fn seal_again(&mut self, listpack: usize) {
-        self.seal();
-        let counts = size::of_count(self.live()) + size::of_count(self.deleted());
-        self.spent = listpack.saturating_sub(counts);
-    }
-
     /// Appends an entry: fields and values alternate, and the id is greater than the last one.
     pub fn push<'a>(&mut self, id: Id, words: impl ExactSizeIterator<Item = &'a [u8]> + Clone) {
         if self.has_fields(words.clone().step_by(2)) {
@@ -154,7 +147,7 @@ impl Block {
         self.last_at = self.bytes.len() as u32;
         self.bytes.push(0);
         let at = self.bytes.len();
-        let (head, numbers) = self.head(id, if has_own_fields { OWN_FIELDS } else { 0 });
+        let (head, numbers) = head(self.before(at - 1), id, if has_own_fields { OWN_FIELDS } else { 0 });
         self.bytes.push(head);
         numbers.into_iter().flatten().for_each(|number| put_number(&mut self.bytes, number));
         if has_own_fields {
@@ -183,19 +176,10 @@ impl Block {
         reader.number() == fields.len() as u64 && fields.all(|field| reader.item() == *field)
     }
 
-    /// The head of the entry at `last_at`, which comes after the one with the id `last`, and the numbers that follow
-    /// the head: a time that does not fit into it, and the number of an id unless it is 0. `bits` are the other bits.
+    /// The id of the entry before the one at `offset`, the end of the block; `None` if that is the first one.
     #[inline]
-    fn head(&self, id: Id, bits: u8) -> (u8, [Option<u64>; 2]) {
-        let (ms, seq) = if self.last_at == self.entries_at {
-            (0, 0)
-        } else {
-            let ms = id.ms.wrapping_sub(self.last.ms);
-            (ms, if ms == 0 { id.seq.wrapping_sub(self.last.seq).wrapping_sub(1) } else { id.seq })
-        };
-        let short = u8::try_from(ms).map_or(LONG_TIME, |ms| ms.min(LONG_TIME));
-        let head = short << TIME_SHIFT | if seq == 0 { 0 } else { NUMBERED } | bits;
-        (head, [(short == LONG_TIME).then_some(ms), (seq != 0).then_some(seq)])
+    fn before(&self, offset: usize) -> Option<Id> {
+        (offset != self.entries_at as usize).then_some(self.last)
     }
 
     /// Deletes the entry with that id; false if there is no live one.
@@ -258,6 +242,20 @@ impl Block {
         let content = |entry: Option<Entry<'_>>| entry.map(|entry| format!("{entry:?}"));
         assert_eq!(content(self.last_entry()), content(self.entries().last()));
     }
+}
+
+/// The head of an entry behind another one, and the numbers that follow the head: a time that does not fit into it, and
+/// the number of an id unless it is 0. `bits` are the other bits.
+#[inline(always)]
+fn head(before: Option<Id>, id: Id, bits: u8) -> (u8, [Option<u64>; 2]) {
+    let (ms, seq) = match before {
+        None => (0, 0),
+        Some(before) if before.ms == id.ms => (0, id.seq.wrapping_sub(before.seq).wrapping_sub(1)),
+        Some(before) => (id.ms.wrapping_sub(before.ms), id.seq),
+    };
+    let short = if ms < u64::from(LONG_TIME) { ms as u8 } else { LONG_TIME };
+    let head = short << TIME_SHIFT | if seq == 0 { 0 } else { NUMBERED } | bits;
+    (head, [(short == LONG_TIME).then_some(ms), (seq != 0).then_some(seq)])
 }
 
 /// An entry and how its block stores it.

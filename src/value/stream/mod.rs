@@ -28,7 +28,7 @@ mod id;
 mod log;
 mod size;
 
-pub use block::{Adding, Block, Rebuilding, Row, Walk};
+pub use block::{Block, Draft, Rebuilding, Row, Walk};
 pub use coding::{AHEAD, Word};
 pub use entry::Entry;
 pub use group::{Consumer, ConsumerNumber, Group, Pending};
