@@ -22,7 +22,7 @@ mod ahead;
 #[cfg(test)]
 mod tests;
 
-use crate::value::item::{Sequence, ShortText, Visitor};
+use crate::value::item::{Outline, Sequence, ShortText, Visitor};
 use crate::value::stream::AHEAD;
 use crate::value::{Item, copy_short, listpack};
 use ahead::Ahead;
@@ -287,6 +287,17 @@ impl<'a> Sequence<'a> for Unchecked<'a, '_> {
     fn visit(self, visitor: &mut impl Visitor<'a>) {
         self.is_whole.set(self.items.visit_all(visitor));
     }
+
+    fn outline(&self) -> Option<Outline<'a>> {
+        let left = self.items.left;
+        let (&back, before) = left.split_last()?;
+        let [code @ 0x80..0xc0, last @ ..] = before.get(before.len().checked_sub(back.into())?..)? else { return None };
+        let mut items = self.items.clone();
+        let (first, last) = (items.next_short_text()?, last.get(..usize::from(code & 0x3f))?);
+        let samples = [first, items.next_short_text().unwrap_or(first), last];
+        let are_texts = !samples.into_iter().any(Item::may_be_number);
+        are_texts.then_some(Outline { samples, bytes: left.len() })
+    }
 }
 
 /// Iterates over the elements of a listpack, up to a damaged one if there is any.
@@ -328,7 +339,7 @@ impl<'a> Items<'a> {
     /// Visits all elements that are left; returns whether that is a listpack to its end.
     #[inline]
     fn visit_all(mut self, visitor: &mut impl Visitor<'a>) -> bool {
-        while !self.left.is_empty() {
+        while !self.left.is_empty() && !visitor.is_done() {
             let mut texts = ShortTexts { items: self.clone() };
             visitor.short_texts(&mut texts);
             self = texts.items;
@@ -403,8 +414,7 @@ impl<'a> Items<'a> {
     }
 }
 
-/// Iterates over the next elements of a listpack for as long as they are texts of less than 64 bytes that cannot be
-/// numbers and have eight bytes behind their beginning, as [`ShortText`] needs them.
+/// Iterates over the next elements of a listpack for as long as they are texts of less than 64 bytes.
 struct ShortTexts<'a> {
     items: Items<'a>,
 }
@@ -417,12 +427,11 @@ impl<'a> Iterator for ShortTexts<'a> {
         let [code @ 0x80..0xc0, ahead @ ..] = self.items.left else { return None };
         let length = code & 0x3f;
         let [back, rest @ ..] = ahead.get(usize::from(length)..)? else { return None };
-        if *back != length + 1 || Item::may_be_number(ahead) {
+        if *back != length + 1 {
             return None;
         }
-        let front = u64::from_le_bytes(*ahead.first_chunk()?);
         self.items.step(rest)?;
-        Some(ShortText { length: length.into(), front, ahead })
+        Some(ShortText { length: length.into(), ahead })
     }
 }
 

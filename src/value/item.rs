@@ -108,19 +108,32 @@ impl<'a> Item<'a> {
 /// Items in a row that can be read more than once: any iterator over items, or a form that visits all of them in fewer
 /// steps.
 pub trait Sequence<'a>: IntoIterator<Item = Item<'a>> + Clone {
-    /// Has the visitor visit all items, one after the other.
+    /// Has the visitor visit all items, one after the other, or until it is done.
     fn visit(self, visitor: &mut impl Visitor<'a>);
+
+    /// What is known of the items before they are visited, if they may be alike.
+    fn outline(&self) -> Option<Outline<'a>> {
+        None
+    }
 }
 
-/// A text that is not the digits of a number, in a piece of memory with at least eight bytes. What is behind the text
-/// there can be copied or compared with it, in fewer steps than its own bytes alone.
+/// What is known of some items before they are visited.
+#[derive(Clone, Copy, Debug)]
+pub struct Outline<'a> {
+    /// Some of the items, texts that are no numbers: the first ones and the last. What these have in common at the
+    /// front, most often all texts have.
+    pub samples: [&'a [u8]; 3],
+    /// A number of bytes that is not less than what the items take in a packed list.
+    pub bytes: usize,
+}
+
+/// A text at the beginning of a piece of memory. What is behind the text there can be copied or compared with it, in
+/// fewer steps than its own bytes alone.
 #[derive(Clone, Copy, Debug)]
 pub struct ShortText<'a> {
     /// The bytes of the text.
     pub length: usize,
-    /// The first bytes from the beginning of the text on, low byte first.
-    pub front: u64,
-    /// All bytes from the beginning of the text on.
+    /// All bytes from the beginning of the text on, at least as many as it has.
     pub ahead: &'a [u8],
 }
 
@@ -130,6 +143,23 @@ impl<'a> ShortText<'a> {
     pub fn bytes(&self) -> &'a [u8] {
         self.ahead.get(..self.length).unwrap_or_default()
     }
+
+    /// The text as an item.
+    pub fn item(&self) -> Item<'a> {
+        Item::of(self.bytes())
+    }
+
+    /// The first eight bytes from the beginning of the text on, low byte first, if there are so many.
+    #[inline(always)]
+    pub fn front(&self) -> Option<u64> {
+        self.ahead.first_chunk().map(|front| u64::from_le_bytes(*front))
+    }
+
+    /// Whether it may be the digits of a number. If not, it is none.
+    #[inline(always)]
+    pub fn may_be_number(&self) -> bool {
+        Item::may_be_number(self.ahead)
+    }
 }
 
 /// What is done with each item of a [`Sequence`].
@@ -137,11 +167,17 @@ pub trait Visitor<'a> {
     /// Visits an item.
     fn item(&mut self, item: Item<'a>);
 
-    /// Visits some texts. They come together so that a visitor can keep what it counts in registers.
+    /// Visits some texts of less than 64 bytes, which may be the digits of numbers. They come together so that a
+    /// visitor can keep what it counts in registers.
     fn short_texts(&mut self, texts: &mut impl Iterator<Item = ShortText<'a>>);
 
     /// Visits a number.
     fn integer(&mut self, number: i64);
+
+    /// Whether it needs no more items.
+    fn is_done(&self) -> bool {
+        false
+    }
 }
 
 impl<'a, I: Iterator<Item = Item<'a>> + Clone> Sequence<'a> for I {

@@ -124,9 +124,8 @@ fn ordered(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
 fn alternating<'a>(items: impl Sequence<'a, IntoIter: ExactSizeIterator + Clone>, limits: &Limits) -> Option<Hash> {
     let pairs = super::pairs(items.clone().into_iter())?;
     if pairs.len() <= limits.entries {
-        are_distinct(pairs.clone().map(|(field, _)| field)).then_some(())?;
         if let Some(hash) = Hash::of_items(items) {
-            return Some(hash);
+            return hash.has_distinct_fields().then_some(hash);
         }
     }
     let is_packed = pairs.len() <= limits.entries;

@@ -42,7 +42,10 @@ impl Reader<'_> {
                 }
                 let is_whole = Cell::new(false);
                 let members = Unchecked { items: items.clone(), is_whole: &is_whole };
-                let set = are_distinct(items).then(|| Set::of_items(members, limits));
+                let set = match Set::packed_of_items(members.clone()) {
+                    Some(set) => Some(set).filter(Set::has_distinct_members),
+                    None => are_distinct(items).then(|| Set::of_items(members, limits)),
+                };
                 set.filter(|_| is_whole.get())
             }
         }

@@ -61,16 +61,19 @@ fn entries_of<'a>(items: impl ExactSizeIterator<Item = Item<'a>>) -> Option<Entr
 }
 
 /// The entries of a listpack if all members are short texts, as most are; they are not copied.
+#[inline(never)]
 fn texts_with_scores(mut items: Items<'_>) -> Option<Vec<Entry<'_>>> {
-    let mut entries = Vec::with_capacity(items.len() / 2);
-    while items.len() > 0 {
-        let member = items.next_short_text()?;
-        let score = match items.next_short_text() {
-            Some(text) => score_of(Item::Text(text, &[]))?,
-            None => items.next_integer()? as f64,
+    let count = items.len() / 2;
+    let (mut ahead, mut entries) = (items.ahead(), Vec::with_capacity(count));
+    for _ in 0..count {
+        let member = ahead.text()?;
+        let score = match ahead.short_integer() {
+            Some(number) => number as f64,
+            None => score_of(ahead.item()?)?,
         };
         entries.push(Entry { member, score });
     }
+    items.skip_to(ahead, 2 * count)?;
     items.are_at_end().then_some(entries)
 }
 
@@ -87,6 +90,7 @@ fn built(entries: Entries<'_>, limits: &Limits) -> Option<Zset> {
     are_distinct(members).then(|| Zset::from_entries(entries, limits))
 }
 
+#[inline(never)]
 fn built_of_texts(entries: Vec<Entry<'_>>, limits: &Limits) -> Option<Zset> {
     let members = entries.iter().map(|entry| Item::Text(entry.member, &[]));
     are_distinct(members).then(|| Zset::of_entries(entries, limits))

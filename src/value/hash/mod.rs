@@ -140,10 +140,15 @@ impl Hash {
         Hash::apart(Apart::Table(Table::with_room(limits.seed, fields)))
     }
 
-    /// The packed hash of fields, which differ, and their values, which alternate; `None` if it may have no room for
-    /// them.
+    /// The packed hash of fields, which must differ ([`Hash::has_distinct_fields`]), and their values, which alternate;
+    /// `None` if it may have no room for them.
     pub fn of_items<'a>(items: impl Sequence<'a>) -> Option<Hash> {
         PackedList::build(items).map(Hash::packed)
+    }
+
+    /// Whether no two fields of a packed hash are equal.
+    pub fn has_distinct_fields(&self) -> bool {
+        self.view().has_distinct_fields()
     }
 
     /// The packed hash of some entries whose fields differ, however long they are, as long as a packed hash has room

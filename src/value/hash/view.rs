@@ -67,6 +67,15 @@ impl<'a> HashView<'a> {
         }
     }
 
+    /// Whether no two fields of a packed hash are equal. Those of a table never are.
+    pub(super) fn has_distinct_fields(self) -> bool {
+        match self.shape {
+            Shape::Packed(packed) => packed.are_distinct::<true>(),
+            Shape::Timed(timed) => timed.packed.view().are_distinct::<true>(),
+            Shape::Table(_) => true,
+        }
+    }
+
     /// A prefetch of a field, if the hash is a table.
     pub(in crate::value) fn prefetch(self, field: &[u8]) -> Option<Prefetch<'a>> {
         match self.shape {

@@ -3,6 +3,8 @@
 //!
 //! Invariant: the list has the items in order, in no more memory than if they had been appended one by one.
 
+mod one_pass;
+
 use super::{Coded, GRAIN, HEAD, Head, LONGEST_PREFIX, MOST_BYTES, PackedList, TEXT, bytes_of, put, width_of};
 use crate::value::copy_short;
 use crate::value::item::{Item, Sequence, ShortText, Visitor};
@@ -48,11 +50,19 @@ struct Measures {
     prefix: usize,
     /// The prefix as a word and which of its bits count, if there is a text and the prefix is no longer than a word.
     word: Option<(u64, u64)>,
+    /// Whether a short text begins like a number.
+    has_digits: bool,
 }
 
 impl Measures {
     fn of<'a>(items: impl Sequence<'a>) -> Measures {
-        let mut measures = Measures {
+        let mut measures = Measures::none();
+        items.visit(&mut measures);
+        measures
+    }
+
+    fn none() -> Measures {
+        Measures {
             len: 0,
             texts: 0,
             lengths: Spread::NONE,
@@ -61,9 +71,8 @@ impl Measures {
             front: [0; LONGEST_PREFIX],
             prefix: 0,
             word: None,
-        };
-        items.visit(&mut measures);
-        measures
+            has_digits: false,
+        }
     }
 
     /// Measures texts for as long as they begin with the prefix, and returns the first one that may not.
@@ -71,8 +80,10 @@ impl Measures {
     fn add_alike<'a>(&mut self, texts: &mut impl Iterator<Item = ShortText<'a>>) -> Option<ShortText<'a>> {
         let Some((word, mask)) = self.word else { return texts.next() };
         let (prefix, mut count, mut lengths) = (self.prefix, 0_usize, Spread { sum: 0, ..self.lengths });
+        let may_be_numbers = self.may_be_numbers();
         let other = texts.find(|text| {
-            if (text.front ^ word) & mask != 0 || text.length < prefix {
+            let Some(front) = text.front() else { return true };
+            if (front ^ word) & mask != 0 || text.length < prefix || may_be_numbers && text.may_be_number() {
                 return true;
             }
             count = count.wrapping_add(1);
@@ -84,6 +95,11 @@ impl Measures {
         self.listpack = self.listpack.saturating_add(lengths.sum + 2 * count);
         self.lengths = Spread { sum: self.lengths.sum.saturating_add(lengths.sum), ..lengths };
         other
+    }
+
+    /// Whether a text that begins with the prefix may be a number.
+    fn may_be_numbers(&self) -> bool {
+        self.prefix == 0 || Item::may_be_number(&self.front)
     }
 
     /// Whether a text begins with the prefix. A short one is compared as one word or two, which may overlap.
@@ -109,9 +125,15 @@ impl Measures {
             let same = |(a, b): &(&u8, u8)| **a == *b;
             self.prefix = self.front[..self.prefix].iter().zip(bytes_of(item)).take_while(same).count();
         }
-        let mask = u64::MAX.unbounded_shr(64_u32.saturating_sub(8 * self.prefix as u32));
+        self.set_prefix(self.prefix);
+    }
+
+    /// Takes so many of the first bytes as the prefix.
+    fn set_prefix(&mut self, prefix: usize) {
+        self.prefix = prefix;
+        let mask = u64::MAX.unbounded_shr(64_u32.saturating_sub(8 * prefix as u32));
         let word = self.front.first_chunk().map(|front| (u64::from_le_bytes(*front), mask));
-        self.word = word.filter(|_| self.prefix <= 8);
+        self.word = word.filter(|_| prefix <= 8);
     }
 
     /// Whether a packed list has room for all, whatever their order.
@@ -153,7 +175,8 @@ impl<'a> Visitor<'a> for Measures {
     #[inline(always)]
     fn short_texts(&mut self, texts: &mut impl Iterator<Item = ShortText<'a>>) {
         while let Some(text) = self.add_alike(texts) {
-            self.item(Item::Text(text.bytes(), &[]));
+            self.has_digits |= text.may_be_number();
+            self.item(text.item());
         }
     }
 
@@ -180,6 +203,9 @@ impl PackedList {
 
     /// Like [`PackedList::build`]; returns also the bytes that Redis's listpack of the items would have.
     pub(in crate::value) fn build_measured<'a>(items: impl Sequence<'a>) -> Option<(PackedList, usize)> {
+        if let Some(built) = one_pass::build(items.clone()) {
+            return Some(built);
+        }
         let measures = Measures::of(items.clone());
         if measures.len == 0 {
             return Some((PackedList::default(), measures.listpack));
@@ -194,19 +220,8 @@ impl PackedList {
         packed.bytes[HEAD..head.content_at()].copy_from_slice(&measures.front[..head.prefix]);
         let (contents, codes) = packed.bytes.split_at_mut(size - head.len * head.width);
         let contents = &mut contents[head.content_at()..];
-        match head.width {
-            0 => items.visit(&mut Filling { contents, at: 0, prefix: head.prefix, put_code: |_| () }),
-            1 => {
-                let mut codes = codes.iter_mut().rev();
-                let put_code = |code| codes.next().into_iter().for_each(|target| *target = code as u8);
-                items.visit(&mut Filling { contents, at: 0, prefix: head.prefix, put_code });
-            }
-            width => {
-                let mut codes = codes.rchunks_exact_mut(width);
-                let put_code = |code| codes.next().into_iter().for_each(|target| put(target, 0, width, code));
-                items.visit(&mut Filling { contents, at: 0, prefix: head.prefix, put_code });
-            }
-        }
+        let (prefix, width, has_digits) = (head.prefix, head.width, measures.has_digits);
+        items.visit(&mut Filling { contents, at: 0, prefix, codes, width, has_digits });
         Some((packed, measures.listpack))
     }
 
@@ -216,38 +231,83 @@ impl PackedList {
     }
 }
 
-/// Writes the contents of items one after the other, and calls `put_code` with the code of each.
-struct Filling<'t, P> {
+/// Writes the contents of items one after the other, and their codes from the last to the first place.
+struct Filling<'t> {
     contents: &'t mut [u8],
     at: usize,
     prefix: usize,
-    put_code: P,
+    /// The places of the codes that are to come, `width` bytes each.
+    codes: &'t mut [u8],
+    width: usize,
+    /// Whether a short text may be the digits of a number.
+    has_digits: bool,
 }
 
-impl<'a, P: FnMut(usize)> Visitor<'a> for Filling<'_, P> {
+impl Filling<'_> {
+    #[inline]
+    fn put_code(&mut self, code: usize) {
+        match self.width {
+            0 => {}
+            1 => {
+                if let Some(target) = self.codes.split_off_last_mut() {
+                    *target = code as u8;
+                }
+            }
+            width => {
+                let start = self.codes.len().saturating_sub(width);
+                if let Some(target) = self.codes.split_off_mut(start..) {
+                    put(target, 0, width, code);
+                }
+            }
+        }
+    }
+
+    /// Writes texts, whose codes have at most one byte, for as long as they are no numbers; returns the first other
+    /// one.
+    #[inline(always)]
+    fn fill<'a>(&mut self, texts: &mut impl Iterator<Item = ShortText<'a>>) -> Option<ShortText<'a>> {
+        let (contents, prefix, has_digits, mut at) = (&mut *self.contents, self.prefix, self.has_digits, self.at);
+        let (mut codes, has_codes) = (std::mem::take(&mut self.codes), self.width == 1);
+        let other = texts.find(|text| {
+            if has_digits && text.may_be_number() {
+                return true;
+            }
+            let length = text.length - prefix;
+            let source = text.ahead.get(prefix..).unwrap_or_default();
+            let target = contents.get_mut(at..).and_then(|contents| contents.first_chunk_mut::<COPIED>());
+            match (source.first_chunk(), target) {
+                // What is written behind it is overwritten by the next one.
+                (Some(source), Some(target)) if length <= COPIED => *target = *source,
+                _ => copy_short(&mut contents[at..at + length], &source[..length]),
+            }
+            at += length;
+            if has_codes && let Some(target) = codes.split_off_last_mut() {
+                *target = (TEXT + length) as u8;
+            }
+            false
+        });
+        (self.at, self.codes) = (at, codes);
+        other
+    }
+}
+
+impl<'a> Visitor<'a> for Filling<'_> {
     #[inline(never)]
     fn item(&mut self, item: Item<'a>) {
         let coded = Coded::new(item, self.prefix);
         let end = self.at + coded.len();
         coded.write(&mut self.contents[self.at..end]);
         self.at = end;
-        (self.put_code)(coded.code);
+        self.put_code(coded.code);
     }
 
     #[inline(always)]
     fn short_texts(&mut self, texts: &mut impl Iterator<Item = ShortText<'a>>) {
-        for text in texts {
-            let length = text.length - self.prefix;
-            let end = self.at + length;
-            let source = text.ahead.get(self.prefix..).unwrap_or_default();
-            let target = self.contents[self.at..].first_chunk_mut::<COPIED>();
-            match (source.first_chunk(), target) {
-                // What is written behind it is overwritten by the next one.
-                (Some(source), Some(target)) if length <= COPIED => *target = *source,
-                _ => copy_short(&mut self.contents[self.at..end], &source[..length]),
-            }
-            self.at = end;
-            (self.put_code)(TEXT + length);
+        if self.width > 1 {
+            return texts.for_each(|text| self.item(text.item()));
+        }
+        while let Some(text) = self.fill(texts) {
+            self.item(text.item());
         }
     }
 
@@ -261,7 +321,7 @@ impl<'a, P: FnMut(usize)> Visitor<'a> for Filling<'_, P> {
             None => copy_short(&mut self.contents[self.at..end], &digits[..code]),
         }
         self.at = end;
-        (self.put_code)(code);
+        self.put_code(code);
     }
 }
 
@@ -290,12 +350,7 @@ mod tests {
 
     fn short_text(item: Item<'_>) -> Result<ShortText<'_>, Item<'_>> {
         match item {
-            Item::Text(first, []) => match first.first_chunk() {
-                Some(front) if first.len() < 64 => {
-                    Ok(ShortText { length: first.len(), front: u64::from_le_bytes(*front), ahead: first })
-                }
-                _ => Err(item),
-            },
+            Item::Text(first, []) if first.len() < 64 => Ok(ShortText { length: first.len(), ahead: first }),
             _ => Err(item),
         }
     }

@@ -33,6 +33,7 @@
 //! Sources: front coding of sorted lists (Witten, Moffat, Bell 1999), here with one front for all.
 
 mod build;
+mod distinct;
 mod matches;
 mod view;
 

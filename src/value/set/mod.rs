@@ -158,6 +158,16 @@ impl Set {
         set
     }
 
+    /// Like [`Set::of_items`], of members that may not differ; `None` if a packed set may have no room for them.
+    pub fn packed_of_items<'a>(members: impl Sequence<'a>) -> Option<Set> {
+        PackedList::build(members).map(|packed| Set { form: Form::Packed(packed) })
+    }
+
+    /// Whether no two members of a packed set are equal, as it may be after [`Set::packed_of_items`].
+    pub fn has_distinct_members(&self) -> bool {
+        !matches!(&self.form, Form::Packed(packed) if !packed.view().are_distinct::<false>())
+    }
+
     /// A table without members, with an index that has room for that many.
     pub fn table_with_room(members: usize, limits: &Limits) -> Set {
         Set { form: Form::Table(Box::new(Table::with_room(limits.seed, members))) }
