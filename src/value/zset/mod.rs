@@ -170,7 +170,7 @@ impl<const N: usize> Zset<N> {
         let (longest, total) = lengths
             .fold((0, 0), |(longest, sum): (usize, usize), length| (longest.max(length), sum.wrapping_add(length)));
         let form = if admits(limits, entries.len(), longest, total) {
-            Form::Packed(Packed::from_sorted(entries.iter().copied()))
+            Form::Packed(Packed::from_sorted(&entries))
         } else {
             Form::Large(Box::new(Large::from_sorted(entries.into_iter(), hashing(limits))))
         };
@@ -491,7 +491,7 @@ fn packed_without<const N: usize>(large: &Large<N>, positions: Range<usize>) -> 
     {
         return None;
     }
-    let mut packed = Packed::from_sorted(kept);
+    let mut packed = Packed::from_sorted(&kept.collect::<Vec<_>>());
     packed.mark_outgrown();
     Some(packed)
 }

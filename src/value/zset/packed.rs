@@ -76,48 +76,52 @@ impl Head {
     }
 
     /// The head of a set of some entries in order, with the narrowest columns; `None` if there is no entry.
-    fn of_sorted<'a>(entries: impl Iterator<Item = Entry<'a>>) -> Option<Head> {
-        let mut entries = entries.peekable();
-        let first = *entries.peek()?;
-        let mut head = Head::default();
-        let (mut last, mut are_whole, mut are_equal, mut longest) = (first, true, true, 0);
+    fn of_sorted(entries: &[Entry<'_>]) -> Option<Head> {
+        let (first, last) = (entries.first()?, entries.last()?);
+        let (mut longest, mut member_bytes) = (0, 0);
         for entry in entries {
-            head.len += 1;
-            head.member_bytes += entry.member.len();
             longest = longest.max(entry.member.len());
-            are_equal &= entry.member.len() == first.member.len();
-            are_whole &= integer(entry.score).is_some();
-            last = entry;
+            member_bytes += entry.member.len();
         }
-        (head.base, head.score_width) = match (integer(first.score), integer(last.score)) {
-            (Some(low), Some(high)) if are_whole => (low, width_of(high.abs_diff(low))),
+        let are_equal = longest.checked_mul(entries.len()) == Some(member_bytes);
+        let (base, score_width) = match (integer(first.score), integer(last.score)) {
+            (Some(low), Some(high)) if entries.iter().all(|entry| integer(entry.score).is_some()) => {
+                (low, width_of(high.abs_diff(low)))
+            }
             _ => (0, RAW),
         };
-        head.length_width = if are_equal { 0 } else { width_of(longest as u64) };
-        Some(head)
+        let length_width = if are_equal { 0 } else { width_of(longest as u64) };
+        Some(Head { base, member_bytes, len: entries.len(), outgrown: false, score_width, length_width })
     }
 }
 
 impl Packed {
     /// Packs entries that are in order already, with nothing to spare.
-    pub(super) fn from_sorted<'a>(entries: impl Iterator<Item = Entry<'a>> + Clone) -> Packed {
-        let Some(head) = Head::of_sorted(entries.clone()) else { return Packed::default() };
+    pub(super) fn from_sorted(entries: &[Entry<'_>]) -> Packed {
+        let Some(head) = Head::of_sorted(entries) else { return Packed::default() };
         let mut packed = Packed { bytes: vec![0; head.used().next_multiple_of(GRAIN)].into_boxed_slice() };
         packed.set_head(&head);
         // Each column is written over what the one before it wrote behind its end.
-        if head.score_width > 0 {
-            let codes = entries.clone().map(|entry| code(&head, entry.score));
-            put_column(&mut packed.bytes[HEAD..], head.score_width, codes);
+        match head.score_width {
+            0 => {}
+            RAW => {
+                put_column(&mut packed.bytes[HEAD..], RAW, entries.iter().map(|entry| (entry.score + 0.0).to_bits()))
+            }
+            width => {
+                let codes = entries.iter().map(|entry| (entry.score as i64).wrapping_sub(head.base).cast_unsigned());
+                put_column(&mut packed.bytes[HEAD..], width, codes);
+            }
         }
-        if head.length_width > 0 {
-            let lengths = entries.clone().map(|entry| entry.member.len() as u64);
-            put_column(&mut packed.bytes[head.lengths_at()..], head.length_width, lengths);
+        let lengths = &mut packed.bytes[head.lengths_at()..];
+        match head.length_width {
+            0 => {}
+            1 => lengths.iter_mut().zip(entries).for_each(|(length, entry)| *length = entry.member.len() as u8),
+            width => put_column(lengths, width, entries.iter().map(|entry| entry.member.len() as u64)),
         }
-        let mut at = head.members_at();
-        for entry in entries {
-            let end = at + entry.member.len();
-            copy_short(&mut packed.bytes[at..end], entry.member);
-            at = end;
+        let mut rest = &mut packed.bytes[head.members_at()..];
+        for Entry { member, .. } in entries {
+            let Some(target) = rest.split_off_mut(..member.len()) else { break };
+            copy_short(target, member);
         }
         packed
     }
@@ -527,10 +531,11 @@ fn column(at: usize, width: usize, positions: &Range<usize>) -> Range<usize> {
 
 /// Writes numbers of `width` bytes one after the other, and up to seven bytes of no meaning behind them: where there is
 /// room, each is written as a whole word.
+#[inline(always)]
 fn put_column(bytes: &mut [u8], width: usize, numbers: impl Iterator<Item = u64>) {
     let mut at = 0;
     for number in numbers {
-        match bytes[at..].first_chunk_mut() {
+        match bytes.get_mut(at..).and_then(|bytes| bytes.first_chunk_mut()) {
             Some(word) => *word = number.to_le_bytes(),
             None => put(bytes, at, width, number),
         }
