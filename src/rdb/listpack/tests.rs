@@ -1,6 +1,8 @@
 //! Tests of listpacks.
 
 use super::*;
+use crate::value::list::{self, Limits};
+use proptest::prelude::*;
 
 const NUMBERS: &[i64] = &[
     0,
@@ -199,5 +201,38 @@ fn texts_of_every_length_are_written_in_one_part_or_two() {
             let items: Vec<_> = Listpack::check(&written).expect("it is whole").iter().collect();
             assert_eq!(items, [Item::Text(&bytes[..length], &[]), Item::Int(-9)]);
         }
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_node_is_packed_from_a_listpack_as_from_its_elements(
+        texts in prop::collection::vec(
+            prop_oneof![
+                8 => "entry:[0-9]{1,4}",
+                4 => "entry[a-c]{0,30}",
+                1 => "[0-9]{0,3}",
+                1 => "-[a-c0-9]{0,3}",
+                1 => "[a-c]{0,300}",
+                1 => "-?[1-9][0-9]{0,17}"
+            ],
+            1..40,
+        ),
+        kept in 0..3_usize,
+    ) {
+        // Mostly texts that are alike, in some cases without exception.
+        let texts: Vec<_> = texts.into_iter().filter(|text| kept > 0 || text.starts_with("entry:")).collect();
+        let items: Vec<_> = texts.iter().map(|text| Item::of(text.as_bytes())).collect();
+        let bytes = built(items.iter().copied());
+        let is_whole = Cell::new(false);
+        let limits = Limits::default();
+        let (mut of_listpack, mut of_items) = (list::Builder::new(&limits), list::Builder::new(&limits));
+        of_listpack.push_packed(Unchecked { items: Listpack::open(&bytes).expect("it was just made"), is_whole: &is_whole });
+        of_items.push_packed(items.iter().copied());
+        let (of_listpack, of_items) = (of_listpack.finish(), of_items.finish());
+        of_listpack.check();
+        prop_assert!(is_whole.get());
+        prop_assert!(of_listpack.iter().eq(of_items.iter()));
+        prop_assert_eq!(of_listpack.memory(), of_items.memory());
     }
 }

@@ -123,10 +123,10 @@ fn ordered(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
 /// Builds the hash of fields and values that alternate; `None` if two fields are equal, or one has no value.
 fn alternating<'a>(items: impl Sequence<'a, IntoIter: ExactSizeIterator + Clone>, limits: &Limits) -> Option<Hash> {
     let pairs = super::pairs(items.clone().into_iter())?;
-    if pairs.len() <= limits.entries {
-        if let Some(hash) = Hash::of_items(items) {
-            return hash.has_distinct_fields().then_some(hash);
-        }
+    if pairs.len() <= limits.entries
+        && let Some(hash) = Hash::of_items(items)
+    {
+        return hash.has_distinct_fields().then_some(hash);
     }
     let is_packed = pairs.len() <= limits.entries;
     built(pairs.map(|(field, value)| (Entry { field, value }, 0)), is_packed, false, limits)

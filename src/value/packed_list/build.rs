@@ -328,6 +328,7 @@ impl<'a> Visitor<'a> for Filling<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::value::item::Outline;
     use proptest::prelude::*;
 
     fn pushed(items: &[Item<'_>]) -> PackedList {
@@ -369,6 +370,15 @@ mod tests {
     }
 
     impl<'i> Sequence<'i> for Plain<'i> {
+        fn outline(&self) -> Option<Outline<'i>> {
+            let text = |item: &Item<'i>| short_text(*item).ok().map(|text| text.bytes());
+            let (first, last) = (text(self.0.first()?)?, text(self.0.last()?)?);
+            let second = self.0.get(1).and_then(text).unwrap_or(first);
+            let bytes = self.0.iter().map(|item| item.len() + MOST_OVERHEAD).sum();
+            let samples = [first, second, last];
+            (!samples.into_iter().any(Item::may_be_number)).then_some(Outline { samples, bytes })
+        }
+
         fn visit(self, visitor: &mut impl Visitor<'i>) {
             let mut items = self.0.iter().copied().peekable();
             while items.peek().is_some() {
