@@ -48,8 +48,6 @@ pub struct Database<const LINES: usize = 64> {
     /// The keys that match patterns, while somebody asks for them.
     pattern_index: Option<Box<PatternIndex>>,
     scratch: Vec<u8>,
-    /// Whether a frozen copy may share its parts.
-    is_frozen: bool,
     undo_log: Option<Box<undo_log::UndoLog>>,
 }
 
@@ -90,7 +88,6 @@ impl<const LINES: usize> Database<LINES> {
             slot_index: None,
             pattern_index: None,
             scratch: Vec::new(),
-            is_frozen: false,
             undo_log: None,
         }
     }
@@ -451,7 +448,6 @@ impl<const LINES: usize> Database<LINES> {
             slot_index: self.slot_index.as_ref().map(|index| Box::new(index.to_fork())),
             pattern_index: None,
             scratch: Vec::new(),
-            is_frozen: false,
             undo_log: None,
         }
     }
@@ -463,8 +459,8 @@ impl<const LINES: usize> Database<LINES> {
 
     /// Moves the table and the records to where they can be shared, and returns a copy that shares them.
     pub(super) fn share_parts(&mut self) -> (Table<LINES>, Records) {
-        self.is_frozen = true;
         self.table = std::mem::replace(&mut self.table, Table::new()).into_fork();
+        self.table.is_frozen = true;
         self.records = std::mem::take(&mut self.records).into_fork();
         (self.table.clone(), self.records.clone())
     }
@@ -476,7 +472,7 @@ impl<const LINES: usize> Database<LINES> {
 
     /// Takes back what a frozen copy shared, once that has been dropped; returns what only the copy had, to be freed.
     pub fn thaw(&mut self) -> LazyFree {
-        self.is_frozen = false;
+        self.table.is_frozen = false;
         let rest = (self.table.reclaim(), self.records.reclaim());
         LazyFree::of(rest, self.records.memory())
     }
@@ -484,7 +480,7 @@ impl<const LINES: usize> Database<LINES> {
     /// Whether a frozen copy may share a part, so that a change copies it.
     #[inline]
     pub fn is_frozen(&self) -> bool {
-        self.is_frozen
+        self.table.is_frozen
     }
 
     /// Whether a part may be shared with a copy.

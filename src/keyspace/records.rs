@@ -62,7 +62,8 @@ pub(super) struct Records {
     cells: Cells,
     keys: Slab<Box<[u8]>>,
     values: Slab<Value>,
-    apart: ApartBytes,
+    /// `None` before there is anything, as most databases are empty.
+    apart: Option<Box<ApartBytes>>,
     /// The shared buffer into which the hashes of records are unpacked.
     room: Box<[u8]>,
 }
@@ -73,7 +74,7 @@ impl Records {
         let key = match key.len() {
             0..=MAX_KEY => Key::Here(key),
             _ => {
-                self.apart.all += key.len();
+                self.apart().all += key.len();
                 Key::Apart(self.keys.insert(key.into()))
             }
         };
@@ -95,7 +96,8 @@ impl Records {
         let (key, payload) = (record.key(), record.payload());
         let value = if let Payload::Apart(number) = payload { Some(number) } else { None };
         if let Key::Apart(number) = key {
-            self.apart.all -= self.keys.remove(number).len();
+            let bytes = self.keys.remove(number).len();
+            self.apart().all -= bytes;
         }
         self.cells.free(handle);
         value
@@ -157,7 +159,7 @@ impl Records {
                 let value = self.values.get_mut(number);
                 let before = value.memory();
                 let result = act(Some(value));
-                self.apart.update(before, value);
+                self.apart.get_or_insert_default().update(before, value);
                 (handle, result)
             }
             Payload::Hash(_) => {
@@ -207,9 +209,18 @@ impl Records {
         }
     }
 
+    /// The memory of what is stored apart, to be changed.
+    fn apart(&mut self) -> &mut ApartBytes {
+        self.apart.get_or_insert_default()
+    }
+
+    fn apart_bytes(&self) -> ApartBytes {
+        self.apart.as_deref().copied().unwrap_or_default()
+    }
+
     /// Stores a value apart, for a payload to refer to.
     fn set_apart(&mut self, value: Value) -> u32 {
-        self.apart.add(&value);
+        self.apart().add(&value);
         self.values.insert(value)
     }
 
@@ -217,11 +228,11 @@ impl Records {
     #[cold]
     fn count_copy(&mut self, number: u32) {
         let shared = self.values.get(number).memory();
-        self.apart.update(shared, self.values.get_mut(number));
+        self.apart.get_or_insert_default().update(shared, self.values.get_mut(number));
     }
 
     fn take_apart(&mut self, number: u32, is_wanted: bool) -> Option<Value> {
-        self.apart.subtract(self.values.get(number));
+        self.apart.get_or_insert_default().subtract(self.values.get(number));
         if is_wanted { Some(self.values.remove(number)) } else { self.values.discard(number) }
     }
 
@@ -300,7 +311,7 @@ impl Records {
     pub(super) fn into_fork(self) -> Records {
         let values = self.values.into_fork();
         let keys = self.keys.into_fork();
-        let apart = apart_bytes(&keys, &values);
+        let apart = Some(Box::new(apart_bytes(&keys, &values)));
         Records { cells: self.cells.into_fork(), keys, values, apart, room: Box::default() }
     }
 
@@ -322,12 +333,13 @@ impl Records {
     /// The bytes of the records and of the keys and values stored apart for them.
     #[inline]
     pub(super) fn memory(&self) -> usize {
-        self.cells.memory() + self.keys.memory() + self.values.memory() + self.apart.all
+        let counts = self.apart.as_ref().map_or(0, |_| size_of::<ApartBytes>());
+        self.cells.memory() + self.keys.memory() + self.values.memory() + self.apart_bytes().all + counts
     }
 
     /// The bytes of the values that are stored apart, by their type, in the order of [`TYPES`].
     pub(super) fn values_memory(&self) -> [usize; TYPES.len()] {
-        self.apart.by_type
+        self.apart_bytes().by_type
     }
 
     /// The capacity of all chunks of records that have a number, in bytes.
@@ -368,7 +380,7 @@ impl Records {
             assert!(record.0.len() - cell_bytes(record.end()) <= record.0.len() / 8, "a cell is too large");
         }
         assert_eq!((keys, values), (self.keys.iter().count(), self.values.iter().count()));
-        assert_eq!(apart_bytes(&self.keys, &self.values), self.apart);
+        assert_eq!(apart_bytes(&self.keys, &self.values), self.apart_bytes());
     }
 }
 

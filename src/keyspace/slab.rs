@@ -27,15 +27,17 @@ pub(super) struct Slab<T> {
     capacity: usize,
     len: usize,
     base: Option<Arc<Slab<T>>>,
-    /// The numbers of the values that were forked, some of which may have gone since.
-    forked: Vec<u32>,
+    /// The numbers of the values that were forked, some of which may have gone since; `None` before there is one, as
+    /// most slabs have no base.
+    #[expect(clippy::box_collection, reason = "an empty Vec is three words, which a world would pay 32 times")]
+    forked: Option<Box<Vec<u32>>>,
 }
 
 /// A clone has its own values where this slab has, and the same base.
 impl<T: Clone> Clone for Slab<T> {
     fn clone(&self) -> Slab<T> {
         let (pages, open, base) = (self.pages.clone(), self.open.clone(), self.base.clone());
-        Slab { pages, open, capacity: self.capacity, len: self.len, base, forked: Vec::new() }
+        Slab { pages, open, capacity: self.capacity, len: self.len, base, forked: None }
     }
 }
 
@@ -68,7 +70,7 @@ enum Entry<T> {
 
 impl<T> Default for Slab<T> {
     fn default() -> Slab<T> {
-        Slab { pages: Vec::new(), open: Vec::new(), capacity: 0, len: 0, base: None, forked: Vec::new() }
+        Slab { pages: Vec::new(), open: Vec::new(), capacity: 0, len: 0, base: None, forked: None }
     }
 }
 
@@ -144,7 +146,7 @@ impl<T: Fork> Slab<T> {
         let Some(base) = self.base_of(number) else { return };
         let value = T::fork(base);
         if value.is_fork() {
-            self.forked.push(number);
+            self.forked.get_or_insert_default().push(number);
         }
         self.own(number as usize / PAGE).entries[number as usize % PAGE] = Entry::Full(value);
     }
@@ -192,14 +194,7 @@ impl<T: Fork> Slab<T> {
         }
         let base = Arc::new(self);
         let pages = base.pages.iter().map(|_| None).collect();
-        Slab {
-            pages,
-            open: base.open.clone(),
-            capacity: base.capacity,
-            len: base.len,
-            base: Some(base),
-            forked: Vec::new(),
-        }
+        Slab { pages, open: base.open.clone(), capacity: base.capacity, len: base.len, base: Some(base), forked: None }
     }
 
     /// Whether it has a base.
@@ -220,7 +215,7 @@ impl<T: Fork> Slab<T> {
 
     /// Takes back what is shared, if nobody else shares it any more; returns what is left of the base, to be freed.
     pub(super) fn reclaim(&mut self) -> Option<Slab<T>> {
-        let mut forked = std::mem::take(&mut self.forked);
+        let mut forked = self.forked.take().map_or_else(Vec::new, |forked| *forked);
         forked.retain(|&number| self.has_fork(number));
         forked.iter().for_each(|&number| self.get_mut(number).set_base(None));
         let Some(mut base) = reclaimed(&mut self.base) else {
@@ -228,7 +223,7 @@ impl<T: Fork> Slab<T> {
                 let base = self.base_of(number);
                 self.get_mut(number).set_base(base);
             }
-            self.forked = forked;
+            self.forked = Some(Box::new(forked));
             return None;
         };
         for &number in &forked {
@@ -288,7 +283,9 @@ impl<T: Fork> Slab<T> {
     pub(super) fn slack(&self) -> usize {
         (self.capacity - self.len) * size_of::<Entry<T>>()
             + self.pages.capacity() * size_of::<Option<Page<T>>>()
-            + (self.open.capacity() + self.forked.capacity()) * size_of::<u32>()
+            + (self.open.capacity()
+                + self.forked.as_ref().map_or(0, |forked| forked.capacity() + size_of::<Vec<u32>>() / size_of::<u32>()))
+                * size_of::<u32>()
     }
 
     /// Panics unless the invariants hold.

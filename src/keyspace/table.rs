@@ -48,6 +48,8 @@ pub(super) const CURSOR_BITS: u32 = u64::BITS - CURSOR_SHIFT;
 pub(super) struct Table<const LINES: usize> {
     directory: Vec<u32>,
     depth: u32,
+    /// Whether a frozen copy of the database may share parts of it. It is here, where it takes no room.
+    pub(super) is_frozen: bool,
     /// The segments; `None` for those in the base.
     segments: Vec<Option<Segment<LINES>>>,
     /// The number of segments of each depth.
@@ -86,7 +88,15 @@ impl<const LINES: usize> Table<LINES> {
     /// An empty table, which holds no memory.
     pub(super) fn new() -> Table<LINES> {
         let () = Self::IS_POWER;
-        Table { directory: Vec::new(), depth: 0, segments: Vec::new(), depths: Vec::new(), len: 0, base: None }
+        Table {
+            directory: Vec::new(),
+            depth: 0,
+            is_frozen: false,
+            segments: Vec::new(),
+            depths: Vec::new(),
+            len: 0,
+            base: None,
+        }
     }
 
     /// The number of handles.
@@ -161,6 +171,7 @@ impl<const LINES: usize> Table<LINES> {
         Table {
             directory: base.directory.clone(),
             depth: base.depth,
+            is_frozen: false,
             segments: base.segments.iter().map(|_| None).collect(),
             depths: base.depths.clone(),
             len: base.len,

@@ -14,7 +14,8 @@ async function main() {
   }
   const counts = await Promise.all(numbers(COUNTERS).map((number) => cluster.get(`counter:${number}`)));
   assert.deepEqual(counts, numbers(COUNTERS).map(() => String(ROUNDS)));
-  assert.equal(cluster.nodes("master").length, 3);
+  // One that was replaced is among them until the next look at the slots.
+  assert.ok(cluster.nodes("master").length >= 3);
 
   // What belongs together has one hash tag: then a pipeline and a transaction work.
   const replies = await cluster.multi().set("{cart:7}:apples", 1).incr("{cart:7}:pears").exec();
