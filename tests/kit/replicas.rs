@@ -470,6 +470,79 @@ fn replicas_follow_a_rollback_of_their_primary() {
 }
 
 #[test]
+fn the_data_of_a_replica_are_replaced_by_nobody_but_its_primary() {
+    let mut nodes = Nodes::with_replicas();
+    let refused = "ERR a replica has the data of its primary, and no others";
+    nodes.expect(&[
+        (0, "SET bar 1", "OK"),
+        (3, "DUNLIN SNAPSHOT s", "OK"),
+        (0, "SET bar 2", "OK"),
+        (3, "DUNLIN ROLLBACK s", refused),
+        (3, "READONLY", "OK"),
+        (3, "GET bar", "2"),
+    ]);
+    let loaded = nodes.clients[3].call(["DUNLIN", "LOAD", "SET bar 3"]);
+    assert_eq!(loaded, Err(CallError::Refused(refused.to_owned())));
+    nodes.expect(&[(3, "CLUSTER FAILOVER", "OK"), (3, "DUNLIN ROLLBACK s", "OK"), (3, "GET bar", "1")]);
+    let loaded = nodes.clients[3].call(["DUNLIN", "LOAD", "SET bar 3"]);
+    assert_eq!(loaded.expect("it is a primary now"), "OK");
+    nodes.expect(&[(0, "READONLY", "OK"), (0, "GET bar", "3")]);
+}
+
+#[test]
+fn replicas_have_the_keys_of_a_slot_that_moves() {
+    let mut nodes = Nodes::with_replicas();
+    for number in 0..250 {
+        nodes.expect(&[(0, &format!("SET {{bar}}{number} {number} PX 60000"), "OK")]);
+    }
+    nodes.server.migrate_keys_of_slot(5061, 1, 100).expect("both ends are up");
+    assert_equal_data(&mut nodes, 0, 3);
+    assert_equal_data(&mut nodes, 1, 4);
+    nodes.server.migrate_slot(5061, 1).expect("both ends are up");
+    assert_eq!(nodes.ask(4, "CLUSTER COUNTKEYSINSLOT 5061"), Reply::Integer(250));
+    assert_eq!(nodes.ask(3, "DBSIZE"), Reply::Integer(0));
+    assert_equal_data(&mut nodes, 1, 4);
+    nodes.advance_ms(60_000);
+    assert_eq!([1, 4].map(|node| nodes.ask(node, "DBSIZE")), [Reply::Integer(0), Reply::Integer(0)]);
+}
+
+#[test]
+fn functions_and_messages_of_a_shard_reach_its_replicas_and_no_others() {
+    let mut nodes = Nodes::with_replicas();
+    let library = "#!lua name=l\nredis.register_function{function_name='f', callback=function() return 7 end, \
+                   flags={'no-writes'}}";
+    nodes.clients[0].call(["FUNCTION", "LOAD", library]).expect("it loads");
+    nodes.expect(&[(3, "FCALL f 0", "7"), (4, "FCALL f 0", "ERR Function not found")]);
+    let mut listeners = [0, 3].map(|node| nodes.nodes[node].client().expect("there is room"));
+    listeners.iter_mut().for_each(|listener| _ = listener.call(["SSUBSCRIBE", "bar"]).expect("it is of this shard"));
+    assert_eq!(nodes.ask(0, "SPUBLISH bar hello"), Reply::Integer(1), "those of this node are counted");
+    for listener in &mut listeners {
+        let message = listener.wait_for_message(timeout::TIMEOUT).expect("it is open").expect("it comes");
+        assert_eq!(message.payload, b"hello");
+    }
+}
+
+#[test]
+fn a_wait_that_has_ended_does_not_count_for_the_next_one_of_its_client() {
+    let mut nodes = Nodes::of(Server::cluster(1).replicas(2).seed(3).frozen().start().expect("it starts"));
+    nodes.expect(&[(0, "DUNLIN LAG 1 500", "OK"), (0, "DUNLIN LAG 2 900", "OK")]);
+    let mut waiting = nodes.nodes[0].client().expect("there is room");
+    let waits = thread::spawn(move || {
+        waiting.call(["SET", "a", "1"]).expect("it is set");
+        (waiting.call(["WAIT", "1", "100"]), waiting.call(["WAIT", "2", "10000"]))
+    });
+    let blocked = |nodes: &mut Nodes| nodes.text(0, "INFO clients").contains("blocked_clients:1");
+    timeout::wait_until("the first wait begins", || blocked(&mut nodes));
+    nodes.advance_ms(100);
+    timeout::wait_until("the second wait begins", || blocked(&mut nodes));
+    nodes.advance_ms(400);
+    assert!(!waits.is_finished(), "one replica is not enough");
+    nodes.advance_ms(400);
+    let replies = waits.join().expect("it ends");
+    assert_eq!(replies, (Ok(Reply::Integer(0)), Ok(Reply::Integer(2))));
+}
+
+#[test]
 fn the_same_seed_gives_the_same_failover_byte_for_byte() {
     let story = || {
         let mut nodes = Nodes::with_replicas();

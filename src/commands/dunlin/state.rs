@@ -58,7 +58,7 @@ pub(super) const LOAD: Command = Command {
             given as its bytes; or changes nothing.",
     run: |cx, mut args| {
         let other = read(cx.engine(), args.word()?)?;
-        operations::take_over(cx, other);
+        operations::take_over(cx, other)?;
         cx.reply().ok();
         Ok(())
     },
@@ -105,12 +105,11 @@ pub fn dump(engine: &Engine) -> String {
 /// Replaces all data and functions by those that the commands of a text create, or by those of an RDB file.
 ///
 /// # Errors
-/// [`KitError::Line`]: a line is not a command that creates data. [`KitError::File`]: the file is damaged. Nothing has
-/// changed then.
+/// [`KitError::Line`]: a line is not a command that creates data. [`KitError::File`]: the file is damaged.
+/// [`KitError::DataOfPrimary`]: the server is a replica. Nothing has changed then.
 pub fn load(engine: &mut Engine, text: &[u8]) -> Result<(), Error> {
     let other = read(engine, text)?;
-    snapshots::take_over(engine, other);
-    Ok(())
+    snapshots::take_over(engine, other)
 }
 
 /// The lines in which a text and the data differ: `-` for lines that only the text has, `+` for lines that only the
@@ -172,6 +171,7 @@ fn like(engine: &Engine) -> Engine {
         password: String::new(),
         max_memory_bytes: 0,
         replication: Arc::default(),
+        cluster: Arc::default(),
         max_clients: 1,
         notifications: Notifications::default(),
         slow_from_us: None,

@@ -45,10 +45,12 @@ pub enum Message {
         /// The epoch of its election.
         epoch: u64,
     },
-    /// A message for the subscribers of a channel (PUBLISH).
+    /// A message for the subscribers of a channel (PUBLISH), or of a shard channel (SPUBLISH).
     Publish {
         /// The id of the sender.
         from: NodeId,
+        /// The shard whose nodes are meant; `None` for all nodes.
+        shard: Option<NodeId>,
         /// The channel.
         channel: Vec<u8>,
         /// What was published.

@@ -285,21 +285,24 @@ fn spread_failures(engine: &mut Engine) {
     failover::prepare(engine);
 }
 
-/// Has the subscribers of a channel at the other nodes receive a message, too.
-pub(super) fn publish_elsewhere(engine: &mut Engine, channel: &[u8], payload: &[u8]) {
+/// Has the subscribers of a channel at the other nodes, or at those of this shard, receive a message, too.
+pub(super) fn publish_elsewhere(engine: &mut Engine, topic: Topic, channel: &[u8], payload: &[u8]) {
     let view = engine.peers.cluster.as_ref().filter(|view| view.knows_others());
     let message = view.map(|view| Message::Publish {
         from: view.myself().id,
+        shard: (topic == Topic::Shard).then_some(view.myself().shard),
         channel: channel.to_vec(),
         payload: payload.to_vec(),
     });
     send(engine, message);
 }
 
-/// Takes what another node has published, if that is known.
-pub fn take_published(engine: &mut Engine, from: NodeId, channel: &[u8], payload: &[u8]) {
-    if engine.peers.cluster.as_ref().is_some_and(|view| view.knows_other(from)) {
-        publish::publish(engine, Topic::Channel, channel, payload);
+/// Takes what another node, which is known, has published for all nodes or for those of a shard.
+pub fn take_published(engine: &mut Engine, from: NodeId, shard: Option<NodeId>, channel: &[u8], payload: &[u8]) {
+    let Some(view) = engine.peers.cluster.as_ref().filter(|view| view.knows_other(from)) else { return };
+    let topic = if shard.is_some() { Topic::Shard } else { Topic::Channel };
+    if shard.is_none_or(|shard| shard == view.myself().shard) {
+        publish::publish(engine, topic, channel, payload);
     }
 }
 

@@ -252,12 +252,10 @@ pub fn unsubscribe_all(cx: &mut Ctx<'_>) {
     publish::unsubscribe_all(cx.engine, cx.session);
 }
 
-/// Sends a message to the subscribers of a channel, at all nodes of a cluster; returns how many clients of this one
-/// received it.
+/// Sends a message to the subscribers of a channel, at all nodes of a cluster, or of a shard channel, at those of its
+/// shard; returns how many clients of this one received it.
 pub fn publish(cx: &mut Ctx<'_>, topic: Topic, channel: &[u8], message: &[u8]) -> usize {
-    if topic == Topic::Channel {
-        cluster::publish_elsewhere(cx.engine, channel, message);
-    }
+    cluster::publish_elsewhere(cx.engine, topic, channel, message);
     publish::publish(cx.engine, topic, channel, message)
 }
 
@@ -398,8 +396,11 @@ pub fn drop_snapshot(cx: &mut Ctx<'_>, name: &[u8]) -> Result<(), Error> {
 }
 
 /// Replaces all data and functions by those of another engine.
-pub fn take_over(cx: &mut Ctx<'_>, other: Engine) {
-    snapshots::take_over(cx.engine, other);
+///
+/// # Errors
+/// The server is a replica; nothing has changed then.
+pub fn take_over(cx: &mut Ctx<'_>, other: Engine) -> Result<(), Error> {
+    snapshots::take_over(cx.engine, other)
 }
 
 // Chance.

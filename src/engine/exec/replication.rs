@@ -27,10 +27,8 @@ use crate::resp::{Limits, Parser};
 
 /// The replication of this node, which begins if there was none.
 fn replication(engine: &mut Engine) -> &mut Replication {
-    if engine.peers.replication.is_none() {
-        engine.peers.replication = Some(Box::new(Replication::of(initial_id(engine))));
-    }
-    engine.peers.replication.get_or_insert_with(|| Box::new(Replication::of(HistoryId::of([0; 20]))))
+    let id = initial_id(engine);
+    engine.peers.replication.get_or_insert_with(|| Box::new(Replication::of(id)))
 }
 
 /// The id of the history of a server without replicas and primary: it follows from the id of its process.
@@ -326,7 +324,10 @@ pub fn count_replicas_with_writes_of(engine: &Engine, session: SessionId) -> (us
 
 /// Has a client that waits in a command be answered when that many replicas have the stream up to an offset.
 pub fn await_replicas(engine: &mut Engine, session: SessionId, command: CommandId, count: usize, offset: u64) {
-    replication(engine).waits.push(ReplicaWait { session, command, count, offset });
+    let waits = &mut replication(engine).waits;
+    // Its last wait may have ended by its timeout.
+    waits.retain(|wait| wait.session != session);
+    waits.push(ReplicaWait { session, command, count, offset });
 }
 
 /// Makes this node a replica of another one, whose data it gets.
@@ -407,13 +408,13 @@ pub fn is_replica(engine: &Engine) -> bool {
 
 /// Whether this node refuses the writes of clients, as it is a replica.
 pub(super) fn is_read_only(engine: &Engine) -> bool {
-    engine.settings.replication.is_read_only && is_replica(engine)
+    is_replica(engine) && engine.settings.replication.is_read_only
 }
 
 /// Whether this node is a replica that must not serve clients, as it is disconnected from its primary.
 pub(super) fn is_stale(engine: &Engine) -> bool {
     let link = engine.peers.replication.as_ref().and_then(|replication| replication.link.as_ref());
-    !engine.settings.replication.serves_stale_data && link.is_some_and(|link| !link.is_up())
+    link.is_some_and(|link| !link.is_up()) && !engine.settings.replication.serves_stale_data
 }
 
 /// Whether writes are refused, as there are fewer replicas than `min-replicas-to-write`.

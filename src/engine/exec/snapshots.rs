@@ -17,8 +17,8 @@ use std::sync::Arc;
 use crate::engine::Engine;
 use crate::engine::exec::ctx::databases;
 use crate::engine::exec::scripts::load;
-use crate::engine::exec::{changes, eviction, rights, tracking};
-use crate::engine::spec::{Error, Flags};
+use crate::engine::exec::{changes, eviction, replication, rights, tracking};
+use crate::engine::spec::{Error, Flags, KitError};
 use crate::engine::state::databases::Move;
 use crate::engine::state::snapshots::Snapshot;
 use crate::engine::state::{ClockOrder, Databases, Effect, Presence, Settings};
@@ -49,10 +49,13 @@ pub fn take_snapshot(engine: &mut Engine, name: &[u8]) {
 /// Restores the state of that snapshot, and drops those that were taken since.
 ///
 /// # Errors
-/// There is no snapshot of that name, or a script takes too long; nothing has changed then.
+/// There is no snapshot of that name, a script takes too long, or the server is a replica; nothing has changed then.
 pub fn roll_back(engine: &mut Engine, name: &[u8]) -> Result<(), Error> {
     let place = engine.databases.snapshots.place(name)?;
     engine.scripts.gate(Flags::NONE)?;
+    if replication::is_replica(engine) {
+        return Err(KitError::DataOfPrimary.into());
+    }
     let snapshot = &engine.databases.snapshots.all[place];
     let (now, speed) = (snapshot.now, snapshot.speed);
     engine.effects.propagation.request_base();
@@ -131,10 +134,17 @@ fn put_back(engine: &mut Engine, number: usize, before: Database) {
 
 /// Replaces all data and functions by those of another engine, whose databases are like the ones here
 /// ([`crate::engine::Databases::like_empty`]).
-pub fn take_over(engine: &mut Engine, other: Engine) {
+///
+/// # Errors
+/// The server is a replica; nothing has changed then.
+pub fn take_over(engine: &mut Engine, other: Engine) -> Result<(), Error> {
+    if replication::is_replica(engine) {
+        return Err(KitError::DataOfPrimary.into());
+    }
     engine.effects.propagation.request_base();
     let functions = other.scripts.functions.registry.sources();
     replace_data(engine, other.databases, functions);
+    Ok(())
 }
 
 /// Replaces all data and functions by these, which nobody asks for but the primary of this server.

@@ -135,8 +135,8 @@ impl Shared {
             BusMessage::Clock(order) => self.obey_alone(*order),
             _ if self.is_down() => {}
             BusMessage::Cluster(Message::Claim(claim)) => self.act_alone(|engine| cluster::take_claim(engine, claim)),
-            BusMessage::Cluster(Message::Publish { from, channel, payload }) => {
-                self.act_alone(|engine| cluster::take_published(engine, *from, channel, payload));
+            BusMessage::Cluster(Message::Publish { from, shard, channel, payload }) => {
+                self.act_alone(|engine| cluster::take_published(engine, *from, *shard, channel, payload));
             }
             BusMessage::Cluster(Message::Suspects { from, node, since }) => {
                 self.act_alone(|engine| cluster::take_report(engine, *from, *node, *since));

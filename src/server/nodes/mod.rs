@@ -1,8 +1,8 @@
 //! The nodes of a cluster that run in this process.
 //!
-//! A node is one more world with a port of its own ([`super::worlds`]); the first world is the first node. [`mod@start`]
-//! makes them, [`bus`] delivers what they send to each other, [`migrate`] restores keys that one moves to another, and
-//! [`kit`] is what tests do with them, of which [`partition`] and [`clock`] are parts.
+//! A node is one more world with a port of its own ([`super::worlds`]); the first world is the first node.
+//! [`mod@start`] makes them, [`bus`] delivers what they send to each other, [`migrate`] restores keys that one moves to
+//! another, and [`kit`] is what tests do with them, of which [`partition`] and [`clock`] are parts.
 //!
 //! Lock order: that of delivery, then an engine's. A thread that holds the lock of one engine takes that of no other,
 //! with one exception: MIGRATE to another node, which gives up after its timeout. So two nodes that move keys to each

@@ -38,6 +38,9 @@ pub enum KitError {
     /// The node is no replica.
     #[error("ERR node {0} is not a replica")]
     NotReplica(usize),
+    /// The data of a replica are those of its primary, and cannot be replaced.
+    #[error("ERR a replica has the data of its primary, and no others")]
+    DataOfPrimary,
     /// The node cannot replace its primary; the reason.
     #[error("ERR node {0} cannot fail over: {1}")]
     NoFailover(usize, String),
