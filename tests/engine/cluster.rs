@@ -411,7 +411,7 @@ fn what_a_node_cannot_do_is_refused_in_the_words_of_redis() {
         (ask(&format!("FORGET {mine}")), "I tried hard but I can't forget myself...".into()),
         (ask(&format!("FORGET {nobody}")), format!("Unknown node {nobody}")),
         (ask("RESET x"), "syntax error".into()),
-        (ask("RESET SOFT x"), "unknown subcommand or wrong number of arguments for 'reset'. Try CLUSTER HELP.".into()),
+        (ask("RESET SOFT x"), "unknown subcommand or wrong number of arguments for 'RESET'. Try CLUSTER HELP.".into()),
         (ask("MEET x 1"), "Invalid node address specified: x:1".into()),
         (ask("MEET 127.0.0.1 x"), "Invalid base port specified: x".into()),
         (ask("MEET 127.0.0.1 1 x"), "Invalid bus port specified: x".into()),

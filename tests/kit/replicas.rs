@@ -462,6 +462,19 @@ fn a_replica_that_was_away_gets_what_it_missed_or_all_data() {
 }
 
 #[test]
+fn a_history_with_another_id_is_one_that_a_replica_does_not_have() {
+    let mut nodes = Nodes::with_replicas();
+    let before = nodes.replication(0, "master_replid");
+    nodes.expect(&[(0, "SET bar 1", "OK"), (0, "DEBUG CHANGE-REPL-ID", "OK"), (0, "SET bar 2", "OK")]);
+    let after = nodes.replication(0, "master_replid");
+    assert_ne!(before, after);
+    nodes.server.kill_node(3).expect("it runs");
+    nodes.restart(3);
+    assert_eq!(nodes.replication(3, "master_replid"), after);
+    assert_equal_data(&mut nodes, 0, 3);
+}
+
+#[test]
 fn replicas_follow_a_rollback_of_their_primary() {
     let mut nodes = Nodes::with_replicas();
     nodes.expect(&[(0, "SET bar 1", "OK"), (0, "DUNLIN SNAPSHOT s", "OK"), (0, "SET bar 2", "OK")]);

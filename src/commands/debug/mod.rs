@@ -346,8 +346,7 @@ fn set_reply_room(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 }
 
 fn change_history(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    let histories = &mut cx.switches_mut().replid_generation;
-    *histories = histories.wrapping_add(1);
+    operations::change_history(cx);
     cx.reply().ok();
     Ok(())
 }

@@ -57,6 +57,11 @@ pub fn end_replication(cx: &mut Ctx<'_>) {
     replication::abandon(cx.engine);
 }
 
+/// Gives the history of the data another id (DEBUG CHANGE-REPL-ID).
+pub fn change_history(cx: &mut Ctx<'_>) {
+    replication::change_history(cx.engine);
+}
+
 /// Begins a failover that the client orders at this node.
 ///
 /// # Errors

@@ -41,6 +41,15 @@ fn random_id(engine: &mut Engine) -> HistoryId {
     HistoryId::random(|| engine.generator.u64(..))
 }
 
+/// Gives the history another id, as if no replica had ever had these data. Those that are connected stay.
+pub(super) fn change_history(engine: &mut Engine) {
+    engine.switches.replid_generation = engine.switches.replid_generation.wrapping_add(1);
+    let id = initial_id(engine);
+    if let Some(replication) = &mut engine.peers.replication {
+        (replication.history.id, replication.previous) = (id, None);
+    }
+}
+
 /// The link to the primary, if this node is a replica.
 fn link(engine: &mut Engine) -> Option<&mut Link> {
     engine.peers.replication.as_mut()?.link.as_mut()
