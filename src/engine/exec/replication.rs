@@ -64,7 +64,8 @@ pub(super) fn send(engine: &mut Engine, to: Option<NodeId>, content: Content) {
 /// Sends the replicas what has changed, after a batch, and answers those that had to wait for its end.
 #[inline]
 pub fn complete_batch(engine: &mut Engine) {
-    if engine.peers.replication.is_some() {
+    // Nodes that have files have no replicas: their stream is for the log of changes.
+    if engine.peers.replication.is_some() && !engine.persistence.aof.is_on() {
         send_stream(engine);
         answer_waiting(engine);
     }
@@ -333,6 +334,10 @@ pub fn count_replicas_with_writes_of(engine: &Engine, session: SessionId) -> (us
 
 /// Has a client that waits in a command be answered when that many replicas have the stream up to an offset.
 pub fn await_replicas(engine: &mut Engine, session: SessionId, command: CommandId, count: usize, offset: u64) {
+    if engine.peers.cluster.is_none() {
+        // It waits for its timeout, as there will be no replicas.
+        return;
+    }
     let waits = &mut replication(engine).waits;
     // Its last wait may have ended by its timeout.
     waits.retain(|wait| wait.session != session);
