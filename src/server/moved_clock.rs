@@ -63,6 +63,12 @@ impl Shared {
         self.set_clock(&mut self.engine(), order);
     }
 
+    /// Moves the clock of this world alone on to a moment.
+    pub(super) fn reach_alone(&self, moment: Now) {
+        self.advance_engine(&mut self.engine(), moment);
+        self.wake_timer();
+    }
+
     /// Wakes the timer, whose sleep was computed before the clock changed.
     pub(super) fn wake_timer(&self) {
         self.wakeup().no_later_than(Now::from_us(i64::MIN));

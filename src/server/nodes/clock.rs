@@ -36,10 +36,16 @@ impl Shared {
         let mut now = self.clock().now();
         while now < target {
             now = self.next_moment().filter(|moment| now < *moment && *moment < target).unwrap_or(target);
-            self.obey_with_nodes(ClockOrder::Reach(now));
+            self.reach_at_once(now);
         }
         // What nodes sent at that moment may have made more fall due at it.
-        self.obey_with_nodes(ClockOrder::Reach(target));
+        self.reach_at_once(target);
+    }
+
+    /// Moves the clocks to a moment, and delivers what the nodes send by that.
+    fn reach_at_once(&self, moment: Now) {
+        self.with_nodes(|all| all.iter().for_each(|node| node.reach_alone(moment)));
+        self.worlds().deliver();
     }
 
     /// Has the clocks of all nodes obey an order, or that of this server if it is by itself.
