@@ -50,6 +50,7 @@ mod tree_counter;
 pub(crate) mod url;
 pub(crate) mod wake_flags;
 mod wakeup;
+mod worker;
 pub(crate) mod world;
 pub(crate) mod worlds;
 mod write_queue;

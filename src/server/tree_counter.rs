@@ -1,17 +1,15 @@
 //! Counting keys for DUNLIN TREE: a thread that does it, so that no event loop waits for a walk over all keys.
 //!
 //! One thread counts for all clients of the server, one after the other: a database that is frozen for one client would
-//! have to be counted under the engine's lock for another. The thread starts with the first order, and ends with the
-//! server. It has a low priority, as clients who look at all keys can wait for a moment and others cannot.
+//! have to be counted under the engine's lock for another. Its thread ([`Worker`]) has a low priority, as clients who
+//! look at all keys can wait for a moment and others cannot.
 
-use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, OnceLock};
-use std::thread;
+use std::sync::Arc;
 
 use super::contain::contain;
-use super::processors;
 use super::shared::Shared;
 use super::wake_flags::WakeFlag;
+use super::worker::Worker;
 use crate::engine::exec::kit::tree;
 use crate::engine::state::kit::tree::{Tree, TreeQuery};
 use crate::engine::{HostCall, HostReply, SessionId};
@@ -26,40 +24,25 @@ pub(super) struct TreeOrder {
 
 /// Counts keys on a thread of its own.
 #[derive(Debug)]
-pub(super) struct TreeCounter {
-    inbox: OnceLock<Sender<TreeOrder>>,
-    processors: String,
-}
+pub(super) struct TreeCounter(Worker<TreeOrder>);
 
 impl TreeCounter {
     /// Makes one whose thread will run on the processors of a list.
     pub(super) fn on(processors: &str) -> TreeCounter {
-        TreeCounter { inbox: OnceLock::new(), processors: processors.to_owned() }
+        TreeCounter(Worker::new("dunlin-tree", processors, yield_to_others, count_or_end))
     }
 
-    /// Has keys counted: then the session has the answer to its host call, and gets [`WakeFlag::Resume`]. If no thread
-    /// can be started, they are counted here.
+    /// Has keys counted: then the session has the answer to its host call, and gets [`WakeFlag::Resume`].
     pub(super) fn count(&self, order: TreeOrder) {
-        if let Err(returned) = self.inbox.get_or_init(|| start(self.processors.clone())).send(order) {
-            carry_out(&returned.0);
-        }
+        self.0.send(order);
     }
 }
 
-fn start(processors: String) -> Sender<TreeOrder> {
-    let (inbox, orders) = channel();
-    let run = move || {
-        processors::keep_beside(&processors);
-        yield_to_others();
-        for order in orders {
-            if contain("the thread that counts keys", || carry_out(&order)).is_none() {
-                order.shared.engine().kill(order.session);
-            }
-        }
-    };
-    // If no thread starts, the receiver is dropped at once, and sending returns the order.
-    drop(thread::Builder::new().name("dunlin-tree".to_owned()).spawn(run));
-    inbox
+/// Carries out an order, or, if that panics, ends the session, which would wait for ever.
+fn count_or_end(order: TreeOrder) {
+    if contain("the thread that counts keys", || carry_out(&order)).is_none() {
+        order.shared.engine().kill(order.session);
+    }
 }
 
 /// Gives this thread a low priority, where that is possible: on Linux a thread has one of its own.

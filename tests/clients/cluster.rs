@@ -53,6 +53,18 @@ impl Cluster {
         Cluster { program, nodes }
     }
 
+    /// Where the nodes are, as redis-cli names them.
+    fn places(&self) -> Vec<String> {
+        self.nodes.iter().map(|node| format!("127.0.0.1:{}", node.port)).collect()
+    }
+
+    /// Makes all nodes know no other, the replicas first.
+    fn reset(&mut self) {
+        for node in self.nodes.iter_mut().rev() {
+            let () = cmd("CLUSTER").arg("RESET").arg("HARD").query(&mut node.connection).expect("it is reset");
+        }
+    }
+
     /// The place of the node that owns a slot.
     fn owner(&mut self, slot: u16) -> usize {
         let lines: String = cmd("CLUSTER").arg("NODES").query(&mut self.nodes[0].connection).expect("it answers");
@@ -267,13 +279,11 @@ fn cluster_command(cli: &Program, words: &[&str]) -> String {
 fn redis_cli_creates_checks_reshards_and_takes_apart_a_cluster() {
     let Some(cli) = Program::find("redis-cli", &["--version"]) else { return };
     let mut cluster = Cluster::start(0);
-    let places: Vec<String> = cluster.nodes.iter().map(|node| format!("127.0.0.1:{}", node.port)).collect();
+    let places = cluster.places();
     let [first, second, third] = [&*places[0], &*places[1], &*places[2]];
 
     assert!(cluster_command(&cli, &["check", first]).contains("[OK] All 16384 slots covered."));
-    for node in &mut cluster.nodes {
-        let () = cmd("CLUSTER").arg("RESET").arg("HARD").query(&mut node.connection).expect("it is reset");
-    }
+    cluster.reset();
     let created = cluster_command(&cli, &["create", first, second, third, "--cluster-yes"]);
     assert!(created.contains("[OK] All 16384 slots covered."), "{created}");
     for node in &mut cluster.nodes {
@@ -305,10 +315,8 @@ fn redis_cli_creates_checks_reshards_and_takes_apart_a_cluster() {
 fn redis_cli_creates_a_cluster_with_replicas() {
     let Some(cli) = Program::find("redis-cli", &["--version"]) else { return };
     let mut cluster = Cluster::start(1);
-    let places: Vec<String> = cluster.nodes.iter().map(|node| format!("127.0.0.1:{}", node.port)).collect();
-    for node in cluster.nodes.iter_mut().rev() {
-        let () = cmd("CLUSTER").arg("RESET").arg("HARD").query(&mut node.connection).expect("it is reset");
-    }
+    let places = cluster.places();
+    cluster.reset();
     let words = ["create"].into_iter().chain(places.iter().map(String::as_str));
     let created = cluster_command(&cli, &words.chain(["--cluster-replicas", "1", "--cluster-yes"]).collect::<Vec<_>>());
     assert!(created.contains("[OK] All 16384 slots covered."), "{created}");

@@ -31,13 +31,11 @@ pub(super) fn slots(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
 fn offset_of(engine: &Engine, node: &Node) -> u64 {
     let Some(replication) = &engine.peers.replication else { return node.offset };
     let is_myself = engine.peers.cluster.as_ref().is_some_and(|view| view.is_myself(node));
-    let own_replica = replication.replicas.iter().find(|replica| replica.id == node.id);
-    match own_replica {
-        _ if is_myself => replication.history.offset,
-        Some(replica) => replica.offset,
-        None if replication.link.as_ref().is_some_and(|link| link.primary == node.id) => replication.history.offset,
-        None => node.offset,
+    if is_myself || replication.link.as_ref().is_some_and(|link| link.primary == node.id) {
+        return replication.history.offset;
     }
+    let replica = replication.replicas.iter().find(|replica| replica.id == node.id);
+    replica.map_or(node.offset, |replica| replica.offset)
 }
 
 /// Writes a node with its preferred endpoint first, and what else is known of where it is in a map at the end.

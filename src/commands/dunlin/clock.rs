@@ -43,24 +43,29 @@ fn advance_to_next(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
 /// Moves the clock on. That of a cluster is one for all its nodes, of which this one is locked: the host does it when
 /// it is not.
 fn go_to(cx: &mut Ctx<'_>, advance: Advance) -> Result<(), Error> {
-    let now = cx.now();
-    let target = match advance {
-        _ if cx.engine().peers.cluster.is_some() && !cx.is_nested() => {
-            let Some(HostReply::Moment(moment)) = cx.call_host(HostCall::Advance(advance))? else { return Ok(()) };
-            moment
-        }
-        Advance::By(by) => Some(Now::from_us(now.unix_us.saturating_add_unsigned(by.as_micros() as u64))),
-        Advance::To(moment) => Some(moment),
-        Advance::ToNext => cx.engine().next_moment().map(|moment| moment.max(now)),
-    };
-    if cx.engine().peers.cluster.is_none() || cx.is_nested() {
+    let target = if cx.engine().peers.cluster.is_some() && !cx.is_nested() {
+        let Some(HostReply::Moment(moment)) = cx.call_host(HostCall::Advance(advance))? else { return Ok(()) };
+        moment
+    } else {
+        let target = target_of(cx, advance);
         target.into_iter().for_each(|moment| order(cx, ClockOrder::Reach(moment)));
-    }
+        target
+    };
     match target {
         Some(moment) => cx.reply().integer(moment.unix_ms()),
         None => cx.reply().null(),
     }
     Ok(())
+}
+
+/// Where the clock is to go; `None` if nothing falls due to which it could.
+fn target_of(cx: &Ctx<'_>, advance: Advance) -> Option<Now> {
+    let now = cx.now();
+    match advance {
+        Advance::By(by) => Some(Now::from_us(now.unix_us.saturating_add_unsigned(by.as_micros() as u64))),
+        Advance::To(moment) => Some(moment),
+        Advance::ToNext => cx.engine().next_moment().map(|moment| moment.max(now)),
+    }
 }
 
 pub(super) const SET_TIME: Command = Command {

@@ -23,7 +23,7 @@ pub use world::of_login;
 
 use super::command::syntax;
 use super::help;
-use crate::engine::{Arity, Command, Error, Family, Flags, KitError, Propagated};
+use crate::engine::{Arity, Command, Ctx, Error, Family, Flags, HostCall, KitError, Propagated};
 
 /// The commands of this family.
 pub const COMMANDS: &[Command] = &[DUNLIN];
@@ -85,6 +85,14 @@ fn explained(row: &Command, outcome: Result<(), Error>) -> Result<(), Error> {
         Error::Syntax => KitError::Syntax(format!("{} {}", row.name, syntax::shown(row.syntax))).into(),
         other => other,
     })
+}
+
+/// Replies OK when the host has done what it is asked.
+fn order_host(cx: &mut Ctx<'_>, call: HostCall) -> Result<(), Error> {
+    if cx.call_host(call)?.is_some() {
+        cx.reply().ok();
+    }
+    Ok(())
 }
 
 /// Fields shared by all subcommands: they are not for applications, and they act between commands.

@@ -1,6 +1,6 @@
 //! DUNLIN NODES and related commands: the nodes of a cluster in this process, from any of them.
 
-use super::{ROW, explained};
+use super::{ROW, explained, order_host};
 use crate::engine::state::replication::FailoverWay;
 use crate::engine::{Args, Arity, Command, Ctx, Error, HostCall, HostReply, MoveStep, NodeOrder};
 use crate::value::hash_slot::HASH_SLOTS;
@@ -67,10 +67,7 @@ fn order(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         NodeOrder::Restart
     };
     args.end()?;
-    if cx.call_host(HostCall::Node(number, order))?.is_some() {
-        cx.reply().ok();
-    }
-    Ok(())
+    order_host(cx, HostCall::Node(number, order))
 }
 
 pub(super) const FAILOVER: Command = Command {
@@ -92,10 +89,7 @@ fn fail_over(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         FailoverWay::Graceful
     };
     args.end()?;
-    if cx.call_host(HostCall::Node(number, NodeOrder::FailOver(way)))?.is_some() {
-        cx.reply().ok();
-    }
-    Ok(())
+    order_host(cx, HostCall::Node(number, NodeOrder::FailOver(way)))
 }
 
 pub(super) const LAG: Command = Command {
@@ -112,10 +106,7 @@ fn lag(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     if lag_ms < 0 {
         return Err(Error::Syntax);
     }
-    if cx.call_host(HostCall::Node(number, NodeOrder::Lag(lag_ms)))?.is_some() {
-        cx.reply().ok();
-    }
-    Ok(())
+    order_host(cx, HostCall::Node(number, NodeOrder::Lag(lag_ms)))
 }
 
 pub(super) const PARTITION: Command = Command {
@@ -146,10 +137,7 @@ pub(super) const HEAL: Command = Command {
 };
 
 fn cut(cx: &mut Ctx<'_>, groups: Vec<Vec<usize>>) -> Result<(), Error> {
-    if cx.call_host(HostCall::Partition(groups))?.is_some() {
-        cx.reply().ok();
-    }
-    Ok(())
+    order_host(cx, HostCall::Partition(groups))
 }
 
 pub(super) const MIGRATE_SLOT: Command = Command {
@@ -180,10 +168,7 @@ fn migrate_slot(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         MoveStep::Whole
     };
     args.end()?;
-    if cx.call_host(HostCall::MoveSlot { slot, to, step })?.is_some() {
-        cx.reply().ok();
-    }
-    Ok(())
+    order_host(cx, HostCall::MoveSlot { slot, to, step })
 }
 
 fn node_number(args: &mut Args<'_>) -> Result<usize, Error> {

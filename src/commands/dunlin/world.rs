@@ -1,7 +1,7 @@
 //! DUNLIN WORLD and related commands: private servers behind one port. A client enters a world by DUNLIN WORLD, by the
 //! user name of its login ([`of_login`]), which any URL can contain, or through the port that DUNLIN LISTEN has opened.
 
-use super::ROW;
+use super::{ROW, order_host};
 use crate::engine::{Args, Arity, Command, Ctx, Effect, Error, HostCall, HostReply, KitError, Template, WorldName};
 
 /// The prefixes of user names that name a world; a world of the second prefix ends when its last client leaves.
@@ -26,10 +26,7 @@ fn world(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let world = WorldName::parse(args.word()?)?;
     let is_temporary = args.take("TEMPORARY");
     args.end()?;
-    if cx.call_host(HostCall::Enter { world, is_temporary })?.is_some() {
-        cx.reply().ok();
-    }
-    Ok(())
+    order_host(cx, HostCall::Enter { world, is_temporary })
 }
 
 /// The world that this user name leads to; `None` if it is an ordinary user name.
@@ -104,10 +101,7 @@ pub(super) const DROP_WORLD: Command = Command {
 
 fn drop_world(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let world = WorldName::parse(args.word()?)?;
-    if cx.call_host(HostCall::DropWorld(world))?.is_some() {
-        cx.reply().ok();
-    }
-    Ok(())
+    order_host(cx, HostCall::DropWorld(world))
 }
 
 pub(super) const TEMPLATE: Command = Command {

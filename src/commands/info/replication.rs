@@ -6,6 +6,7 @@ use super::Scene;
 use super::fields::{Field, field};
 use super::value::Value;
 use crate::config;
+use crate::engine::Now;
 use crate::engine::exec::replication;
 use crate::engine::state::replication::{History, Link, Replica, Replication};
 
@@ -104,7 +105,7 @@ fn primary(scene: &Scene<'_>) -> (String, u16) {
     node.map_or((String::new(), 0), |node| (node.address.ip.clone(), node.address.port))
 }
 
-fn seconds_since<'s>(scene: &Scene<'_>, moment: crate::engine::Now) -> Value<'s> {
+fn seconds_since<'s>(scene: &Scene<'_>, moment: Now) -> Value<'s> {
     (scene.engine.now().since_us(moment) / 1_000_000).into()
 }
 

@@ -200,8 +200,9 @@ pub(super) fn redirect_waiting(engine: &mut Engine) {
 
 /// Ends all waits of clients with an error, and their connections: the server has another role now.
 pub(super) fn end_all(engine: &mut Engine, error: &Error) {
-    let all: Vec<SessionId> = engine.sessions.iter().map(|session| session.id).collect();
-    for session in all.into_iter().filter(|&session| !engine.observers.is_delayed(session)).collect::<Vec<_>>() {
+    let sessions = engine.sessions.iter().map(|session| session.id);
+    let waiting: Vec<SessionId> = sessions.filter(|&session| !engine.observers.is_delayed(session)).collect();
+    for session in waiting {
         if let Some(wait) = engine.observers.waiting.leave(session) {
             if let Some(client) = engine.sessions.get_mut(session) {
                 client.hangs_up = true;

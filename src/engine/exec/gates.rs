@@ -39,6 +39,11 @@ impl Asked<'_> {
 /// The result of a gate that does not refuse: the moment until which the command is held back, if it is.
 type Passed = Result<Option<Now>, Error>;
 
+/// The result of a gate that refuses a command with that error, or lets it pass at once.
+fn refuse_if(is_refused: bool, error: impl Into<Error>) -> Passed {
+    if is_refused { Err(error.into()) } else { Ok(None) }
+}
+
 /// A check before a command runs, which may refuse it or hold it back.
 pub(super) struct Gate {
     #[cfg_attr(not(debug_assertions), expect(dead_code, reason = "the assertion that names it is in debug builds"))]
@@ -134,7 +139,7 @@ const GATES: [Gate; 17] = [
         is_active: |engine, _| replication::lacks_replicas(engine),
         pass: |engine, asked| {
             let is_refused = asked.flags.has(Flags::WRITE) && replication::lacks_replicas(engine);
-            if is_refused { Err(ServerError::NoReplicas.into()) } else { Ok(None) }
+            refuse_if(is_refused, ServerError::NoReplicas)
         },
     },
     Gate {
@@ -143,7 +148,7 @@ const GATES: [Gate; 17] = [
         is_active: |engine, _| replication::is_read_only(engine),
         pass: |engine, asked| {
             let is_refused = asked.flags.has(Flags::WRITE) && replication::is_read_only(engine);
-            if is_refused { Err(ServerError::ReadOnlyReplica.into()) } else { Ok(None) }
+            refuse_if(is_refused, ServerError::ReadOnlyReplica)
         },
     },
     Gate {
@@ -162,7 +167,7 @@ const GATES: [Gate; 17] = [
         is_active: |engine, _| replication::is_stale(engine),
         pass: |engine, asked| {
             let is_refused = replication::is_stale(engine) && !asked.flags.has(Flags::STALE);
-            if is_refused { Err(ServerError::PrimaryIsDown.into()) } else { Ok(None) }
+            refuse_if(is_refused, ServerError::PrimaryIsDown)
         },
     },
     Gate {
@@ -171,7 +176,7 @@ const GATES: [Gate; 17] = [
         is_active: |engine, _| engine.persistence.loading.is_some(),
         pass: |engine, asked| {
             let is_refused = engine.persistence.loading.is_some() && !asked.flags.has(Flags::LOADING);
-            if is_refused { Err(ServerError::Loading.into()) } else { Ok(None) }
+            refuse_if(is_refused, ServerError::Loading)
         },
     },
     Gate {
@@ -187,7 +192,7 @@ const GATES: [Gate; 17] = [
         pass: |engine, asked| {
             let monitors = engine.sessions.get(asked.session).is_some_and(|client| client.monitors);
             let is_refused = monitors && (asked.writes() || asked.flags.has(Flags::READONLY));
-            if is_refused { Err(Error::ReplicaTouchesKeys) } else { Ok(None) }
+            refuse_if(is_refused, Error::ReplicaTouchesKeys)
         },
     },
     Gate {

@@ -80,7 +80,9 @@ fn send_stream(engine: &mut Engine) {
     let Some(replication) = &mut engine.peers.replication else { return };
     if !taken.bytes.is_empty() {
         let offset = replication.append(&taken.bytes, &settings);
-        send(engine, None, Content::Stream { offset, bytes: taken.bytes.into() });
+        if !replication.replicas.is_empty() {
+            send(engine, None, Content::Stream { offset, bytes: taken.bytes.into() });
+        }
     }
     if taken.needs_base {
         let id = random_id(engine);

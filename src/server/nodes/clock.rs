@@ -31,8 +31,11 @@ impl Shared {
         })
     }
 
-    /// Moves the clocks of all nodes to a moment, or that of this server if it is by itself.
+    /// Moves the clocks of all nodes to a moment; or that of this server, in one step, if it is by itself.
     fn reach_with_nodes(&self, target: Now) {
+        if !self.worlds().are_nodes() {
+            return self.reach_alone(target);
+        }
         let mut now = self.clock().now();
         while now < target {
             now = self.next_moment().filter(|moment| now < *moment && *moment < target).unwrap_or(target);

@@ -1,4 +1,5 @@
-//! What the test kit does with the nodes of a cluster: kills and restarts them, and moves slots between them.
+//! What the test kit does with the nodes of a cluster: it kills and restarts them, has replicas take over or be late,
+//! and moves slots between them.
 
 use std::ptr;
 use std::sync::Arc;
@@ -16,12 +17,6 @@ const MOVED_TOGETHER: usize = 100;
 
 /// The time limit of moving keys between nodes, in milliseconds.
 const MOVE_TIMEOUT_MS: &str = "5000";
-
-/// The text of an error without its code.
-fn reason(error: &Error) -> String {
-    let line = error.to_string();
-    line.strip_prefix("ERR ").unwrap_or(&line).to_owned()
-}
 
 /// What the test kit does with the nodes.
 impl Worlds {
@@ -225,8 +220,15 @@ impl Shared {
         }
         Ok(())
     }
+
     /// The port of this node; `None` if it is no node beside others.
     pub(crate) fn node_port(&self) -> Option<u16> {
         self.worlds().are_nodes().then(|| self.port())
     }
+}
+
+/// The text of an error without its code.
+fn reason(error: &Error) -> String {
+    let line = error.to_string();
+    line.strip_prefix("ERR ").unwrap_or(&line).to_owned()
 }

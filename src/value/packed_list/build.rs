@@ -141,6 +141,15 @@ impl Measures {
         self.lengths.sum.saturating_add(self.len.saturating_mul(MOST_OVERHEAD)) <= MOST_BYTES
     }
 
+    /// A list with room for the items, which has its head and the prefix already.
+    fn allocate(&self) -> (PackedList, Head) {
+        let head = self.head();
+        let mut packed = PackedList { bytes: vec![0; PackedList::rounded(head.used())].into_boxed_slice() };
+        packed.set_head(&head);
+        packed.bytes[HEAD..head.content_at()].copy_from_slice(&self.front[..head.prefix]);
+        (packed, head)
+    }
+
     fn head(&self) -> Head {
         let (most, is_common) = match (self.texts, self.integers.sum) {
             (0, _) => (self.integers.most, self.integers.least == self.integers.most),
@@ -213,12 +222,8 @@ impl PackedList {
         if !measures.fit() {
             return None;
         }
-        let head = measures.head();
-        let size = PackedList::rounded(head.used());
-        let mut packed = PackedList { bytes: vec![0; size].into_boxed_slice() };
-        packed.set_head(&head);
-        packed.bytes[HEAD..head.content_at()].copy_from_slice(&measures.front[..head.prefix]);
-        let (contents, codes) = packed.bytes.split_at_mut(size - head.len * head.width);
+        let (mut packed, head) = measures.allocate();
+        let (contents, codes) = packed.bytes.split_at_mut(packed.bytes.len() - head.len * head.width);
         let contents = &mut contents[head.content_at()..];
         let (prefix, width, has_digits) = (head.prefix, head.width, measures.has_digits);
         items.visit(&mut Filling { contents, at: 0, prefix, codes, width, has_digits });

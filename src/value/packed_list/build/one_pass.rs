@@ -5,7 +5,7 @@
 //! back. When their sizes are known, both are copied. An item that does not begin with the prefix, or that is long,
 //! ends the attempt.
 
-use super::{COPIED, Coded, HEAD, LONGEST_PREFIX, Measures, PackedList, TEXT};
+use super::{COPIED, Coded, LONGEST_PREFIX, Measures, PackedList, TEXT};
 use crate::value::item::{Item, Outline, Sequence, ShortText, Visitor};
 use crate::value::listpack::cost;
 use std::cell::Cell;
@@ -115,11 +115,8 @@ impl<'t> OnePass<'t> {
         if is_done || measures.texts == 0 || !measures.fit() {
             return None;
         }
-        let head = measures.head();
-        let size = PackedList::rounded(head.used());
-        let mut packed = PackedList { bytes: vec![0; size].into_boxed_slice() };
-        packed.set_head(&head);
-        packed.bytes[HEAD..head.content_at()].copy_from_slice(&measures.front[..head.prefix]);
+        let (mut packed, head) = measures.allocate();
+        let size = packed.bytes.len();
         packed.bytes[head.content_at()..head.content_end()].copy_from_slice(&bytes[..at]);
         if head.width > 0 {
             packed.bytes[size - head.len..].copy_from_slice(&bytes[codes_at..]);

@@ -1,0 +1,48 @@
+//! A thread beside the event loops that carries out orders, one after the other, so that no client waits for them.
+//!
+//! It starts with the first order, and ends with the server.
+
+use std::sync::OnceLock;
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+
+use super::processors;
+
+/// Carries out orders on a thread of its own.
+#[derive(Debug)]
+pub(super) struct Worker<T> {
+    inbox: OnceLock<Sender<T>>,
+    name: &'static str,
+    processors: String,
+    /// What the thread does when it starts.
+    begin: fn(),
+    carry_out: fn(T),
+}
+
+impl<T: Send + 'static> Worker<T> {
+    /// Makes one whose thread will have that name, and will run on the processors of a list. It ends if `carry_out`
+    /// panics.
+    pub(super) fn new(name: &'static str, processors: &str, begin: fn(), carry_out: fn(T)) -> Worker<T> {
+        Worker { inbox: OnceLock::new(), name, processors: processors.to_owned(), begin, carry_out }
+    }
+
+    /// Sends an order to the thread. If no thread can be started, it is carried out here.
+    pub(super) fn send(&self, order: T) {
+        if let Err(returned) = self.inbox.get_or_init(|| self.start()).send(order) {
+            (self.carry_out)(returned.0);
+        }
+    }
+
+    fn start(&self) -> Sender<T> {
+        let (inbox, orders) = channel();
+        let (processors, begin, carry_out) = (self.processors.clone(), self.begin, self.carry_out);
+        let run = move || {
+            processors::keep_beside(&processors);
+            begin();
+            orders.into_iter().for_each(carry_out);
+        };
+        // If no thread starts, the receiver is dropped at once, and sending returns the order.
+        drop(thread::Builder::new().name(self.name.to_owned()).spawn(run));
+        inbox
+    }
+}
