@@ -64,6 +64,11 @@ impl Section {
     pub(crate) fn reads_log(&self) -> bool {
         self.steps.iter().any(|step| step.action == Action::Log)
     }
+
+    /// Whether time passes in it.
+    pub(crate) fn waits(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step.action, Action::Advance(_)))
+    }
 }
 
 /// Reads a whole file; an error names its line.

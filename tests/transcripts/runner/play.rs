@@ -7,7 +7,7 @@ use crate::reply::{self, Order, Protocol, Reply, Undecoded, render};
 use crate::words::quote;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The text for a missing reply.
 pub(crate) const SILENCE: &str = "(nothing)";
@@ -20,6 +20,9 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 const SILENCE_PATIENCE: Duration = Duration::from_millis(60);
 /// The time to wait for bytes that are not expected.
 const SURPLUS_PATIENCE: Duration = Duration::from_millis(150);
+
+/// The time that a player may lose to other work of the machine before its answers are in doubt.
+const LATENESS: Duration = Duration::from_millis(15);
 
 /// The result of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +55,9 @@ pub(crate) struct Player<'t> {
     target: &'t mut dyn Target,
     protocol: Protocol,
     connections: BTreeMap<String, Connection>,
+    started: Instant,
+    /// The time that the steps until now are meant to take.
+    meant: Duration,
 }
 
 struct Connection {
@@ -62,14 +68,29 @@ struct Connection {
 }
 
 impl<'t> Player<'t> {
+    #[expect(clippy::disallowed_methods, reason = "the clock of a real server is the wall clock")]
     pub(crate) fn new(target: &'t mut dyn Target, protocol: Protocol) -> Self {
-        Self { target, protocol, connections: BTreeMap::new() }
+        Self { target, protocol, connections: BTreeMap::new(), started: Instant::now(), meant: Duration::ZERO }
+    }
+
+    pub(crate) fn clock(&self) -> Clock {
+        self.target.clock()
+    }
+
+    /// Whether the wall clock went on by more than the steps were to wait for.
+    pub(crate) fn is_late(&self) -> bool {
+        self.clock() == Clock::Wall && self.started.elapsed() > self.meant + LATENESS
     }
 
     pub(crate) fn perform(&mut self, step: &Step) -> io::Result<Got> {
         let timeout = match step.expected.is_silence(self.protocol) {
             true => SILENCE_PATIENCE,
             false => TIMEOUT,
+        };
+        self.meant += match &step.action {
+            Action::Advance(by) => *by,
+            _ if timeout == SILENCE_PATIENCE => timeout,
+            _ => Duration::ZERO,
         };
         Ok(match &step.action {
             Action::Advance(by) if self.target.advance(*by)? => Got::Done,
