@@ -229,7 +229,7 @@ func cut(line string) string {
 	return strings.ToValidUTF8(line[:117], "") + "..."
 }
 
-// Strict sets a rule of strict mode, or "ALL", to a level: "off", "warn" or "error".
+// Strict sets a rule of strict mode, or "ALL" or "CLUSTER" of them, to a level: "off", "warn" or "error".
 func (w *World) Strict(rule, level string) { w.must("DUNLIN", "STRICT", "SET", rule, level) }
 
 // StrictLimit sets a rule to a level and a limit of its own.
@@ -237,7 +237,7 @@ func (w *World) StrictLimit(rule, level string, limit int) {
 	w.must("DUNLIN", "STRICT", "SET", rule, level, "LIMIT", limit)
 }
 
-// StrictAllow lets a rule, or "ALL", ignore keys that match the glob.
+// StrictAllow lets a rule, or "ALL" or "CLUSTER" of them, ignore keys that match the glob.
 func (w *World) StrictAllow(rule, glob string) { w.must("DUNLIN", "STRICT", "ALLOW", rule, glob) }
 
 // ClearFindings forgets what strict mode has found.

@@ -26,6 +26,9 @@ export type Rule =
   | 'late-expire'
   | 'lossy-scores'
   | 'endless-waits'
+  | 'select'
+  | 'whole-server'
+  | 'sort-outside'
 
 export interface WorldOptions {
   /** Seeds the random generator; by default DUNLIN_SEED, else at random. */
@@ -33,7 +36,7 @@ export interface WorldOptions {
   /** Whether the journal is kept from the start; it is by default. */
   journal?: boolean
   /** One level for all rules of strict mode, or a level for each of some. */
-  strict?: Level | Partial<Record<Rule | 'all', Level>>
+  strict?: Level | Partial<Record<Rule | 'all' | 'cluster', Level>>
   /** The data to start with: a text of commands, or the bytes of an RDB file. */
   load?: string | ArrayBufferView
 }

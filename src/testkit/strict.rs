@@ -42,9 +42,16 @@ impl<'s> Strict<'s> {
         self
     }
 
-    /// Sets the level of all rules.
+    /// Sets the level of all rules for an application of any server ([`Rule::GENERAL`]).
     pub fn set_all(self, level: Level) -> Strict<'s> {
-        rules::set_rules(&mut self.shared.engine().observers, &Rule::ALL, level, None);
+        rules::set_rules(&mut self.shared.engine().observers, &Rule::GENERAL, level, None);
+        self
+    }
+
+    /// Sets the level of the rules for an application of a cluster ([`Rule::CLUSTER`]), so that a test on one server
+    /// finds what a cluster would refuse.
+    pub fn set_cluster(self, level: Level) -> Strict<'s> {
+        rules::set_rules(&mut self.shared.engine().observers, &Rule::CLUSTER, level, None);
         self
     }
 

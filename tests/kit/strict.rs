@@ -1,5 +1,7 @@
 //! Strict mode: each rule with commands that it finds, and with similar ones that are correct.
 
+mod cluster;
+
 use dunlin::{Client, Level, Reply, Rule, Server};
 
 use crate::{call, error, served};
@@ -480,18 +482,21 @@ fn rules_are_listed_and_set_over_the_wire() {
     call(&mut client, ["DUNLIN", "STRICT", "SET", "keys-command", "ERROR", "LIMIT", "7"]);
     call(&mut client, ["DUNLIN", "STRICT", "ALLOW", "unbounded-collection", "jobs:*"]);
     let rules = listed(&mut client);
-    assert!(
-        rules
-            .iter()
-            .all(|rule| *field(rule, "level") == if *field(rule, "rule") == "keys-command" { "error" } else { "warn" })
-    );
+    let expected = |rule: &Rule| match rule {
+        Rule::KeysCommand => "error",
+        rule if Rule::GENERAL.contains(rule) => "warn",
+        _ => "off",
+    };
+    let levels: Vec<&Reply> = rules.iter().map(|rule| field(rule, "level")).collect();
+    assert_eq!(levels, Rule::ALL.iter().map(expected).collect::<Vec<_>>());
     assert_eq!((field(&rules[2], "limit"), field(&rules[0], "limit")), (&Reply::Integer(7), &Reply::Null));
     assert_eq!(field(&rules[5], "allowed").items().map(|patterns| patterns[0] == "jobs:*"), Some(true));
     for (words, text) in [
         (
             "SET nosuch warn",
             "ERR unknown rule 'nosuch'; the rules are undeclared-keys, cross-slot, keys-command, whole-reads, \
-             large-elements, unbounded-collection, late-expire, lossy-scores, endless-waits",
+             large-elements, unbounded-collection, late-expire, lossy-scores, endless-waits, select, whole-server, \
+             sort-outside",
         ),
         ("SET cross-slot warn LIMIT 3", "ERR that rule has no limit"),
         ("SET ALL warn LIMIT 3", "ERR each rule has a limit of its own"),
@@ -502,8 +507,8 @@ fn rules_are_listed_and_set_over_the_wire() {
         ("NOSUCH", "ERR syntax error"),
     ] {
         let got = error(&mut client, ["DUNLIN", "STRICT"].into_iter().chain(words.split(' ')));
-        let syntax = "ERR syntax error, usage: DUNLIN STRICT [<<SET rule|ALL <OFF|WARN|ERROR> [LIMIT limit]>|\
-                      <ALLOW rule|ALL pattern>|FINDINGS|CHECK|CLEAR>]";
+        let syntax = "ERR syntax error, usage: DUNLIN STRICT [<<SET rule|ALL|CLUSTER <OFF|WARN|ERROR> [LIMIT limit]>|\
+                      <ALLOW rule|ALL|CLUSTER pattern>|FINDINGS|CHECK|CLEAR>]";
         assert_eq!(got, if text == "ERR syntax error" { syntax } else { text }, "{words}");
     }
 }

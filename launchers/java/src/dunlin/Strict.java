@@ -12,11 +12,12 @@ public final class Strict {
         this.world = world;
     }
 
-    /** Sets the level of all rules. */
+    /** Sets the level of all rules for an application of any server. */
     public Strict set(Level level) {
         return set("ALL", level);
     }
 
+    /** Sets the level of a rule; ALL or CLUSTER are several. */
     public Strict set(String rule, Level level) {
         world.dunlin("STRICT", "SET", rule, word(level));
         return this;
@@ -27,7 +28,7 @@ public final class Strict {
         return this;
     }
 
-    /** Makes a rule, or ALL of them, ignore keys that match the pattern. */
+    /** Makes a rule, or ALL or CLUSTER of them, ignore keys that match the pattern. */
     public Strict allow(String rule, String pattern) {
         world.dunlin("STRICT", "ALLOW", rule, pattern);
         return this;

@@ -12,8 +12,8 @@ use crate::resp::Reply;
 
 pub(super) const STRICT: Command = Command {
     name: "STRICT",
-    syntax: "[action:<set:<SET rule|ALL level:<OFF|WARN|ERROR> [LIMIT limit]>|\
-             allow:<ALLOW rule|ALL pattern>|FINDINGS|CHECK|CLEAR>]",
+    syntax: "[action:<set:<SET rule|ALL|CLUSTER level:<OFF|WARN|ERROR> [LIMIT limit]>|\
+             allow:<ALLOW rule|ALL|CLUSTER pattern>|FINDINGS|CHECK|CLEAR>]",
     arity: Arity::AtLeast(2),
     cost: "O(N), N being the rules, and with FINDINGS and CHECK the keys that were written",
     about: "Finds what would break in production: lists the rules, sets them, returns their findings.",
@@ -60,11 +60,14 @@ fn list(cx: &mut Ctx<'_>) {
     }
 }
 
-/// One rule, or all of them.
+/// One rule, or several that have a name together.
 fn rules(args: &mut Args<'_>) -> Result<Vec<Rule>, Error> {
     let name = args.word()?;
     if says(name, "ALL") {
-        return Ok(Rule::ALL.to_vec());
+        return Ok(Rule::GENERAL.to_vec());
+    }
+    if says(name, "CLUSTER") {
+        return Ok(Rule::CLUSTER.to_vec());
     }
     let names = || Rule::ALL.map(Rule::name).join(", ");
     let unknown =

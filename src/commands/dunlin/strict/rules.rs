@@ -6,7 +6,7 @@
 use crate::engine::state::kit::{CheckedCommand, Rule, Source, Strict, Violation, quoted};
 use crate::engine::{Databases, Family, Flags, says};
 use crate::resp::Request;
-use crate::value::hash_slot::hash_slot;
+use crate::value::hash_slot::{hash_slot, hash_slot_of_pattern};
 use crate::value::{View, number};
 
 /// Checks a command against a rule.
@@ -26,6 +26,9 @@ pub fn check_rule(
         Rule::LateExpire => late_expire(databases, strict, checked),
         Rule::LossyScores => lossy_score(databases, checked),
         Rule::EndlessWaits => endless_wait(checked),
+        Rule::Select => other_database(checked),
+        Rule::WholeServer => whole_server(checked),
+        Rule::SortOutside => sort_outside(checked),
         // This rule is checked at the end of a test.
         Rule::UnboundedCollection => None,
     }
@@ -205,4 +208,73 @@ fn timeout_of<'a>(name: &str, request: Request<'a>) -> Option<&'a [u8]> {
         "waitaof" => request.get(3).filter(|_| request.get(1) != Some(b"0") || request.get(2) != Some(b"0")),
         _ => None,
     }
+}
+
+fn other_database(checked: &CheckedCommand<'_>) -> Option<Violation> {
+    let request = checked.request;
+    let is_other = |word: &[u8]| number::parse_i64(word).is_some_and(|index| index != 0);
+    let uses_other = match checked.name {
+        "select" => request.get(1).is_some_and(is_other),
+        "copy" => value_of(request, "DB").is_some_and(is_other),
+        "move" | "swapdb" => true,
+        _ => false,
+    };
+    let name = checked.name.to_uppercase();
+    let text = format!("{name} uses another database, and a cluster has only database 0; tell keys apart by a prefix");
+    uses_other.then_some(Violation { key: None, text })
+}
+
+/// Commands that are about all keys, and what to do instead.
+const WHOLE_SERVER: &[(&str, &str)] = &[
+    ("keys", "keep the names in a set, or give what belongs together one hash tag"),
+    ("scan", "have the client visit each node, or give what belongs together one hash tag"),
+    ("dbsize", "ask each node, or count in a key of its own"),
+    ("randomkey", "keep the names in a set, and use SRANDMEMBER"),
+    ("flushdb", "flush each node, or let the keys expire"),
+    ("flushall", "flush each node, or let the keys expire"),
+];
+
+fn whole_server(checked: &CheckedCommand<'_>) -> Option<Violation> {
+    let (_, instead) = WHOLE_SERVER.iter().find(|(name, _)| *name == checked.name)?;
+    let pattern = match checked.name {
+        "keys" => checked.request.get(1),
+        "scan" => value_of(checked.request, "MATCH"),
+        _ => None,
+    };
+    if pattern.is_some_and(|pattern| hash_slot_of_pattern(pattern).is_some()) {
+        return None;
+    }
+    let name = checked.name.to_uppercase();
+    Some(Violation { key: None, text: format!("{name} is about the keys of one node of a cluster only; {instead}") })
+}
+
+fn sort_outside(checked: &CheckedCommand<'_>) -> Option<Violation> {
+    if !["sort", "sort_ro"].contains(&checked.name) {
+        return None;
+    }
+    let (key, slot) = (checked.request.get(1)?, hash_slot(checked.request.get(1)?));
+    let mut words = checked.request.iter().skip(2);
+    while let Some(word) = words.next() {
+        let reads = says(word, "BY") || says(word, "GET");
+        let values = if says(word, "LIMIT") { 2 } else { usize::from(reads || says(word, "STORE")) };
+        let pattern = words.by_ref().take(values).last().filter(|pattern| reads && *pattern != b"#");
+        if let Some(pattern) = pattern.filter(|pattern| pattern.contains(&b'*'))
+            && hash_slot_of_pattern(pattern) != Some(slot)
+        {
+            let text = format!(
+                "SORT reads keys as {}, which may be in other slots than {}; give them one hash tag before the *, or sort \
+                 in the client",
+                quoted(pattern),
+                quoted(key)
+            );
+            return violation_of_key(key, text);
+        }
+    }
+    None
+}
+
+/// The word behind an option.
+fn value_of<'a>(request: Request<'a>, option: &str) -> Option<&'a [u8]> {
+    let place = request.iter().skip(2).position(|word| says(word, option))?;
+    request.get(place + 3)
 }

@@ -16,6 +16,9 @@ const ADVICE = /** @type {Record<string, string>} */ ({
   'late-expire': 'Use one script or MULTI, or SET key value EX seconds.',
   'lossy-scores': 'One number in the score, the rest in the member.',
   'endless-waits': 'Use a timeout of some seconds, and a retry.',
+  select: 'Tell keys apart by a prefix.',
+  'whole-server': 'Ask each node, or keep the names in a set.',
+  'sort-outside': 'Use one hash tag before the *.',
 })
 
 const LEVELS = ['off', 'warn', 'error']
@@ -29,8 +32,9 @@ function StrictRules(/** @type {{rules: Record<string, any>[]}} */ { rules }) {
       limit === null ? '' : count(number(limit)), html`<span title=${shown(about)}>${shown(about)}</span>`, items(allowed).map(each => shown(each)).join(' ')]
   }
   return html`<div class="line">${LEVELS.map(level => html`<${Send} key=${level} words=${['DUNLIN', 'STRICT', 'SET', 'ALL', level]}>All ${level}<//>`)}
+      <${Send} words=${['DUNLIN', 'STRICT', 'SET', 'CLUSTER', 'warn']}>Cluster warn<//>
       <${SendForm} label="Allow" words=${(/** @type {FormData} */ data) => ['DUNLIN', 'STRICT', 'ALLOW', String(data.get('rule')), String(data.get('glob'))]}>
-        <${Field} name="glob" label="Keys like" required placeholder="countries:*" /><${Choice} name="rule" label="in" options=${['ALL', ...rules.map(each => shown(each.rule))]} /><//></div>
+        <${Field} name="glob" label="Keys like" required placeholder="countries:*" /><${Choice} name="rule" label="in" options=${['ALL', 'CLUSTER', ...rules.map(each => shown(each.rule))]} /><//></div>
     <${Table} name="Rules of strict mode" kind="rules" columns=${['Rule', 'Level', { name: 'Limit', kind: 'number' }, 'Finds that', 'Allowed']} count=${rules.length} row=${row} />`
 }
 

@@ -77,7 +77,7 @@ impl CommandServer {
         let page = Page::start(&shared, &has_loaded).map_err(|error| error.to_string())?;
         let addresses = Addresses::of(server.addresses(), &unix_socket, &password, page.as_ref().map(Page::link));
         if let Some(level) = options.strict {
-            strict::set_rules(&mut shared.engine().observers, &Rule::ALL, level, None);
+            strict::set_rules(&mut shared.engine().observers, &Rule::GENERAL, level, None);
         }
         if !options.journal.is_empty() {
             shared.engine().observers.kit().journal = Some(Journal::of(MOST_ENTRIES));

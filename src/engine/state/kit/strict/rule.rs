@@ -22,6 +22,12 @@ pub enum Rule {
     LossyScores,
     /// A blocking command has no timeout.
     EndlessWaits,
+    /// Another database than 0 is used.
+    Select,
+    /// A command is about all keys, of which a node of a cluster has some.
+    WholeServer,
+    /// SORT reads keys that may be in another slot than the sorted one.
+    SortOutside,
 }
 
 /// The level of a rule.
@@ -38,7 +44,7 @@ pub enum Level {
 
 impl Rule {
     /// All rules, in the order in which they are listed.
-    pub const ALL: [Rule; 9] = [
+    pub const ALL: [Rule; 12] = [
         Rule::UndeclaredKeys,
         Rule::CrossSlot,
         Rule::KeysCommand,
@@ -48,7 +54,15 @@ impl Rule {
         Rule::LateExpire,
         Rule::LossyScores,
         Rule::EndlessWaits,
+        Rule::Select,
+        Rule::WholeServer,
+        Rule::SortOutside,
     ];
+    /// The rules for an application of any server: all but those that say what a cluster alone refuses.
+    pub const GENERAL: [Rule; 9] = *Rule::ALL.first_chunk().expect("they come first");
+    /// The rules for an application whose production is a cluster, or is going to be one.
+    pub const CLUSTER: [Rule; 5] =
+        [Rule::UndeclaredKeys, Rule::CrossSlot, Rule::Select, Rule::WholeServer, Rule::SortOutside];
 
     /// The name of the rule, as DUNLIN STRICT has it.
     pub fn name(self) -> &'static str {
@@ -98,6 +112,13 @@ impl Rule {
             }
             Rule::LossyScores => ("lossy-scores", "a score is beyond 2^53, where not every integer exists", None),
             Rule::EndlessWaits => ("endless-waits", "a blocking command has no timeout", None),
+            Rule::Select => ("select", "another database than 0 is used, and a cluster has no other", None),
+            Rule::WholeServer => {
+                ("whole-server", "a command is about all keys, and a node of a cluster has only some", None)
+            }
+            Rule::SortOutside => {
+                ("sort-outside", "SORT reads keys that may be in another slot of a cluster than the sorted one", None)
+            }
         }
     }
 }
@@ -129,6 +150,7 @@ mod tests {
         for (place, rule) in Rule::ALL.into_iter().enumerate() {
             assert_eq!((rule.place(), Rule::of(rule.name().to_uppercase().as_bytes())), (place, Some(rule)));
         }
+        assert!(Rule::CLUSTER.iter().chain(&Rule::GENERAL).all(|rule| Rule::ALL.contains(rule)));
         assert_eq!((Rule::of(b"nosuch"), Level::of(b"ERROR"), Level::of(b"")), (None, Some(Level::Error), None));
     }
 }
