@@ -218,6 +218,7 @@ test('worlds and databases are chosen above', async t => {
   await look(page, 'state')
   await page.getByRole('form', { name: 'New world' }).getByLabel('World').fill('north')
   await page.keyboard.press('Enter')
+  await page.locator('.top option', { hasText: 'north' }).waitFor({ state: 'attached' })
   await server.run([['SET', 'compass', 'n']], { world: 'north' })
   await look(page, 'keys')
   await page.locator('.key', { hasText: 'compass' }).waitFor()
