@@ -1,8 +1,8 @@
 //! Loops over many bytes with the wide instructions of the processor at hand.
 //!
-//! Each loop has a form with the instructions of AVX2 or PCLMULQDQ written down, which a processor of the x86-64 kind
-//! runs if it has them, and a portable form that a test holds equal, which all others run. The instructions are written
-//! down since a compiler does not find them, or no longer does after a change elsewhere.
+//! Each loop has a form with the instructions of AVX2, AVX-512 or PCLMULQDQ written down, which a processor of the
+//! x86-64 kind runs if it has them, and a portable form that a test holds equal, which all others run. The instructions
+//! are written down since a compiler does not find them, or no longer does after a change elsewhere.
 //!
 //! Invariant: the unsafe code here, the only one outside `lua`, calls a function that was compiled for a feature of
 //! the processor after that has been found ([`has_avx2`]), and turns a vector into bytes.
@@ -132,12 +132,36 @@ mod carryless {
 /// The number of bits that are set.
 pub fn count_ones(bytes: &[u8]) -> u64 {
     #[cfg(target_arch = "x86_64")]
-    if bytes.len() >= BYTE_BLOCK && has_avx2() {
-        #[expect(unsafe_code, reason = "a function that needs features is unsafe until they are found")]
-        // SAFETY: the processor has AVX2.
-        return unsafe { avx2::count_ones(bytes) };
+    if let Some(count) = count_with_avx512(bytes).or_else(|| count_with_avx2(bytes)) {
+        return count;
     }
     count_portably(bytes)
+}
+
+/// The number of bits that are set in many bytes; `None` without AVX512VPOPCNTDQ.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn count_with_avx512(bytes: &[u8]) -> Option<u64> {
+    (bytes.len() >= avx512::BLOCK && is_x86_feature_detected!("avx512vpopcntdq")).then(|| {
+        #[expect(unsafe_code, reason = "a function that needs features is unsafe until they are found")]
+        // SAFETY: the processor has AVX512VPOPCNTDQ, and with it AVX512F.
+        unsafe {
+            avx512::count_ones(bytes)
+        }
+    })
+}
+
+/// The number of bits that are set in many bytes; `None` without AVX2.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn count_with_avx2(bytes: &[u8]) -> Option<u64> {
+    (bytes.len() >= BYTE_BLOCK && has_avx2()).then(|| {
+        #[expect(unsafe_code, reason = "a function that needs features is unsafe until they are found")]
+        // SAFETY: the processor has AVX2.
+        unsafe {
+            avx2::count_ones(bytes)
+        }
+    })
 }
 
 fn count_portably(bytes: &[u8]) -> u64 {
@@ -225,6 +249,51 @@ fn count_each_portably<const N: usize>(bytes: &[u8], values: [u8; N]) -> [u32; N
 
 /// The most blocks whose equal bytes are counted in one byte for each lane.
 const MOST_COUNTED: usize = 255;
+
+#[cfg(target_arch = "x86_64")]
+mod avx512 {
+    use std::arch::x86_64::{
+        __m512i, _mm512_add_epi64, _mm512_popcnt_epi64, _mm512_reduce_add_epi64, _mm512_setzero_si512,
+    };
+
+    use super::count_portably;
+
+    /// The bytes of a vector.
+    pub(super) const BLOCK: usize = 64;
+    /// The vectors that are counted side by side, so that none waits for the sum of the one before.
+    const LANES: usize = 4;
+
+    #[target_feature(enable = "avx512f,avx512vpopcntdq")]
+    pub(super) fn count_ones(bytes: &[u8]) -> u64 {
+        let (groups, rest) = bytes.as_chunks::<{ LANES * BLOCK }>();
+        let (blocks, rest) = rest.as_chunks::<BLOCK>();
+        let mut sums = [_mm512_setzero_si512(); LANES];
+        for group in groups {
+            count_each(&mut sums, group.as_chunks().0);
+        }
+        count_each(&mut sums, blocks);
+        let in_vectors = sums.map(|sum| _mm512_reduce_add_epi64(sum).cast_unsigned());
+        in_vectors.into_iter().fold(count_portably(rest), u64::wrapping_add)
+    }
+
+    #[target_feature(enable = "avx512f,avx512vpopcntdq")]
+    #[inline]
+    fn count_each(sums: &mut [__m512i; LANES], blocks: &[[u8; BLOCK]]) {
+        for (sum, block) in sums.iter_mut().zip(blocks) {
+            *sum = _mm512_add_epi64(*sum, _mm512_popcnt_epi64(vector_of(block)));
+        }
+    }
+
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn vector_of(bytes: &[u8; BLOCK]) -> __m512i {
+        #[expect(unsafe_code, reason = "the safe way into a vector is a lane at a time")]
+        // SAFETY: both types have 64 bytes, of which every value is valid.
+        unsafe {
+            std::mem::transmute(*bytes)
+        }
+    }
+}
 
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
@@ -438,6 +507,10 @@ mod tests {
             let expected = bytes.iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>();
             prop_assert_eq!(count_ones(&bytes), expected);
             prop_assert_eq!(count_portably(&bytes), expected);
+            #[cfg(target_arch = "x86_64")]
+            for count in [count_with_avx512(&bytes), count_with_avx2(&bytes)].into_iter().flatten() {
+                prop_assert_eq!(count, expected);
+            }
             prop_assert_eq!(count_ones(&[0xff].repeat(bytes.len())), 8 * bytes.len() as u64);
         }
 
