@@ -146,6 +146,7 @@ func (j Journal) Command(name string) Journal { return j.with("COMMAND", name) }
 func (j Journal) Key(glob string) Journal     { return j.with("KEY", glob) }
 func (j Journal) Client(name string) Journal  { return j.with("CLIENT", name) }
 func (j Journal) Errors() Journal             { return j.with("ERRORS") }
+func (j Journal) Redirected() Journal         { return j.with("REDIRECTED") }
 
 func (j Journal) words(words ...any) []any {
 	return append(append([]any{"DUNLIN", "JOURNAL"}, words...), j.filter...)

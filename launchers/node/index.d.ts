@@ -58,6 +58,8 @@ export interface Filter {
   key?: string
   client?: string
   errors?: boolean
+  /** The reply was MOVED or ASK. */
+  redirected?: boolean
 }
 
 export type Expectation = Filter &

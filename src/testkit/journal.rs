@@ -71,6 +71,11 @@ impl<'s> Journal<'s> {
         Journal { filter: Filter { errors: true, ..self.filter.clone() }, ..*self }
     }
 
+    /// Selects the commands whose reply sent the client to another node of a cluster: MOVED or ASK.
+    pub fn redirected(&self) -> Journal<'s> {
+        Journal { filter: Filter { redirected: true, ..self.filter.clone() }, ..*self }
+    }
+
     /// Returns the selected commands, the oldest first.
     pub fn entries(&self) -> Vec<Entry> {
         self.with(|journal, table| journal.matching(&self.filter, table).cloned().collect())
@@ -135,11 +140,12 @@ impl<'s> Journal<'s> {
     /// The DUNLIN command that waits until the selection has this many commands.
     pub(super) fn words_of_wait(&self, count: u64, timeout: Duration) -> Vec<Vec<u8>> {
         let mut words = vec![b"DUNLIN".to_vec(), b"WAIT".to_vec(), b"JOURNAL".to_vec(), count.to_string().into()];
-        let Filter { command, key, client, errors } = self.filter.clone();
+        let Filter { command, key, client, errors, redirected } = self.filter.clone();
         for (word, value) in [("COMMAND", command), ("KEY", key), ("CLIENT", client)] {
             words.extend(value.into_iter().flat_map(|value| [word.as_bytes().to_vec(), value]));
         }
-        words.extend(errors.then(|| b"ERRORS".to_vec()));
+        let marks = [("ERRORS", errors), ("REDIRECTED", redirected)];
+        words.extend(marks.into_iter().filter(|(_, is_set)| *is_set).map(|(word, _)| word.as_bytes().to_vec()));
         let timeout_ms = timeout.as_millis().clamp(1, LONGEST_MS);
         words.extend([b"TIMEOUT".to_vec(), timeout_ms.to_string().into()]);
         words

@@ -60,6 +60,32 @@ fn a_slot_moves_key_by_key_and_all_nodes_follow_at_its_end() {
 }
 
 #[test]
+fn a_node_counts_whom_it_sent_elsewhere() {
+    let mut three = Nodes::start();
+    let journals = three.nodes.clone();
+    let [first, second] = [0, 1].map(|node: usize| journals[node].journal());
+    three.expect(&[(0, "SET bar 1", "OK"), (0, "DUNLIN MIGRATE-SLOT 5061 TO 1 BEGIN", "OK")]);
+    let ask = three.moved(5061, 1).replace("MOVED", "ASK");
+    three.expect(&[
+        (0, "GET {bar}2", &ask),
+        (0, "GET bar", "1"),
+        (0, "INCR bar x", "ERR wrong number of arguments for 'incr' command"),
+    ]);
+    first.redirected().assert_exactly(1);
+    let moved = three.moved(5061, 1);
+    three.expect(&[(0, "DUNLIN MIGRATE-SLOT 5061 TO 1 FINISH", "OK"), (0, "GET bar", &moved), (1, "GET bar", "1")]);
+    three.expect(&[(0, "DUNLIN JOURNAL EXPECT EXACTLY 1 KEY bar REDIRECTED", "OK")]);
+    three.expect(&[(0, "DUNLIN JOURNAL COUNT REDIRECTED ERRORS", "2"), (0, "DUNLIN JOURNAL COUNT ERRORS", "3")]);
+    second.redirected().assert_none();
+    let mut waiter = journals[0].client().expect("there is room");
+    let wait = first.redirected().command("GET");
+    assert!(wait.wait_for(2, Duration::from_secs(1)).is_ok());
+    let refused =
+        waiter.call("DUNLIN JOURNAL EXPECT NONE COMMAND get REDIRECTED".split(' ')).expect_err("there are two");
+    assert!(refused.to_string().contains("COMMAND get REDIRECTED"), "{refused}");
+}
+
+#[test]
 fn a_value_keeps_its_deadline_when_it_moves() {
     let mut three = Nodes::start();
     three.expect(&[(0, "SET bar 1 PX 1500", "OK")]);

@@ -29,7 +29,7 @@ function options(given, names) {
   return words
 }
 
-const filter = given => options(given, ['command', 'key', 'client', 'errors'])
+const filter = given => options(given, ['command', 'key', 'client', 'errors', 'redirected'])
 
 /** An expectation and its filter, such as { exactly: 1, command: 'HSET' }. */
 function expectation({ none, exactly, atMost, atLeast, ...rest }) {

@@ -3,12 +3,14 @@
 use crate::engine::state::kit::Filter;
 use crate::engine::{Args, Error, KitError, Table, shown};
 
-/// Reads `[COMMAND name] [KEY pattern] [CLIENT name] [ERRORS]`, in any order, as far as it goes.
+/// Reads `[COMMAND name] [KEY pattern] [CLIENT name] [ERRORS] [REDIRECTED]`, in any order, as far as it goes.
 pub(super) fn filter(table: &Table, args: &mut Args<'_>) -> Result<Filter, Error> {
     let mut filter = Filter::default();
     loop {
         if args.take("ERRORS") {
             filter.errors = true;
+        } else if args.take("REDIRECTED") {
+            filter.redirected = true;
         } else if args.take("COMMAND") {
             filter.command = Some(command(table, args)?);
         } else if args.take("KEY") {

@@ -10,10 +10,10 @@ use crate::value::number;
 pub(super) const JOURNAL: Command = Command {
     name: "JOURNAL",
     syntax: "action:<start:<START [count]>|STOP|CLEAR|\
-             list:<LIST [COMMAND command] [KEY pattern] [CLIENT name] [ERRORS]>|\
-             count-of:<COUNT [COMMAND command] [KEY pattern] [CLIENT name] [ERRORS]>|\
+             list:<LIST [COMMAND command] [KEY pattern] [CLIENT name] [ERRORS] [REDIRECTED]>|\
+             count-of:<COUNT [COMMAND command] [KEY pattern] [CLIENT name] [ERRORS] [REDIRECTED]>|\
              expect:<EXPECT bound:<NONE|AT-MOST number|AT-LEAST number|EXACTLY number> \
-             [COMMAND command] [KEY pattern] [CLIENT name] [ERRORS]>|EXPORT>",
+             [COMMAND command] [KEY pattern] [CLIENT name] [ERRORS] [REDIRECTED]>|EXPORT>",
     arity: Arity::AtLeast(3),
     cost: "O(N), N being the commands that are kept",
     about: "Records the last commands, lists and counts them, checks their number, exports a transcript.",

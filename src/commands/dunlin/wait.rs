@@ -11,7 +11,7 @@ use crate::engine::{Args, Arity, Block, Command, Ctx, Error, ServerError, says};
 pub(super) const WAIT: Command = Command {
     name: "WAIT",
     syntax: "condition:<blocked:<BLOCKED key [number]>|subscribers:<SUBSCRIBERS channel number>|\
-             journal:<JOURNAL number [COMMAND command] [KEY pattern] [CLIENT name] [ERRORS]>|\
+             journal:<JOURNAL number [COMMAND command] [KEY pattern] [CLIENT name] [ERRORS] [REDIRECTED]>|\
              fault:<FAULT name number>|CLIENTS number> [TIMEOUT milliseconds]",
     arity: Arity::AtLeast(4),
     cost: "O(1), and as much after each command of others; O(N) with JOURNAL, N being the commands that are kept",

@@ -64,6 +64,11 @@ public final class Journal {
         return with("ERRORS");
     }
 
+    /** Only the commands whose reply is MOVED or ASK. */
+    public Journal redirected() {
+        return with("REDIRECTED");
+    }
+
     public List<Entry> entries() {
         return Reply.maps(world.dunlin(words("LIST"))).stream().map(Entry::of).toList();
     }

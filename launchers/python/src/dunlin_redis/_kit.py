@@ -37,12 +37,16 @@ def milliseconds(duration: timedelta | None, units: dict[str, float]) -> int:
 
 
 def filter_words(
-    command: str | None = None, key: str | None = None, client: str | None = None, errors: bool = False
+    command: str | None = None,
+    key: str | None = None,
+    client: str | None = None,
+    errors: bool = False,
+    redirected: bool = False,
 ) -> list[Any]:
     words: list[Any] = []
     for name, value in (("COMMAND", command), ("KEY", key), ("CLIENT", client)):
         words += [] if value is None else [name, value]
-    return words + (["ERRORS"] if errors else [])
+    return words + (["ERRORS"] if errors else []) + (["REDIRECTED"] if redirected else [])
 
 
 def _cut(line: str) -> str:
@@ -87,7 +91,7 @@ class Entry:
 
 
 class Journal:
-    """The commands of the application, from `start` on. A filter is any of `command`, `key`, `client` and `errors`."""
+    """The commands of the application, from `start` on. A filter is any of `command`, `key`, `client`, `errors` and `redirected`."""
 
     def __init__(self, world: World) -> None:
         self._world = world

@@ -105,6 +105,11 @@ impl Entry {
     pub fn is_error(&self) -> bool {
         self.reply.as_ref().is_some_and(|reply| reply.first() == Some(&b'-'))
     }
+
+    /// True when the reply sends the client to another node of a cluster: MOVED or ASK.
+    pub fn is_redirected(&self) -> bool {
+        self.reply.as_ref().is_some_and(|reply| reply.starts_with(b"-MOVED ") || reply.starts_with(b"-ASK "))
+    }
 }
 
 impl Display for Entry {
@@ -139,6 +144,8 @@ pub struct Filter {
     pub client: Option<Vec<u8>>,
     /// The reply was an error.
     pub errors: bool,
+    /// The reply sent the client to another node of a cluster.
+    pub redirected: bool,
 }
 
 impl Filter {
@@ -148,6 +155,7 @@ impl Filter {
             && self.client.as_ref().is_none_or(|client| *client == entry.client_name)
             && self.command.as_ref().is_none_or(|wanted| name.is_some_and(|name| is_called(name, wanted)))
             && (!self.errors || entry.is_error())
+            && (!self.redirected || entry.is_redirected())
             && self.key.as_ref().is_none_or(|pattern| {
                 let request = entry.request.iter().next();
                 request.is_some_and(|request| touches(table, entry.command, request, pattern))
@@ -163,7 +171,12 @@ impl Display for Filter {
                 write!(formatter, " {word} {}", quoted(value))?;
             }
         }
-        if self.errors { formatter.write_str(" ERRORS") } else { Ok(()) }
+        for (word, _) in
+            [(" ERRORS", self.errors), (" REDIRECTED", self.redirected)].iter().filter(|(_, is_set)| *is_set)
+        {
+            formatter.write_str(word)?;
+        }
+        Ok(())
     }
 }
 
