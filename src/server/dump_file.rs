@@ -32,7 +32,7 @@ pub(crate) fn write<T>(
     let temporary = path.with_file_name(temporary_name(id));
     let mut lock = None;
     let replaced = replace::replace(storage, path, &temporary, |out| {
-        // Not every file system has locks.
+        // It is locked while it is empty, as `remove_leftovers` expects. Not every file system has locks.
         lock = storage.lock(&temporary).ok();
         write(out)
     });
@@ -41,7 +41,7 @@ pub(crate) fn write<T>(
 }
 
 /// Removes what background saves of servers that were killed have left beside the RDB file, if files were asked for. A
-/// file of a server that lives is locked, and one of Redis has another name.
+/// file of a server that lives is locked, or empty for the moment until it is, and one of Redis has another name.
 pub(crate) fn remove_leftovers(storage: &dyn Storage, settings: &Settings) {
     if !settings.files.are_wanted {
         return;
@@ -49,6 +49,9 @@ pub(crate) fn remove_leftovers(storage: &dyn Storage, settings: &Settings) {
     let path = settings.dump_path();
     let names = storage.list(replace::folder_of(&path)).unwrap_or_default();
     for temporary in names.iter().filter(|name| is_temporary(name)).map(|name| path.with_file_name(name)) {
+        if storage.length(&temporary).is_ok_and(|bytes| bytes == 0) {
+            continue;
+        }
         let lock = storage.lock(&temporary).ok().flatten();
         if lock.is_some() && storage.remove(&temporary).is_ok() {
             info!("Removed {}, which a save has left that did not end", temporary.display());

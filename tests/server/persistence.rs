@@ -50,8 +50,10 @@ fn a_start_removes_what_a_killed_save_has_left_and_nothing_else() {
     for name in ["temp-1-1.rdb"].iter().chain(&others) {
         fs::write(folder.0.join(name), "half a file").expect("it can be written");
     }
+    let not_yet_locked = "temp-1-2.rdb";
+    fs::write(folder.0.join(not_yet_locked), "").expect("it can be written");
     drop(folder.server());
-    kept.extend(others.map(str::to_owned));
+    kept.extend([not_yet_locked].iter().chain(&others).map(ToString::to_string));
     kept.sort();
     assert_eq!(folder.files(), kept);
 }
