@@ -1,0 +1,123 @@
+//! The time that a test needs for a cluster of its own: three primaries with a replica each until all six know each
+//! other, an ordered failover, and one after a node has died, on a clock that the test moves.
+
+use std::time::Duration;
+
+use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use dunlin::{Client, Server};
+
+/// Longer than `cluster-node-timeout`, and an election.
+const UNTIL_REPLACED: Duration = Duration::from_secs(16);
+/// Longer than the time in which voters refuse to replace the same primary again.
+const UNTIL_AGAIN: Duration = Duration::from_secs(60);
+
+/// The key is in a slot of the first primary, whose replica is node 3.
+const SET: [&str; 3] = ["SET", "bar", "1"];
+
+fn cluster() -> Server {
+    Server::cluster(3).replicas(1).frozen().start().expect("the nodes start")
+}
+
+fn client(cluster: &Server, node: usize) -> Client {
+    cluster.nodes()[node].client().expect("there is room")
+}
+
+/// Asserts that a node is ready to serve.
+fn assert_ok(cluster: &Server, node: usize) {
+    let info = client(cluster, node).call(["CLUSTER", "INFO"]).expect("it answers");
+    assert!(info.text().is_some_and(|info| info.starts_with("cluster_state:ok")));
+}
+
+fn start(criterion: &mut Criterion) {
+    criterion.bench_function("start six nodes until each says that the cluster is ok", |bencher| {
+        let started = |()| {
+            let cluster = cluster();
+            (0..6).for_each(|node| assert_ok(&cluster, node));
+            cluster
+        };
+        bencher.iter_batched(|| (), started, BatchSize::PerIteration);
+    });
+}
+
+/// The two nodes of a shard: the primary and its replica, which change places.
+struct Shard {
+    cluster: Server,
+    primary: usize,
+    replica: usize,
+}
+
+impl Shard {
+    fn start() -> Shard {
+        Shard { cluster: cluster(), primary: 0, replica: 3 }
+    }
+
+    /// Asserts that the replica has replaced the primary, as seen by a client and from another node.
+    fn assert_replaced(&mut self) {
+        client(&self.cluster, self.replica).call(SET).expect("the replica is the primary now");
+        let moved = client(&self.cluster, 1).call(["GET", "bar"]).expect_err("the other node has not the slot");
+        assert_eq!(moved.to_string(), format!("MOVED 5061 {}", self.cluster.nodes()[self.replica].addr()));
+        std::mem::swap(&mut self.primary, &mut self.replica);
+    }
+}
+
+fn failover(criterion: &mut Criterion) {
+    let mut shard = Shard::start();
+    criterion.bench_function("fail over until the new primary serves and another node redirects to it", |bencher| {
+        bencher.iter_custom(|times| {
+            timed(
+                times,
+                &mut shard,
+                |shard| shard.cluster.advance(UNTIL_AGAIN),
+                |shard| {
+                    shard.cluster.fail_over(shard.replica).expect("the replica has all writes");
+                    shard.assert_replaced();
+                },
+            )
+        });
+    });
+    let mut shard = Shard::start();
+    criterion.bench_function("kill a primary, move the clock by 16 s, and be served by its replica", |bencher| {
+        let restart = |shard: &mut Shard| {
+            // Only in the first round is there no dead node.
+            let _ = shard.cluster.restart_node(shard.replica);
+            shard.cluster.advance(UNTIL_AGAIN);
+        };
+        bencher.iter_custom(|times| {
+            timed(times, &mut shard, restart, |shard| {
+                shard.cluster.kill_node(shard.primary).expect("it runs");
+                shard.cluster.advance(UNTIL_REPLACED);
+                shard.assert_replaced();
+            })
+        });
+    });
+}
+
+/// The time of `act`, without that of `prepare`, so many times.
+#[expect(clippy::disallowed_methods, reason = "a bench asks the clock")]
+fn timed(
+    times: u64,
+    shard: &mut Shard,
+    mut prepare: impl FnMut(&mut Shard),
+    mut act: impl FnMut(&mut Shard),
+) -> Duration {
+    let mut total = Duration::ZERO;
+    for _ in 0..times {
+        prepare(shard);
+        let since = std::time::Instant::now();
+        act(shard);
+        total += since.elapsed();
+    }
+    total
+}
+
+/// Times a write that a replica has before its reply, and one of a primary without a replica.
+fn write(criterion: &mut Criterion) {
+    let alone = Server::cluster(3).frozen().start().expect("the nodes start");
+    for (name, cluster) in [("a direct SET at a primary", &alone), ("... that has a replica", &cluster())] {
+        let mut client = client(cluster, 0);
+        criterion.bench_function(name, |bencher| bencher.iter(|| client.call(SET).is_ok()));
+    }
+}
+
+criterion_group!(benches, start, failover, write);
+criterion_main!(benches);
