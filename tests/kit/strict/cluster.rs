@@ -15,7 +15,7 @@ fn another_database_is_found() {
                 "SELECT uses another database, and a cluster has only database 0; tell keys apart by a prefix",
             ),
             (
-                &["SET a 1", "COPY a b DB 3 REPLACE"],
+                &["SET a 1", "COPY a DB DB 3 REPLACE"],
                 "COPY uses another database, and a cluster has only database 0; tell keys apart by a prefix",
             ),
             (

@@ -215,7 +215,7 @@ fn other_database(checked: &CheckedCommand<'_>) -> Option<Violation> {
     let is_other = |word: &[u8]| number::parse_i64(word).is_some_and(|index| index != 0);
     let uses_other = match checked.name {
         "select" => request.get(1).is_some_and(is_other),
-        "copy" => value_of(request, "DB").is_some_and(is_other),
+        "copy" => value_of(request, 3, "DB").is_some_and(is_other),
         "move" | "swapdb" => true,
         _ => false,
     };
@@ -238,7 +238,7 @@ fn whole_server(checked: &CheckedCommand<'_>) -> Option<Violation> {
     let (_, instead) = WHOLE_SERVER.iter().find(|(name, _)| *name == checked.name)?;
     let pattern = match checked.name {
         "keys" => checked.request.get(1),
-        "scan" => value_of(checked.request, "MATCH"),
+        "scan" => value_of(checked.request, 2, "MATCH"),
         _ => None,
     };
     if pattern.is_some_and(|pattern| hash_slot_of_pattern(pattern).is_some()) {
@@ -273,8 +273,8 @@ fn sort_outside(checked: &CheckedCommand<'_>) -> Option<Violation> {
     None
 }
 
-/// The word behind an option.
-fn value_of<'a>(request: Request<'a>, option: &str) -> Option<&'a [u8]> {
-    let place = request.iter().skip(2).position(|word| says(word, option))?;
-    request.get(place + 3)
+/// The word behind an option, of those that begin at an index.
+fn value_of<'a>(request: Request<'a>, first: usize, option: &str) -> Option<&'a [u8]> {
+    let place = request.iter().skip(first).position(|word| says(word, option))?;
+    request.get(first + place + 1)
 }
