@@ -38,7 +38,7 @@ func Frozen() Option { return commanded("DUNLIN", "FREEZE") }
 // Seeded gives the world's random answers this seed.
 func Seeded(seed int64) Option { return func(s *settings) { s.seed = seed } }
 
-// Strict sets all rules of strict mode to a level: "warn", or "error", by which a finding fails the test.
+// Strict sets the general rules of strict mode to a level: "warn", or "error", by which a finding fails the test.
 func Strict(level string) Option { return commanded("DUNLIN", "STRICT", "SET", "ALL", level) }
 
 // Fixture loads a text, or the bytes of an RDB file.

@@ -35,7 +35,7 @@ export interface WorldOptions {
   seed?: number | bigint | string
   /** Whether the journal is kept from the start; it is by default. */
   journal?: boolean
-  /** One level for all rules of strict mode, or a level for each of some. */
+  /** One level for the general rules of strict mode, or a level for each of some; `cluster` are those of a cluster. */
   strict?: Level | Partial<Record<Rule | 'all' | 'cluster', Level>>
   /** The data to start with: a text of commands, or the bytes of an RDB file. */
   load?: string | ArrayBufferView

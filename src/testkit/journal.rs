@@ -140,12 +140,7 @@ impl<'s> Journal<'s> {
     /// The DUNLIN command that waits until the selection has this many commands.
     pub(super) fn words_of_wait(&self, count: u64, timeout: Duration) -> Vec<Vec<u8>> {
         let mut words = vec![b"DUNLIN".to_vec(), b"WAIT".to_vec(), b"JOURNAL".to_vec(), count.to_string().into()];
-        let Filter { command, key, client, errors, redirected } = self.filter.clone();
-        for (word, value) in [("COMMAND", command), ("KEY", key), ("CLIENT", client)] {
-            words.extend(value.into_iter().flat_map(|value| [word.as_bytes().to_vec(), value]));
-        }
-        let marks = [("ERRORS", errors), ("REDIRECTED", redirected)];
-        words.extend(marks.into_iter().filter(|(_, is_set)| *is_set).map(|(word, _)| word.as_bytes().to_vec()));
+        words.extend(self.filter.words().map(<[u8]>::to_vec));
         let timeout_ms = timeout.as_millis().clamp(1, LONGEST_MS);
         words.extend([b"TIMEOUT".to_vec(), timeout_ms.to_string().into()]);
         words

@@ -5,7 +5,7 @@
 //! are written down since a compiler does not find them, or no longer does after a change elsewhere.
 //!
 //! Invariant: the unsafe code here, the only one outside `lua`, calls a function that was compiled for a feature of
-//! the processor after that has been found ([`has_avx2`]), and turns a vector into bytes.
+//! the processor after that has been found ([`has_avx2`]), and turns bytes into a vector and back.
 //!
 //! Costs: a load and a branch for each call, so it pays from some hundred bytes on.
 
@@ -269,16 +269,16 @@ mod avx512 {
         let (blocks, rest) = rest.as_chunks::<BLOCK>();
         let mut sums = [_mm512_setzero_si512(); LANES];
         for group in groups {
-            count_each(&mut sums, group.as_chunks().0);
+            add_counts(&mut sums, group.as_chunks().0);
         }
-        count_each(&mut sums, blocks);
+        add_counts(&mut sums, blocks);
         let in_vectors = sums.map(|sum| _mm512_reduce_add_epi64(sum).cast_unsigned());
         in_vectors.into_iter().fold(count_portably(rest), u64::wrapping_add)
     }
 
     #[target_feature(enable = "avx512f,avx512vpopcntdq")]
     #[inline]
-    fn count_each(sums: &mut [__m512i; LANES], blocks: &[[u8; BLOCK]]) {
+    fn add_counts(sums: &mut [__m512i; LANES], blocks: &[[u8; BLOCK]]) {
         for (sum, block) in sums.iter_mut().zip(blocks) {
             *sum = _mm512_add_epi64(*sum, _mm512_popcnt_epi64(vector_of(block)));
         }

@@ -109,7 +109,7 @@ impl Section {
     }
 }
 
-/// The times that a section is played on a clock that cannot be moved, where the machine was late.
+/// The most times that a section is played while the machine is late.
 const ATTEMPTS: usize = 5;
 
 /// The first step whose answer is not the expected one. A real server's time goes on while the machine is busy
@@ -123,16 +123,21 @@ fn first_difference(
     loop {
         target.fresh(section)?;
         let mut player = Player::new(target, protocol);
-        let difference = played(section, &mut player, protocol)?;
-        let unfair = difference.is_some() && section.waits() && player.is_late();
-        if !unfair || attempts == ATTEMPTS {
+        let difference = difference_once(section, &mut player, protocol)?;
+        let is_in_doubt = difference.is_some() && section.waits() && player.is_late();
+        if !is_in_doubt || attempts == ATTEMPTS {
             return Ok(difference);
         }
         attempts += 1;
     }
 }
 
-fn played(section: &Section, player: &mut Player<'_>, protocol: Protocol) -> io::Result<Option<(usize, String)>> {
+/// Plays a section once, up to the first step whose answer is not the expected one.
+fn difference_once(
+    section: &Section,
+    player: &mut Player<'_>,
+    protocol: Protocol,
+) -> io::Result<Option<(usize, String)>> {
     let clock = player.clock();
     for step in &section.steps {
         match player.perform(step)? {

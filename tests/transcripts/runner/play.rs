@@ -56,8 +56,8 @@ pub(crate) struct Player<'t> {
     protocol: Protocol,
     connections: BTreeMap<String, Connection>,
     started: Instant,
-    /// The time that the steps until now are meant to take.
-    meant: Duration,
+    /// The time that the steps until now were to wait.
+    planned: Duration,
 }
 
 struct Connection {
@@ -70,16 +70,16 @@ struct Connection {
 impl<'t> Player<'t> {
     #[expect(clippy::disallowed_methods, reason = "the clock of a real server is the wall clock")]
     pub(crate) fn new(target: &'t mut dyn Target, protocol: Protocol) -> Self {
-        Self { target, protocol, connections: BTreeMap::new(), started: Instant::now(), meant: Duration::ZERO }
+        Self { target, protocol, connections: BTreeMap::new(), started: Instant::now(), planned: Duration::ZERO }
     }
 
     pub(crate) fn clock(&self) -> Clock {
         self.target.clock()
     }
 
-    /// Whether the wall clock went on by more than the steps were to wait for.
+    /// Whether the wall clock went on by more than the steps were to wait.
     pub(crate) fn is_late(&self) -> bool {
-        self.clock() == Clock::Wall && self.started.elapsed() > self.meant + LATENESS
+        self.clock() == Clock::Wall && self.started.elapsed() > self.planned + LATENESS
     }
 
     pub(crate) fn perform(&mut self, step: &Step) -> io::Result<Got> {
@@ -87,9 +87,9 @@ impl<'t> Player<'t> {
             true => SILENCE_PATIENCE,
             false => TIMEOUT,
         };
-        self.meant += match &step.action {
+        self.planned += match &step.action {
             Action::Advance(by) => *by,
-            _ if timeout == SILENCE_PATIENCE => timeout,
+            Action::Call(..) | Action::Receive(_) if timeout == SILENCE_PATIENCE => timeout,
             _ => Duration::ZERO,
         };
         Ok(match &step.action {

@@ -12,7 +12,7 @@ public final class Strict {
         this.world = world;
     }
 
-    /** Sets the level of all rules for an application of any server. */
+    /** Sets the level of the general rules: all but those for a cluster alone. */
     public Strict set(Level level) {
         return set("ALL", level);
     }

@@ -91,7 +91,10 @@ class Entry:
 
 
 class Journal:
-    """The commands of the application, from `start` on. A filter is any of `command`, `key`, `client`, `errors` and `redirected`."""
+    """The commands of the application, from `start` on.
+
+    A filter is any of `command`, `key`, `client`, `errors` and `redirected` (the reply is MOVED or ASK).
+    """
 
     def __init__(self, world: World) -> None:
         self._world = world

@@ -30,7 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.getgroup("dunlin").addoption(
         "--dunlin-seed", type=int, help="the seed of each test's world; a test that fails shows the one that it had"
     )
-    parser.addini("dunlin_strict", "the level of all rules of strict mode: off, warn or error", default="off")
+    parser.addini("dunlin_strict", "the level of the general rules of strict mode: off, warn or error", default="off")
     parser.addini("dunlin_env", "variables to set to the URL of each test's world, such as REDIS_URL", type="args")
     parser.addini(
         "dunlin_fixture", "a text or an RDB file, by its path from here, that each world starts with", default=""

@@ -252,14 +252,14 @@ fn sort_outside(checked: &CheckedCommand<'_>) -> Option<Violation> {
     if !["sort", "sort_ro"].contains(&checked.name) {
         return None;
     }
-    let (key, slot) = (checked.request.get(1)?, hash_slot(checked.request.get(1)?));
+    let key = checked.request.get(1)?;
     let mut words = checked.request.iter().skip(2);
     while let Some(word) = words.next() {
         let reads = says(word, "BY") || says(word, "GET");
         let values = if says(word, "LIMIT") { 2 } else { usize::from(reads || says(word, "STORE")) };
         let pattern = words.by_ref().take(values).last().filter(|pattern| reads && *pattern != b"#");
         if let Some(pattern) = pattern.filter(|pattern| pattern.contains(&b'*'))
-            && hash_slot_of_pattern(pattern) != Some(slot)
+            && hash_slot_of_pattern(pattern) != Some(hash_slot(key))
         {
             let text = format!(
                 "SORT reads keys as {}, which may be in other slots than {}; give them one hash tag before the *, or sort \
@@ -273,7 +273,7 @@ fn sort_outside(checked: &CheckedCommand<'_>) -> Option<Violation> {
     None
 }
 
-/// The word behind an option, of those that begin at an index.
+/// The word that follows an option, which is looked for from the word at `first` on.
 fn value_of<'a>(request: Request<'a>, first: usize, option: &str) -> Option<&'a [u8]> {
     let place = request.iter().skip(first).position(|word| says(word, option))?;
     request.get(first + place + 1)

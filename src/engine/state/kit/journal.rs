@@ -149,6 +149,14 @@ pub struct Filter {
 }
 
 impl Filter {
+    /// The filter as words of DUNLIN JOURNAL.
+    pub(crate) fn words(&self) -> impl Iterator<Item = &[u8]> {
+        let values = [("COMMAND", &self.command), ("KEY", &self.key), ("CLIENT", &self.client)];
+        let values = values.into_iter().filter_map(|(word, value)| Some([word.as_bytes(), value.as_deref()?]));
+        let marks = [("ERRORS", self.errors), ("REDIRECTED", self.redirected)];
+        values.flatten().chain(marks.into_iter().filter(|(_, is_set)| *is_set).map(|(word, _)| word.as_bytes()))
+    }
+
     pub(in crate::engine) fn admits(&self, entry: &Entry, table: &Table) -> bool {
         let name = entry.command.map(|id| table.entry(id).name.as_str());
         entry.source != Source::Queue
@@ -166,17 +174,7 @@ impl Filter {
 impl Display for Filter {
     /// The filter in the syntax of DUNLIN JOURNAL.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (word, value) in [("COMMAND", &self.command), ("KEY", &self.key), ("CLIENT", &self.client)] {
-            if let Some(value) = value {
-                write!(formatter, " {word} {}", quoted(value))?;
-            }
-        }
-        for (word, _) in
-            [(" ERRORS", self.errors), (" REDIRECTED", self.redirected)].iter().filter(|(_, is_set)| *is_set)
-        {
-            formatter.write_str(word)?;
-        }
-        Ok(())
+        self.words().try_for_each(|word| write!(formatter, " {}", quoted(word)))
     }
 }
 

@@ -31,8 +31,7 @@ function StrictRules(/** @type {{rules: Record<string, any>[]}} */ { rules }) {
     return [html`<b>${name}</b>`, html`<${Choice} name=${`level-${name}`} label=${`Level of ${name}`} hasLabel=${false} options=${LEVELS} value=${shown(level)} onChange=${change} />`,
       limit === null ? '' : count(number(limit)), html`<span title=${shown(about)}>${shown(about)}</span>`, items(allowed).map(each => shown(each)).join(' ')]
   }
-  return html`<div class="line">${LEVELS.map(level => html`<${Send} key=${level} words=${['DUNLIN', 'STRICT', 'SET', 'ALL', level]}>All ${level}<//>`)}
-      <${Send} words=${['DUNLIN', 'STRICT', 'SET', 'CLUSTER', 'warn']}>Cluster warn<//>
+  return html`<div class="line">${['All', 'Cluster'].flatMap(rules => LEVELS.map(level => html`<${Send} key=${rules + level} words=${['DUNLIN', 'STRICT', 'SET', rules.toUpperCase(), level]}>${rules} ${level}<//>`))}
       <${SendForm} label="Allow" words=${(/** @type {FormData} */ data) => ['DUNLIN', 'STRICT', 'ALLOW', String(data.get('rule')), String(data.get('glob'))]}>
         <${Field} name="glob" label="Keys like" required placeholder="countries:*" /><${Choice} name="rule" label="in" options=${['ALL', 'CLUSTER', ...rules.map(each => shown(each.rule))]} /><//></div>
     <${Table} name="Rules of strict mode" kind="rules" columns=${['Rule', 'Level', { name: 'Limit', kind: 'number' }, 'Finds that', 'Allowed']} count=${rules.length} row=${row} />`

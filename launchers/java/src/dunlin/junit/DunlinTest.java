@@ -21,7 +21,7 @@ import org.junit.jupiter.api.extension.ExtendWith;
 @Target(ElementType.TYPE)
 @ExtendWith(DunlinExtension.class)
 public @interface DunlinTest {
-    /** The level of all rules of strict mode. With ERROR a test fails for what they find. */
+    /** The level of the general rules of strict mode. With ERROR a test fails for what they find. */
     Level strict() default Level.OFF;
 
     /** A text or an RDB file that the world starts with: a resource of the class path, or else the path of a file. */
