@@ -22,8 +22,7 @@ mod ahead;
 #[cfg(test)]
 mod tests;
 
-use crate::value::item::{Outline, Sequence, ShortText, Visitor};
-use crate::value::stream::AHEAD;
+use crate::value::item::{AHEAD, Outline, Sequence, ShortText, Visitor, Word, Words};
 use crate::value::{Item, copy_short, listpack};
 use ahead::Ahead;
 use std::cell::Cell;
@@ -128,17 +127,33 @@ impl Builder {
         self.end += length + 2;
     }
 
-    /// Appends the first `length` of some bytes as a text. Copying all is one instruction or two.
-    #[inline]
-    pub(super) fn push_text_ahead(&mut self, length: usize, ahead: &[u8; AHEAD]) {
-        let length = length.min(AHEAD);
-        self.count = self.count.wrapping_add(1);
-        if let Some([code, content @ ..]) = self.room(AHEAD + 2).first_chunk_mut::<{ AHEAD + 2 }>() {
-            *code = 0x80 | length as u8;
-            content[..AHEAD].copy_from_slice(ahead);
-            content[length] = length as u8 + 1;
+    /// Appends items that can be visited as words. The end and the number of elements stay in registers.
+    pub(super) fn extend_by_words<'a>(&mut self, items: impl Words<'a>) {
+        let (mut end, mut texts) = (self.end, 0_usize);
+        items.for_each_word(|word| match put_ahead(self.bytes.get_mut(end..), word) {
+            Some(bytes) => {
+                end = end.wrapping_add(bytes);
+                texts = texts.wrapping_add(1);
+            }
+            None => {
+                self.end = end;
+                self.push(word.item());
+                end = self.end;
+            }
+        });
+        self.end = end;
+        self.count += texts;
+    }
+
+    #[inline(always)]
+    pub(super) fn push_word(&mut self, word: Word<'_>) {
+        match put_ahead(self.bytes.get_mut(self.end..), word) {
+            Some(bytes) => {
+                self.end = self.end.wrapping_add(bytes);
+                self.count = self.count.wrapping_add(1);
+            }
+            None => self.push(word.item()),
         }
-        self.end = self.end.wrapping_add(length + 2);
     }
 
     #[inline(never)]
@@ -193,6 +208,26 @@ impl Builder {
         let end = std::mem::replace(&mut self.end, HEAD);
         &self.bytes[..end]
     }
+}
+
+/// Writes a text that has bytes behind it, all of which are copied, in one instruction or two; returns the bytes of the
+/// element. `None` if it is long, if the room is short, or if the word is another item.
+#[inline(always)]
+fn put_ahead(room: Option<&mut [u8]>, word: Word<'_>) -> Option<usize> {
+    let Word::Ahead { prefix, length, ahead } = word else { return None };
+    let (code, rest) = room?.split_first_mut()?;
+    let (start, rest) = rest.split_at_mut_checked(prefix.len())?;
+    let rest = rest.first_chunk_mut::<{ AHEAD + 1 }>()?;
+    let in_all = prefix.len().wrapping_add(length);
+    if in_all >= 64 {
+        return None;
+    }
+    copy_short(start, prefix);
+    let [target @ .., _] = rest;
+    *target = *ahead;
+    *rest.get_mut(length)? = in_all as u8 + 1;
+    *code = 0x80 | in_all as u8;
+    Some(in_all.wrapping_add(2))
 }
 
 /// A length in groups of seven bits at the end of five bytes, and the number of groups.
@@ -295,7 +330,7 @@ impl<'a> Sequence<'a> for Unchecked<'a, '_> {
         let mut items = self.items.clone();
         let (first, last) = (items.next_short_text()?, last.get(..usize::from(code & 0x3f))?);
         let samples = [first, items.next_short_text().unwrap_or(first), last];
-        let are_texts = !samples.into_iter().any(Item::may_be_number);
+        let are_texts = samples.iter().all(|text| !ShortText { length: text.len(), ahead: text }.may_be_number());
         are_texts.then_some(Outline { samples, bytes: left.len() })
     }
 }

@@ -85,7 +85,7 @@ impl Writer {
             match node {
                 Node::Packed(items) => {
                     self.length(TOGETHER);
-                    self.listpack(|builder| builder.extend(items));
+                    self.listpack(|builder| builder.extend_by_words(items));
                 }
                 Node::Large(element) => {
                     self.length(ALONE);
@@ -118,7 +118,7 @@ impl Writer {
 
     fn hash(&mut self, hash: HashView<'_>, sink: &mut Sink<'_>) -> io::Result<()> {
         if let Some(items) = hash.packed_items() {
-            self.listpack(|builder| builder.extend(items));
+            self.listpack(|builder| builder.extend_by_words(items));
             return Ok(());
         }
         match (kind_of(View::Hash(hash)), hash.first_deadline()) {

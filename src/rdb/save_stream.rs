@@ -13,7 +13,7 @@
 use super::kind;
 use super::listpack::Builder;
 use super::text::{Sink, Writer};
-use crate::value::stream::{Block, Group, Id, Stream, Word};
+use crate::value::stream::{Block, Group, Id, Stream};
 use std::io;
 
 /// The flags at the start of an entry in a listpack.
@@ -79,6 +79,7 @@ fn put_raw(out: &mut Vec<u8>, id: Id) {
 }
 
 /// Writes the listpack of a block.
+#[inline(never)]
 fn put_block(builder: &mut Builder, block: &Block) {
     for count in [block.live(), block.deleted(), block.fields().count()] {
         builder.push_integer(count as i64);
@@ -94,10 +95,7 @@ fn put_block(builder: &mut Builder, block: &Block) {
         builder.push_three([flags, ms.cast_signed(), seq.cast_signed()]);
         let fields = row.entry.len();
         if let Some(values) = row.entry.shared_values() {
-            values.for_each(|value| match value {
-                Word::Item(item) => builder.push(item),
-                Word::Ahead(length, ahead) => builder.push_text_ahead(length, ahead),
-            });
+            values.for_each(|value| builder.push_word(value));
             builder.push_integer(fields as i64 + 3);
             continue;
         }

@@ -117,6 +117,41 @@ pub trait Sequence<'a>: IntoIterator<Item = Item<'a>> + Clone {
     }
 }
 
+/// The bytes that are copied of a short text, with what is behind it.
+pub const AHEAD: usize = 32;
+
+/// An item in the form in which it can be copied fastest.
+#[derive(Clone, Copy, Debug)]
+pub enum Word<'a> {
+    /// Any item.
+    Item(Item<'a>),
+    /// A text of a prefix and of the first `length` bytes, at most all, of `ahead`.
+    Ahead {
+        /// Its first bytes, often those of the words before and behind it, too.
+        prefix: &'a [u8],
+        /// The number of the others.
+        length: usize,
+        /// The others, and bytes that are behind them.
+        ahead: &'a [u8; AHEAD],
+    },
+}
+
+impl<'a> Word<'a> {
+    /// The item.
+    pub fn item(self) -> Item<'a> {
+        match self {
+            Word::Item(item) => item,
+            Word::Ahead { prefix, length, ahead } => Item::Text(prefix, ahead.get(..length).unwrap_or_default()),
+        }
+    }
+}
+
+/// Items in a row that can be visited as words.
+pub trait Words<'a>: ExactSizeIterator<Item = Item<'a>> + Clone {
+    /// Visits all items.
+    fn for_each_word(self, visit: impl FnMut(Word<'a>));
+}
+
 /// What is known of some items before they are visited.
 #[derive(Clone, Copy, Debug)]
 pub struct Outline<'a> {
@@ -155,11 +190,25 @@ impl<'a> ShortText<'a> {
         self.ahead.first_chunk().map(|front| u64::from_le_bytes(*front))
     }
 
-    /// Whether it may be the digits of a number. If not, it is none.
+    /// Whether it may be the digits of a number. If not, it is none. Eight bytes tell most ids from numbers that begin
+    /// with the same digit.
     #[inline(always)]
     pub fn may_be_number(&self) -> bool {
         Item::may_be_number(self.ahead)
+            && match self.front() {
+                Some(front) if self.length >= 8 && front as u8 != b'-' => are_digits(front),
+                _ => true,
+            }
     }
+}
+
+/// Whether eight bytes are all digits.
+#[inline(always)]
+fn are_digits(eight: u64) -> bool {
+    const HIGH: u64 = 0xf0f0_f0f0_f0f0_f0f0;
+    const DIGITS: u64 = 0x3030_3030_3030_3030;
+    // 0x3a to 0x3f, behind the digits, become 0x40 and more. A carry comes only from bytes that are no digits.
+    eight & HIGH == DIGITS && eight.wrapping_add(0x0606_0606_0606_0606) & HIGH == DIGITS
 }
 
 /// What is done with each item of a [`Sequence`].
@@ -222,6 +271,20 @@ mod tests {
         assert!(matches!(Item::of(b"+1"), Item::Text(..)));
     }
 
+    #[test]
+    fn eight_bytes_tell_a_text_from_a_number() {
+        let may_be_number = |ahead: &[u8], length| ShortText { length, ahead }.may_be_number();
+        for position in 1..8 {
+            for other in [b'/', b':', b'?', b' ', b'p', 0xfa, 0xff] {
+                let mut id = *b"012345678";
+                id[position] = other;
+                assert!(!may_be_number(&id, 8), "{id:?}");
+                assert!(may_be_number(&id, position), "what is behind a text does not count: {id:?}");
+            }
+        }
+        assert!(may_be_number(b"99999999", 8) && may_be_number(b"-1234567x", 8));
+    }
+
     proptest! {
         #[test]
         fn every_reader_sees_the_same_bytes(bytes in "[-0-9a]{0,24}", cut: prop::sample::Index) {
@@ -233,6 +296,8 @@ mod tests {
                 let mut scratch = vec![7; 3];
                 prop_assert_eq!(item.as_bytes(&mut scratch), bytes);
                 prop_assert_eq!(item.as_int(), parse_i64(bytes));
+                let text = ShortText { length: bytes.len(), ahead: bytes };
+                prop_assert!(item.as_int().is_none() || text.may_be_number());
                 prop_assert_eq!(item, Item::of(bytes));
                 prop_assert!(item == *bytes);
             }

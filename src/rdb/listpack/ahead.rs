@@ -2,7 +2,7 @@
 
 use super::{LAST_AHEAD, element, size, thirteen_bits};
 use crate::value::Item;
-use crate::value::stream::AHEAD;
+use crate::value::item::{AHEAD, ShortText};
 
 /// Elements of a listpack that are looked at, and counted by whoever goes on behind them.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +43,7 @@ impl<'a> Ahead<'a> {
     pub(in crate::rdb) fn short_text(&mut self) -> Option<(usize, &'a [u8; AHEAD])> {
         let [code @ 0x80..=LAST_AHEAD, rest @ ..] = self.left else { return None };
         let (length, ahead) = (usize::from(code & 0x3f), rest.first_chunk()?);
-        if Item::may_be_number(ahead) {
+        if (ShortText { length, ahead }).may_be_number() {
             return None;
         }
         let [back, rest @ ..] = rest.get(length..)? else { return None };

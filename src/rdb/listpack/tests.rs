@@ -234,5 +234,12 @@ proptest! {
         prop_assert!(is_whole.get());
         prop_assert!(of_listpack.iter().eq(of_items.iter()));
         prop_assert_eq!(of_listpack.memory(), of_items.memory());
+        for node in of_items.nodes() {
+            let list::Node::Packed(items) = node else { continue };
+            let expected = built(items.clone());
+            let mut builder = Builder::new();
+            builder.extend_by_words(items);
+            prop_assert_eq!(builder.finish(), &expected);
+        }
     }
 }

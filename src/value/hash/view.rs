@@ -6,7 +6,7 @@ use super::pair::Pair;
 use super::timed::Timed;
 use super::{Entry, Fields, Hash};
 use crate::value::arena::LARGEST_HEAD;
-use crate::value::item::Item;
+use crate::value::item::{Item, Words};
 use crate::value::packed_list::{self, PackedListView};
 use crate::value::prefetch::Prefetch;
 use crate::value::table::Table;
@@ -60,7 +60,7 @@ impl<'a> HashView<'a> {
     }
 
     /// The fields and values of a packed hash, one after the other.
-    pub fn packed_items(self) -> Option<impl Iterator<Item = Item<'a>>> {
+    pub fn packed_items(self) -> Option<impl Words<'a>> {
         match self.shape {
             Shape::Packed(packed) => Some(packed.iter()),
             Shape::Timed(_) | Shape::Table(_) => None,

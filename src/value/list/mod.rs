@@ -25,7 +25,7 @@ mod size;
 pub use size::Limits;
 
 use crate::value::base::{Base, Fork};
-use crate::value::item::{Item, Sequence};
+use crate::value::item::{Item, Sequence, Words};
 use either::Either;
 use nodes::Nodes;
 use packed_node::PackedNode;
@@ -174,7 +174,7 @@ impl List {
     }
 
     /// The nodes, head first; a packed list is one node.
-    pub fn nodes(&self) -> impl ExactSizeIterator<Item = Node<'_, impl ExactSizeIterator<Item = Item<'_>>>> {
+    pub fn nodes(&self) -> impl ExactSizeIterator<Item = Node<'_, impl Words<'_>>> {
         let count = match &self.form {
             Form::Packed(_) => 1,
             Form::Nodes(nodes) => nodes.count(),

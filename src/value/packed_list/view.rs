@@ -2,7 +2,7 @@
 
 use super::{Coded, EQUAL_INTEGERS, HEAD, Head, PackedList, TEXT};
 use crate::value::columns::{number, tail};
-use crate::value::item::Item;
+use crate::value::item::{AHEAD, Item, Word, Words};
 use crate::value::number::parse_i64;
 use std::ops::Range;
 
@@ -98,6 +98,9 @@ impl<'a> PackedListView<'a> {
         assert_eq!(self.lengths(&head, 0..head.len), head.content, "lengths must add up");
         let forward: Vec<_> = self.iter().collect();
         assert!(forward.iter().eq(self.iter().rev().collect::<Vec<_>>().iter().rev()), "both directions must agree");
+        let mut words = Vec::new();
+        self.iter().for_each_word(|word| words.push(word.item()));
+        assert_eq!(words, forward, "words and items must agree");
         for (position, item) in forward.iter().enumerate() {
             assert_eq!(self.get(position), *item);
             let is_number = matches!(item, Item::Int(_));
@@ -218,6 +221,28 @@ impl<'a> Iterator for Iter<'a> {
                     })
                     .0
             }
+        }
+    }
+}
+
+impl<'a> Words<'a> for Iter<'a> {
+    #[inline]
+    fn for_each_word(self, mut visit: impl FnMut(Word<'a>)) {
+        let Iter { packed, head, positions, front_at: mut at, .. } = self;
+        let (prefix, last) = (packed.prefix(&head), packed.bytes.len().wrapping_sub(1));
+        for position in positions {
+            let code = match head.width {
+                0 => head.common,
+                1 => packed.bytes.get(last.wrapping_sub(position)).copied().unwrap_or(0).into(),
+                _ => packed.code(&head, position),
+            };
+            let ahead = packed.bytes.get(at..).and_then(|ahead| ahead.first_chunk());
+            // Called at one place only, so that it becomes a part of the loop.
+            visit(match (code.checked_sub(TEXT), ahead) {
+                (Some(length @ ..=AHEAD), Some(ahead)) => Word::Ahead { prefix, length, ahead },
+                _ => Word::Item(packed.item(&head, code, at)),
+            });
+            at = at.wrapping_add(length_of(code));
         }
     }
 }

@@ -7,10 +7,7 @@
 //!
 //! A reader only ever gets what the writers here wrote; from other bytes it reads zeros and empty items.
 
-use crate::value::item::Item;
-
-/// The bytes that are copied of a short text, with what is behind it.
-pub const AHEAD: usize = 32;
+use crate::value::item::{AHEAD, Item, Word};
 
 /// The code of an empty text.
 pub(super) const TEXT: u64 = 9;
@@ -47,15 +44,6 @@ pub(super) fn put_item(out: &mut Vec<u8>, item: Item<'_>) {
 pub(super) fn folded(number: i64) -> (u8, [u8; 8]) {
     let folded = (number << 1 ^ number >> 63) as u64;
     ((64 - folded.leading_zeros()).div_ceil(8) as u8, folded.to_le_bytes())
-}
-
-/// An item, for copying.
-#[derive(Clone, Copy, Debug)]
-pub enum Word<'a> {
-    /// Any item.
-    Item(Item<'a>),
-    /// A text: its length, and its bytes and those behind it.
-    Ahead(usize, &'a [u8; AHEAD]),
 }
 
 /// Reads numbers and items one after the other.
@@ -116,7 +104,7 @@ impl<'a> Reader<'a> {
             && let Some(ahead) = rest.first_chunk()
         {
             self.rest = &rest[length..];
-            return Word::Ahead(length, ahead);
+            return Word::Ahead { prefix: &[], length, ahead };
         }
         Word::Item(self.item())
     }

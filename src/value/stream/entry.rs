@@ -1,8 +1,8 @@
 //! An entry for reading: its id, and its pairs of fields and values, which are in its block.
 
-use super::coding::{Reader, Word};
+use super::coding::Reader;
 use super::id::Id;
-use crate::value::item::Item;
+use crate::value::item::{Item, Word};
 
 /// An entry of a stream, for reading.
 #[derive(Clone, Copy, Debug)]
@@ -11,6 +11,7 @@ pub struct Entry<'a> {
     len: usize,
     /// The fields, if it shares those of its block; otherwise each field is in front of its value.
     fields: Option<Reader<'a>>,
+    /// The values, and the entries behind.
     values: Reader<'a>,
 }
 

@@ -29,7 +29,6 @@ mod log;
 mod size;
 
 pub use block::{Block, Draft, Rebuilding, Row, Walk};
-pub use coding::{AHEAD, Word};
 pub use entry::Entry;
 pub use group::{Consumer, ConsumerNumber, Group, Pending};
 pub use groups::Groups;

@@ -6,9 +6,9 @@
 //!
 //! Invariant: up to `end`, the bytes are those of the block; behind it they are room for more.
 
-use super::super::coding::{AHEAD, TEXT, folded};
+use super::super::coding::{TEXT, folded};
 use super::{Block, DELETED, Id, OWN_FIELDS, head};
-use crate::value::item::Item;
+use crate::value::item::{AHEAD, Item};
 use crate::value::stream::size;
 use std::cell::Cell;
 
