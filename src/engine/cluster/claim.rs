@@ -52,8 +52,7 @@ impl View {
         let consequences = self.take_slots(claim, settings);
         if claim.node.is_replica() {
             // Its slots are owned by others now, whose claims have come before, or come next.
-            let before: Vec<u16> = self.ranges_of(sender).into_iter().flatten().collect();
-            before.into_iter().for_each(|slot| self.assign(slot, None));
+            self.assign_all(self.ranges_of(sender), None);
         } else {
             self.resolve_collision(sender, epoch);
         }
@@ -64,20 +63,23 @@ impl View {
     fn take_slots(&mut self, claim: &Claim, settings: &ClusterSettings) -> Consequences {
         let (sender, epoch) = (claim.node.id, claim.node.config_epoch);
         let (own, shard_owner) = (self.myself().id, self.myself().primary.unwrap_or(self.myself().id));
-        let (mut lost, mut lost_by_shard) = (Vec::new(), 0);
-        for slot in self.slots_of_others(claim.slots.iter().cloned().flatten(), sender) {
-            let owner = self.owner(slot);
-            let is_newer = owner.is_none_or(|owner| owner.config_epoch < epoch);
-            if !is_newer || matches!(self.opening(slot), Some(Opening::Importing(_))) {
+        let (mut taken, mut lost, mut lost_by_shard) = (Vec::new(), Vec::new(), 0);
+        for (slots, owner) in claim.slots.iter().flat_map(|slots| self.ranges_within(slots.clone())) {
+            let owner_id = owner.map(|owner| owner.id);
+            if owner_id == Some(sender) || owner.is_some_and(|owner| owner.config_epoch >= epoch) {
                 continue;
             }
-            let owner = owner.map(|owner| owner.id);
-            lost_by_shard += usize::from(owner == Some(shard_owner));
-            if owner == Some(own) {
-                lost.push(slot);
+            for slots in self.without_imported(slots) {
+                if owner_id == Some(shard_owner) {
+                    lost_by_shard += slots.len();
+                }
+                if owner_id == Some(own) {
+                    lost.extend(slots.clone());
+                }
+                taken.push(slots);
             }
-            self.assign(slot, Some(sender));
         }
+        self.assign_all(taken, Some(sender));
         let claimed: usize = claim.slots.iter().map(ExactSizeIterator::len).sum();
         let follows = settings.allows_replica_migration || claimed == lost_by_shard;
         let is_left_without = lost_by_shard > 0 && !self.owns_slots(shard_owner) && sender != shard_owner;
@@ -85,6 +87,21 @@ impl View {
         let passed_on = claim.node.primary.filter(|next| *next != own && self.is_replica_of(sender));
         let new_primary = (is_left_without && follows).then_some(sender).or(passed_on);
         Consequences { lost, new_primary }
+    }
+
+    /// Those of the slots that this node does not import.
+    fn without_imported(&self, slots: RangeInclusive<u16>) -> Vec<RangeInclusive<u16>> {
+        let (mut first, last) = slots.into_inner();
+        let mut kept = Vec::new();
+        for (slot, opening) in self.openings_within(first..=last) {
+            if matches!(opening, Opening::Importing(_)) {
+                kept.extend(slot.checked_sub(1).map(|end| first..=end));
+                first = slot + 1;
+            }
+        }
+        kept.push(first..=last);
+        kept.retain(|slots| !slots.is_empty());
+        kept
     }
 
     fn resolve_collision(&mut self, sender: NodeId, epoch: u64) {

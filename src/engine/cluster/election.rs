@@ -146,8 +146,10 @@ impl View {
         let has_cause = request.is_manual || self.has_failed(primary);
         let voted = self.votes.given.get(&primary);
         let voted_lately = voted.is_some_and(|moment| now < moment.after_ms(timeout_ms.saturating_mul(2)));
-        let is_newer = |slot: u16| self.owner(slot).is_some_and(|owner| owner.config_epoch > request.claimed_epoch);
-        if is_old || !has_cause || voted_lately || request.slots.iter().cloned().flatten().any(is_newer) {
+        let ranges = request.slots.iter().flat_map(|slots| self.ranges_within(slots.clone()));
+        let newest = ranges.filter_map(|(_, owner)| owner).map(|owner| owner.config_epoch).max();
+        let is_outdated = newest.is_some_and(|epoch| epoch > request.claimed_epoch);
+        if is_old || !has_cause || voted_lately || is_outdated {
             return false;
         }
         self.votes.epoch = self.current_epoch;

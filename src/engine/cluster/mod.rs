@@ -14,6 +14,7 @@ mod election;
 mod failure;
 mod message;
 mod node;
+mod owners;
 mod redirect;
 mod roles;
 mod settings;

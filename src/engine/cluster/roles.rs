@@ -23,8 +23,7 @@ impl View {
     /// Makes this node a replica of another one, which is known.
     pub fn follow(&mut self, primary: NodeId) {
         let Some(shard) = self.get(primary).map(|node| node.shard) else { return };
-        let own_slots: Vec<u16> = self.ranges_of(self.myself().id).into_iter().flatten().collect();
-        own_slots.into_iter().for_each(|slot| self.assign(slot, None));
+        self.assign_all(self.ranges_of(self.myself().id), None);
         self.close_all();
         self.election = None;
         let myself = self.myself_mut();
@@ -34,12 +33,12 @@ impl View {
     /// Makes this node the primary in the place of its own, whose slots it owns from then on, with that epoch.
     pub fn replace_primary(&mut self, epoch: u64) {
         let Some(before) = self.myself().primary else { return };
-        let slots: Vec<u16> = self.ranges_of(before).into_iter().flatten().collect();
+        let slots = self.ranges_of(before);
         let own = self.myself().id;
         self.election = None;
         let myself = self.myself_mut();
         (myself.primary, myself.config_epoch) = (None, epoch);
         self.current_epoch = self.current_epoch.max(epoch);
-        slots.into_iter().for_each(|slot| self.assign(slot, Some(own)));
+        self.assign_all(slots, Some(own));
     }
 }

@@ -3,20 +3,18 @@
 //! Invariants: every owner, and every other end of an open slot, is a known node; the node itself is always known; a
 //! slot that is migrating is owned by this node, unless it was taken from it meanwhile.
 //!
-//! Costs: an owner is found in O(1). The owners are shared by views that are copies of one another until one changes.
+//! Costs: an owner is found in O(1); what is asked of all slots, from the few runs of slots with one owner
+//! ([`Owners`]), which views that are copies of one another share until one changes.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 
 use super::election::{Election, Votes};
 use super::failure::NodeFailure;
+use super::owners::{Owners, Run};
 use super::{ClusterSettings, Node, NodeId};
 use crate::engine::spec::Now;
 use crate::value::hash_slot::HASH_SLOTS;
-
-/// The place of a slot without owner.
-const NOBODY: u16 = u16::MAX;
 
 /// The most nodes of a cluster.
 pub const MOST_NODES: usize = 1000;
@@ -52,7 +50,7 @@ pub struct View {
     nodes: Vec<Node>,
     myself: usize,
     /// The place of each slot's owner among the nodes.
-    owners: Arc<[u16]>,
+    owners: Owners,
     openings: BTreeMap<u16, Opening>,
     /// The highest epoch that the node has seen.
     pub current_epoch: u64,
@@ -77,7 +75,7 @@ impl View {
         View {
             nodes: vec![myself],
             myself: 0,
-            owners: vec![NOBODY; HASH_SLOTS.into()].into(),
+            owners: Owners::none(),
             openings: BTreeMap::new(),
             current_epoch: 0,
             own_ip: String::new(),
@@ -101,13 +99,11 @@ impl View {
             let (primary, shard) = (nodes[place % primaries].id, nodes[place % primaries].shard);
             (nodes[place].primary, nodes[place].shard) = (Some(primary), shard);
         }
-        let ends: Vec<usize> = (1..=primaries).map(|place| first_slot_after(place, primaries)).collect();
-        let owner_of = |slot: usize| ends.partition_point(|end| *end <= slot) as u16;
-        let owners: Arc<[u16]> = (0..usize::from(HASH_SLOTS)).map(owner_of).collect();
+        let owners = Owners::dealt_out(primaries);
         let view_of = |myself: usize| View {
             nodes: nodes.clone(),
             myself,
-            owners: Arc::clone(&owners),
+            owners: owners.clone(),
             openings: BTreeMap::new(),
             current_epoch: count as u64,
             own_ip: nodes[myself].address.ip.clone(),
@@ -187,12 +183,10 @@ impl View {
         self.nodes.remove(place);
         self.failures.retain(|failure| failure.node() != id);
         self.myself -= usize::from(self.myself > place);
-        let renumbered = |owner: u16| match usize::from(owner) {
-            owner if owner == place => NOBODY,
-            owner_place if owner != NOBODY && owner_place > place => owner - 1,
-            _ => owner,
-        };
-        self.owners = self.owners.iter().map(|owner| renumbered(*owner)).collect();
+        self.owners.renumber(|owner| match usize::from(owner) {
+            owner_place if owner_place == place => None,
+            owner_place => Some(owner - u16::from(owner_place > place)),
+        });
         self.openings.retain(|_, opening| *opening != Opening::Migrating(id) && *opening != Opening::Importing(id));
     }
 
@@ -215,20 +209,23 @@ impl View {
 
     /// The owner of a slot, if it has one.
     pub fn owner(&self, slot: u16) -> Option<&Node> {
-        self.nodes.get(usize::from(*self.owners.get(usize::from(slot))?))
+        self.node_at(self.owners.get(slot))
     }
 
     /// Whether this node owns a slot.
     pub fn owns(&self, slot: u16) -> bool {
-        self.owners.get(usize::from(slot)).is_some_and(|owner| usize::from(*owner) == self.myself)
+        self.owners.get(slot).is_some_and(|owner| usize::from(owner) == self.myself)
     }
 
     /// Gives a slot to a known node, or takes it from its owner.
     pub fn assign(&mut self, slot: u16, owner: Option<NodeId>) {
-        let place = owner.and_then(|id| self.place_of(id)).unwrap_or(NOBODY);
-        if self.owners.get(usize::from(slot)).is_some_and(|owner| *owner != place) {
-            Arc::make_mut(&mut self.owners)[usize::from(slot)] = place;
-        }
+        self.assign_all([slot..=slot], owner);
+    }
+
+    /// Gives slots to a known node, or takes them from their owners.
+    pub fn assign_all(&mut self, slots: impl IntoIterator<Item = RangeInclusive<u16>>, owner: Option<NodeId>) {
+        let place = owner.and_then(|id| self.place_of(id));
+        slots.into_iter().for_each(|slots| self.owners.set(slots, place));
     }
 
     /// The state of a slot that moves.
@@ -239,6 +236,11 @@ impl View {
     /// The slots that move, in their order.
     pub fn openings(&self) -> impl Iterator<Item = (u16, Opening)> {
         self.openings.iter().map(|(slot, opening)| (*slot, *opening))
+    }
+
+    /// Those of the slots that move, in their order.
+    pub(super) fn openings_within(&self, slots: RangeInclusive<u16>) -> impl Iterator<Item = (u16, Opening)> {
+        self.openings.range(slots).map(|(slot, opening)| (*slot, *opening))
     }
 
     /// Sets whether a slot moves, and to or from whom.
@@ -256,29 +258,26 @@ impl View {
 
     /// The ranges of slots with one owner, in their order.
     pub fn ranges(&self) -> Vec<(RangeInclusive<u16>, &Node)> {
-        self.runs().filter_map(|(range, place)| Some((range, self.nodes.get(usize::from(place))?))).collect()
+        self.owners.runs().filter_map(|(slots, place)| Some((slots, self.node_at(place)?))).collect()
     }
 
     /// The ranges of slots that a node owns.
     pub fn ranges_of(&self, id: NodeId) -> Vec<RangeInclusive<u16>> {
-        let place = self.place_of(id);
-        self.runs().filter(|(_, owner)| Some(*owner) == place).map(|(range, _)| range).collect()
+        self.runs_of(id).map(|(slots, _)| slots).collect()
     }
 
-    /// The ranges of slots with equal places of their owners, those without an owner among them.
-    fn runs(&self) -> impl Iterator<Item = (RangeInclusive<u16>, u16)> {
-        let mut next = 0;
-        self.owners.chunk_by(PartialEq::eq).map(move |run| {
-            let first = next;
-            next += run.len() as u16;
-            (first..=next - 1, run[0])
-        })
+    /// The runs of slots that a node owns.
+    fn runs_of(&self, id: NodeId) -> impl Iterator<Item = Run> {
+        let place = self.place_of(id);
+        self.owners.runs().filter(move |(_, owner)| owner.is_some() && *owner == place)
     }
 
-    /// Those of the slots that a node does not own.
-    pub(super) fn slots_of_others(&self, slots: impl Iterator<Item = u16>, id: NodeId) -> Vec<u16> {
-        let place = self.place_of(id);
-        slots.filter(|slot| self.owners.get(usize::from(*slot)).copied() != place).collect()
+    /// Some slots, in ranges with one owner or none.
+    pub(super) fn ranges_within(
+        &self,
+        slots: RangeInclusive<u16>,
+    ) -> impl Iterator<Item = (RangeInclusive<u16>, Option<&Node>)> {
+        self.owners.runs_within(slots).map(|(slots, place)| (slots, self.node_at(place)))
     }
 
     /// The place of a node among the nodes.
@@ -286,29 +285,31 @@ impl View {
         self.nodes.iter().position(|node| node.id == id).map(|place| place as u16)
     }
 
+    fn node_at(&self, place: Option<u16>) -> Option<&Node> {
+        self.nodes.get(usize::from(place?))
+    }
+
     /// The number of slots with an owner.
     pub fn assigned(&self) -> usize {
-        self.owners.iter().filter(|owner| **owner != NOBODY).count()
+        self.slots_of(|_| true)
     }
 
     /// The number of nodes that own a slot.
     pub fn size(&self) -> usize {
         let mut owns = vec![false; self.nodes.len()];
-        for owner in self.owners.iter().filter(|owner| **owner != NOBODY) {
-            owns[usize::from(*owner)] = true;
-        }
+        self.owners.runs().filter_map(|(_, place)| place).for_each(|place| owns[usize::from(place)] = true);
         owns.into_iter().filter(|owns| *owns).count()
     }
 
     /// Whether a node owns a slot.
     pub fn owns_slots(&self, id: NodeId) -> bool {
-        self.place_of(id).is_some_and(|place| self.owners.contains(&place))
+        self.runs_of(id).next().is_some()
     }
 
     /// How many slots belong to nodes of which `is_meant` is true.
     pub fn slots_of(&self, is_meant: impl Fn(&Node) -> bool) -> usize {
-        let meant: Vec<bool> = self.nodes.iter().map(is_meant).collect();
-        self.owners.iter().filter(|owner| meant.get(usize::from(**owner)) == Some(&true)).count()
+        let meant = |(slots, place): Run| self.node_at(place).is_some_and(&is_meant).then_some(slots);
+        self.owners.runs().filter_map(meant).map(|slots| slots.len()).sum()
     }
 
     /// Whether the node serves keys.
@@ -378,23 +379,21 @@ impl View {
     pub fn changes_since(&self, before: &Before) -> Changes {
         let mut changes = Changes { claims: *self.myself() != before.myself, ..Changes::default() };
         changes.concerns_health = self.failures != before.failures;
-        if Arc::ptr_eq(&before.owners, &self.owners) {
+        if before.owners.are_shared_with(&self.owners) {
             return changes;
         }
         changes.concerns_health = true;
-        let ids: Vec<NodeId> = self.nodes.iter().map(|node| node.id).collect();
-        let are_same_nodes = ids == before.ids;
-        for (slot, (owner_before, owner)) in (0..).zip(before.owners.iter().zip(&*self.owners)) {
-            if owner_before == owner && are_same_nodes {
-                continue;
-            }
-            let (id_before, id) = (before.ids.get(usize::from(*owner_before)), ids.get(usize::from(*owner)));
-            if id_before == id {
-                continue;
-            }
-            changes.claims |= id_before == Some(&before.myself.id) || id == Some(&self.myself().id);
-            if id_before.is_some() {
-                changes.released.push(slot);
+        for (slots, place_before) in before.owners.runs() {
+            let id_before = place_before.and_then(|place| before.ids.get(usize::from(place)));
+            for (slots, owner) in self.ranges_within(slots) {
+                let id = owner.map(|node| &node.id);
+                if id_before == id {
+                    continue;
+                }
+                changes.claims |= id_before == Some(&before.myself.id) || id == Some(&self.myself().id);
+                if id_before.is_some() {
+                    changes.released.extend(slots);
+                }
             }
         }
         changes
@@ -403,7 +402,7 @@ impl View {
     /// The present state, for [`View::changes_since`].
     pub fn before(&self) -> Before {
         Before {
-            owners: Arc::clone(&self.owners),
+            owners: self.owners.clone(),
             ids: self.nodes.iter().map(|node| node.id).collect(),
             myself: self.myself().clone(),
             failures: self.failures.clone(),
@@ -414,7 +413,7 @@ impl View {
 /// What of a view is compared with its later state.
 #[derive(Clone, Debug)]
 pub struct Before {
-    owners: Arc<[u16]>,
+    owners: Owners,
     ids: Vec<NodeId>,
     myself: Node,
     failures: Vec<NodeFailure>,
@@ -429,11 +428,4 @@ pub struct Changes {
     pub concerns_health: bool,
     /// The slots that had an owner, and have another one or none now, in their order.
     pub released: Vec<u16>,
-}
-
-/// The first slot that does not belong to the first `count` of `all` nodes.
-fn first_slot_after(count: usize, all: usize) -> usize {
-    // The last slot of a node is (count * 16384 / all - 1), rounded to the nearest.
-    let slots = usize::from(HASH_SLOTS);
-    (2 * count * slots + all) / (2 * all)
 }

@@ -1,0 +1,129 @@
+//! The owner of each slot, as a place among the nodes that a view knows.
+//!
+//! Invariant: the places are as many as there are slots.
+//!
+//! Costs: the owner of a slot is found in O(1). What is asked of all slots is asked of runs of slots with one owner, of
+//! which there are a few; their ends are found by comparisons of many slots at once. Copies share the places until one
+//! of them changes.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use crate::value::hash_slot::HASH_SLOTS;
+
+/// The place of a slot without an owner.
+const NOBODY: u16 = u16::MAX;
+
+/// The slots that are compared at once.
+const AT_ONCE: usize = 64;
+
+/// Slots that follow one another and have one owner, or none.
+pub(super) type Run = (RangeInclusive<u16>, Option<u16>);
+
+/// The place of each slot's owner among the nodes.
+#[derive(Clone, Debug)]
+pub(super) struct Owners(Arc<[u16]>);
+
+impl Owners {
+    /// No slot has an owner.
+    pub(super) fn none() -> Owners {
+        Owners(vec![NOBODY; HASH_SLOTS.into()].into())
+    }
+
+    /// The slots dealt out to that many nodes, as `redis-cli --cluster create` does it.
+    pub(super) fn dealt_out(nodes: usize) -> Owners {
+        let ends: Vec<usize> = (1..=nodes).map(|count| first_slot_after(count, nodes)).collect();
+        let owner_of = |slot: usize| ends.partition_point(|end| *end <= slot) as u16;
+        Owners((0..usize::from(HASH_SLOTS)).map(owner_of).collect())
+    }
+
+    /// The place of a slot's owner.
+    pub(super) fn get(&self, slot: u16) -> Option<u16> {
+        self.0.get(usize::from(slot)).copied().and_then(known)
+    }
+
+    /// Gives some slots to a node, or takes them from their owners.
+    pub(super) fn set(&mut self, slots: RangeInclusive<u16>, owner: Option<u16>) {
+        let owner = owner.unwrap_or(NOBODY);
+        let slots = usize::from(*slots.start())..usize::from(*slots.end()) + 1;
+        if self.0.get(slots.clone()).is_some_and(|owners| owners.iter().any(|place| *place != owner)) {
+            Arc::make_mut(&mut self.0)[slots].fill(owner);
+        }
+    }
+
+    /// Gives the places other numbers; a slot whose owner gets none has no owner from then on.
+    pub(super) fn renumber(&mut self, number: impl Fn(u16) -> Option<u16>) {
+        self.0 = self.0.iter().map(|place| known(*place).and_then(&number).unwrap_or(NOBODY)).collect();
+    }
+
+    /// All slots, in runs.
+    pub(super) fn runs(&self) -> impl Iterator<Item = Run> {
+        self.runs_within(0..=HASH_SLOTS - 1)
+    }
+
+    /// Some slots, in runs.
+    pub(super) fn runs_within(&self, slots: RangeInclusive<u16>) -> impl Iterator<Item = Run> {
+        let (mut first, end) = (*slots.start(), *slots.end() + 1);
+        std::iter::from_fn(move || {
+            let rest = self.0.get(usize::from(first)..usize::from(end))?;
+            let start = first;
+            let owner = *rest.first()?;
+            first += length_of_run(rest, owner) as u16;
+            Some((start..=first - 1, known(owner)))
+        })
+    }
+
+    /// Whether both are copies of one another, and neither has changed since.
+    pub(super) fn are_shared_with(&self, other: &Owners) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+fn known(place: u16) -> Option<u16> {
+    (place != NOBODY).then_some(place)
+}
+
+/// The number of slots in front that have this owner.
+fn length_of_run(owners: &[u16], owner: u16) -> usize {
+    // Without a way out of the inner loop, many are compared by one instruction.
+    let are_equal = |chunk: &&[u16; AT_ONCE]| chunk.iter().fold(true, |all, place| all & (*place == owner));
+    let start = AT_ONCE * owners.as_chunks::<AT_ONCE>().0.iter().take_while(are_equal).count();
+    start + owners[start..].iter().take_while(|place| **place == owner).count()
+}
+
+/// The first slot that does not belong to the first `count` of `all` nodes.
+fn first_slot_after(count: usize, all: usize) -> usize {
+    // The last slot of a node is (count * 16384 / all - 1), rounded to the nearest.
+    let slots = usize::from(HASH_SLOTS);
+    (2 * count * slots + all) / (2 * all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn runs_are_the_slots_one_by_one(
+            changes in prop::collection::vec((0..HASH_SLOTS, 0..300_u16, prop::option::of(0..4_u16)), 0..20),
+            within in (0..HASH_SLOTS, 0..HASH_SLOTS),
+        ) {
+            let (mut owners, mut model) = (Owners::none(), vec![None; HASH_SLOTS.into()]);
+            let shared = owners.clone();
+            for (first, more, owner) in changes {
+                let last = (first + more).min(HASH_SLOTS - 1);
+                owners.set(first..=last, owner);
+                (first..=last).for_each(|slot| model[usize::from(slot)] = owner);
+            }
+            prop_assert!(!shared.are_shared_with(&owners) || model.iter().all(Option::is_none));
+            let within = within.0.min(within.1)..=within.0.max(within.1);
+            let runs: Vec<Run> = owners.runs_within(within.clone()).collect();
+            prop_assert!(runs.windows(2).all(|runs| runs[0].1 != runs[1].1), "each run is as long as it can be");
+            let slots = runs.into_iter().flat_map(|(slots, owner)| slots.map(move |slot| (slot, owner)));
+            let expected: Vec<_> = within.map(|slot| (slot, model[usize::from(slot)])).collect();
+            prop_assert!(expected.iter().all(|(slot, owner)| owners.get(*slot) == *owner));
+            prop_assert_eq!(slots.collect::<Vec<_>>(), expected);
+        }
+    }
+}
