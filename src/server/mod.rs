@@ -31,6 +31,7 @@ mod loop_scaler;
 mod loops;
 mod migrate_client;
 mod moved_clock;
+mod near_timer;
 mod nodes;
 mod oom_score;
 mod os_host;

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use super::clock::later;
 use super::contain::keep_running;
+use super::near_timer::NearTimer;
 use super::shared::Shared;
 use super::wake_flags::WakeFlag;
 use crate::engine::exec::tracking;
@@ -122,7 +123,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
 }
 
 async fn run_timer(shared: &Shared) {
-    let mut timer = Timer::default();
+    let (mut timer, mut near) = (Timer::default(), NearTimer::new(shared.world().is_none()));
     loop {
         let next = {
             let mut engine = shared.engine();
@@ -136,7 +137,7 @@ async fn run_timer(shared: &Shared) {
         if next == NextTick::Again {
             tokio::task::yield_now().await;
         } else {
-            shared.wakeup().elapsed(shared.clock()).await;
+            shared.wakeup().elapsed(shared.clock(), &mut near).await;
         }
     }
 }

@@ -1,12 +1,14 @@
 //! The wake-up time of the timer task: one moment to sleep until, which other tasks may make earlier.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::Duration;
+use std::task::Poll;
 
 use tokio::sync::Notify;
-use tokio::time::timeout;
 
 use super::clock::Clock;
+use super::near_timer::NearTimer;
 use crate::engine::Now;
 
 const NEVER: i64 = i64::MAX;
@@ -40,14 +42,21 @@ impl Wakeup {
     }
 
     /// Sleeps until the moment comes, or until it was made earlier.
-    pub(crate) async fn elapsed(&self, clock: &Clock) {
+    pub(crate) async fn elapsed(&self, clock: &Clock, timer: &mut NearTimer) {
         let at_us = self.at_us.load(Ordering::Acquire);
         let Some(rest) = clock.time_until(Now::from_us(at_us)).filter(|_| at_us != NEVER) else {
             return self.earlier.notified().await;
         };
-        // Tokio's timer may end up to a millisecond early; sleeping again for less than that would spin.
-        let rest = rest.max(Duration::from_millis(1));
-        // Both outcomes mean the same to the timer.
-        let _ = timeout(rest, self.earlier.notified()).await;
+        first_of(timer.sleep(rest), self.earlier.notified()).await;
     }
+}
+
+/// Waits for one of two things.
+async fn first_of(one: impl Future<Output = ()>, other: impl Future<Output = ()>) {
+    let (mut one, mut other) = (pin!(one), pin!(other));
+    poll_fn(|cx| match one.as_mut().poll(cx) {
+        Poll::Ready(()) => Poll::Ready(()),
+        Poll::Pending => other.as_mut().poll(cx),
+    })
+    .await;
 }

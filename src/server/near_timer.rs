@@ -1,0 +1,153 @@
+//! Sleeping until a moment close ahead, whatever is served before.
+//!
+//! Tokio passes the time until its nearest timer to each wait for sockets. If the system has nothing to do before, it
+//! sets the processor's timer when such a wait begins, and back when it ends; on a virtual machine both call the host,
+//! and take longer than a short command. With keys that live for a millisecond, that was half of the processor time of
+//! a server. A `timerfd` is set once for each moment. It is also exact, where tokio's timers have whole milliseconds.
+//!
+//! A server of worlds has many timers, and a file for each would be too much: only the first world has one. Moments
+//! further away are left to tokio, as its timer costs nothing until it is the system's next one; so are all on other
+//! systems than Linux.
+//!
+//! Costs: a file from the first use on; two system calls for a moment.
+
+use std::time::Duration;
+
+/// Moments at most this far away are near: some ticks of the system.
+#[cfg(target_os = "linux")]
+const NEAR: Duration = Duration::from_millis(20);
+
+/// The shortest sleep by a file: nothing that stays due has the task run without a pause.
+#[cfg(target_os = "linux")]
+const SHORTEST_BY_FILE: Duration = Duration::from_micros(50);
+
+/// The shortest sleep by tokio's timers. They may end up to a millisecond early; sleeping again for less than that would
+/// spin.
+const SHORTEST: Duration = Duration::from_millis(1);
+
+/// What a task sleeps by.
+#[derive(Debug)]
+pub(crate) struct NearTimer {
+    #[cfg(target_os = "linux")]
+    file: File,
+}
+
+impl NearTimer {
+    /// A timer that opens a file when it is first needed, if it may.
+    pub(crate) fn new(may_open_file: bool) -> NearTimer {
+        #[cfg(not(target_os = "linux"))]
+        let _ = may_open_file;
+        NearTimer {
+            #[cfg(target_os = "linux")]
+            file: if may_open_file { File::Unopened } else { File::None },
+        }
+    }
+
+    /// Sleeps for this long. If the sleep is cut off, the next one is not affected.
+    pub(crate) async fn sleep(&mut self, rest: Duration) {
+        #[cfg(target_os = "linux")]
+        if rest <= NEAR && self.file.sleep(rest).await {
+            return;
+        }
+        tokio::time::sleep(rest.max(SHORTEST)).await;
+    }
+}
+
+/// The file of a timer.
+#[cfg(target_os = "linux")]
+#[derive(Debug)]
+enum File {
+    Unopened,
+    Open(linux::Timer),
+    /// There is none, as it is not wanted or could not be opened.
+    None,
+}
+
+#[cfg(target_os = "linux")]
+impl File {
+    /// Sleeps for this long; false, at once, if there is no file.
+    async fn sleep(&mut self, rest: Duration) -> bool {
+        if matches!(self, File::Unopened) {
+            *self = linux::Timer::open().map_or(File::None, File::Open);
+        }
+        let File::Open(timer) = self else { return false };
+        timer.set(rest) && timer.elapsed().await
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::io;
+    use std::os::fd::AsFd;
+    use std::time::Duration;
+
+    use nix::sys::time::TimeSpec;
+    use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+    use tokio::net::unix::pipe::Receiver;
+
+    /// A `timerfd`. It is read as a pipe is: eight bytes arrive when it elapses.
+    #[derive(Debug)]
+    pub(super) struct Timer {
+        file: TimerFd,
+        reader: Receiver,
+    }
+
+    impl Timer {
+        pub(super) fn open() -> io::Result<Timer> {
+            let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
+            let file = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags)?;
+            let reader = Receiver::from_owned_fd_unchecked(file.as_fd().try_clone_to_owned()?)?;
+            Ok(Timer { file, reader })
+        }
+
+        /// Sets the timer, whatever it was set to; whether that could be done.
+        pub(super) fn set(&self, rest: Duration) -> bool {
+            let rest = TimeSpec::from_duration(rest.max(super::SHORTEST_BY_FILE));
+            self.file.set(Expiration::OneShot(rest), TimerSetTimeFlags::empty()).is_ok()
+        }
+
+        /// Waits until the timer has elapsed since it was set; false if that cannot be told.
+        pub(super) async fn elapsed(&self) -> bool {
+            loop {
+                if self.reader.readable().await.is_err() {
+                    return false;
+                }
+                match self.reader.try_read(&mut [0; 8]) {
+                    // It may have been ready from an earlier time.
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    read => return read.is_ok(),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::time::Instant;
+
+    use tokio::runtime::Builder;
+    use tokio::time::timeout;
+
+    use super::*;
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "it is about the system's clock")]
+    fn a_sleep_lasts_as_long_as_it_should_after_one_that_was_cut_off() {
+        let runtime = Builder::new_current_thread().enable_io().enable_time().build().expect("it can be built");
+        runtime.block_on(async {
+            for may_open_file in [true, false] {
+                let mut timer = NearTimer::new(may_open_file);
+                for rest in [Duration::from_millis(2), Duration::ZERO, Duration::from_millis(3)] {
+                    // The timer elapses while nobody waits for it.
+                    let cut_off = timeout(Duration::ZERO, timer.sleep(Duration::from_micros(1))).await;
+                    assert!(cut_off.is_err() || may_open_file);
+                    let begin = Instant::now();
+                    timer.sleep(rest).await;
+                    assert!(begin.elapsed() >= rest);
+                }
+                assert_eq!(matches!(timer.file, File::Open(_)), may_open_file);
+            }
+        });
+    }
+}
