@@ -213,6 +213,33 @@ impl Server {
         self.first.shared().worlds().order_node(number, NodeOrder::Lag(lag_ms)).map_err(refused)
     }
 
+    /// Has a node go on with its present view of the cluster: it misses what the others say of slots, roles and
+    /// failures, and takes no part in votes. So its redirects grow old, and a primary that was replaced still takes
+    /// writes. [`Server::refresh_view`] or a restart ends that.
+    ///
+    /// ```
+    /// let cluster = dunlin::Server::cluster(3).start()?;
+    /// cluster.keep_view(2)?;
+    /// cluster.migrate_slot(5061, 1)?;
+    /// let moved = cluster.nodes()[2].client()?.call(["GET", "bar"]).expect_err("it has not the slot");
+    /// assert_eq!(moved.to_string(), format!("MOVED 5061 {}", cluster.nodes()[0].addr()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`CallError::Refused`]: there is no such node, or it is down.
+    pub fn keep_view(&self, number: usize) -> Result<(), CallError> {
+        self.first.shared().worlds().order_node(number, NodeOrder::MissNews).map_err(refused)
+    }
+
+    /// Has a node find out what it has missed since [`Server::keep_view`].
+    ///
+    /// # Errors
+    /// Those of [`Server::keep_view`].
+    pub fn refresh_view(&self, number: usize) -> Result<(), CallError> {
+        self.first.shared().worlds().order_node(number, NodeOrder::HearNews).map_err(refused)
+    }
+
     /// Cuts the links between nodes of different groups; nodes that are in none are a group, too. Links that were cut
     /// before heal. Clients reach all nodes.
     ///

@@ -24,6 +24,7 @@ mod state;
 mod strict;
 #[path = "../support/mod.rs"]
 mod support;
+mod views;
 mod waits;
 mod worlds;
 

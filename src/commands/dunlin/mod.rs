@@ -69,6 +69,7 @@ const DUNLIN: Command = Command {
         strict::STRICT,
         world::TEMPLATE,
         tree::TREE,
+        nodes::VIEW,
         wait::WAIT,
         world::WORLD,
         world::WORLDS,

@@ -109,6 +109,28 @@ fn lag(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     order_host(cx, HostCall::Node(number, NodeOrder::Lag(lag_ms)))
 }
 
+pub(super) const VIEW: Command = Command {
+    name: "VIEW",
+    syntax: "number <STALE | FRESH>",
+    arity: Arity::Exactly(4),
+    about: "Has a node of the cluster go on with its present view: it misses what the others say of slots, roles and \
+            failures, and takes no part in votes, until it is fresh again.",
+    run: |cx, args| explained(&VIEW, view(cx, args)),
+    ..ROW
+};
+
+fn view(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let number = node_number(&mut args)?;
+    let order = if args.take("STALE") {
+        NodeOrder::MissNews
+    } else if args.take("FRESH") {
+        NodeOrder::HearNews
+    } else {
+        return Err(Error::Syntax);
+    };
+    order_host(cx, HostCall::Node(number, order))
+}
+
 pub(super) const PARTITION: Command = Command {
     name: "PARTITION",
     syntax: "numbers [numbers ...]",

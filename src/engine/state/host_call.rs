@@ -116,6 +116,10 @@ pub enum NodeOrder {
     FailOver(FailoverWay),
     /// Apply the stream of its primary that many milliseconds late.
     Lag(i64),
+    /// Miss what others say of the cluster: its view becomes stale.
+    MissNews,
+    /// Hear it again, and what it has missed.
+    HearNews,
 }
 
 /// A step of a slot's way to another node.

@@ -4,7 +4,7 @@
 //! before any reply leaves. So a client that reads a reply finds all nodes informed, and a test that has one thread is
 //! the same in every run. The clock is one for all nodes: an order for that of one goes to all.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,6 +25,8 @@ pub(crate) struct Bus {
     queue: Mutex<VecDeque<(WorldName, BusMessage)>>,
     /// The groups of nodes between which all links are cut, by the names of the nodes; those without are a group, too.
     groups: Mutex<BTreeMap<WorldName, usize>>,
+    /// The nodes that miss what is said of the cluster.
+    stale: Mutex<BTreeSet<WorldName>>,
     /// Held while messages are delivered, so that a thread that wants to deliver its own waits until they are.
     delivery: Mutex<()>,
 }
@@ -61,6 +63,27 @@ impl Bus {
         mem::replace(&mut self.groups.lock(), groups)
     }
 
+    /// Has a node miss what is said of the cluster, or not; returns whether it did before.
+    pub(super) fn set_stale(&self, node: &WorldName, is_stale: bool) -> bool {
+        let mut stale = self.stale.lock();
+        if is_stale { !stale.insert(node.clone()) } else { stale.remove(node) }
+    }
+
+    /// Whether a node misses a message.
+    fn is_missed_by(&self, node: &WorldName, message: &BusMessage) -> bool {
+        let is_news = match message {
+            BusMessage::Cluster(message) => !matches!(message, Message::Publish { .. }),
+            BusMessage::NodeDown(_) | BusMessage::NodeUp(_) => true,
+            BusMessage::Replication(_) | BusMessage::Clock(_) => false,
+        };
+        is_news && self.is_stale(node)
+    }
+
+    /// Whether a node misses what is said of the cluster.
+    pub(super) fn is_stale(&self, node: &WorldName) -> bool {
+        self.stale.lock().contains(node)
+    }
+
     /// The next message. The one before has been delivered: until there is none, other threads wait for the delivery.
     fn pop(&self) -> Option<(WorldName, BusMessage)> {
         let mut queue = self.queue.lock();
@@ -88,7 +111,10 @@ impl Worlds {
                 continue;
             }
             let is_for_all = matches!(message, BusMessage::Clock(_));
-            let is_meant = |name: &WorldName| *name != from && (is_for_all || self.bus().are_linked(name, &from));
+            let is_meant = |name: &WorldName| {
+                let is_linked = is_for_all || self.bus().are_linked(name, &from);
+                *name != from && is_linked && !self.bus().is_missed_by(name, &message)
+            };
             let others = self.all().into_iter().filter(|shared| is_meant(&shared.world_name()));
             others.for_each(|node| node.receive(&message));
         }

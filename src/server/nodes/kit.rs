@@ -60,16 +60,18 @@ impl Worlds {
         nodes.into_iter().enumerate().filter_map(figures).collect()
     }
 
-    /// Kills a node, starts it again, has it replace its primary or apply its stream late.
+    /// Kills a node, starts it again, has it replace its primary, apply its stream late, or keep its view.
     ///
     /// # Errors
     /// There is no such node, it is down or up already, its port is taken, or it is no replica.
     pub(crate) fn order_node(&self, number: usize, order: NodeOrder) -> Result<(), KitError> {
         let node = self.node(number)?;
         match (order, node.is_down()) {
-            (NodeOrder::Kill, true) => return Err(KitError::NodeIsDown(number)),
             (NodeOrder::Kill, false) => node.kill(&mut node.engine()),
-            (NodeOrder::FailOver(_) | NodeOrder::Lag(_), true) => return Err(KitError::NodeIsDown(number)),
+            (NodeOrder::Restart, true) => self.restart(&node, false)?,
+            (NodeOrder::RestartEmpty, true) => self.restart(&node, true)?,
+            (NodeOrder::Restart | NodeOrder::RestartEmpty, false) => return Err(KitError::NodeIsUp(number)),
+            (_, true) => return Err(KitError::NodeIsDown(number)),
             (NodeOrder::FailOver(way), false) => {
                 let ordered = node.act_alone(|engine| failover::order(engine, way));
                 ordered.map_err(|error| KitError::NoFailover(number, reason(&error)))?;
@@ -83,8 +85,12 @@ impl Worlds {
                     return Err(KitError::NotReplica(number));
                 }
             }
-            (_, false) => return Err(KitError::NodeIsUp(number)),
-            (order, true) => self.restart(&node, order == NodeOrder::RestartEmpty)?,
+            (NodeOrder::MissNews, false) => _ = self.bus().set_stale(&node.world_name(), true),
+            (NodeOrder::HearNews, false) => {
+                if self.bus().set_stale(&node.world_name(), false) {
+                    self.inform(&node);
+                }
+            }
         }
         self.deliver();
         Ok(())
@@ -96,10 +102,8 @@ impl Worlds {
             cluster::start(engine, is_empty);
             engine.settings.clone()
         });
-        for other in self.nodes().iter().filter(|other| !ptr::eq(&raw const ***other, node)) {
-            let is_linked = self.bus().are_linked(&node.world_name(), &other.world_name());
-            if other.is_down() || !is_linked { node.miss(other) } else { node.meet_again(other) }
-        }
+        self.bus().set_stale(&node.world_name(), false);
+        self.inform(node);
         let resumed = node.with_listeners(|listeners| listeners.resume(&settings)).unwrap_or(Ok(()));
         if let Err(error) = resumed {
             node.set_down(true);
@@ -109,6 +113,14 @@ impl Worlds {
         let claim = node.engine().peers.cluster.as_ref().map(|view| view.claim());
         claim.into_iter().for_each(|claim| node.send_to_nodes(BusMessage::NodeUp(claim)));
         Ok(())
+    }
+
+    /// Has a node find out what the others claim, and which of them are disconnected.
+    fn inform(&self, node: &Shared) {
+        for other in self.nodes().iter().filter(|other| !ptr::eq(&raw const ***other, node)) {
+            let is_linked = self.bus().are_linked(&node.world_name(), &other.world_name());
+            if other.is_down() || !is_linked { node.miss(other) } else { node.meet_again(other) }
+        }
     }
 
     /// Moves a slot from the node that owns it to another one, or a step of the way, by the commands with which
