@@ -1,8 +1,8 @@
 //! Partitions of a cluster: links between nodes that are cut, and heal.
 //!
 //! Nodes that are in different groups are disconnected from each other, as if either process had ended for the other:
-//! what they send does not arrive. Clients reach all nodes, and so does MIGRATE, which is a client of its target. A node
-//! with a stale view finds out when it is fresh again.
+//! what they send does not arrive. Clients reach all nodes, and so does MIGRATE, which is a client of its target. A
+//! node with a stale view finds out when it is fresh again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

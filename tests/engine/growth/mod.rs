@@ -54,6 +54,7 @@ const NOT_MEASURED: &[(&str, &str)] = &[
     ("dunlin|set-time", "it does what DUNLIN ADVANCE does"),
     ("dunlin|speed", "it sets a number"),
     ("dunlin|template", "the host does it, and no engine by itself"),
+    ("dunlin|view", "the host does it, and no engine by itself"),
     ("dunlin|wait", "one condition, which each command checks while it waits"),
     ("dunlin|world", "the host does it, and no engine by itself"),
     ("dunlin|worlds", "the same"),
