@@ -1,4 +1,4 @@
-//! Sleeping until a moment close ahead, whatever is served before.
+//! Sleeping until a moment close ahead.
 //!
 //! Tokio passes the time until its nearest timer to each wait for sockets. If the system has nothing to do before, it
 //! sets the processor's timer when such a wait begins, and back when it ends; on a virtual machine both call the host,
@@ -9,7 +9,7 @@
 //! further away are left to tokio, as its timer costs nothing until it is the system's next one; so are all on other
 //! systems than Linux.
 //!
-//! Costs: a file from the first use on; two system calls for a moment.
+//! Costs: two descriptors of a file from the first use on; three system calls for a moment.
 
 use std::future::pending;
 use std::time::Duration;
@@ -24,9 +24,8 @@ const NEAR: Duration = Duration::from_millis(20);
 #[cfg(target_os = "linux")]
 const SHORTEST_BY_FILE: Duration = Duration::from_micros(50);
 
-/// The shortest sleep by tokio's timers. They may end up to a millisecond early; sleeping again for less than that
-/// would spin.
-const SHORTEST: Duration = Duration::from_millis(1);
+/// The shortest sleep by tokio's timers, which have whole milliseconds.
+pub(super) const SHORTEST: Duration = Duration::from_millis(1);
 
 /// The timer by which one task sleeps.
 #[derive(Debug)]
@@ -46,10 +45,21 @@ impl NearTimer {
         }
     }
 
+    /// Whether a sleep that long is better left to it than to tokio.
+    pub(crate) fn is_for(&self, rest: Duration) -> bool {
+        #[cfg(target_os = "linux")]
+        return rest <= NEAR && !matches!(self.file, File::None);
+        #[cfg(not(target_os = "linux"))]
+        {
+            let _ = rest;
+            false
+        }
+    }
+
     /// Sleeps for this long. If the sleep is cut off, the next one is not affected.
     pub(crate) async fn sleep(&mut self, rest: Duration) {
         #[cfg(target_os = "linux")]
-        if rest <= NEAR && self.file.sleep(rest).await {
+        if self.file.sleep(rest).await {
             return;
         }
         // Nothing else can end it but a task that drops it.
@@ -62,7 +72,7 @@ impl NearTimer {
 #[derive(Debug)]
 enum File {
     Unopened,
-    Open(linux::Timer),
+    Open(Box<linux::Timer>),
     /// There is none, as it is not wanted or could not be opened.
     None,
 }
@@ -72,7 +82,7 @@ impl File {
     /// Sleeps for this long; false, at once, if there is no file.
     async fn sleep(&mut self, rest: Duration) -> bool {
         if matches!(self, File::Unopened) {
-            *self = linux::Timer::open().map_or(File::None, File::Open);
+            *self = linux::Timer::open().map_or(File::None, |timer| File::Open(Box::new(timer)));
         }
         let File::Open(timer) = self else { return false };
         timer.set(rest) && timer.elapsed().await
@@ -130,10 +140,19 @@ mod linux {
 mod tests {
     use std::time::Instant;
 
+    use std::future::poll_fn;
+    use std::pin::pin;
+    use std::task::Poll;
+
     use tokio::runtime::Builder;
-    use tokio::time::timeout;
 
     use super::*;
+
+    /// Begins a sleep, and cuts it off, unless it is over by then.
+    async fn begin_to_sleep(timer: &mut NearTimer) {
+        let mut sleep = pin!(timer.sleep(SHORTEST_BY_FILE));
+        let _ = poll_fn(|cx| Poll::Ready(sleep.as_mut().poll(cx))).await;
+    }
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "it is about the system's clock")]
@@ -143,8 +162,10 @@ mod tests {
             for may_open_file in [true, false] {
                 let mut timer = NearTimer::new(may_open_file);
                 for rest in [Duration::from_millis(2), Duration::ZERO, Duration::from_millis(3)] {
+                    begin_to_sleep(&mut timer).await;
                     // The timer elapses while nobody waits for it.
-                    let _ = timeout(Duration::ZERO, timer.sleep(Duration::from_micros(1))).await;
+                    let begin = Instant::now();
+                    while begin.elapsed() < Duration::from_millis(1) {}
                     let begin = Instant::now();
                     timer.sleep(rest).await;
                     assert!(begin.elapsed() >= rest);

@@ -4,11 +4,13 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::task::Poll;
+use std::time::Duration;
 
 use tokio::sync::Notify;
+use tokio::time::timeout;
 
 use super::clock::Clock;
-use super::near_timer::NearTimer;
+use super::near_timer::{NearTimer, SHORTEST};
 use crate::engine::Now;
 
 const NEVER: i64 = i64::MAX;
@@ -47,16 +49,21 @@ impl Wakeup {
         let Some(rest) = clock.time_until(Now::from_us(at_us)).filter(|_| at_us != NEVER) else {
             return self.earlier.notified().await;
         };
-        first_of(timer.sleep(rest), self.earlier.notified()).await;
+        if timer.is_for(rest) {
+            // In a box, which most worlds never need, so that their tasks are small.
+            return Box::pin(self.near(timer, rest)).await;
+        }
+        // Both outcomes mean the same to the timer.
+        let _ = timeout(rest.max(SHORTEST), self.earlier.notified()).await;
     }
-}
 
-/// Waits for one of two things.
-async fn first_of(one: impl Future<Output = ()>, other: impl Future<Output = ()>) {
-    let (mut one, mut other) = (pin!(one), pin!(other));
-    poll_fn(|cx| match one.as_mut().poll(cx) {
-        Poll::Ready(()) => Poll::Ready(()),
-        Poll::Pending => other.as_mut().poll(cx),
-    })
-    .await;
+    /// Sleeps for this long by `timer`, or until the moment was made earlier.
+    async fn near(&self, timer: &mut NearTimer, rest: Duration) {
+        let (mut sleep, mut earlier) = (pin!(timer.sleep(rest)), pin!(self.earlier.notified()));
+        poll_fn(|cx| match sleep.as_mut().poll(cx) {
+            Poll::Ready(()) => Poll::Ready(()),
+            Poll::Pending => earlier.as_mut().poll(cx),
+        })
+        .await;
+    }
 }

@@ -214,14 +214,14 @@ impl Server {
     }
 
     /// Has a node go on with its present view of the cluster: it misses what the others say of slots, roles and
-    /// failures, and takes no part in votes. So its redirects grow old, and a primary that was replaced still takes
+    /// failures, and does not vote. So its redirects grow old, and a primary that was replaced still takes
     /// writes. [`Server::refresh_view`] or a restart ends that.
     ///
     /// ```
     /// let cluster = dunlin::Server::cluster(3).start()?;
     /// cluster.keep_view(2)?;
     /// cluster.migrate_slot(5061, 1)?;
-    /// let moved = cluster.nodes()[2].client()?.call(["GET", "bar"]).expect_err("it has not the slot");
+    /// let moved = cluster.nodes()[2].client()?.call(["GET", "bar"]).expect_err("it does not have the slot");
     /// assert_eq!(moved.to_string(), format!("MOVED 5061 {}", cluster.nodes()[0].addr()));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -74,6 +74,40 @@ fn messages_and_the_stream_of_a_primary_reach_a_node_with_a_stale_view() {
 }
 
 #[test]
+fn a_replica_with_a_stale_view_follows_its_primary_again_after_the_link_was_lost() {
+    for loss in [["DUNLIN NODE 0 KILL", "DUNLIN NODE 0 RESTART"], ["DUNLIN PARTITION 3", "DUNLIN HEAL"]] {
+        let mut nodes = with_replicas();
+        nodes.expect(&[(1, "DUNLIN VIEW 3 STALE", "OK"), (1, loss[0], "OK"), (1, loss[1], "OK")]);
+        nodes.server.advance(Duration::from_secs(3));
+        nodes.clients[0] = nodes.nodes[0].client().expect("there is room");
+        nodes.expect(&[(0, "SET bar 1", "OK"), (3, "READONLY", "OK"), (3, "GET bar", "1")]);
+        nodes.expect(&[(1, "DUNLIN VIEW 3 FRESH", "OK"), (0, "SET bar 2", "OK"), (3, "GET bar", "2")]);
+        assert_eq!(nodes.ask(0, "WAIT 1 0"), Reply::Integer(1));
+    }
+}
+
+#[test]
+fn what_a_node_knew_of_a_failure_is_as_old_after_its_view_was_stale() {
+    let mut nodes = with_replicas();
+    nodes.server.kill_node(0).expect("it runs");
+    nodes.server.advance(Duration::from_secs(10));
+    for node in [1, 2] {
+        nodes.server.keep_view(node).expect("it runs");
+        nodes.server.refresh_view(node).expect("it runs");
+    }
+    nodes.server.advance(Duration::from_secs(7));
+    nodes.expect(&[(3, "SET bar 1", "OK")]);
+}
+
+#[test]
+fn a_slot_moves_from_its_owner_and_not_from_one_that_does_not_know_that_it_was_replaced() {
+    let mut nodes = with_replicas();
+    nodes.expect(&[(1, "DUNLIN VIEW 0 STALE", "OK"), (1, "DUNLIN FAILOVER 3 TAKEOVER", "OK")]);
+    nodes.expect(&[(0, "SET bar lost", "OK"), (3, "SET bar 1", "OK")]);
+    nodes.expect(&[(1, "DUNLIN MIGRATE-SLOT 5061 TO 1", "OK"), (1, "GET bar", "1")]);
+}
+
+#[test]
 fn a_partition_and_a_stale_view_end_in_either_order() {
     for heals_first in [true, false] {
         let mut nodes = Nodes::start();
@@ -97,8 +131,8 @@ fn a_restart_makes_a_view_fresh() {
     nodes.server.restart_node(2).expect("it is down");
     nodes.server.advance(Duration::from_secs(3));
     nodes.clients[2] = nodes.nodes[2].client().expect("there is room");
-    let moved = nodes.moved(5061, 1);
-    nodes.expect(&[(2, "GET bar", &moved)]);
+    let [first, second] = [nodes.moved(5061, 0), nodes.moved(5061, 1)];
+    nodes.expect(&[(2, "GET bar", &second), (0, "DUNLIN MIGRATE-SLOT 5061 TO 0", "OK"), (2, "GET bar", &first)]);
 }
 
 #[test]

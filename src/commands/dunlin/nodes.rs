@@ -114,7 +114,7 @@ pub(super) const VIEW: Command = Command {
     syntax: "number <STALE | FRESH>",
     arity: Arity::Exactly(4),
     about: "Has a node of the cluster go on with its present view: it misses what the others say of slots, roles and \
-            failures, and takes no part in votes, until it is fresh again.",
+            failures, and does not vote, until it is fresh again.",
     run: |cx, args| explained(&VIEW, view(cx, args)),
     ..ROW
 };

@@ -112,3 +112,27 @@ impl View {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_that_are_imported_are_left_out() {
+        let (myself, other) = (Node::of_seed(1, Now::from_us(0)), Node::of_seed(2, Now::from_us(0)));
+        let source = other.id;
+        let kept = |imported: &[u16], slots| {
+            let mut view = View::alone(myself.clone());
+            view.meet(other.clone());
+            view.open(7, Some(Opening::Migrating(source)));
+            imported.iter().for_each(|slot| view.open(*slot, Some(Opening::Importing(source))));
+            view.without_imported(slots)
+        };
+        assert_eq!(kept(&[], 0..=16383), [0..=16383]);
+        assert_eq!(kept(&[0, 16383], 0..=16383), [1..=16382]);
+        assert_eq!(kept(&[4, 5], 3..=9), [3..=3, 6..=9]);
+        assert_eq!(kept(&[4, 5], 4..=5), []);
+        assert_eq!(kept(&[0], 0..=0), []);
+        assert_eq!(kept(&[2, 10], 3..=9), [3..=9]);
+    }
+}

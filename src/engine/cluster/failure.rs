@@ -29,11 +29,18 @@ pub(super) struct NodeFailure {
     reports: BTreeMap<NodeId, Now>,
 }
 
+impl NodeFailure {
+    /// Forgets that the node is disconnected, if it is.
+    pub(super) fn forget_link(&mut self) {
+        self.since = None;
+    }
+}
+
 impl View {
-    /// Records that a node is disconnected from now on.
+    /// Records that a node is disconnected from now on, unless it is already.
     pub fn disconnect(&mut self, id: NodeId, now: Now) {
         if self.knows_other(id) {
-            self.failure_of(id).since = Some(now);
+            self.failure_of(id).since.get_or_insert(now);
         }
     }
 

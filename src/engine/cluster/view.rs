@@ -308,8 +308,9 @@ impl View {
 
     /// How many slots belong to nodes of which `is_meant` is true.
     pub fn slots_of(&self, is_meant: impl Fn(&Node) -> bool) -> usize {
-        let meant = |(slots, place): Run| self.node_at(place).is_some_and(&is_meant).then_some(slots);
-        self.owners.runs().filter_map(meant).map(|slots| slots.len()).sum()
+        let meant: Vec<bool> = self.nodes.iter().map(is_meant).collect();
+        let is_meant = |place: u16| meant.get(usize::from(place)) == Some(&true);
+        self.owners.runs().filter(|(_, place)| place.is_some_and(is_meant)).map(|(slots, _)| slots.len()).sum()
     }
 
     /// Whether the node serves keys.
@@ -337,8 +338,10 @@ impl View {
         self.health = if is_covered && self.serves_from.is_none() { Health::Ok } else { Health::Fail };
     }
 
-    /// Records that this node has just started: its cluster may have changed meanwhile.
+    /// Records that this node has just started: its cluster may have changed meanwhile, and it has yet to find out who
+    /// is disconnected.
     pub fn start(&mut self, now: Now) {
+        self.failures.iter_mut().for_each(NodeFailure::forget_link);
         self.serve_not_before(now, START_MS);
         self.health = Health::Fail;
     }

@@ -386,7 +386,7 @@ pub(super) fn abandon(engine: &mut Engine) {
 }
 
 /// Records that another node is disconnected: the primary of this one, or one of its replicas.
-pub(super) fn disconnect(engine: &mut Engine, id: NodeId) {
+pub fn disconnect(engine: &mut Engine, id: NodeId) {
     let now = engine.timing.now;
     let Some(replication) = &mut engine.peers.replication else { return };
     replication.replicas.retain(|replica| replica.id != id);
@@ -398,7 +398,7 @@ pub(super) fn disconnect(engine: &mut Engine, id: NodeId) {
 }
 
 /// Connects to another node again, if it is the primary of this one.
-pub(super) fn reconnect(engine: &mut Engine, id: NodeId) {
+pub fn reconnect(engine: &mut Engine, id: NodeId) {
     if link(engine).is_some_and(|link| link.primary == id && !link.is_up()) {
         connect(engine);
     }

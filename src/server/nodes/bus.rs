@@ -71,16 +71,12 @@ impl Bus {
 
     /// Whether a node misses a message.
     fn is_missed_by(&self, node: &WorldName, message: &BusMessage) -> bool {
-        let is_news = match message {
-            BusMessage::Cluster(message) => !matches!(message, Message::Publish { .. }),
-            BusMessage::NodeDown(_) | BusMessage::NodeUp(_) => true,
-            BusMessage::Replication(_) | BusMessage::Clock(_) => false,
-        };
-        is_news && self.is_stale(node)
+        let BusMessage::Cluster(message) = message else { return false };
+        !matches!(message, Message::Publish { .. }) && self.is_stale(node)
     }
 
     /// Whether a node misses what is said of the cluster.
-    pub(super) fn is_stale(&self, node: &WorldName) -> bool {
+    fn is_stale(&self, node: &WorldName) -> bool {
         self.stale.lock().contains(node)
     }
 
@@ -150,6 +146,11 @@ impl Shared {
         }
     }
 
+    /// Whether this node misses what is said of the cluster.
+    fn has_stale_view(&self) -> bool {
+        self.worlds().bus().is_stale(&self.world_name())
+    }
+
     /// Whether this is the node with that id.
     fn is_node(&self, id: NodeId) -> bool {
         self.engine().peers.cluster.as_ref().is_some_and(|view| view.is_myself_id(id))
@@ -182,6 +183,13 @@ impl Shared {
                 if is_addressed {
                     self.act_alone(|engine| replication::receive(engine, message));
                 }
+            }
+            // A stale view does not change, but the stream of a primary ends and begins again.
+            BusMessage::NodeDown(node) if self.has_stale_view() => {
+                self.act_alone(|engine| replication::disconnect(engine, *node));
+            }
+            BusMessage::NodeUp(claim) if self.has_stale_view() => {
+                self.act_alone(|engine| replication::reconnect(engine, claim.node.id));
             }
             BusMessage::NodeDown(node) => self.act_alone(|engine| cluster::disconnect(engine, *node)),
             BusMessage::NodeUp(claim) => self.act_alone(|engine| {

@@ -131,8 +131,14 @@ impl Worlds {
     pub(crate) fn move_slot(&self, slot: u16, to: usize, step: MoveStep) -> Result<(), KitError> {
         let target = self.running_node(to)?;
         let stays = |why: String| KitError::SlotStays(slot, why);
-        let owns = |node: &Arc<Shared>| node.engine().peers.cluster.as_ref().is_some_and(|view| view.owns(slot));
-        let source = self.nodes().into_iter().find(|node| !node.is_down() && owns(node));
+        // A primary that was replaced and has not heard of it claims the slot, too, but with an older epoch.
+        let claim = |node: &Arc<Shared>| {
+            let engine = node.engine();
+            engine.peers.cluster.as_ref().filter(|view| view.owns(slot)).map(|view| view.myself().config_epoch)
+        };
+        let claims =
+            self.nodes().into_iter().filter(|node| !node.is_down()).filter_map(|node| Some((claim(&node)?, node)));
+        let source = claims.max_by_key(|(epoch, _)| *epoch).map(|(_, node)| node);
         let source = source.ok_or_else(|| stays("no node owns it".to_owned()))?;
         if Arc::ptr_eq(&source, &target) {
             return Err(stays(format!("node {to} owns it already")));

@@ -1,8 +1,7 @@
 //! Partitions of a cluster: links between nodes that are cut, and heal.
 //!
 //! Nodes that are in different groups are disconnected from each other, as if either process had ended for the other:
-//! what they send does not arrive. Clients reach all nodes, and so does MIGRATE, which is a client of its target. A
-//! node with a stale view finds out when it is fresh again.
+//! what they send does not arrive. Clients reach all nodes, and so does MIGRATE, which is a client of its target.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,7 +28,7 @@ impl Worlds {
         }
         let before = self.bus().set_groups(by_name.clone());
         let nodes = self.nodes();
-        for one in nodes.iter().filter(|one| !self.bus().is_stale(&one.world_name())) {
+        for one in &nodes {
             for other in nodes.iter().filter(|other| !Arc::ptr_eq(other, one)) {
                 let [was_linked, is_linked] =
                     [&before, &by_name].map(|groups| groups.get(&one.world_name()) == groups.get(&other.world_name()));
