@@ -187,10 +187,11 @@ impl Names {
     }
 
     fn in_answer(&self, line: &str) -> String {
-        let line = self.0.iter().fold(line.to_owned(), |line, (name, written)| line.replace(name, written));
+        // Times come first: a port may be some of their digits.
         let is_time = |word: &str| word.len() == MS_DIGITS && word.bytes().all(|byte| byte.is_ascii_digit());
         let words = line.split(' ').map(|word| if is_time(word) { "<ms>" } else { word });
-        words.collect::<Vec<_>>().join(" ")
+        let line = words.collect::<Vec<_>>().join(" ");
+        self.0.iter().fold(line, |line, (name, written)| line.replace(name, written))
     }
 }
 
