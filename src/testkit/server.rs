@@ -219,7 +219,7 @@ impl Server {
     ///
     /// ```
     /// let cluster = dunlin::Server::cluster(3).start()?;
-    /// cluster.keep_view(2)?;
+    /// cluster.make_view_stale(2)?;
     /// cluster.migrate_slot(5061, 1)?;
     /// let moved = cluster.nodes()[2].client()?.call(["GET", "bar"]).expect_err("it does not have the slot");
     /// assert_eq!(moved.to_string(), format!("MOVED 5061 {}", cluster.nodes()[0].addr()));
@@ -228,16 +228,16 @@ impl Server {
     ///
     /// # Errors
     /// [`CallError::Refused`]: there is no such node, or it is down.
-    pub fn keep_view(&self, number: usize) -> Result<(), CallError> {
-        self.first.shared().worlds().order_node(number, NodeOrder::MissNews).map_err(refused)
+    pub fn make_view_stale(&self, number: usize) -> Result<(), CallError> {
+        self.first.shared().worlds().order_node(number, NodeOrder::StaleView).map_err(refused)
     }
 
-    /// Has a node find out what it has missed since [`Server::keep_view`].
+    /// Has a node find out what it has missed since [`Server::make_view_stale`].
     ///
     /// # Errors
-    /// Those of [`Server::keep_view`].
+    /// Those of [`Server::make_view_stale`].
     pub fn refresh_view(&self, number: usize) -> Result<(), CallError> {
-        self.first.shared().worlds().order_node(number, NodeOrder::HearNews).map_err(refused)
+        self.first.shared().worlds().order_node(number, NodeOrder::FreshView).map_err(refused)
     }
 
     /// Cuts the links between nodes of different groups; nodes that are in none are a group, too. Links that were cut

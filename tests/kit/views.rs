@@ -38,7 +38,7 @@ fn a_primary_with_a_stale_view_takes_writes_that_are_lost_when_it_hears_that_it_
 #[test]
 fn a_node_with_a_stale_view_does_not_know_that_another_one_has_failed_or_is_back() {
     let mut nodes = with_replicas();
-    nodes.server.keep_view(4).expect("it runs");
+    nodes.server.make_view_stale(4).expect("it runs");
     nodes.server.kill_node(0).expect("it runs");
     nodes.server.advance(UNTIL_REPLACED);
     let [dead, replica] = [nodes.moved(5061, 0), nodes.moved(5061, 3)];
@@ -46,7 +46,7 @@ fn a_node_with_a_stale_view_does_not_know_that_another_one_has_failed_or_is_back
     nodes.server.refresh_view(4).expect("it runs");
     nodes.expect(&[(4, "GET bar", &replica)]);
     assert_eq!(nodes.shown(4, 0).1, "disconnected");
-    nodes.server.keep_view(4).expect("it runs");
+    nodes.server.make_view_stale(4).expect("it runs");
     nodes.server.restart_node(0).expect("it is down");
     assert_eq!([4, 2].map(|node| nodes.shown(node, 0).1), ["disconnected", "connected"]);
     nodes.server.refresh_view(4).expect("it runs");
@@ -56,7 +56,7 @@ fn a_node_with_a_stale_view_does_not_know_that_another_one_has_failed_or_is_back
 #[test]
 fn a_node_with_a_stale_view_does_not_vote() {
     let mut nodes = with_replicas();
-    [1, 2].into_iter().for_each(|node| nodes.server.keep_view(node).expect("it runs"));
+    [1, 2].into_iter().for_each(|node| nodes.server.make_view_stale(node).expect("it runs"));
     nodes.server.kill_node(0).expect("it runs");
     nodes.server.advance(UNTIL_REPLACED);
     assert_eq!(nodes.text(3, "ROLE").split(',').next(), Some("[slave"));
@@ -92,7 +92,7 @@ fn what_a_node_knew_of_a_failure_is_as_old_after_its_view_was_stale() {
     nodes.server.kill_node(0).expect("it runs");
     nodes.server.advance(Duration::from_secs(10));
     for node in [1, 2] {
-        nodes.server.keep_view(node).expect("it runs");
+        nodes.server.make_view_stale(node).expect("it runs");
         nodes.server.refresh_view(node).expect("it runs");
     }
     nodes.server.advance(Duration::from_secs(7));
@@ -146,6 +146,6 @@ fn only_a_node_that_runs_has_a_view() {
         (0, "DUNLIN VIEW 2 OLD", "ERR syntax error, usage: DUNLIN VIEW number <STALE | FRESH>"),
     ]);
     let plain = Server::start().expect("it starts");
-    let refused = plain.keep_view(0).expect_err("it has no nodes");
+    let refused = plain.make_view_stale(0).expect_err("it has no nodes");
     assert_eq!(refused.to_string(), "ERR no node 0");
 }

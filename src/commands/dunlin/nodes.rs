@@ -122,9 +122,9 @@ pub(super) const VIEW: Command = Command {
 fn view(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let number = node_number(&mut args)?;
     let order = if args.take("STALE") {
-        NodeOrder::MissNews
+        NodeOrder::StaleView
     } else if args.take("FRESH") {
-        NodeOrder::HearNews
+        NodeOrder::FreshView
     } else {
         return Err(Error::Syntax);
     };

@@ -116,10 +116,10 @@ pub enum NodeOrder {
     FailOver(FailoverWay),
     /// Apply the stream of its primary that many milliseconds late.
     Lag(i64),
-    /// Miss what others say of the cluster: its view becomes stale.
-    MissNews,
-    /// Hear it again, and what it has missed.
-    HearNews,
+    /// Go on with its present view: miss what others say of the cluster.
+    StaleView,
+    /// Hear again what others say, and find out what it has missed.
+    FreshView,
 }
 
 /// A step of a slot's way to another node.

@@ -85,8 +85,8 @@ impl Worlds {
                     return Err(KitError::NotReplica(number));
                 }
             }
-            (NodeOrder::MissNews, false) => _ = self.bus().set_stale(&node.world_name(), true),
-            (NodeOrder::HearNews, false) => {
+            (NodeOrder::StaleView, false) => _ = self.bus().set_stale(&node.world_name(), true),
+            (NodeOrder::FreshView, false) => {
                 if self.bus().set_stale(&node.world_name(), false) {
                     self.inform(&node);
                 }
