@@ -42,7 +42,7 @@ mod table;
 
 pub use crate::value::ValueMut;
 pub use database::{Database, Shares};
-pub use frozen::FrozenDatabase;
+pub use frozen::{FrozenDatabase, FrozenKey};
 
 use std::sync::Arc;
 

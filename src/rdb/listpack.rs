@@ -375,15 +375,17 @@ impl<'a> Items<'a> {
     #[inline]
     fn visit_all(mut self, visitor: &mut impl Visitor<'a>) -> bool {
         while !self.left.is_empty() && !visitor.is_done() {
-            let mut texts = ShortTexts { items: self.clone() };
+            let before = self.left.len();
+            let mut texts = ShortTexts { items: self };
             visitor.short_texts(&mut texts);
-            self = texts.items;
-            match self.next_short_integer() {
-                Some(number) => visitor.integer(number),
-                None => match self.next() {
+            let mut numbers = ShortIntegers { items: texts.items };
+            visitor.integers(&mut numbers);
+            self = numbers.items;
+            if self.left.len() == before {
+                match self.next() {
                     Some(item) => visitor.item(item),
                     None => break,
-                },
+                }
             }
         }
         self.are_at_end()
@@ -446,6 +448,20 @@ impl<'a> Items<'a> {
         self.count = self.count.checked_sub(1)?;
         self.left = rest;
         Some(())
+    }
+}
+
+/// Iterates over the next elements of a listpack for as long as they are integers of at most 32 bits.
+struct ShortIntegers<'a> {
+    items: Items<'a>,
+}
+
+impl Iterator for ShortIntegers<'_> {
+    type Item = i64;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<i64> {
+        self.items.next_short_integer()
     }
 }
 

@@ -15,6 +15,7 @@
 
 mod checksum;
 pub mod file;
+mod jobs;
 mod kind;
 mod legacy;
 mod listpack;

@@ -37,7 +37,7 @@ pub(super) type Sink<'s> = dyn FnMut(&mut Vec<u8>) -> io::Result<()> + 's;
 #[derive(Debug)]
 pub struct Writer {
     pub(super) out: Vec<u8>,
-    compresses: bool,
+    pub(super) compresses: bool,
     /// The version of the format in whose forms values are written.
     pub(super) version: u16,
     /// The least length of a part that is passed on.

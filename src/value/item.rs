@@ -220,8 +220,8 @@ pub trait Visitor<'a> {
     /// visitor can keep what it counts in registers.
     fn short_texts(&mut self, texts: &mut impl Iterator<Item = ShortText<'a>>);
 
-    /// Visits a number.
-    fn integer(&mut self, number: i64);
+    /// Visits some integers, together for the same reason.
+    fn integers(&mut self, numbers: &mut impl Iterator<Item = i64>);
 
     /// Whether it needs no more items.
     fn is_done(&self) -> bool {

@@ -12,17 +12,26 @@ pub(super) const EMPTY: usize = 7;
 #[inline]
 pub(super) fn cost(item: Item<'_>) -> usize {
     let bytes = match item {
-        Item::Int(0..=127) => 1,
-        Item::Int(-4096..=4095) => 2,
-        Item::Int(-32_768..=32_767) => 3,
-        Item::Int(-8_388_608..=8_388_607) => 4,
-        Item::Int(-2_147_483_648..=2_147_483_647) => 5,
-        Item::Int(_) => 9,
+        Item::Int(number) => return cost_of_integer(number),
         Item::Text(..) => match item.len() {
             length @ 0..64 => 1 + length,
             length @ 64..4096 => 2 + length,
             length => 5 + length,
         },
+    };
+    bytes + backlen(bytes)
+}
+
+/// The bytes of an integer in a listpack.
+#[inline]
+pub(super) fn cost_of_integer(number: i64) -> usize {
+    let bytes = match number {
+        0..=127 => 1,
+        -4096..=4095 => 2,
+        -32_768..=32_767 => 3,
+        -8_388_608..=8_388_607 => 4,
+        -2_147_483_648..=2_147_483_647 => 5,
+        _ => 9,
     };
     bytes + backlen(bytes)
 }

@@ -44,7 +44,8 @@ pub fn save(engine: &mut Engine) -> Result<(), Error> {
     let checkpoint = checkpoint(engine);
     let path = engine.settings.dump_path();
     let (host, delay_us) = (&engine.host, engine.settings.files.save_delay_us);
-    let written = host.write_dump(&path, &mut |out| checkpoint.write(out, || host.pace_dump(delay_us)));
+    let pace = || host.pace_dump(delay_us);
+    let written = host.write_dump(&path, &mut |out| checkpoint.write_in_parallel(out, pace));
     drop(checkpoint);
     reclaim(engine);
     match written {
@@ -155,7 +156,7 @@ pub(super) fn remove_all(engine: &mut Engine) {
 fn dump(engine: &mut Engine) -> Vec<u8> {
     let (checkpoint, mut bytes) = (checkpoint(engine), Vec::new());
     // Writing into memory cannot fail.
-    let _ = checkpoint.write(&mut bytes, || Ok(()));
+    let _ = checkpoint.write_in_parallel(&mut bytes, || Ok(()));
     drop(checkpoint);
     reclaim(engine);
     bytes

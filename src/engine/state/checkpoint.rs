@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::aof::rewrite::Rewriter;
 use crate::engine::spec::{Now, REDIS_VERSION};
 use crate::engine::state::{FileSettings, Settings, lru};
-use crate::keyspace::FrozenDatabase;
-use crate::rdb::file::{LruHint, Options, Saver};
+use crate::keyspace::{FrozenDatabase, FrozenKey};
+use crate::rdb::file::{LruHint, Options, SavedKey, Saver};
 
 /// The data of a server at a moment.
 #[derive(Debug)]
@@ -27,6 +27,15 @@ pub struct Checkpoint {
     is_base: bool,
     /// The number of keys that were written, for INFO.
     pub(in crate::engine) saved_keys: Arc<AtomicUsize>,
+}
+
+/// The threads that serialize the keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Threads {
+    /// That of the caller.
+    One,
+    /// That of the caller, and some others where the machine has the processors.
+    Several,
 }
 
 /// What is saved of the use of keys: what the eviction policy in force goes by.
@@ -98,7 +107,24 @@ impl Checkpoint {
     ///
     /// # Errors
     /// That of the output, or of `on_key`.
-    pub fn write(&self, out: impl io::Write, mut on_key: impl FnMut() -> io::Result<()>) -> io::Result<u64> {
+    pub fn write(&self, out: impl io::Write, on_key: impl FnMut() -> io::Result<()>) -> io::Result<u64> {
+        self.write_by(Threads::One, out, on_key)
+    }
+
+    /// Like [`Checkpoint::write`], by several threads, as everybody waits for it.
+    ///
+    /// # Errors
+    /// That of the output, or of `on_key`.
+    pub fn write_in_parallel(&self, out: impl io::Write, on_key: impl FnMut() -> io::Result<()>) -> io::Result<u64> {
+        self.write_by(Threads::Several, out, on_key)
+    }
+
+    fn write_by(
+        &self,
+        threads: Threads,
+        out: impl io::Write,
+        mut on_key: impl FnMut() -> io::Result<()>,
+    ) -> io::Result<u64> {
         let mut saver = Saver::begin(out, self.options);
         saver.aux("redis-ver", REDIS_VERSION);
         saver.aux("redis-bits", &usize::BITS.to_string());
@@ -110,10 +136,24 @@ impl Checkpoint {
         }
         for (number, database) in self.databases.iter().enumerate().filter(|(_, database)| !database.is_empty()) {
             saver.database(number, database.len(), database.volatile_len());
-            for entry in database.keys() {
-                saver.entry(entry.key, entry.view, entry.deadline_ms, self.usage.of(entry.access, self.now))?;
+            let keys = database.keys().map(|FrozenKey { key, view, deadline_ms, access }| SavedKey {
+                key,
+                view,
+                deadline_ms,
+                hint: self.usage.of(access, self.now),
+            });
+            let mut count = || {
                 self.saved_keys.fetch_add(1, Ordering::Relaxed);
-                on_key()?;
+                on_key()
+            };
+            match threads {
+                Threads::One => {
+                    for saved in keys {
+                        saver.entry(saved)?;
+                        count()?;
+                    }
+                }
+                Threads::Several => saver.entries(database.len(), keys, count)?,
             }
         }
         Ok(saver.finish()?.1)

@@ -2,189 +2,81 @@
 //!
 //! The loader sees the file through a window, which moves on and grows until the record in question is in it as a
 //! whole. So a record that is read twice is a record that had not arrived, and a length that the file claims takes no
-//! memory: only bytes that are there do.
+//! memory: only bytes that are there do. Of a file of more than one window, other threads build the collections of
+//! the next windows meanwhile (`ahead`).
 //!
-//! Costs: a value larger than the window is read twice: up to the end of the window, then, when all of it is there, as
-//! a whole. Whether all of it is there is checked each time that the window has doubled, by the lengths of its parts.
+//! Costs: whether all of a value larger than the window is there is checked each time that the window has doubled, by
+//! the lengths of its parts.
 
 use std::borrow::Cow;
 use std::io::{self, Read};
 
-use thiserror::Error;
-
-use super::{LruHint, opcode};
+use super::ahead::{Ahead, Built};
+use super::record::{Format, HEADER_BYTES, Head, Split};
+use super::{Checksum, Fault, FaultReason, Record};
 use crate::rdb::checksum::continued;
 use crate::rdb::load::Forms;
 use crate::rdb::text::Reader;
-use crate::rdb::{VERSION, kind};
-use crate::value::Value;
 
 /// The window at first, and the least that is read at once.
 const WINDOW_BYTES: usize = 256 << 10;
-/// The bytes of the magic and the version.
-/// The bytes of the header.
-pub const HEADER_BYTES: usize = 9;
-/// The version from which a file ends with a checksum.
-const FIRST_WITH_CHECKSUM: u16 = 5;
-/// The last version of which everything that version 12 knows is read.
-const LAST_VERSION: u16 = 15;
-/// The version that Valkey 9 writes, with a magic of its own.
-const VALKEY_VERSION: u16 = 80;
-
-/// The servers whose files differ in what a type means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Dialect {
-    Redis,
-    Valkey,
-}
-
-/// A part of the file.
-#[derive(Debug)]
-pub enum Record<'w> {
-    /// A fact about the server that wrote the file.
-    Aux(Cow<'w, [u8]>, Cow<'w, [u8]>),
-    /// A library of functions: its source.
-    Function(Cow<'w, [u8]>),
-    /// The database of the keys that follow.
-    Database(u64),
-    /// How many keys the database is said to have, and how many of them deadlines.
-    Sizes(u64, u64),
-    /// A key.
-    Entry(Entry<'w>),
-    /// The end, with what its checksum says.
-    End(Checksum),
-}
-
-/// A key with its value.
-#[derive(Debug)]
-pub struct Entry<'w> {
-    /// The key.
-    pub key: Cow<'w, [u8]>,
-    /// The value.
-    pub value: Loaded<'w>,
-    /// Its deadline, in unix milliseconds.
-    pub deadline_ms: Option<i64>,
-    /// How recently or how often it was accessed.
-    pub hint: Option<LruHint>,
-    /// The type byte of its value.
-    pub kind: u8,
-}
-
-/// A value as it was loaded.
-#[derive(Debug)]
-pub enum Loaded<'w> {
-    /// A text.
-    Text(Cow<'w, [u8]>),
-    /// Any other value.
-    Value(Value),
-    /// A collection without elements, which early versions wrote by mistake: there is no such key.
-    Empty,
-}
-
-/// What the checksum at the end says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Checksum {
-    /// It is right.
-    Right,
-    /// It is not looked at.
-    Unchecked,
-    /// The file was written without one.
-    Disabled,
-    /// Versions before 5 have none.
-    Missing,
-}
-
-/// Why a file cannot be loaded, and where.
-#[derive(Debug, Error)]
-#[error("{reason}")]
-pub struct Fault {
-    /// The bytes before the record with the fault.
-    pub offset: u64,
-    /// The key of the record, if it was read.
-    pub key: Option<Vec<u8>>,
-    /// The type byte or the opcode of the record, if it was read.
-    pub kind: Option<u8>,
-    /// What is wrong.
-    pub reason: FaultReason,
-}
-
-impl Fault {
-    /// What is wrong, where, and in which key.
-    pub fn explained(&self) -> String {
-        let mut text = format!("{self} (at offset {}", self.offset);
-        if let Some(kind) = self.kind {
-            text.push_str(&format!(", type {kind}"));
-        }
-        if let Some(key) = &self.key {
-            text.push_str(&format!(", key '{}'", key.escape_ascii()));
-        }
-        text.push(')');
-        text
-    }
-}
+/// The part of a window that has to be collections for the next ones to be built ahead.
+const LEAST_BUILT: f64 = 0.25;
+/// The windows that are read without a look ahead after one that had too few collections.
+const WINDOWS_WITHOUT: u32 = 8;
 
 /// Whether bytes begin as an RDB file.
 pub fn is_rdb(bytes: &[u8]) -> bool {
-    bytes.get(..HEADER_BYTES).is_some_and(|bytes| !matches!(header(bytes), Err(FaultReason::Signature)))
-}
-
-/// What is wrong with a file.
-#[derive(Debug, Error)]
-pub enum FaultReason {
-    /// It does not begin as an RDB file.
-    #[error("Wrong signature trying to load DB from file")]
-    Signature,
-    /// Its version is not known.
-    #[error("Can't handle RDB format version {0}")]
-    Version(u16),
-    /// It ends too early.
-    #[error("Short read or OOM loading DB. Unrecoverable error, aborting now.")]
-    Short,
-    /// A type or an opcode is not known.
-    #[error("Unknown RDB encoding type {0}")]
-    UnknownType(u8),
-    /// A value contradicts its type.
-    #[error("the value is damaged")]
-    Damaged,
-    /// Data of a module that are not a key's.
-    #[error("The RDB file contains AUX module data I can't load: no matching module '{0}'")]
-    ModuleAux(String),
-    /// A value of a module.
-    #[error("The RDB file contains module data I can't load: no matching module type '{0}'")]
-    ModuleType(String),
-    /// A library in the form of the release candidates of 7.0.
-    #[error("Pre-release function format not supported.")]
-    EarlyFunction,
-    /// The bytes are not those that were written.
-    #[error("Wrong RDB checksum expected: ({expected:x}) but got ({got:x}). Aborting now.")]
-    Checksum {
-        /// The checksum of the bytes before it.
-        expected: u64,
-        /// The checksum in the file.
-        got: u64,
-    },
-    /// The caller refused a record.
-    #[error("{0}")]
-    Refused(String),
-    /// The file cannot be read.
-    #[error(transparent)]
-    Io(#[from] io::Error),
+    let header = bytes.get(..HEADER_BYTES);
+    header.is_some_and(|header| !matches!(Format::of_header(header), Err(FaultReason::Signature)))
 }
 
 /// Reads an RDB file, record by record.
 #[derive(Debug)]
 pub struct Loader<R> {
-    source: R,
+    source: Source<R>,
+    format: Format,
     window: Vec<u8>,
     /// Where the next record begins in the window.
     start: usize,
+    /// What is built of the window.
+    built: Built,
+    /// The next windows.
+    ahead: Option<Ahead>,
+    /// What was read of the file behind them.
+    rest: Vec<u8>,
+    /// Whether the end of the file is in the window, or in the next ones.
+    has_end: bool,
+    /// The windows that are to be read without a look ahead.
+    pub(super) windows_without: u32,
     /// The bytes of the file before the window.
     before_window: u64,
     /// The checksum of those bytes; `None` if none is to be checked.
     checksum: Option<u64>,
+}
+
+/// The bytes of a file.
+#[derive(Debug)]
+struct Source<R> {
+    reader: R,
     is_at_end: bool,
-    dialect: Dialect,
-    version: u16,
+    /// Why it cannot be read any further.
+    error: Option<io::Error>,
+}
+
+impl<R: io::Read> Source<R> {
+    /// Reads a window more, or as much as there is. False if there is nothing more, or it cannot be read.
+    fn read(&mut self, bytes: &mut Vec<u8>) -> bool {
+        if self.is_at_end {
+            return false;
+        }
+        let (before, wanted) = (bytes.len(), WINDOW_BYTES.max(bytes.len()));
+        match (&mut self.reader).take(wanted as u64).read_to_end(bytes) {
+            Ok(read) => self.is_at_end = read < wanted,
+            Err(error) => (self.is_at_end, self.error) = (true, Some(error)),
+        }
+        bytes.len() > before
+    }
 }
 
 impl<R: io::Read> Loader<R> {
@@ -193,37 +85,40 @@ impl<R: io::Read> Loader<R> {
     /// # Errors
     /// The file is none, of an unknown version, or cannot be read.
     pub fn open(source: R, verifies: bool) -> Result<Loader<R>, Fault> {
-        let mut loader = Loader {
+        let mut source = Source { reader: source, is_at_end: false, error: None };
+        let mut window = Vec::new();
+        source.read(&mut window);
+        let format = match (window.get(..HEADER_BYTES), source.error.take()) {
+            (_, Some(error)) => Err(error.into()),
+            (None, None) => Err(FaultReason::Short),
+            (Some(header), None) => Format::of_header(header),
+        };
+        Ok(Loader {
             source,
-            window: Vec::new(),
-            start: 0,
+            format: format.map_err(|reason| Fault { offset: 0, key: None, kind: None, reason })?,
+            window,
+            start: HEADER_BYTES,
+            built: Built::default(),
+            ahead: None,
+            rest: Vec::new(),
+            has_end: false,
+            windows_without: 0,
             before_window: 0,
             checksum: verifies.then_some(0),
-            is_at_end: false,
-            dialect: Dialect::Redis,
-            version: 0,
-        };
-        while loader.window.len() < HEADER_BYTES {
-            if !loader.extend().map_err(|reason| loader.fault(reason))? {
-                return Err(loader.fault(FaultReason::Short));
-            }
-        }
-        (loader.dialect, loader.version) =
-            header(&loader.window[..HEADER_BYTES]).map_err(|reason| loader.fault(reason))?;
-        loader.start = HEADER_BYTES;
-        Ok(loader)
+        })
     }
 
     /// The version of the file.
     pub fn version(&self) -> u16 {
-        self.version
+        self.format.version
     }
 
     /// The bytes behind the file, which was read to its end, with their offset.
     pub fn into_rest(mut self) -> (impl io::Read + use<R>, u64) {
         let offset = self.offset();
         self.window.drain(..self.start);
-        (io::Cursor::new(self.window).chain(self.source), offset)
+        self.window.append(&mut self.rest);
+        (io::Cursor::new(self.window).chain(self.source.reader), offset)
     }
 
     /// The bytes of the file before the next record.
@@ -240,15 +135,19 @@ impl<R: io::Read> Loader<R> {
         loop {
             let mut reader = Reader::new(&self.window[self.start..]);
             let mut head = Head::default();
-            let record = self.record(&mut reader, &mut head, forms);
+            let mut record = self.format.record(&mut reader, &mut head, forms, &mut self.built);
+            if let Ok(Record::End(_)) = record {
+                record = self.end(&mut reader).map(Record::End);
+            }
             if let Err(reason) = &record
                 && reader.is_short()
                 && !matches!(reason, FaultReason::Checksum { .. })
             {
-                match self.extend_for(&head) {
+                let (kind, key) = (head.kind, head.key.map(Cow::into_owned));
+                match self.extend(forms) {
                     Ok(true) => continue,
-                    Ok(false) => return Err(self.fault_in(head, FaultReason::Short)),
-                    Err(reason) => return Err(self.fault_in(head, reason)),
+                    Ok(false) => return Err(self.fault(kind, key, FaultReason::Short)),
+                    Err(error) => return Err(self.fault(kind, key, error.into())),
                 }
             }
             let taken = record.and_then(|record| {
@@ -261,97 +160,14 @@ impl<R: io::Read> Loader<R> {
                     self.start = start;
                     Ok(goes_on)
                 }
-                Err(reason) => Err(self.fault_in(head, reason)),
+                Err(reason) => Err(self.fault(head.kind, head.key.map(Cow::into_owned), reason)),
             };
-        }
-    }
-
-    /// Reads one record, if it is in the window as a whole.
-    fn record<'w>(&self, reader: &mut Reader<'w>, head: &mut Head, forms: &Forms) -> Result<Record<'w>, FaultReason> {
-        let (mut deadline_ms, mut hint) = (None, None);
-        loop {
-            let code = reader.byte().ok_or(FaultReason::Short)?;
-            head.kind = Some(code);
-            let is_mark = match code {
-                opcode::DEADLINE_MS => {
-                    deadline_ms = Some(deadline(reader.moment().ok_or(FaultReason::Short)?)?);
-                    true
-                }
-                opcode::DEADLINE_S => {
-                    let seconds = reader.array().map(u32::from_le_bytes).ok_or(FaultReason::Short)?;
-                    deadline_ms = Some(i64::from(seconds.cast_signed()) * 1000);
-                    true
-                }
-                opcode::IDLE => {
-                    let seconds = reader.length().ok_or(FaultReason::Damaged)?;
-                    hint = Some(LruHint::Idle(i64::try_from(seconds).unwrap_or(i64::MAX)));
-                    true
-                }
-                opcode::FREQUENCY => {
-                    hint = Some(LruHint::Frequency(reader.byte().ok_or(FaultReason::Short)?));
-                    true
-                }
-                _ => false,
-            };
-            if is_mark {
-                continue;
-            }
-            if code >= opcode::FIRST {
-                return self.fact(reader, code);
-            }
-            let key = reader.text().ok_or(FaultReason::Damaged)?;
-            head.key = Some(key.to_vec());
-            head.value_at = Some(self.window.len() - self.start - reader.left());
-            let value = self.value(reader, code, forms)?;
-            return Ok(Record::Entry(Entry { key, value, deadline_ms, hint, kind: code }));
-        }
-    }
-
-    /// Reads what an opcode introduces.
-    fn fact<'w>(&self, reader: &mut Reader<'w>, code: u8) -> Result<Record<'w>, FaultReason> {
-        let damaged = || FaultReason::Damaged;
-        Ok(match code {
-            opcode::AUX => Record::Aux(reader.text().ok_or_else(damaged)?, reader.text().ok_or_else(damaged)?),
-            opcode::FUNCTION => Record::Function(reader.text().ok_or_else(damaged)?),
-            opcode::DATABASE => Record::Database(reader.length().ok_or_else(damaged)?),
-            opcode::SIZES => Record::Sizes(reader.length().ok_or_else(damaged)?, reader.length().ok_or_else(damaged)?),
-            opcode::SLOT_INFO => {
-                let mut number = || reader.length().ok_or_else(damaged);
-                let (_slot, keys, deadlines) = (number()?, number()?, number()?);
-                Record::Sizes(keys, deadlines)
-            }
-            opcode::END => Record::End(self.end(reader)?),
-            opcode::FUNCTION_PRE_GA => return Err(FaultReason::EarlyFunction),
-            opcode::MODULE_AUX => {
-                return Err(FaultReason::ModuleAux(module_name(reader.length().ok_or_else(damaged)?)));
-            }
-            code => return Err(FaultReason::UnknownType(code)),
-        })
-    }
-
-    fn value<'w>(&self, reader: &mut Reader<'w>, code: u8, forms: &Forms) -> Result<Loaded<'w>, FaultReason> {
-        match (self.dialect, code) {
-            (_, kind::TEXT) => reader.text().map(Loaded::Text).ok_or(FaultReason::Damaged),
-            (_, kind::MODULE | kind::MODULE_2) => {
-                Err(FaultReason::ModuleType(module_name(reader.length().ok_or(FaultReason::Damaged)?)))
-            }
-            (Dialect::Valkey, kind::HASH_VALKEY) => loaded(reader, |reader| reader.valkey_hash(&forms.hash)),
-            (_, code) if !kind::is_known(code) || self.is_foreign(code) => Err(FaultReason::UnknownType(code)),
-            (_, code) => loaded(reader, |reader| reader.value(code, forms)),
-        }
-    }
-
-    /// Whether a type has another meaning, or none, in a file of this version.
-    fn is_foreign(&self, code: u8) -> bool {
-        match self.dialect {
-            Dialect::Redis => false,
-            Dialect::Valkey => code > kind::STREAM_3,
         }
     }
 
     /// Reads and checks the checksum.
     fn end(&self, reader: &mut Reader<'_>) -> Result<Checksum, FaultReason> {
-        if self.version < FIRST_WITH_CHECKSUM {
+        if !self.format.has_checksum() {
             return Ok(Checksum::Missing);
         }
         let covered = self.window.len() - reader.left();
@@ -364,94 +180,95 @@ impl<R: io::Read> Loader<R> {
         if got == expected { Ok(Checksum::Right) } else { Err(FaultReason::Checksum { expected, got }) }
     }
 
-    /// Extends the window until the value of the record at its start is in it as a whole, if its end can be found
-    /// faster than by reading it. False at the end of the file.
-    fn extend_for(&mut self, head: &Head) -> Result<bool, FaultReason> {
-        let has_grown = self.extend()?;
-        let (Some(kind), Some(value_at)) = (head.kind, head.value_at) else { return Ok(has_grown) };
-        loop {
-            let mut reader = Reader::new(&self.window[value_at..]);
-            let is_cut = reader.skip_value(kind).is_none() && reader.is_short();
-            // At the end of the file, a value that is cut is read once more, to find out what is wrong with it.
-            if !is_cut || !self.extend()? {
-                return Ok(has_grown);
+    /// Moves the window on to the next record, and lets it grow until that is in it as a whole, unless it has to be
+    /// read to find its end. False at the end of the file.
+    fn extend(&mut self, forms: &Forms) -> io::Result<bool> {
+        self.leave_what_was_read();
+        let before = self.window.len();
+        if let Some((mut bytes, built)) = self.ahead.as_mut().and_then(Ahead::next) {
+            if before == 0 {
+                (self.window, self.built) = (bytes, built);
+            } else {
+                self.window.append(&mut bytes);
             }
+            self.fill_ahead(forms);
+            return Ok(true);
+        }
+        self.window.append(&mut self.rest);
+        // At the end of the file, a value that is cut is read once more, to find out what is wrong with it.
+        while (self.window.len() == before || self.format.is_cut(&self.window)) && self.source.read(&mut self.window) {}
+        self.look_ahead(forms);
+        match self.source.error.take_if(|_| self.window.len() == before) {
+            Some(error) => Err(error),
+            None => Ok(self.window.len() > before),
         }
     }
 
-    /// Moves the window on to the next record, and lets it grow. False at the end of the file.
-    fn extend(&mut self) -> Result<bool, FaultReason> {
-        if self.is_at_end {
-            return Ok(false);
-        }
+    /// Removes the records that were read from the window.
+    fn leave_what_was_read(&mut self) {
         if let Some(checksum) = &mut self.checksum {
             *checksum = continued(*checksum, &self.window[..self.start]);
         }
         self.window.drain(..self.start);
+        self.built.clear();
         self.before_window += self.start as u64;
         self.start = 0;
-        let before = self.window.len();
-        let wanted = WINDOW_BYTES.max(before);
-        let read = (&mut self.source).take(wanted as u64).read_to_end(&mut self.window)?;
-        self.is_at_end = read < wanted;
-        Ok(read > 0)
     }
 
-    fn fault(&self, reason: FaultReason) -> Fault {
-        self.fault_in(Head::default(), reason)
+    /// Leaves whole records in the window, and has the next ones built ahead if they look worth it.
+    fn look_ahead(&mut self, forms: &Forms) {
+        if self.windows_without > 0 {
+            self.windows_without -= 1;
+            return;
+        }
+        self.ahead = self.ahead.take().or_else(|| Ahead::new(self.format));
+        if self.ahead.is_none() {
+            self.windows_without = u32::MAX;
+            return;
+        }
+        let split = self.format.split(&self.window);
+        self.has_end |= split.has_end;
+        if !self.is_worth_building(&split) || split.has_end {
+            return;
+        }
+        self.rest = self.window.split_off(split.whole_bytes);
+        self.fill_ahead(forms);
     }
 
-    fn fault_in(&self, head: Head, reason: FaultReason) -> Fault {
-        Fault { offset: self.offset(), key: head.key, kind: head.kind, reason }
+    /// Reads and splits the next windows.
+    fn fill_ahead(&mut self, forms: &Forms) {
+        while !self.has_end
+            && self.windows_without == 0
+            && self.ahead.as_ref().is_some_and(Ahead::has_room)
+            && self.source.read(&mut self.rest)
+        {
+            let split = self.format.split(&self.rest);
+            if split.whole_bytes == 0 {
+                if !self.format.is_cut(&self.rest) {
+                    self.windows_without = WINDOWS_WITHOUT;
+                }
+                return;
+            }
+            self.is_worth_building(&split);
+            self.has_end = split.has_end;
+            let rest = self.rest.split_off(split.whole_bytes);
+            let bytes = std::mem::replace(&mut self.rest, rest);
+            if let Some(ahead) = &mut self.ahead {
+                ahead.push(bytes, *forms);
+            }
+        }
+    }
+
+    /// Whether collections are enough of some records. Otherwise the next ones are read without a look ahead.
+    fn is_worth_building(&mut self, split: &Split) -> bool {
+        let is_worth_it = split.collection_bytes as f64 > LEAST_BUILT * split.whole_bytes as f64;
+        if !is_worth_it {
+            self.windows_without = WINDOWS_WITHOUT;
+        }
+        is_worth_it
+    }
+
+    fn fault(&self, kind: Option<u8>, key: Option<Vec<u8>>, reason: FaultReason) -> Fault {
+        Fault { offset: self.offset(), key, kind, reason }
     }
 }
-
-/// What is known of a record before it is read as a whole.
-#[derive(Debug, Default)]
-struct Head {
-    key: Option<Vec<u8>>,
-    kind: Option<u8>,
-    /// Where its value begins, counted from its own start.
-    value_at: Option<usize>,
-}
-
-/// The server that wrote the file, and the version.
-fn header(bytes: &[u8]) -> Result<(Dialect, u16), FaultReason> {
-    let (dialect, digits) = match (bytes.strip_prefix(b"REDIS"), bytes.strip_prefix(b"VALKEY")) {
-        (Some(digits), _) => (Dialect::Redis, digits),
-        (None, Some(digits)) => (Dialect::Valkey, digits),
-        (None, None) => return Err(FaultReason::Signature),
-    };
-    let digits = std::str::from_utf8(digits).ok().filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
-    let number = digits.and_then(|digits| digits.parse::<u16>().ok());
-    let version = number.ok_or(FaultReason::Signature)?;
-    let is_known = match dialect {
-        Dialect::Redis => (1..=LAST_VERSION).contains(&version),
-        Dialect::Valkey => version == VALKEY_VERSION,
-    };
-    if is_known { Ok((dialect, version)) } else { Err(FaultReason::Version(version)) }
-}
-
-fn loaded<'w>(
-    reader: &mut Reader<'w>,
-    read: impl FnOnce(&mut Reader<'w>) -> Option<Value>,
-) -> Result<Loaded<'w>, FaultReason> {
-    match read(reader) {
-        Some(value) => Ok(Loaded::Value(value)),
-        None if reader.is_empty_value => Ok(Loaded::Empty),
-        None => Err(FaultReason::Damaged),
-    }
-}
-
-/// A deadline of a key. Redis writes what fits 63 bits.
-fn deadline(unix_ms: u64) -> Result<i64, FaultReason> {
-    i64::try_from(unix_ms).map_err(|_| FaultReason::Damaged)
-}
-
-/// The name of a module: nine letters of six bits, before ten bits of a version.
-fn module_name(id: u64) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    (0..9).map(|place| char::from(LETTERS[(id >> (58 - 6 * place) & 63) as usize])).collect()
-}
-
-const _: () = assert!(VERSION <= LAST_VERSION);

@@ -18,11 +18,16 @@
 //!
 //! Sources: files that Redis 8.0.6 and Valkey 9.1.2 wrote, read byte by byte.
 
+mod ahead;
+mod fault;
 mod load;
+mod record;
 mod save;
 
-pub use load::{Checksum, Entry, Fault, FaultReason, HEADER_BYTES, Loaded, Loader, Record, is_rdb};
-pub use save::{Options, Saver};
+pub use fault::{Fault, FaultReason};
+pub use load::{Loader, is_rdb};
+pub use record::{Checksum, Entry, HEADER_BYTES, Loaded, Record};
+pub use save::{Options, SavedKey, Saver};
 
 use super::{FUNCTION, FUNCTION_PRE_GA};
 

@@ -1,9 +1,16 @@
 //! Writes an RDB file.
+//!
+//! To serialize a value takes most of the time, and needs nothing but the value: [`Saver::entries`] has other threads
+//! do that, and writes what they have serialized in the order of the keys. The file is the same as with one thread.
 
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread;
 
 use super::{LruHint, opcode};
 use crate::rdb::checksum::continued;
+use crate::rdb::jobs::{Jobs, MOST_JOBS, helpers};
+use crate::rdb::text::Sink;
 use crate::rdb::{Writer, kind};
 use crate::value::View;
 
@@ -19,6 +26,27 @@ pub struct Options {
     pub has_checksum: bool,
     /// `rdb-version`: the version of the format, for servers that do not know the present one.
     pub version: u16,
+}
+
+/// The least number of keys that are shared among threads.
+const LEAST_SHARED: usize = 1 << 12;
+/// A batch that a thread serializes ends with that many keys, or with more than that many elements.
+const BATCH_KEYS: usize = 256;
+const BATCH_ELEMENTS: usize = 1 << 14;
+/// The bytes that count as an element.
+const ELEMENT_BYTES: usize = 64;
+
+/// A key to be saved.
+#[derive(Clone, Copy, Debug)]
+pub struct SavedKey<'k> {
+    /// The key.
+    pub key: &'k [u8],
+    /// Its value.
+    pub view: View<'k>,
+    /// Its deadline, in unix milliseconds.
+    pub deadline_ms: Option<i64>,
+    /// How recently or how often it was accessed, if that is saved.
+    pub hint: Option<LruHint>,
 }
 
 /// Writes an RDB file, part by part, in the order of the methods.
@@ -80,38 +108,79 @@ impl<W: io::Write> Saver<W> {
     ///
     /// # Errors
     /// That of the output; or the version of the file has no form for the value.
-    pub fn entry(
+    pub fn entry(&mut self, saved: SavedKey<'_>) -> io::Result<()> {
+        self.writer.entry(saved, &mut |gathered| self.output.take(gathered))
+    }
+
+    /// Adds `count` keys, which other threads serialize where they are many and the machine has the processors.
+    /// `on_key` is called for each, and may end it with an error.
+    ///
+    /// # Errors
+    /// Those of [`Saver::entry`] and of `on_key`.
+    pub fn entries<'k>(
         &mut self,
-        key: &[u8],
-        view: View<'_>,
-        deadline_ms: Option<i64>,
-        hint: Option<LruHint>,
+        count: usize,
+        mut keys: impl Iterator<Item = SavedKey<'k>>,
+        mut on_key: impl FnMut() -> io::Result<()>,
     ) -> io::Result<()> {
-        let writer = &mut self.writer;
-        let kind = writer.kind_of(view);
-        if kind::version(kind) > writer.version {
-            return Err(without_form(key, writer.version));
+        if count < LEAST_SHARED || helpers() == 0 {
+            return keys.try_for_each(|saved| {
+                on_key()?;
+                self.entry(saved)
+            });
         }
-        if let Some(deadline_ms) = deadline_ms {
-            writer.byte(opcode::DEADLINE_MS);
-            writer.moment(deadline_ms);
-        }
-        match hint {
-            Some(LruHint::Idle(seconds)) => {
-                writer.byte(opcode::IDLE);
-                writer.length(seconds.cast_unsigned());
+        let batches = Batches { jobs: Jobs::new(), compresses: self.writer.compresses, version: self.writer.version };
+        thread::scope(|scope| {
+            let _closes = CloseOnDrop(&batches.jobs);
+            for _ in 0..helpers() {
+                // If there can be no thread, this one serializes everything.
+                let helper = thread::Builder::new().name("dunlin-save".to_owned());
+                drop(helper.spawn_scoped(scope, || batches.jobs.help(|batch| batches.serialize(batch))));
             }
-            Some(LruHint::Frequency(count)) => {
-                writer.byte(opcode::FREQUENCY);
-                writer.byte(count);
+            self.add_batches(&batches, keys, on_key)
+        })
+    }
+
+    fn add_batches<'k>(
+        &mut self,
+        batches: &Batches<'k>,
+        keys: impl Iterator<Item = SavedKey<'k>>,
+        mut on_key: impl FnMut() -> io::Result<()>,
+    ) -> io::Result<()> {
+        let (mut batch, mut elements) = (Vec::with_capacity(BATCH_KEYS), 0);
+        self.output.take(&mut self.writer.out)?;
+        for saved in keys {
+            on_key()?;
+            let more = number_of_elements(saved.view);
+            // A large collection is written in parts.
+            if more > BATCH_ELEMENTS {
+                batches.jobs.push(std::mem::take(&mut batch));
+                elements = 0;
+                self.take_batches(batches, 0)?;
+                self.entry(saved)?;
+                self.output.take(&mut self.writer.out)?;
+                continue;
             }
-            None => {}
+            batch.push(saved);
+            elements += more;
+            if batch.len() == BATCH_KEYS || elements > BATCH_ELEMENTS {
+                batches.jobs.push(std::mem::replace(&mut batch, Vec::with_capacity(BATCH_KEYS)));
+                elements = 0;
+                self.take_batches(batches, MOST_JOBS - 1)?;
+            }
         }
-        writer.byte(kind);
-        writer.text(key);
-        let sink = &mut |gathered: &mut Vec<u8>| self.output.take(gathered);
-        writer.value_in_parts(view, sink)?;
-        writer.pass_on(sink)
+        batches.jobs.push(batch);
+        self.take_batches(batches, 0)
+    }
+
+    /// Writes batches until no more than `most` are left.
+    fn take_batches(&mut self, batches: &Batches<'_>, most: usize) -> io::Result<()> {
+        while batches.jobs.len() > most
+            && let Some(serialized) = batches.jobs.next(|batch| batches.serialize(batch))
+        {
+            self.output.take(&mut serialized?)?;
+        }
+        Ok(())
     }
 
     /// Ends the file; returns the output, and the file's length in bytes.
@@ -127,6 +196,75 @@ impl<W: io::Write> Saver<W> {
         output.out.flush()?;
         Ok((output.out, output.written_bytes + size_of_val(&checksum) as u64))
     }
+}
+
+impl Writer {
+    /// Appends a key with its value, passing on what was written in between.
+    fn entry(&mut self, saved: SavedKey<'_>, sink: &mut Sink<'_>) -> io::Result<()> {
+        let kind = self.kind_of(saved.view);
+        if kind::version(kind) > self.version {
+            return Err(without_form(saved.key, self.version));
+        }
+        if let Some(deadline_ms) = saved.deadline_ms {
+            self.byte(opcode::DEADLINE_MS);
+            self.moment(deadline_ms);
+        }
+        match saved.hint {
+            Some(LruHint::Idle(seconds)) => {
+                self.byte(opcode::IDLE);
+                self.length(seconds.cast_unsigned());
+            }
+            Some(LruHint::Frequency(count)) => {
+                self.byte(opcode::FREQUENCY);
+                self.byte(count);
+            }
+            None => {}
+        }
+        self.byte(kind);
+        self.text(saved.key);
+        self.value_in_parts(saved.view, sink)?;
+        self.pass_on(sink)
+    }
+}
+
+/// Sends the threads that help away when the one that takes the results is done, even if it panics.
+struct CloseOnDrop<'j, J, R>(&'j Jobs<J, R>);
+
+impl<J, R> Drop for CloseOnDrop<'_, J, R> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// Keys that are serialized together, and what comes of them.
+struct Batches<'k> {
+    jobs: Jobs<Vec<SavedKey<'k>>, io::Result<Vec<u8>>>,
+    compresses: bool,
+    version: u16,
+}
+
+impl Batches<'_> {
+    fn serialize(&self, keys: Vec<SavedKey<'_>>) -> io::Result<Vec<u8>> {
+        let serialize = || {
+            let mut writer = Writer::in_parts(self.compresses, self.version, usize::MAX);
+            keys.into_iter().try_for_each(|saved| writer.entry(saved, &mut |_| Ok(())))?;
+            Ok(writer.out)
+        };
+        catch_unwind(AssertUnwindSafe(serialize)).unwrap_or_else(|_| Err(io::Error::other("a thread has panicked")))
+    }
+}
+
+/// The number of elements of a value, a large one counting as several.
+fn number_of_elements(view: View<'_>) -> usize {
+    let (elements, bytes) = match view {
+        View::Text(text) => (0, text.len()),
+        View::List(list) => (list.len(), list.memory()),
+        View::Set(set) => (set.len(), set.memory()),
+        View::Hash(hash) => (hash.len(), hash.cell_bytes()),
+        View::Zset(zset) => (zset.len(), zset.memory()),
+        View::Stream(stream) => (stream.log().len(), stream.memory()),
+    };
+    elements.max(bytes / ELEMENT_BYTES)
 }
 
 /// The reason why a file cannot have a key: a hash with deadlines of fields is all that older versions lack.

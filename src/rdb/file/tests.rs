@@ -4,9 +4,9 @@ use std::io::Cursor;
 
 use super::*;
 use crate::rdb::checksum::crc64;
-use crate::rdb::{Forms, VERSION};
+use crate::rdb::{Forms, VERSION, dump};
 use crate::value::text::TextView;
-use crate::value::{Hash, Set, Value, View};
+use crate::value::{Hash, Set, Text, Value, View};
 
 /// The forms of Redis's defaults.
 fn forms() -> Forms {
@@ -68,6 +68,11 @@ impl std::io::Read for Slow<'_> {
 
 const OPTIONS: Options = Options { compresses: true, has_checksum: true, version: VERSION };
 
+/// A key with this value, and nothing else.
+fn saved<'k>(key: &'k [u8], view: View<'k>) -> SavedKey<'k> {
+    SavedKey { key, view, deadline_ms: None, hint: None }
+}
+
 /// A file with one of each record.
 fn sample(options: Options) -> Vec<u8> {
     let mut saver = Saver::begin(Vec::new(), options);
@@ -77,10 +82,10 @@ fn sample(options: Options) -> Vec<u8> {
     saver.database(0, 2, 1);
     let long = vec![b'x'; 1000];
     let view = View::Text(TextView::Bytes(&long));
-    saver.entry(b"key", view, Some(1_700_000_000_123), Some(LruHint::Idle(70))).expect("memory takes everything");
-    saver
-        .entry(b"17", View::Text(TextView::Int(-3)), None, Some(LruHint::Frequency(9)))
-        .expect("memory takes everything");
+    let (deadline_ms, hint) = (Some(1_700_000_000_123), Some(LruHint::Idle(70)));
+    saver.entry(SavedKey { deadline_ms, hint, ..saved(b"key", view) }).expect("memory takes everything");
+    let counted = SavedKey { hint: Some(LruHint::Frequency(9)), ..saved(b"17", View::Text(TextView::Int(-3))) };
+    saver.entry(counted).expect("memory takes everything");
     saver.select(5);
     saver.finish().expect("memory takes everything").0
 }
@@ -108,7 +113,7 @@ fn a_file_reads_back_as_it_was_written_in_steps_of_any_size() {
 fn a_value_larger_than_the_window_is_read() {
     let mut saver = Saver::begin(Vec::new(), Options { compresses: false, has_checksum: true, version: VERSION });
     let long = vec![b'x'; 3 << 20];
-    saver.entry(b"long", View::Text(TextView::Bytes(&long)), None, None).expect("memory takes everything");
+    saver.entry(saved(b"long", View::Text(TextView::Bytes(&long)))).expect("memory takes everything");
     let bytes = saver.finish().expect("memory takes everything").0;
     assert_eq!(read(&bytes).expect("it is whole").len(), 2);
 }
@@ -137,7 +142,7 @@ fn a_large_collection_is_written_in_parts_and_read_as_a_whole() {
     let (mut set, limits) = (Set::new(), forms().set);
     (0..60_000).for_each(|number| _ = set.insert(format!("member {number}").as_bytes(), &limits));
     let mut saver = Saver::begin(Parts::default(), OPTIONS);
-    saver.entry(b"large", View::Set(&set), None, None).expect("memory takes everything");
+    saver.entry(saved(b"large", View::Set(&set))).expect("memory takes everything");
     let out = saver.finish().expect("memory takes everything").0;
     assert!(out.most < 70_000 && out.bytes.len() > 700_000, "{} of {}", out.most, out.bytes.len());
     let mut loaded = 0;
@@ -170,19 +175,19 @@ fn a_file_of_an_older_version_has_its_forms_and_no_hash_whose_fields_expire() {
     let (mut set, mut hash) = (Set::new(), Hash::new());
     set.insert(b"member", &forms().set);
     hash.insert(b"field", b"value", &forms().hash);
-    let saved = |version, view: View<'_>| {
+    let file_of = |version, view: View<'_>| {
         let mut saver = Saver::begin(Vec::new(), Options { version, ..OPTIONS });
-        saver.entry(b"key", view, None, None)?;
+        saver.entry(saved(b"key", view))?;
         saver.finish().map(|(bytes, _)| bytes)
     };
     for (version, kind) in [(12, 20), (11, 20), (10, 2)] {
-        let bytes = saved(version, View::Set(&set)).expect("memory takes everything");
+        let bytes = file_of(version, View::Set(&set)).expect("memory takes everything");
         assert_eq!((&bytes[..9], bytes[9]), (format!("REDIS{version:04}").as_bytes(), kind));
         assert_eq!(read(&bytes).expect("it is whole"), ["key key set listpack None None", "end Right"]);
     }
-    assert!(saved(10, View::Hash(hash.view())).is_ok());
+    assert!(file_of(10, View::Hash(hash.view())).is_ok());
     hash.set_deadline(b"field", Some(5_000));
-    let refused = saved(11, View::Hash(hash.view())).expect_err("it has no form for that").to_string();
+    let refused = file_of(11, View::Hash(hash.view())).expect_err("it has no form for that").to_string();
     assert_eq!(refused, "version 11 of the RDB format has no hashes with fields that expire, as 'key' is");
 }
 
@@ -276,4 +281,161 @@ fn a_claimed_length_takes_no_memory() {
         fault.explained(),
         "Short read or OOM loading DB. Unrecoverable error, aborting now. (at offset 9, type 0, key 'k')"
     );
+}
+
+/// A file of several windows with hashes, and a text here and there; `compresses` as in the options.
+fn hashes(count: usize, compresses: bool) -> Vec<u8> {
+    let mut saver = Saver::begin(Vec::new(), Options { compresses, ..OPTIONS });
+    saver.database(0, count, 0);
+    for number in 0..count {
+        let (mut hash, key) = (Hash::new(), format!("hash {number}"));
+        for field in 0..20 {
+            hash.insert(format!("field {field}").as_bytes(), format!("{}", number * field).as_bytes(), &forms().hash);
+        }
+        saver.entry(saved(key.as_bytes(), View::Hash(hash.view()))).expect("memory takes everything");
+        if number % 100 == 0 {
+            let text = View::Text(TextView::Bytes(b"between"));
+            let key = format!("text {number}");
+            saver.entry(saved(key.as_bytes(), text)).expect("memory takes everything");
+        }
+    }
+    saver.finish().expect("memory takes everything").0
+}
+
+/// The records of a file up to a fault, if there is one, each on its own: no other thread builds anything.
+fn read_alone(bytes: &[u8]) -> (Vec<String>, Option<String>) {
+    read_with(bytes, |loader| loader.windows_without = u32::MAX)
+}
+
+fn read_with(bytes: &[u8], prepare: impl FnOnce(&mut Loader<&[u8]>)) -> (Vec<String>, Option<String>) {
+    let mut records = Vec::new();
+    let mut loader = Loader::open(bytes, true).expect("the header is right");
+    prepare(&mut loader);
+    loop {
+        let next = loader.next(&forms(), |record| {
+            records.push(shown_with_value(record));
+            Ok(())
+        });
+        match next {
+            Ok(true) => {}
+            Ok(false) => return (records, None),
+            Err(fault) => return (records, Some(fault.explained())),
+        }
+    }
+}
+
+/// A record, as text, with the checksum of its value.
+fn shown_with_value(record: Record<'_>) -> String {
+    let checksum = match &record {
+        Record::Entry(Entry { value: Loaded::Value(value), .. }) => crc64(&dump(value.view(), false)),
+        _ => 0,
+    };
+    format!("{} {checksum}", shown(record))
+}
+
+#[test]
+fn what_is_built_ahead_is_what_one_thread_reads() {
+    for compresses in [false, true] {
+        let bytes = hashes(20_000, compresses);
+        assert!(bytes.len() > 10 * (256 << 10), "{}", bytes.len());
+        let alone = read_alone(&bytes);
+        assert_eq!((alone.0.len(), &alone.1), (20_000 + 200 + 3, &None));
+        assert!(read_with(&bytes, |_| {}) == alone);
+    }
+}
+
+#[test]
+fn a_fault_in_a_block_that_is_built_ahead_is_found_where_one_thread_finds_it() {
+    let bytes = hashes(20_000, false);
+    let mut generator = fastrand::Rng::with_seed(11);
+    for _ in 0..30 {
+        let mut damaged = bytes.clone();
+        damaged[generator.usize(9..bytes.len())] ^= 1 << generator.u8(..8);
+        damaged.truncate(generator.usize(bytes.len() / 2..2 * bytes.len()));
+        let alone = read_alone(&damaged);
+        assert!(alone.1.is_some());
+        assert!(read_with(&damaged, |_| {}) == alone, "{:?}", alone.1);
+    }
+}
+
+#[test]
+fn what_is_behind_a_file_that_was_built_ahead_is_left() {
+    let file = hashes(20_000, false);
+    let bytes = [&file[..], &b"*1\r\n$4\r\nPING\r\n".repeat(100_000)].concat();
+    let mut loader = Loader::open(&bytes[..], true).expect("the header is right");
+    while loader.next(&forms(), |_| Ok(())).expect("it is whole") {}
+    let (mut rest, offset) = loader.into_rest();
+    let mut behind = Vec::new();
+    std::io::Read::read_to_end(&mut rest, &mut behind).expect("memory gives everything");
+    assert_eq!(offset, file.len() as u64);
+    assert!(behind == bytes[file.len()..]);
+}
+
+/// Keys with values of several sizes: texts, hashes and sets, of which one is large.
+fn many_values() -> Vec<Value> {
+    let sizes = (0..10_000).map(|number| if number == 5_000 { 40_000 } else { number % 30 });
+    let values = sizes.map(|size| match size % 3 {
+        0 => Value::Text(Text::of(vec![b'x'; size])),
+        1 => {
+            let mut hash = Hash::new();
+            (0..size).for_each(|field| _ = hash.insert(format!("{field}").as_bytes(), b"value", &forms().hash));
+            Value::Hash(hash)
+        }
+        _ => {
+            let mut set = Set::new();
+            (0..size).for_each(|member| _ = set.insert(format!("member {member}").as_bytes(), &forms().set));
+            Value::Set(set)
+        }
+    });
+    values.collect()
+}
+
+/// The file of some values, which `add` adds to it.
+fn filled(values: &[Value], add: impl FnOnce(&mut Saver<Vec<u8>>, &[SavedKey<'_>]) -> std::io::Result<()>) -> Vec<u8> {
+    let names: Vec<String> = (0..values.len()).map(|number| format!("key {number}")).collect();
+    let keys: Vec<_> = names.iter().zip(values).map(|(name, value)| saved(name.as_bytes(), value.view())).collect();
+    let mut saver = Saver::begin(Vec::new(), OPTIONS);
+    saver.database(0, keys.len(), 0);
+    add(&mut saver, &keys).expect("memory takes everything");
+    saver.finish().expect("memory takes everything").0
+}
+
+#[test]
+fn what_several_threads_serialize_is_what_one_does() {
+    let values = many_values();
+    let alone = filled(&values, |saver, keys| keys.iter().try_for_each(|&saved| saver.entry(saved)));
+    let mut count = 0;
+    let together = filled(&values, |saver, keys| {
+        saver.entries(keys.len(), keys.iter().copied(), || {
+            count += 1;
+            Ok(())
+        })
+    });
+    assert!(together == alone);
+    assert_eq!(count, values.len());
+}
+
+#[test]
+fn a_save_by_several_threads_ends_with_the_first_error() {
+    let stop = |keys: usize| {
+        let (values, mut count) = (many_values(), 0);
+        let mut result = Ok(());
+        filled(&values, |saver, all| {
+            result = saver.entries(all.len(), all.iter().copied(), || {
+                count += 1;
+                if count > keys { Err(std::io::Error::other("stopped")) } else { Ok(()) }
+            });
+            Ok(())
+        });
+        (result.map_err(|error| error.to_string()), count)
+    };
+    assert_eq!(stop(6_000), (Err("stopped".to_owned()), 6_001));
+
+    let mut timed = Hash::new();
+    timed.insert(b"field", b"value", &forms().hash);
+    timed.set_deadline(b"field", Some(5_000));
+    let mut saver = Saver::begin(Vec::new(), Options { version: 11, ..OPTIONS });
+    let keys = std::iter::repeat_n(saved(b"key", View::Hash(timed.view())), 10_000);
+    let refused = saver.entries(10_000, keys, || Ok(())).expect_err("it has no form for that").to_string();
+    assert_eq!(refused, "version 11 of the RDB format has no hashes with fields that expire, as 'key' is");
 }

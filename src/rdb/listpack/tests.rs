@@ -64,8 +64,8 @@ impl<'a> Visitor<'a> for Seen<'_, 'a> {
         }
     }
 
-    fn integer(&mut self, number: i64) {
-        self.0.push(Item::Int(number));
+    fn integers(&mut self, numbers: &mut impl Iterator<Item = i64>) {
+        self.0.extend(numbers.map(Item::Int));
     }
 }
 

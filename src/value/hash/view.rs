@@ -108,7 +108,7 @@ impl<'a> HashView<'a> {
     }
 
     /// Bytes in cells, the capacity of which is limited; for a packed hash, the bytes that its cells would have.
-    pub(in crate::value) fn cell_bytes(self) -> usize {
+    pub fn cell_bytes(self) -> usize {
         match self.shape {
             Shape::Packed(packed) => packed.memory() + self.len() * LARGEST_HEAD,
             Shape::Timed(timed) => timed.memory() + self.len() * LARGEST_HEAD,

@@ -5,10 +5,12 @@
 
 mod one_pass;
 
-use super::{Coded, GRAIN, HEAD, Head, LONGEST_PREFIX, MOST_BYTES, PackedList, TEXT, bytes_of, put, width_of};
+use super::{
+    Coded, GRAIN, HEAD, Head, LONGEST_PREFIX, MOST_BYTES, PackedList, TEXT, bytes_of, digits_of, put, width_of,
+};
 use crate::value::copy_short;
 use crate::value::item::{Item, Sequence, ShortText, Visitor};
-use crate::value::listpack::{EMPTY, cost};
+use crate::value::listpack::{EMPTY, cost, cost_of_integer};
 
 /// The most bytes that an item takes in addition to those of a text: its prefix and code, or its digits.
 const MOST_OVERHEAD: usize = LONGEST_PREFIX + 4 + 20;
@@ -190,11 +192,16 @@ impl<'a> Visitor<'a> for Measures {
     }
 
     #[inline(always)]
-    fn integer(&mut self, number: i64) {
-        let item = Item::Int(number);
-        self.len += 1;
-        self.listpack = self.listpack.saturating_add(cost(item));
-        self.integers.add(Coded::new(item, 0).code);
+    fn integers(&mut self, numbers: &mut impl Iterator<Item = i64>) {
+        let (mut count, mut bytes, mut widths) = (0_usize, 0_usize, self.integers);
+        numbers.for_each(|number| {
+            count = count.wrapping_add(1);
+            bytes = bytes.wrapping_add(cost_of_integer(number));
+            widths.add(digits_of(number).1);
+        });
+        self.len += count;
+        self.listpack = self.listpack.saturating_add(bytes);
+        self.integers = widths;
     }
 }
 
@@ -248,25 +255,26 @@ struct Filling<'t> {
     has_digits: bool,
 }
 
-impl Filling<'_> {
-    #[inline]
-    fn put_code(&mut self, code: usize) {
-        match self.width {
-            0 => {}
-            1 => {
-                if let Some(target) = self.codes.split_off_last_mut() {
-                    *target = code as u8;
-                }
+/// Writes a code into the last place, and takes that away.
+#[inline]
+fn put_code(codes: &mut &mut [u8], width: usize, code: usize) {
+    match width {
+        0 => {}
+        1 => {
+            if let Some(target) = codes.split_off_last_mut() {
+                *target = code as u8;
             }
-            width => {
-                let start = self.codes.len().saturating_sub(width);
-                if let Some(target) = self.codes.split_off_mut(start..) {
-                    put(target, 0, width, code);
-                }
+        }
+        width => {
+            let start = codes.len().saturating_sub(width);
+            if let Some(target) = codes.split_off_mut(start..) {
+                put(target, 0, width, code);
             }
         }
     }
+}
 
+impl Filling<'_> {
     /// Writes texts, whose codes have at most one byte, for as long as they are no numbers; returns the first other
     /// one.
     #[inline(always)]
@@ -303,7 +311,7 @@ impl<'a> Visitor<'a> for Filling<'_> {
         let end = self.at + coded.len();
         coded.write(&mut self.contents[self.at..end]);
         self.at = end;
-        self.put_code(coded.code);
+        put_code(&mut self.codes, self.width, coded.code);
     }
 
     #[inline(always)]
@@ -317,16 +325,20 @@ impl<'a> Visitor<'a> for Filling<'_> {
     }
 
     #[inline(always)]
-    fn integer(&mut self, number: i64) {
-        let Coded { code, digits, .. } = Coded::new(Item::Int(number), 0);
-        let end = self.at + code;
-        // What is written behind it is overwritten by the next one.
-        match self.contents[self.at..].first_chunk_mut() {
-            Some(target) => *target = digits,
-            None => copy_short(&mut self.contents[self.at..end], &digits[..code]),
-        }
-        self.at = end;
-        self.put_code(code);
+    fn integers(&mut self, numbers: &mut impl Iterator<Item = i64>) {
+        let (contents, width, mut at) = (&mut *self.contents, self.width, self.at);
+        let mut codes = std::mem::take(&mut self.codes);
+        numbers.for_each(|number| {
+            let (digits, code) = digits_of(number);
+            // What is written behind it is overwritten by the next one.
+            match contents.get_mut(at..).and_then(|contents| contents.first_chunk_mut()) {
+                Some(target) => *target = digits,
+                None => copy_short(&mut contents[at..at + code], &digits[..code]),
+            }
+            at += code;
+            put_code(&mut codes, width, code);
+        });
+        (self.at, self.codes) = (at, codes);
     }
 }
 
@@ -389,7 +401,7 @@ mod tests {
             while items.peek().is_some() {
                 visitor.short_texts(&mut std::iter::from_fn(|| items.next_if_map(short_text)));
                 match items.next() {
-                    Some(Item::Int(number)) => visitor.integer(number),
+                    Some(Item::Int(number)) => visitor.integers(&mut std::iter::once(number)),
                     Some(item) => visitor.item(item),
                     None => {}
                 }

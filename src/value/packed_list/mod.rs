@@ -102,6 +102,13 @@ impl Head {
     }
 }
 
+/// The digits of an integer, its sign in the lowest bit of the first one, and how many of them count.
+#[inline(always)]
+fn digits_of(number: i64) -> ([u8; 8], usize) {
+    let folded = (number << 1 ^ number >> 63) as u64;
+    (folded.to_le_bytes(), (64 - folded.leading_zeros()).div_ceil(8) as usize)
+}
+
 /// An item in the form in which a packed list stores it.
 struct Coded<'a> {
     code: usize,
@@ -114,9 +121,8 @@ impl<'a> Coded<'a> {
     fn new(item: Item<'a>, prefix: usize) -> Coded<'a> {
         match item {
             Item::Int(number) => {
-                let folded = (number << 1 ^ number >> 63) as u64;
-                let width = (64 - folded.leading_zeros()).div_ceil(8) as usize;
-                Coded { code: width, digits: folded.to_le_bytes(), parts: [&[]; 2] }
+                let (digits, width) = digits_of(number);
+                Coded { code: width, digits, parts: [&[]; 2] }
             }
             Item::Text(first, second) => {
                 let parts = [first.get(prefix..).unwrap_or(&[]), &second[prefix.saturating_sub(first.len())..]];

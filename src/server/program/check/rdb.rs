@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use crate::engine::Now;
-use crate::rdb::file::{Checksum, Entry, Fault, FaultReason, Loaded, Loader, Options, Record, Saver};
+use crate::rdb::file::{Checksum, Entry, Fault, FaultReason, Loaded, Loader, Options, Record, SavedKey, Saver};
 use crate::rdb::{Forms, VERSION};
 use crate::server::atomic_file;
 use crate::server::clock::{from_system, system_time};
@@ -134,7 +134,10 @@ fn copy(record: &Record<'_>, saver: &mut Saver<File>) -> io::Result<()> {
             Ok(())
         }
         Record::Entry(entry) => match view(entry) {
-            Some(view) => saver.entry(&entry.key, view, entry.deadline_ms, entry.hint),
+            Some(view) => {
+                let (deadline_ms, hint) = (entry.deadline_ms, entry.hint);
+                saver.entry(SavedKey { key: &entry.key, view, deadline_ms, hint })
+            }
             None => Ok(()),
         },
         Record::Sizes(..) | Record::End(_) => Ok(()),

@@ -154,8 +154,13 @@ impl<'a> Visitor<'a> for OnePass<'_> {
         }
     }
 
-    fn integer(&mut self, number: i64) {
-        self.item(Item::Int(number));
+    fn integers(&mut self, numbers: &mut impl Iterator<Item = i64>) {
+        for number in numbers {
+            self.item(Item::Int(number));
+            if self.is_done {
+                return;
+            }
+        }
     }
 
     #[inline]
