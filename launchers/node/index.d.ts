@@ -29,6 +29,8 @@ export type Rule =
   | 'select'
   | 'whole-server'
   | 'sort-outside'
+  | 'moved-unhandled'
+  | 'stale-read'
 
 export interface WorldOptions {
   /** Seeds the random generator; by default DUNLIN_SEED, else at random. */

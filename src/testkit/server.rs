@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::world::{World, refused};
 use super::{Builder, CallError, DiskFaultRule, StartError};
 use crate::engine::exec::persistence::ShutdownOptions;
-use crate::engine::state::replication::FailoverWay;
+use crate::engine::state::replication::{FailoverWay, Lag};
 use crate::engine::{KitError, MoveStep, NodeOrder, WorldName};
 #[cfg(feature = "page")]
 use crate::server::page::Page;
@@ -209,8 +209,31 @@ impl Server {
     /// # Errors
     /// [`CallError::Refused`]: there is no such node, it is down, or no replica.
     pub fn set_lag(&self, number: usize, lag: Duration) -> Result<(), CallError> {
-        let lag_ms = i64::try_from(lag.as_millis()).unwrap_or(i64::MAX);
-        self.first.shared().worlds().order_node(number, NodeOrder::Lag(lag_ms)).map_err(refused)
+        let lag = Lag::Milliseconds(i64::try_from(lag.as_millis()).unwrap_or(i64::MAX));
+        self.first.shared().worlds().order_node(number, NodeOrder::Lag(lag)).map_err(refused)
+    }
+
+    /// Has a replica stay that many writes behind its primary, a transaction being one; with 0 none, as at first. These
+    /// are what a failover loses, acknowledged or not.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let cluster = dunlin::Server::cluster(3).replicas(1).frozen().start()?;
+    /// cluster.set_lag_in_writes(3, 1)?;
+    /// for order in ["first", "second"] {
+    ///     cluster.client()?.call(["RPUSH", "bar", order])?;
+    /// }
+    /// cluster.kill_node(0)?;
+    /// cluster.advance(Duration::from_secs(16)); // the replica takes over, without the last write
+    /// assert_eq!(cluster.nodes()[3].client()?.call(["LRANGE", "bar", "0", "-1"])?, ["first"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Server::set_lag`].
+    pub fn set_lag_in_writes(&self, number: usize, writes: usize) -> Result<(), CallError> {
+        self.first.shared().worlds().order_node(number, NodeOrder::Lag(Lag::Writes(writes))).map_err(refused)
     }
 
     /// Has a node go on with its present view of the cluster: it misses what the others say of slots, roles and
@@ -250,7 +273,24 @@ impl Server {
         self.first.shared().worlds().partition(&groups).map_err(refused)
     }
 
-    /// Connects all nodes again that [`Server::partition`] has separated.
+    /// Cuts the link between two nodes, so that neither hears the other. Clients reach both. [`Server::heal_link`] and
+    /// [`Server::heal`] connect them again.
+    ///
+    /// # Errors
+    /// [`CallError::Refused`]: there is no such node, or it is the same one twice.
+    pub fn cut_link(&self, one: usize, other: usize) -> Result<(), CallError> {
+        self.first.shared().worlds().set_link(one, other, true).map_err(refused)
+    }
+
+    /// Connects two nodes again.
+    ///
+    /// # Errors
+    /// Those of [`Server::cut_link`].
+    pub fn heal_link(&self, one: usize, other: usize) -> Result<(), CallError> {
+        self.first.shared().worlds().set_link(one, other, false).map_err(refused)
+    }
+
+    /// Connects all nodes again that [`Server::partition`] and [`Server::cut_link`] have separated.
     pub fn heal(&self) {
         // Only groups are refused.
         let _ = self.first.shared().worlds().partition(&[]);

@@ -11,6 +11,7 @@ mod faults;
 mod guard;
 mod journal;
 mod keys;
+mod links;
 mod measures;
 mod memory_metrics;
 mod nodes;

@@ -1,6 +1,7 @@
 //! Strict mode: each rule with commands that it finds, and with similar ones that are correct.
 
 mod cluster;
+mod nodes;
 
 use dunlin::{Client, Level, Reply, Rule, Server};
 
@@ -496,7 +497,7 @@ fn rules_are_listed_and_set_over_the_wire() {
             "SET nosuch warn",
             "ERR unknown rule 'nosuch'; the rules are undeclared-keys, cross-slot, keys-command, whole-reads, \
              large-elements, unbounded-collection, late-expire, lossy-scores, endless-waits, select, whole-server, \
-             sort-outside",
+             sort-outside, moved-unhandled, stale-read",
         ),
         ("SET cross-slot warn LIMIT 3", "ERR that rule has no limit"),
         ("SET ALL warn LIMIT 3", "ERR each rule has a limit of its own"),

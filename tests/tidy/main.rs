@@ -62,7 +62,7 @@ const LONG_FUNCTIONS: &[(&str, &str, &str)] = &[];
 /// The home of each dependency: a file outside of it may not name the dependency.
 const HOMES: &[(&str, &[&str])] = &[
     ("tokio", &["src/server/", "src/testkit/", "src/main.rs", "tests/", "benches/", "examples/"]),
-    ("parking_lot", &["src/server/", "tests/"]),
+    ("parking_lot", &["src/rdb/jobs.rs", "src/server/", "tests/"]),
     ("redis_protocol", &["src/resp/parser/tests.rs", "tests/", "fuzz/"]),
     ("skiplist", &["tests/", "benches/"]),
     ("criterion", &["benches/"]),

@@ -55,6 +55,7 @@ const DUNLIN: Command = Command {
         nodes::FAILOVER,
         nodes::HEAL,
         nodes::LAG,
+        nodes::LINK,
         nodes::MIGRATE_SLOT,
         nodes::NODE,
         nodes::NODES,

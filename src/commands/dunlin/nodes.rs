@@ -1,7 +1,7 @@
 //! DUNLIN NODES and related commands: the nodes of a cluster in this process, from any of them.
 
 use super::{ROW, explained, order_host};
-use crate::engine::state::replication::FailoverWay;
+use crate::engine::state::replication::{FailoverWay, Lag};
 use crate::engine::{Args, Arity, Command, Ctx, Error, HostCall, HostReply, MoveStep, NodeOrder};
 use crate::value::hash_slot::HASH_SLOTS;
 use crate::value::number;
@@ -94,19 +94,23 @@ fn fail_over(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 
 pub(super) const LAG: Command = Command {
     name: "LAG",
-    syntax: "number milliseconds",
-    arity: Arity::Exactly(4),
-    about: "Has a replica of the cluster apply what its primary sends so much later, by the virtual clock; 0 for at once.",
+    syntax: "number <milliseconds | WRITES count>",
+    arity: Arity::AtLeast(4),
+    about: "Has a replica of the cluster apply what its primary sends so much later, by the virtual clock, or stay that \
+            many writes behind; 0 for at once.",
     run: |cx, args| explained(&LAG, lag(cx, args)),
     ..ROW
 };
 
 fn lag(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let (number, lag_ms) = (node_number(&mut args)?, args.integer()?);
-    if lag_ms < 0 {
-        return Err(Error::Syntax);
-    }
-    order_host(cx, HostCall::Node(number, NodeOrder::Lag(lag_ms)))
+    let number = node_number(&mut args)?;
+    let lag = if args.take("WRITES") {
+        Lag::Writes(usize::try_from(args.integer()?).map_err(|_| Error::Syntax)?)
+    } else {
+        Lag::Milliseconds(Some(args.integer()?).filter(|lag_ms| *lag_ms >= 0).ok_or(Error::Syntax)?)
+    };
+    args.end()?;
+    order_host(cx, HostCall::Node(number, NodeOrder::Lag(lag)))
 }
 
 pub(super) const VIEW: Command = Command {
@@ -131,6 +135,24 @@ fn view(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     order_host(cx, HostCall::Node(number, order))
 }
 
+pub(super) const LINK: Command = Command {
+    name: "LINK",
+    syntax: "number number <CUT | HEAL>",
+    arity: Arity::Exactly(5),
+    about: "Cuts the link between two nodes of the cluster, or connects them again. Clients reach both.",
+    run: |cx, args| explained(&LINK, link(cx, args)),
+    ..ROW
+};
+
+fn link(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (one, other) = (node_number(&mut args)?, node_number(&mut args)?);
+    let is_cut = args.take("CUT");
+    if !is_cut && !args.take("HEAL") {
+        return Err(Error::Syntax);
+    }
+    order_host(cx, HostCall::Link { one, other, is_cut })
+}
+
 pub(super) const PARTITION: Command = Command {
     name: "PARTITION",
     syntax: "numbers [numbers ...]",
@@ -153,7 +175,7 @@ fn partition(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
 pub(super) const HEAL: Command = Command {
     name: "HEAL",
     arity: Arity::Exactly(2),
-    about: "Connects all nodes of the cluster again that DUNLIN PARTITION has separated.",
+    about: "Connects all nodes of the cluster again that DUNLIN PARTITION and DUNLIN LINK have separated.",
     run: |cx, _| cut(cx, Vec::new()),
     ..ROW
 };

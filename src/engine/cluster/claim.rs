@@ -25,6 +25,8 @@ pub struct Consequences {
     pub lost: Vec<u16>,
     /// The node whose replica this one is from now on: its slots, or those of its primary, have all gone there.
     pub new_primary: Option<NodeId>,
+    /// Whether the sender no longer claims slots that it is known to own: another node may have claimed them in vain.
+    pub has_freed_slots: bool,
 }
 
 impl View {
@@ -37,7 +39,8 @@ impl View {
 
     /// Takes the claim of another node, if that is known: a slot belongs to the claim with the highest epoch.
     ///
-    /// A slot that this node imports stays with its owner until this node says otherwise. Of two nodes with one epoch,
+    /// A slot that its owner no longer claims stays with that one until another node claims it, by whatever epoch. A
+    /// slot that this node imports stays with its owner until this node says otherwise. Of two nodes with one epoch,
     /// the one with the smaller id takes a new epoch.
     pub fn take_claim(&mut self, claim: &Claim, settings: &ClusterSettings) -> Consequences {
         let sender = claim.node.id;
@@ -64,12 +67,15 @@ impl View {
         let (sender, epoch) = (claim.node.id, claim.node.config_epoch);
         let (own, shard_owner) = (self.myself().id, self.myself().primary.unwrap_or(self.myself().id));
         let (mut taken, mut lost, mut lost_by_shard) = (Vec::new(), Vec::new(), 0);
+        let has_freed_slots = self.note_unclaimed(sender, &claim.slots);
         for (slots, owner) in claim.slots.iter().flat_map(|slots| self.ranges_within(slots.clone())) {
             let owner_id = owner.map(|owner| owner.id);
-            if owner_id == Some(sender) || owner.is_some_and(|owner| owner.config_epoch >= epoch) {
+            let is_outranked = owner.is_some_and(|owner| owner.config_epoch >= epoch);
+            if owner_id == Some(sender) || is_outranked && self.unclaimed.is_empty() {
                 continue;
             }
-            for slots in self.without_imported(slots) {
+            let free = if is_outranked { self.unclaimed_within(slots) } else { vec![slots] };
+            for slots in free.into_iter().flat_map(|slots| self.without_imported(slots)) {
                 if owner_id == Some(shard_owner) {
                     lost_by_shard += slots.len();
                 }
@@ -86,7 +92,30 @@ impl View {
         // A primary that has become a replica is left for its own primary.
         let passed_on = claim.node.primary.filter(|next| *next != own && self.is_replica_of(sender));
         let new_primary = (is_left_without && follows).then_some(sender).or(passed_on);
-        Consequences { lost, new_primary }
+        Consequences { lost, new_primary, has_freed_slots }
+    }
+
+    /// Notes which of the slots of another node that one claims no more, and which it claims again. Returns whether
+    /// it no longer claims a slot that it claimed before.
+    fn note_unclaimed(&mut self, owner: NodeId, claimed: &[RangeInclusive<u16>]) -> bool {
+        let known = self.ranges_of(owner);
+        if known == claimed && self.unclaimed.is_empty() {
+            return false;
+        }
+        let mut has_more = false;
+        for slot in known.into_iter().flatten() {
+            if claimed.iter().any(|slots| slots.contains(&slot)) {
+                self.unclaimed.remove(&slot);
+            } else {
+                has_more |= self.unclaimed.insert(slot);
+            }
+        }
+        has_more
+    }
+
+    /// Those of the slots that their owner no longer claims.
+    fn unclaimed_within(&self, slots: RangeInclusive<u16>) -> Vec<RangeInclusive<u16>> {
+        self.unclaimed.range(slots).map(|slot| *slot..=*slot).collect()
     }
 
     /// Those of the slots that this node does not import.

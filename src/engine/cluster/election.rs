@@ -147,7 +147,9 @@ impl View {
         let voted = self.votes.given.get(&primary);
         let voted_lately = voted.is_some_and(|moment| now < moment.after_ms(timeout_ms.saturating_mul(2)));
         let ranges = request.slots.iter().flat_map(|slots| self.ranges_within(slots.clone()));
-        let newest = ranges.filter_map(|(_, owner)| owner).map(|owner| owner.config_epoch).max();
+        let is_claimed = |slots: &RangeInclusive<u16>| slots.clone().any(|slot| !self.unclaimed.contains(&slot));
+        let owners = ranges.filter_map(|(slots, owner)| owner.filter(|_| is_claimed(&slots)));
+        let newest = owners.map(|owner| owner.config_epoch).max();
         let is_outdated = newest.is_some_and(|epoch| epoch > request.claimed_epoch);
         if is_old || !has_cause || voted_lately || is_outdated {
             return false;

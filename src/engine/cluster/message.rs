@@ -8,6 +8,8 @@ use crate::engine::spec::Now;
 pub enum Message {
     /// What the sender announces of itself and its slots.
     Claim(Claim),
+    /// The others are to announce themselves to all again. Redis's nodes do so all the time.
+    ClaimsWanted,
     /// The sender and all nodes that it knows are to meet the node at that port, and those that it knows
     /// (CLUSTER MEET).
     Meet {
@@ -45,6 +47,24 @@ pub enum Message {
         /// The epoch of its election.
         epoch: u64,
     },
+    /// The sender has answered a command with a redirect, and strict mode wants to know where it comes next.
+    Redirected {
+        /// The id of the sender.
+        from: NodeId,
+        /// The number of the command there.
+        number: u64,
+        /// The digest of its words.
+        digest: u64,
+        /// The number of the oldest one that the sender still remembers.
+        oldest: u64,
+    },
+    /// A command that a node has redirected has come to the sender.
+    Followed {
+        /// The id of the node that has redirected it.
+        from: NodeId,
+        /// The number of the command there.
+        number: u64,
+    },
     /// A message for the subscribers of a channel (PUBLISH), or of a shard channel (SPUBLISH).
     Publish {
         /// The id of the sender.
@@ -56,4 +76,16 @@ pub enum Message {
         /// What was published.
         payload: Vec<u8>,
     },
+}
+
+impl Message {
+    /// Whether it is for the test kit: nodes tell each other whatever the state of the cluster.
+    pub fn is_of_kit(&self) -> bool {
+        matches!(self, Message::Redirected { .. } | Message::Followed { .. })
+    }
+
+    /// Whether it says something about the cluster, which a node with a stale view does not hear.
+    pub fn is_news(&self) -> bool {
+        !matches!(self, Message::Publish { .. } | Message::ClaimsWanted) && !self.is_of_kit()
+    }
 }

@@ -6,7 +6,7 @@
 //! Costs: an owner is found in O(1); what is asked of all slots, from the few runs of slots with one owner
 //! ([`Owners`]), which views that are copies of one another share until one changes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use super::election::{Election, Votes};
@@ -52,6 +52,8 @@ pub struct View {
     /// The place of each slot's owner among the nodes.
     owners: Owners,
     openings: BTreeMap<u16, Opening>,
+    /// The slots that their owner, another node, no longer claims.
+    pub(super) unclaimed: BTreeSet<u16>,
     /// The highest epoch that the node has seen.
     pub current_epoch: u64,
     /// The node's address as far as it knows it; empty before it has met another one.
@@ -77,6 +79,7 @@ impl View {
             myself: 0,
             owners: Owners::none(),
             openings: BTreeMap::new(),
+            unclaimed: BTreeSet::new(),
             current_epoch: 0,
             own_ip: String::new(),
             failures: Vec::new(),
@@ -105,6 +108,7 @@ impl View {
             myself,
             owners: owners.clone(),
             openings: BTreeMap::new(),
+            unclaimed: BTreeSet::new(),
             current_epoch: count as u64,
             own_ip: nodes[myself].address.ip.clone(),
             failures: Vec::new(),
@@ -225,7 +229,10 @@ impl View {
     /// Gives slots to a known node, or takes them from their owners.
     pub fn assign_all(&mut self, slots: impl IntoIterator<Item = RangeInclusive<u16>>, owner: Option<NodeId>) {
         let place = owner.and_then(|id| self.place_of(id));
-        slots.into_iter().for_each(|slots| self.owners.set(slots, place));
+        for slots in slots {
+            self.unclaimed.retain(|slot| !slots.contains(slot));
+            self.owners.set(slots, place);
+        }
     }
 
     /// The state of a slot that moves.

@@ -13,6 +13,7 @@ use crate::engine::cluster::{
 };
 use crate::engine::exec::ctx::databases;
 use crate::engine::exec::gates::Asked;
+use crate::engine::exec::kit::redirects;
 use crate::engine::exec::{blocking, changes, failover, propagation, publish, replication};
 use crate::engine::spec::{ClusterError, Command, CommandId, Error, Event, Family, Flags, KeyFlags, Now};
 use crate::engine::state::{Effect, SessionId, Settings, Topic};
@@ -25,7 +26,13 @@ pub(super) fn pass_redirect(engine: &mut Engine, asked: &Asked<'_>) -> Result<()
     let query = query(engine, asked.session, asked.id, asked.flags, asked.request);
     match decide(engine, &query) {
         Ok(_) => Ok(()),
-        Err(refusal) => Err(error_of(engine, refusal).into()),
+        Err(refusal) => {
+            let error = error_of(engine, refusal);
+            if engine.observers.strict().is_some() {
+                redirects::note(engine, asked, &error);
+            }
+            Err(error.into())
+        }
     }
 }
 
@@ -183,6 +190,12 @@ pub fn change<R>(engine: &mut Engine, act: impl FnOnce(&mut View) -> R) -> Optio
     Some(result)
 }
 
+/// Announces this node to the others once more.
+pub fn announce(engine: &mut Engine) {
+    let claim = engine.peers.cluster.as_ref().map(|view| Message::Claim(view.claim()));
+    send(engine, claim);
+}
+
 /// Sends something to the other nodes of the cluster.
 pub(super) fn send(engine: &mut Engine, message: Option<Message>) {
     message.into_iter().for_each(|message| engine.effects.push(Effect::SendToNodes(Box::new(message))));
@@ -233,7 +246,6 @@ pub fn start(engine: &mut Engine, is_empty: bool) {
 pub fn reconnect(engine: &mut Engine, id: NodeId) {
     let (now, timeout_ms) = (engine.timing.now, engine.settings.cluster.node_timeout_ms);
     change(engine, |view| view.reconnect(id, now, timeout_ms));
-    replication::reconnect(engine, id);
 }
 
 /// Takes what another node says of one that it suspects since a moment.
@@ -311,6 +323,11 @@ pub fn take_published(engine: &mut Engine, from: NodeId, shard: Option<NodeId>, 
 pub fn take_claim(engine: &mut Engine, claim: &Claim) {
     let settings = Arc::clone(&engine.settings.cluster);
     let consequences = change(engine, |view| view.take_claim(claim, &settings)).unwrap_or_default();
+    if !claim.node.is_replica() {
+        // A replica has no stream for others, so a node that was one when it was asked has not answered.
+        replication::reconnect(engine, claim.node.id);
+    }
+    send(engine, consequences.has_freed_slots.then_some(Message::ClaimsWanted));
     match consequences.new_primary {
         Some(primary) => follow(engine, primary),
         None => consequences.lost.into_iter().for_each(|slot| delete_keys(engine, slot)),

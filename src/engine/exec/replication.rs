@@ -18,12 +18,15 @@ use crate::engine::cluster::NodeId;
 use crate::engine::exec::ctx::databases;
 use crate::engine::exec::replay::Replay;
 use crate::engine::exec::{blocking, cluster, failover, snapshots};
-use crate::engine::spec::{CommandId, Error, Now, ServerError};
+use crate::engine::spec::{CommandId, Error, Now, ServerError, says};
 use crate::engine::state::replication::{
-    Content, FullSync, History, HistoryId, Link, Replica, ReplicaWait, Replication, ReplicationMessage,
+    Content, FullSync, History, HistoryId, Lag, Link, Replica, ReplicaWait, Replication, ReplicationMessage,
 };
 use crate::engine::state::{Databases, Effect, LateReply, Origin, SessionId, Transport};
 use crate::resp::{Limits, Parser};
+
+/// The limits of the stream, which comes from a node.
+const STREAM_LIMITS: Limits = Limits { max_bulk_bytes: usize::MAX, authenticated: true };
 
 /// The replication of this node, which begins if there was none.
 fn replication(engine: &mut Engine) -> &mut Replication {
@@ -117,7 +120,9 @@ pub fn receive(engine: &mut Engine, message: &ReplicationMessage) {
         Content::Acknowledge(offset) => take_acknowledgement(engine, from, *offset),
         Content::BeginFailover => failover::pause_for(engine, from),
         _ if !is_linked_to(engine, from) => {}
-        Content::Continue(id, bytes) => begin_partial(engine, *id, bytes),
+        // A node that asks twice before it is answered is connected when the second answer comes.
+        Content::Continue { .. } | Content::FullSync(_) if link(engine).is_some_and(|link| link.is_up()) => {}
+        Content::Continue { id, offset, bytes } => begin_partial(engine, *id, *offset, bytes),
         Content::FullSync(data) => begin_full(engine, data),
         Content::Restart => connect(engine),
         Content::Stream { offset, bytes } => take_stream(engine, *offset, bytes),
@@ -144,7 +149,9 @@ fn synchronize(engine: &mut Engine, replica: NodeId, known: History) {
     }
     if engine.scripts.is_busy() {
         // The stream does not have yet what the script has done so far.
-        replication(engine).waiting_replicas.push((replica, known));
+        let waiting = &mut replication(engine).waiting_replicas;
+        waiting.retain(|(other, _)| *other != replica);
+        waiting.push((replica, known));
         return;
     }
     if !engine.effects.propagation.is_on() {
@@ -158,7 +165,7 @@ fn synchronize(engine: &mut Engine, replica: NodeId, known: History) {
     replication.replicas.push(Replica { id: replica, offset: 0, told: now });
     let history = replication.history;
     let answer = match missed {
-        Some(bytes) => Content::Continue(history.id, bytes.into()),
+        Some(bytes) => Content::Continue { id: history.id, offset: known.offset, bytes: bytes.into() },
         None => {
             let functions = engine.scripts.functions.registry.sources();
             Content::FullSync(Arc::new(FullSync { history, databases: engine.databases.fork(), functions }))
@@ -177,8 +184,9 @@ fn answer_waiting(engine: &mut Engine) {
 }
 
 /// Goes on with the stream of the primary from where this node was.
-fn begin_partial(engine: &mut Engine, id: HistoryId, bytes: &[u8]) {
-    let Some(replication) = &mut engine.peers.replication else { return };
+fn begin_partial(engine: &mut Engine, id: HistoryId, offset: u64, bytes: &[u8]) {
+    let is_next = |replication: &&mut Box<Replication>| replication.history.offset == offset;
+    let Some(replication) = engine.peers.replication.as_mut().filter(is_next) else { return };
     replication.rename(id);
     begin_link(engine);
     apply(engine, bytes);
@@ -235,21 +243,71 @@ fn end_link(engine: &mut Engine) {
 fn take_stream(engine: &mut Engine, offset: u64, bytes: &Arc<[u8]>) {
     let now = engine.timing.now;
     let Some(replication) = &mut engine.peers.replication else { return };
-    let due = now.after_ms(replication.lag_ms);
+    let lag = replication.lag;
     let Some(link) = replication.link.as_mut().filter(|link| link.is_up()) else { return };
     let queued = link.queued_bytes();
     // A part that was on its way when all data were copied is among these.
     if offset != replication.history.offset + queued as u64 {
         return;
     }
-    link.queue.push_back((due, Arc::clone(bytes)));
+    match lag {
+        Lag::Milliseconds(_) => link.queue.push_back((lag.due(now), Arc::clone(bytes))),
+        Lag::Writes(_) => link.queue.extend(writes(bytes).into_iter().map(|write| (now, write))),
+    }
     apply_due(engine);
 }
 
 /// When the next part of the stream is to be applied.
 pub(super) fn next_part(engine: &Engine) -> Option<Now> {
+    let replication = engine.peers.replication.as_ref()?;
+    let queue = &replication.link.as_ref()?.queue;
+    queue.front().filter(|_| queue.len() > replication.lag.held_back()).map(|(due, _)| *due)
+}
+
+/// The writes of a part of the stream, one by one: commands, or whole transactions.
+fn writes(bytes: &[u8]) -> Vec<Arc<[u8]>> {
+    let (mut writes, mut parser, mut is_within) = (Vec::new(), Parser::new(), false);
+    let (mut start, mut end) = (0, 0);
+    while let Ok(Some(request)) = parser.next(&bytes[end..], &STREAM_LIMITS) {
+        let name = request.get(0).unwrap_or_default();
+        is_within = (is_within || says(name, "MULTI")) && !says(name, "EXEC");
+        let is_whole = !is_within && !says(name, "SELECT");
+        end += parser.consumed();
+        if is_whole {
+            writes.push(bytes[start..end].into());
+            start = end;
+        }
+    }
+    writes
+}
+
+/// Why a replica may not have what its primary has of a key.
+pub(super) enum Staleness {
+    /// It is disconnected.
+    Disconnected,
+    /// It has got a command of that name, and not applied it yet.
+    Unapplied(String),
+}
+
+/// Why this node, if it is a replica, may not have what its primary has of a key.
+pub(super) fn staleness(engine: &Engine, key: &[u8]) -> Option<Staleness> {
     let link = engine.peers.replication.as_ref()?.link.as_ref()?;
-    link.queue.front().map(|(due, _)| *due)
+    if !link.is_up() {
+        return Some(Staleness::Disconnected);
+    }
+    link.queue.iter().find_map(|(_, part)| {
+        let (mut parser, mut start) = (Parser::new(), 0);
+        while let Ok(Some(request)) = parser.next(&part[start..], &STREAM_LIMITS) {
+            let entry = engine.table.resolve(request).ok().map(|(id, _)| engine.table.entry(id))?;
+            let keys = entry.command.keys_of(request);
+            let is_flush = matches!(&*entry.name, "flushall" | "flushdb");
+            if is_flush || keys.into_iter().any(|(place, _)| request.get(place) == Some(key)) {
+                return Some(Staleness::Unapplied(entry.name.to_string()));
+            }
+            start += parser.consumed();
+        }
+        None
+    })
 }
 
 /// Applies the parts of the stream that are due.
@@ -262,11 +320,18 @@ pub(super) fn apply_due(engine: &mut Engine) {
 
 /// Has this node apply the stream of its primary that much later than it gets it. What waits already becomes due as if
 /// it had come now.
-pub fn set_lag(engine: &mut Engine, lag_ms: i64) {
-    let due = engine.timing.now.after_ms(lag_ms);
-    replication(engine).lag_ms = lag_ms;
+pub fn set_lag(engine: &mut Engine, lag: Lag) {
+    let due = lag.due(engine.timing.now);
+    let before = std::mem::replace(&mut replication(engine).lag, lag);
     if let Some(link) = link(engine) {
-        link.queue.iter_mut().for_each(|(moment, _)| *moment = due.min(*moment));
+        let waiting = std::mem::take(&mut link.queue);
+        let parts = waiting.into_iter().flat_map(|(moment, part)| {
+            let parts = if lag.held_back() > 0 { writes(&part) } else { vec![part] };
+            // What was held back had no moment at which it would be applied.
+            let moment = if before.held_back() > 0 { due } else { due.min(moment) };
+            parts.into_iter().map(move |part| (moment, part))
+        });
+        link.queue = parts.collect();
     }
     apply_due(engine);
 }
@@ -275,9 +340,8 @@ pub fn set_lag(engine: &mut Engine, lag_ms: i64) {
 fn apply(engine: &mut Engine, bytes: &[u8]) {
     let Some(session) = link(engine).and_then(|link| link.session) else { return };
     let mut replay = Replay::begin_in(engine, session);
-    let limits = Limits { max_bulk_bytes: usize::MAX, authenticated: true };
     let (mut parser, mut start) = (Parser::new(), 0);
-    while let Ok(Some(request)) = parser.next(&bytes[start..], &limits) {
+    while let Ok(Some(request)) = parser.next(&bytes[start..], &STREAM_LIMITS) {
         // A command that this node does not know is not in the stream of one of its kind.
         let _ = replay.run(engine, request);
         start += parser.consumed();
@@ -352,8 +416,12 @@ pub(super) fn follow(engine: &mut Engine, primary: NodeId) {
     end_link(engine);
     let replication = replication(engine);
     replication.link = Some(Link::to(primary, now));
-    replication.replicas.clear();
+    let had_replicas = !std::mem::take(&mut replication.replicas).is_empty();
     replication.waits.clear();
+    if had_replicas {
+        // A replica has no stream for others: its replicas lose their link until they follow the new primary.
+        send(engine, None, Content::Restart);
+    }
     engine.timing.follow(true);
     engine.effects.propagation.turn_off();
     engine.observers.fast_path.forget();
@@ -428,7 +496,7 @@ pub(super) fn is_read_only(engine: &Engine) -> bool {
 }
 
 /// Whether this node is a replica that must not serve clients, as it is disconnected from its primary.
-pub(super) fn is_stale(engine: &Engine) -> bool {
+pub(in crate::engine::exec) fn is_stale(engine: &Engine) -> bool {
     let link = engine.peers.replication.as_ref().and_then(|replication| replication.link.as_ref());
     link.is_some_and(|link| !link.is_up()) && !engine.settings.replication.serves_stale_data
 }

@@ -12,7 +12,7 @@ use crate::acl::User;
 use crate::engine::spec::{KitError, Now};
 use crate::engine::state::Advance;
 use crate::engine::state::kit::tree::{Tree, TreeQuery};
-use crate::engine::state::replication::FailoverWay;
+use crate::engine::state::replication::{FailoverWay, Lag};
 use crate::engine::state::{Origin, ReplyMode};
 use crate::resp::Protocol;
 
@@ -92,6 +92,15 @@ pub enum HostCall {
     Node(usize, NodeOrder),
     /// Cut the links between nodes of different groups, which are lists of their numbers; all others are a group, too.
     Partition(Vec<Vec<usize>>),
+    /// Cut the link between two nodes, or heal it.
+    Link {
+        /// The number of one.
+        one: usize,
+        /// The number of the other.
+        other: usize,
+        /// Whether it is to be cut.
+        is_cut: bool,
+    },
     /// Move a slot to a node.
     MoveSlot {
         /// The slot.
@@ -114,8 +123,8 @@ pub enum NodeOrder {
     RestartEmpty,
     /// Replace its primary.
     FailOver(FailoverWay),
-    /// Apply the stream of its primary that many milliseconds late.
-    Lag(i64),
+    /// Apply the stream of its primary late.
+    Lag(Lag),
     /// Go on with its present view: miss what others say of the cluster.
     StaleView,
     /// Hear again what others say, and find out what it has missed.

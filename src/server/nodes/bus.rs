@@ -4,14 +4,15 @@
 //! before any reply leaves. So a client that reads a reply finds all nodes informed, and a test that has one thread is
 //! the same in every run. The clock is one for all nodes: an order for that of one goes to all.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::mem;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
+use super::links::{Links, link};
 use crate::engine::cluster::{Claim, Message, Node, NodeId};
+use crate::engine::exec::kit::redirects;
 use crate::engine::exec::{cluster, failover, replication};
 use crate::engine::state::replication::ReplicationMessage;
 use crate::engine::{ClockOrder, WorldName};
@@ -23,8 +24,8 @@ use crate::server::worlds::Worlds;
 pub(crate) struct Bus {
     is_waiting: AtomicBool,
     queue: Mutex<VecDeque<(WorldName, BusMessage)>>,
-    /// The groups of nodes between which all links are cut, by the names of the nodes; those without are a group, too.
-    groups: Mutex<BTreeMap<WorldName, usize>>,
+    /// The links that are cut.
+    cut_links: Mutex<Links>,
     /// The nodes that miss what is said of the cluster.
     stale: Mutex<BTreeSet<WorldName>>,
     /// Held while messages are delivered, so that a thread that wants to deliver its own waits until they are.
@@ -54,13 +55,15 @@ impl Bus {
 
     /// Whether the link between two nodes is not cut.
     pub(super) fn are_linked(&self, one: &WorldName, other: &WorldName) -> bool {
-        let groups = self.groups.lock();
-        groups.get(one) == groups.get(other)
+        !self.cut_links.lock().contains(&link(one.node_number(), other.node_number()))
     }
 
-    /// Replaces the groups between which all links are cut; returns those before.
-    pub(super) fn set_groups(&self, groups: BTreeMap<WorldName, usize>) -> BTreeMap<WorldName, usize> {
-        mem::replace(&mut self.groups.lock(), groups)
+    /// Changes which links are cut; returns those before and after.
+    pub(super) fn change_cut_links(&self, change: impl FnOnce(&mut Links)) -> (Links, Links) {
+        let mut links = self.cut_links.lock();
+        let before = links.clone();
+        change(&mut links);
+        (before, links.clone())
     }
 
     /// Has a node miss what is said of the cluster, or not; returns whether it did before.
@@ -72,7 +75,7 @@ impl Bus {
     /// Whether a node misses a message.
     fn is_missed_by(&self, node: &WorldName, message: &BusMessage) -> bool {
         let BusMessage::Cluster(message) = message else { return false };
-        !matches!(message, Message::Publish { .. }) && self.is_stale(node)
+        message.is_news() && self.is_stale(node)
     }
 
     /// Whether a node misses what is said of the cluster.
@@ -106,7 +109,11 @@ impl Worlds {
                 self.introduce(&from, ip, *port);
                 continue;
             }
-            let is_for_all = matches!(message, BusMessage::Clock(_));
+            let is_for_all = match &message {
+                BusMessage::Clock(_) => true,
+                BusMessage::Cluster(message) => message.is_of_kit(),
+                _ => false,
+            };
             let is_meant = |name: &WorldName| {
                 let is_linked = is_for_all || self.bus().are_linked(name, &from);
                 *name != from && is_linked && !self.bus().is_missed_by(name, &message)
@@ -162,6 +169,7 @@ impl Shared {
             BusMessage::Clock(order) => self.obey_alone(*order),
             _ if self.is_down() => {}
             BusMessage::Cluster(Message::Claim(claim)) => self.act_alone(|engine| cluster::take_claim(engine, claim)),
+            BusMessage::Cluster(Message::ClaimsWanted) => self.act_alone(cluster::announce),
             BusMessage::Cluster(Message::Publish { from, shard, channel, payload }) => {
                 self.act_alone(|engine| cluster::take_published(engine, *from, *shard, channel, payload));
             }
@@ -176,6 +184,12 @@ impl Shared {
             }
             BusMessage::Cluster(Message::Vote { from, to, epoch }) if self.is_node(*to) => {
                 self.act_alone(|engine| failover::take_vote(engine, *from, *epoch));
+            }
+            BusMessage::Cluster(Message::Redirected { from, number, digest, oldest }) => {
+                self.act_alone(|engine| redirects::expect(engine, *from, *number, *digest, *oldest));
+            }
+            BusMessage::Cluster(Message::Followed { from, number }) => {
+                self.act_alone(|engine| redirects::forget(engine, *from, *number));
             }
             BusMessage::Cluster(Message::Vote { .. }) => {}
             BusMessage::Replication(message) => {

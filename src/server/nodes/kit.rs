@@ -76,10 +76,10 @@ impl Worlds {
                 let ordered = node.act_alone(|engine| failover::order(engine, way));
                 ordered.map_err(|error| KitError::NoFailover(number, reason(&error)))?;
             }
-            (NodeOrder::Lag(lag_ms), false) => {
+            (NodeOrder::Lag(lag), false) => {
                 let is_replica = node.act_alone(|engine| {
                     let is_replica = replication::is_replica(engine);
-                    is_replica.then(|| replication::set_lag(engine, lag_ms)).is_some()
+                    is_replica.then(|| replication::set_lag(engine, lag)).is_some()
                 });
                 if !is_replica {
                     return Err(KitError::NotReplica(number));

@@ -2,7 +2,7 @@
 //!
 //! A node is one more world with a port of its own ([`super::worlds`]); the first world is the first node.
 //! [`mod@start`] makes them, [`bus`] delivers what they send to each other, [`migrate`] restores keys that one moves to
-//! another, and [`kit`] is what tests do with them, of which [`partition`] and [`clock`] are parts.
+//! another, and [`kit`] is what tests do with them, of which [`links`] and [`clock`] are parts.
 //!
 //! Lock order: that of delivery, then an engine's. A thread that holds the lock of one engine takes that of no other,
 //! with one exception: MIGRATE to another node, which gives up after its timeout. So two nodes that move keys to each
@@ -13,8 +13,8 @@
 mod bus;
 mod clock;
 mod kit;
+mod links;
 mod migrate;
-mod partition;
 mod start;
 
 pub(super) use bus::{Bus, BusMessage};

@@ -44,6 +44,7 @@ const NOT_MEASURED: &[(&str, &str)] = &[
     ("dunlin|heal", "the host does it, and no engine by itself"),
     ("dunlin|help", "its text is always as long"),
     ("dunlin|lag", "the host does it, and no engine by itself"),
+    ("dunlin|link", "the host does it, and no engine by itself"),
     ("dunlin|listen", "the same"),
     ("dunlin|migrate-slot", "the same"),
     ("dunlin|node", "the same"),

@@ -65,6 +65,9 @@ fn a_port_closes_with_its_world() {
     let (server, [world, _], [_, mut ben]) = two();
     let ann = listen(&mut ben, "ann");
     let mut wire = TcpStream::connect(ann).expect("it listens");
+    // One that is not accepted yet when the world ends is told so first.
+    wire.write_all(b"PING\n").expect("it is open");
+    wire.read_exact(&mut [0; b"+PONG\r\n".len()]).expect("it is served");
     assert_eq!(call(&mut ben, ["DUNLIN", "DROP-WORLD", "ann"]), ok());
     assert!(TcpStream::connect(ann).is_err());
     assert_eq!(wire.read(&mut [0; 1]).unwrap_or_default(), 0);

@@ -8,6 +8,7 @@
 
 pub(in crate::engine) mod faults;
 pub(in crate::engine) mod journal;
+pub mod redirects;
 pub mod strict;
 pub mod tree;
 pub mod waits;
@@ -26,6 +27,9 @@ pub(super) fn arrive(engine: &mut Engine, arrival: Arrival<'_>, out: &mut Vec<u8
     let Arrival { session, request, was_delayed } = arrival;
     if engine.table.is_of_kit(request) || engine.sessions.is_test_client(session) {
         return None;
+    }
+    if !was_delayed {
+        redirects::arrive(engine, request);
     }
     let failure = if was_delayed { None } else { faults::fire(engine, session, request) };
     match failure {

@@ -1,6 +1,9 @@
 //! Checking commands by the rules of strict mode, and refusing or recording those that break a rule.
 
 use crate::engine::Engine;
+use crate::engine::cluster::Health;
+use crate::engine::exec::kit::redirects;
+use crate::engine::exec::replication::{self, Staleness};
 use crate::engine::exec::{kit, rights};
 use crate::engine::spec::{Command, CommandId, Flags, KeyFlags};
 use crate::engine::state::SessionId;
@@ -8,6 +11,7 @@ use crate::engine::state::kit::strict::{Level, Rule, Script, Trace};
 use crate::engine::state::kit::{CheckedCommand, Finding, Source, Strict, Violation, quoted};
 use crate::resp::Request;
 use crate::value::View;
+use crate::value::hash_slot::hash_slot;
 
 /// The length of a command in a finding, in characters.
 const SHOWN: usize = 200;
@@ -18,7 +22,8 @@ type RuleViolation = (Rule, Level, Violation);
 /// All findings, including those that can only be made now.
 pub fn findings(engine: &Engine) -> Vec<Finding> {
     let Some(strict) = engine.observers.strict() else { return Vec::new() };
-    strict.findings.iter().cloned().chain(unbounded(engine, strict)).collect()
+    let late = unbounded(engine, strict).into_iter().chain(redirects::unhandled(strict));
+    strict.findings.iter().cloned().chain(late).collect()
 }
 
 /// Checks a request of a client; returns the error line if it is refused.
@@ -132,10 +137,10 @@ fn violations(engine: &Engine, strict: &Strict, checked: &CheckedCommand<'_>) ->
     }
     let found = |rule: Rule| {
         let level = strict.setting(rule).level;
-        let violation = if level > Level::Off {
-            (strict.check_rule)(&engine.databases, strict, rule, checked)?
-        } else {
-            return None;
+        let violation = match rule {
+            _ if level == Level::Off => return None,
+            Rule::StaleRead => stale_read(engine, checked)?,
+            _ => (strict.check_rule)(&engine.databases, strict, rule, checked)?,
         };
         let is_allowed = violation.key.as_ref().is_some_and(|key| strict.allows(rule, key));
         (!is_allowed).then_some((rule, level, violation))
@@ -144,15 +149,45 @@ fn violations(engine: &Engine, strict: &Strict, checked: &CheckedCommand<'_>) ->
 }
 
 fn finding(engine: &Engine, checked: &CheckedCommand<'_>, (rule, level, violation): RuleViolation) -> Finding {
-    let words = checked.command.redacted_words(checked.request).map(quoted);
-    let mut command = words.collect::<Vec<String>>().join(" ");
-    if let Some((cut, _)) = command.char_indices().nth(SHOWN) {
-        command.truncate(cut);
-        command.push_str("...");
-    }
+    let command = shown_command(checked.command, checked.request);
     let name = engine.sessions.get(checked.session).map(|client| client.name.clone());
     let (client, client_name) = (checked.session.number, name.unwrap_or_default());
     Finding { rule, level, client, client_name, command, text: violation.text, times: 1 }
+}
+
+/// A command as a finding shows it: shortened, and without secrets.
+pub(super) fn shown_command(command: &Command, request: Request<'_>) -> String {
+    let words = command.redacted_words(request).map(quoted);
+    let mut shown = words.collect::<Vec<String>>().join(" ");
+    if let Some((cut, _)) = shown.char_indices().nth(SHOWN) {
+        shown.truncate(cut);
+        shown.push_str("...");
+    }
+    shown
+}
+
+/// A read at a replica of a key that its primary has changed, and the replica has not yet.
+fn stale_read(engine: &Engine, checked: &CheckedCommand<'_>) -> Option<Violation> {
+    let client = engine.sessions.get(checked.session)?;
+    let view = engine.peers.cluster.as_ref()?;
+    let is_served = |key| view.owner(hash_slot(key)).map(|owner| owner.id) == view.myself().primary;
+    let is_refused = view.health() != Health::Ok || replication::is_stale(engine);
+    if !client.reads_replicas || checked.command.flags.has(Flags::WRITE) || is_refused {
+        return None;
+    }
+    if !checked.keys.iter().all(|(key, _)| is_served(key)) {
+        return None;
+    }
+    let (key, why) = checked.keys.iter().find_map(|(key, _)| Some((key, replication::staleness(engine, key)?)))?;
+    let text = match why {
+        Staleness::Disconnected => "this replica is disconnected from its primary, and may lack writes".to_owned(),
+        Staleness::Unapplied(command) => {
+            let write = format!("{} {}", command.to_uppercase(), quoted(key));
+            format!("this replica has not applied {write} yet, which its primary has taken")
+        }
+    };
+    let text = format!("{text}; read it at the primary, or have the writer WAIT for the replicas");
+    Some(Violation { key: Some(key.to_vec()), text })
 }
 
 /// The collections that were written, and have no bound at present.

@@ -47,6 +47,9 @@ pub enum KitError {
     /// A node is in two groups of a partition.
     #[error("ERR node {0} is in two groups")]
     InTwoGroups(usize),
+    /// A node has no link to itself.
+    #[error("ERR node {0} has no link to itself")]
+    NoLink(usize),
     /// A slot cannot move; the reason.
     #[error("ERR slot {0} cannot move: {1}")]
     SlotStays(u16, String),

@@ -25,6 +25,7 @@ pub use waits::{Condition, Waiter};
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use self::strict::redirects::Expected;
 use crate::engine::state::timing::Stopwatch;
 use crate::engine::state::{Session, SessionId};
 
@@ -39,6 +40,8 @@ pub struct Kit {
     pub faults: Faults,
     /// Strict mode, once a test has set a rule.
     pub strict: Option<Box<Strict>>,
+    /// The commands that other nodes of the cluster have redirected, and that strict mode expects here.
+    pub(in crate::engine) expected: Expected,
     /// The clients that wait for conditions.
     pub(in crate::engine) waiters: Vec<Waiter>,
     /// Requests that run or are blocked, by session.
@@ -84,7 +87,8 @@ impl Kit {
     /// True when the kit has nothing to do and nothing to report.
     pub(in crate::engine) fn is_idle(&self) -> bool {
         let nobody = self.begun.is_empty() && self.delayed.is_empty() && self.waiters.is_empty();
-        nobody && self.journal.is_none() && self.faults.is_empty() && self.strict.is_none() && !self.feed.has_readers()
+        let watches = self.journal.is_some() || self.strict.is_some() || self.feed.has_readers();
+        nobody && !watches && self.faults.is_empty() && self.expected.is_empty()
     }
 
     /// Removes a session that ended.

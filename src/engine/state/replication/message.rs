@@ -22,8 +22,15 @@ pub struct ReplicationMessage {
 pub enum Content {
     /// The sender wants to follow the receiver, and has that much of a history (PSYNC).
     Synchronize(History),
-    /// The receiver gets what it has missed of the history with that id.
-    Continue(HistoryId, Arc<[u8]>),
+    /// The receiver gets what it has missed of the history.
+    Continue {
+        /// The id of the history.
+        id: HistoryId,
+        /// The offset before the first of these bytes.
+        offset: u64,
+        /// What comes behind it.
+        bytes: Arc<[u8]>,
+    },
     /// The receiver gets all data.
     FullSync(Arc<FullSync>),
     /// The receivers are to synchronize anew: the data have become other data, which no command says.

@@ -62,7 +62,8 @@ pub struct Link {
     pub down_since: Option<Now>,
     /// When the primary was heard last.
     pub last_message: Now,
-    /// Parts of the stream that are not applied yet, each with the moment when it is.
+    /// Parts of the stream that are not applied yet, each with the moment when it is; single writes if some are held
+    /// back.
     pub(in crate::engine) queue: VecDeque<(Now, Arc<[u8]>)>,
     /// The session in which the stream is applied, once the data are those of the primary.
     pub(in crate::engine) session: Option<SessionId>,
@@ -109,6 +110,33 @@ pub enum FailoverWay {
     TakeOver,
 }
 
+/// By how much a test has a replica apply the stream of its primary late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lag {
+    /// That many milliseconds.
+    Milliseconds(i64),
+    /// That many writes: the latest ones are not applied. A transaction is one.
+    Writes(usize),
+}
+
+impl Lag {
+    /// When what is sent now is to be applied.
+    pub(in crate::engine) fn due(self, now: Now) -> Now {
+        match self {
+            Lag::Milliseconds(lag_ms) => now.after_ms(lag_ms),
+            Lag::Writes(_) => now,
+        }
+    }
+
+    /// How many writes are held back whatever the time.
+    pub(in crate::engine) fn held_back(self) -> usize {
+        match self {
+            Lag::Milliseconds(_) => 0,
+            Lag::Writes(count) => count,
+        }
+    }
+}
+
 /// A failover that an administrator ordered, at the replica or at its primary.
 #[derive(Clone, Copy, Debug)]
 pub struct ManualFailover {
@@ -131,8 +159,8 @@ pub struct Replication {
     pub replicas: Vec<Replica>,
     /// The link to the primary, if this node is a replica.
     pub link: Option<Link>,
-    /// By how much this node applies the stream of its primary late, in milliseconds.
-    pub lag_ms: i64,
+    /// By how much this node applies the stream of its primary late.
+    pub lag: Lag,
     /// The clients that wait for replicas.
     pub(in crate::engine) waits: Vec<ReplicaWait>,
     /// The replicas that are to be answered when a script has ended, each with what it has.
@@ -152,7 +180,7 @@ impl Replication {
             backlog: Backlog::default(),
             replicas: Vec::new(),
             link: None,
-            lag_ms: 0,
+            lag: Lag::Milliseconds(0),
             waits: Vec::new(),
             waiting_replicas: Vec::new(),
             failover: None,

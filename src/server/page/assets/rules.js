@@ -19,6 +19,8 @@ const ADVICE = /** @type {Record<string, string>} */ ({
   select: 'Tell keys apart by a prefix.',
   'whole-server': 'Ask each node, or keep the names in a set.',
   'sort-outside': 'Use one hash tag before the *.',
+  'moved-unhandled': 'Use a client for clusters.',
+  'stale-read': 'Read at the primary, or WAIT after the write.',
 })
 
 const LEVELS = ['off', 'warn', 'error']

@@ -3,12 +3,14 @@
 //! Each [`Rule`] is off, a warning, or an error. A command is checked when it is about to run, by its words and the
 //! data at that time; a command that breaks a rule of level error is not run, and the reply is
 //! `-STRICT rule: what; do that instead`. A queued command is checked when it is sent, so that EXEC fails; a command
-//! of a script, when the script calls it. A command that would be refused anyhow is not checked. Only a collection
-//! without a bound shows at the end alone, and is checked when the findings are read.
+//! of a script, when the script calls it. A command that would be refused anyhow is not checked. A
+//! collection without a bound and a redirect that is not followed show at the end alone, and are checked when the
+//! findings are read.
 //!
 //! The checks ([`CheckRule`]) are passed in, as commands themselves are. Findings survive a rollback to a snapshot,
 //! like the journal; traces of keys are rolled back with the keys.
 
+pub(in crate::engine) mod redirects;
 pub(in crate::engine) mod rule;
 pub(in crate::engine) mod traces;
 
@@ -17,6 +19,7 @@ pub use traces::{Trace, Traces};
 
 use std::fmt::{self, Display};
 
+use self::redirects::Redirects;
 use crate::engine::spec::{Command, KeyFlags};
 use crate::engine::state::kit::Source;
 use crate::engine::state::{Databases, SessionId};
@@ -119,6 +122,8 @@ pub struct Strict {
     pub traces: Traces,
     /// The keys of the script that runs or ran last.
     pub(in crate::engine) script: Script,
+    /// The commands that were sent to another node.
+    pub(in crate::engine) redirects: Redirects,
 }
 
 /// The keys of a script.
@@ -143,6 +148,7 @@ impl Strict {
             findings: Vec::new(),
             traces: Traces::default(),
             script: Script::default(),
+            redirects: Redirects::default(),
         }
     }
 
@@ -179,6 +185,7 @@ impl Strict {
     pub fn clear(&mut self) {
         self.findings.clear();
         self.traces.clear();
+        self.redirects.clear();
     }
 
     pub(in crate::engine) fn allows(&self, rule: Rule, key: &[u8]) -> bool {

@@ -28,6 +28,10 @@ pub enum Rule {
     WholeServer,
     /// SORT reads keys that may be in another slot than the sorted one.
     SortOutside,
+    /// A client does not follow a redirect to another node.
+    MovedUnhandled,
+    /// A replica is read that has not applied a write to the key yet.
+    StaleRead,
 }
 
 /// The level of a rule.
@@ -44,7 +48,7 @@ pub enum Level {
 
 impl Rule {
     /// All rules, in the order in which they are listed.
-    pub const ALL: [Rule; 12] = [
+    pub const ALL: [Rule; 14] = [
         Rule::UndeclaredKeys,
         Rule::CrossSlot,
         Rule::KeysCommand,
@@ -57,12 +61,21 @@ impl Rule {
         Rule::Select,
         Rule::WholeServer,
         Rule::SortOutside,
+        Rule::MovedUnhandled,
+        Rule::StaleRead,
     ];
     /// The rules for an application of any server: all but those that say what a cluster alone refuses.
     pub const GENERAL: [Rule; 9] = *Rule::ALL.first_chunk().expect("they come first");
     /// The rules for an application whose production is a cluster, or is going to be one.
-    pub const CLUSTER: [Rule; 5] =
-        [Rule::UndeclaredKeys, Rule::CrossSlot, Rule::Select, Rule::WholeServer, Rule::SortOutside];
+    pub const CLUSTER: [Rule; 7] = [
+        Rule::UndeclaredKeys,
+        Rule::CrossSlot,
+        Rule::Select,
+        Rule::WholeServer,
+        Rule::SortOutside,
+        Rule::MovedUnhandled,
+        Rule::StaleRead,
+    ];
 
     /// The name of the rule, as DUNLIN STRICT has it.
     pub fn name(self) -> &'static str {
@@ -119,6 +132,10 @@ impl Rule {
             Rule::SortOutside => {
                 ("sort-outside", "SORT reads keys that may be in another slot of a cluster than the sorted one", None)
             }
+            Rule::MovedUnhandled => {
+                ("moved-unhandled", "a client of a cluster is sent to another node, and does not go there", None)
+            }
+            Rule::StaleRead => ("stale-read", "a replica is read that has not applied a write to the key yet", None),
         }
     }
 }

@@ -1,0 +1,390 @@
+//! One run: a cluster, what happens to it by chance, and what must hold after each step and in the end.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::{Duration, SystemTime};
+
+use dunlin::engine::cluster::NodeId;
+use dunlin::{CallError, Client, Reply, Server, World};
+
+use crate::history::{History, Reason};
+
+/// Keys of slots in all parts of the range, each with its slot.
+const KEYS: [(&str, u16); 6] =
+    [("bar", 5061), ("abc", 7638), ("foo", 12182), ("b", 3300), ("a", 15495), ("hello", 866)];
+
+const STEPS: usize = 40;
+
+/// The most redirects that a client follows.
+const MOST_REDIRECTS: usize = 5;
+
+/// A cluster to which a seed has things happen.
+pub struct Simulation {
+    server: Server,
+    nodes: Vec<World>,
+    clients: Vec<Option<Client>>,
+    generator: fastrand::Rng,
+    history: History,
+    story: String,
+    /// Whether a node has taken an epoch without the votes of others: two nodes may have taken the same one then.
+    has_unvoted_epochs: bool,
+    is_printed: bool,
+}
+
+/// What a node knows of itself; what it knew last if it is down.
+struct Facts {
+    id: NodeId,
+    shard: NodeId,
+    epoch: u64,
+    /// Whether it owns the slot that was asked for.
+    owns_slot: bool,
+    primary: Option<NodeId>,
+    /// Whether it is connected to its primary.
+    is_linked: bool,
+    offset: u64,
+}
+
+impl Simulation {
+    /// The cluster of a seed. Each step is printed if `is_printed`.
+    pub fn new(seed: u64, is_printed: bool) -> Simulation {
+        let mut generator = fastrand::Rng::with_seed(seed);
+        let (primaries, replicas) = (generator.u16(3..=4), generator.u16(0..=2));
+        let moment = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+        let builder = Server::cluster(primaries).replicas(replicas).seed(seed).frozen_at(moment);
+        let server = builder.start().expect("the nodes start");
+        let nodes = server.nodes();
+        let clients = nodes.iter().map(|node| node.client().ok()).collect();
+        let (history, story) = (History::default(), String::new());
+        Simulation { server, nodes, clients, generator, history, story, has_unvoted_epochs: false, is_printed }
+    }
+
+    /// What has happened so far, a step in each line.
+    pub fn story(&self) -> &str {
+        &self.story
+    }
+
+    /// Has things happen, connects all nodes again, and returns how many writes were kept, and lost for each reason.
+    ///
+    /// # Errors
+    /// What must hold does not.
+    pub fn run(&mut self) -> Result<BTreeMap<Reason, u64>, String> {
+        for _ in 0..STEPS {
+            self.step();
+            if !self.has_unvoted_epochs {
+                self.check_epochs()?;
+            }
+        }
+        self.heal();
+        self.check_epochs()?;
+        self.check_agreement()?;
+        let lists: Vec<Vec<u64>> = (0..KEYS.len()).map(|key| self.list(key)).collect::<Result<_, String>>()?;
+        self.history.check(&lists)
+    }
+
+    fn tell(&mut self, line: &str) {
+        if self.is_printed {
+            println!("{line}");
+        }
+        self.story.push_str(line);
+        self.story.push('\n');
+    }
+
+    fn step(&mut self) {
+        match self.generator.u8(..100) {
+            0..50 => self.write(),
+            50..62 => self.advance(),
+            62..69 => self.kill(),
+            69..76 => self.restart(),
+            76..79 => self.partition(),
+            79..82 => self.cut_link(),
+            82..86 => self.heal_links(),
+            86..90 => self.set_lag(),
+            90..94 => self.fail_over(),
+            94..98 => self.migrate(),
+            _ => self.make_stale(),
+        }
+    }
+
+    fn any_node(&mut self) -> usize {
+        self.generator.usize(..self.nodes.len())
+    }
+
+    fn call(&mut self, node: usize, line: &str) -> Result<Reply, CallError> {
+        match &mut self.clients[node] {
+            Some(client) => client.call(line.split(' ')),
+            None => Err(CallError::Closed),
+        }
+    }
+
+    /// Appends a number to a list, as a client for clusters does it: it begins at any node, and follows redirects.
+    fn write(&mut self) {
+        let (key, mut node) = (self.generator.usize(..KEYS.len()), self.any_node());
+        let number = self.history.next_number();
+        let line = format!("RPUSH {} {number}", KEYS[key].0);
+        for _ in 0..MOST_REDIRECTS {
+            let reply = self.call(node, &line);
+            let shown = self.without_ports(&format!("{reply:?}"));
+            self.tell(&format!("{line} at {node}: {shown}"));
+            let Err(CallError::Refused(error)) = reply else {
+                if reply.is_ok() {
+                    let risk = self.risk_at(node, KEYS[key].1);
+                    let shard = self.facts(node, KEYS[key].1).shard;
+                    self.tell(&format!("  may be lost: {risk:?}"));
+                    self.history.acknowledge(key, shard, risk);
+                }
+                return;
+            };
+            let Some(next) = error.strip_prefix("MOVED ").and_then(|to| self.node_at(to)) else { return };
+            node = next;
+        }
+    }
+
+    /// A text with the numbers of nodes in the place of their addresses, as each run has other ports.
+    fn without_ports(&self, text: &str) -> String {
+        let addresses = self.nodes.iter().map(|node| node.addr().to_string()).enumerate();
+        addresses.fold(text.to_owned(), |text, (number, address)| text.replace(&address, &format!("node {number}")))
+    }
+
+    /// The node at the address of a redirect.
+    fn node_at(&self, redirect: &str) -> Option<usize> {
+        let port: u16 = redirect.rsplit_once(':')?.1.parse().ok()?;
+        self.nodes.iter().position(|node| node.addr().port() == port)
+    }
+
+    fn facts(&self, node: usize, slot: u16) -> Facts {
+        self.nodes[node].with_engine(|engine| {
+            let view = engine.peers.cluster.as_ref().expect("it is a node");
+            let replication = engine.peers.replication.as_ref();
+            let myself = view.myself();
+            Facts {
+                id: myself.id,
+                shard: myself.shard,
+                epoch: myself.config_epoch,
+                owns_slot: view.owns(slot),
+                primary: myself.primary,
+                is_linked: replication.is_some_and(|own| own.link.as_ref().is_some_and(|link| link.is_up())),
+                offset: replication.map_or(0, |own| own.history.offset),
+            }
+        })
+    }
+
+    fn is_up(&self, node: usize) -> bool {
+        self.clients[node].is_some()
+    }
+
+    /// Why a write to a slot that a node has just taken may be lost, if it may: another node has a better claim to
+    /// the slot, or not all nodes of the shard have the write.
+    fn risk_at(&self, node: usize, slot: u16) -> Option<Reason> {
+        let own = self.facts(node, slot);
+        for other in (0..self.nodes.len()).filter(|other| *other != node) {
+            let facts = self.facts(other, slot);
+            if facts.owns_slot && facts.epoch > own.epoch {
+                return Some("stale");
+            }
+            if facts.shard != own.shard {
+                continue;
+            }
+            if !self.is_up(other) {
+                return Some("down");
+            }
+            let has_it = facts.primary == Some(own.id) && facts.is_linked && facts.offset == own.offset;
+            if !has_it {
+                return Some("late");
+            }
+        }
+        None
+    }
+
+    fn advance(&mut self) {
+        let most = [50, 2_000, 20_000, 60_000][self.generator.usize(..4)];
+        let ms = self.generator.u64(1..=most);
+        self.tell(&format!("{ms} ms pass"));
+        self.server.advance(Duration::from_millis(ms));
+    }
+
+    fn kill(&mut self) {
+        let node = self.any_node();
+        let outcome = self.server.kill_node(node);
+        self.tell(&format!("kill {node}: {outcome:?}"));
+        if outcome.is_ok() {
+            self.clients[node] = None;
+        }
+    }
+
+    fn restart(&mut self) {
+        let Some(node) = (0..self.nodes.len()).find(|node| !self.is_up(*node)) else { return };
+        let is_empty = self.generator.u8(..8) == 0;
+        if is_empty {
+            let shard = self.facts(node, 0).shard;
+            self.history.endanger("emptied", |write| write.shard == shard);
+        }
+        self.restart_node(node, is_empty);
+    }
+
+    fn restart_node(&mut self, node: usize, is_empty: bool) {
+        let outcome = if is_empty { self.server.restart_node_empty(node) } else { self.server.restart_node(node) };
+        self.tell(&format!("restart {node}, empty: {is_empty}: {outcome:?}"));
+        self.clients[node] = self.nodes[node].client().ok();
+    }
+
+    fn partition(&mut self) {
+        let group: Vec<usize> = (0..self.nodes.len()).filter(|_| self.generator.bool()).collect();
+        let outcome = self.server.partition(&[&group]);
+        self.tell(&format!("partition {group:?}: {outcome:?}"));
+    }
+
+    fn cut_link(&mut self) {
+        let (one, other) = (self.any_node(), self.any_node());
+        let outcome = self.server.cut_link(one, other);
+        self.tell(&format!("cut {one} {other}: {outcome:?}"));
+    }
+
+    fn heal_links(&mut self) {
+        self.tell("heal");
+        self.server.heal();
+    }
+
+    fn set_lag(&mut self) {
+        let (node, lag) = (self.any_node(), self.generator.u64(..3));
+        let outcome = if self.generator.bool() {
+            self.server.set_lag(node, Duration::from_secs(lag))
+        } else {
+            self.server.set_lag_in_writes(node, lag as usize)
+        };
+        self.tell(&format!("lag {node} {lag}: {outcome:?}"));
+    }
+
+    fn fail_over(&mut self) {
+        let (node, way) = (self.any_node(), ["", " FORCE", " TAKEOVER"][self.generator.usize(..3)]);
+        let by = self.any_node();
+        let outcome = self.call(by, &format!("DUNLIN FAILOVER {node}{way}"));
+        self.tell(&format!("fail over {node}{way}: {outcome:?}"));
+        if outcome.is_ok() && way == " TAKEOVER" {
+            // It takes all slots that its primary has as far as it knows, without asking anyone.
+            self.has_unvoted_epochs = true;
+            let shard = self.facts(node, 0).shard;
+            let owned = KEYS.map(|(_, slot)| self.facts(node, slot).owns_slot);
+            self.history.endanger("takeover", |write| owned[write.key] && write.shard != shard);
+        }
+        // An ordered failover holds back writes until it ends.
+        self.server.advance(Duration::from_secs(5));
+    }
+
+    fn migrate(&mut self) {
+        let (key, to) = (self.generator.usize(..KEYS.len()), self.any_node());
+        let slot = KEYS[key].1;
+        let outcome = self.server.migrate_slot(slot, to);
+        self.has_unvoted_epochs = true;
+        let shown = self.without_ports(&format!("{outcome:?}"));
+        self.tell(&format!("migrate {slot} to {to}: {shown}"));
+        if outcome.is_ok() {
+            if let Some(reason) = self.risk_at(to, slot) {
+                self.history.endanger(if reason == "stale" { reason } else { "moved" }, |write| write.key == key);
+            }
+            let shard = self.facts(to, slot).shard;
+            self.history.move_to(key, shard);
+        } else {
+            self.history.endanger("half moved", |write| write.key == key);
+            for node in 0..self.nodes.len() {
+                // Replicas and nodes that are down refuse it.
+                _ = self.call(node, &format!("CLUSTER SETSLOT {slot} STABLE"));
+            }
+        }
+    }
+
+    fn make_stale(&mut self) {
+        let node = self.any_node();
+        let outcome =
+            if self.generator.bool() { self.server.make_view_stale(node) } else { self.server.refresh_view(node) };
+        self.tell(&format!("stale or fresh view of {node}: {outcome:?}"));
+    }
+
+    /// Ends all failures, and lets time pass until the nodes must agree.
+    fn heal(&mut self) {
+        self.tell("the end: heal all");
+        self.server.heal();
+        for node in 0..self.nodes.len() {
+            if !self.is_up(node) {
+                self.restart_node(node, false);
+            }
+            _ = self.server.refresh_view(node);
+            _ = self.server.set_lag(node, Duration::ZERO);
+        }
+        for _ in 0..12 {
+            self.server.advance(Duration::from_secs(10));
+        }
+    }
+
+    /// No two nodes own a slot by one epoch.
+    fn check_epochs(&self) -> Result<(), String> {
+        for (_, slot) in KEYS {
+            let mut owners = BTreeMap::new();
+            for node in 0..self.nodes.len() {
+                let facts = self.facts(node, slot);
+                if facts.owns_slot
+                    && let Some(other) = owners.insert(facts.epoch, node)
+                {
+                    return Err(format!("{other} and {node} own slot {slot} by epoch {}", facts.epoch));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// All nodes serve, and have one view of the slots; replicas have the data of their primaries.
+    fn check_agreement(&mut self) -> Result<(), String> {
+        let views: Vec<String> = (0..self.nodes.len()).map(|node| self.slots_as_seen_by(node)).collect();
+        if let Some(node) = views.iter().position(|view| *view != views[0]) {
+            return Err(format!("0 and {node} do not agree:\n{}\n{}", views[0], views[node]));
+        }
+        for node in 0..self.nodes.len() {
+            let info = self.call(node, "CLUSTER INFO").map_err(|error| format!("{node}: {error}"))?;
+            if !info.text().is_some_and(|text| text.contains("cluster_state:ok")) {
+                return Err(format!("{node} does not serve:\n{}", info.text().unwrap_or_default()));
+            }
+        }
+        Ok(())
+    }
+
+    /// The owner of each range of slots, with its replicas, as a node sees it.
+    fn slots_as_seen_by(&self, node: usize) -> String {
+        self.nodes[node].with_engine(|engine| {
+            let view = engine.peers.cluster.as_ref().expect("it is a node");
+            let mut shown = String::new();
+            for (slots, owner) in view.ranges() {
+                let replicas = view.nodes().iter().filter(|other| other.primary == Some(owner.id));
+                let mut replicas: Vec<String> = replicas.map(|replica| replica.id.to_string()).collect();
+                replicas.sort();
+                let _ = writeln!(shown, "{slots:?} {} {} {replicas:?}", owner.id, owner.config_epoch);
+            }
+            shown
+        })
+    }
+
+    /// The numbers in the list of a key, and whether all replicas have the same.
+    fn list(&mut self, key: usize) -> Result<Vec<u64>, String> {
+        let (name, slot) = KEYS[key];
+        let owner = (0..self.nodes.len()).find(|node| self.facts(*node, slot).owns_slot);
+        let owner = owner.ok_or_else(|| format!("nobody owns slot {slot}"))?;
+        let id = self.facts(owner, slot).id;
+        let list = self.list_at(owner, name)?;
+        for node in 0..self.nodes.len() {
+            if self.facts(node, slot).primary != Some(id) {
+                continue;
+            }
+            _ = self.call(node, "READONLY");
+            let copy = self.list_at(node, name)?;
+            if copy != list {
+                return Err(format!("{owner} has {list:?} in {name}, and its replica {node} {copy:?}"));
+            }
+        }
+        Ok(list)
+    }
+
+    fn list_at(&mut self, node: usize, name: &str) -> Result<Vec<u64>, String> {
+        let reply =
+            self.call(node, &format!("LRANGE {name} 0 -1")).map_err(|error| format!("{name} at {node}: {error}"))?;
+        let items = reply.items().unwrap_or_default();
+        Ok(items.iter().filter_map(|item| item.text()?.parse().ok()).collect())
+    }
+}

@@ -1,0 +1,141 @@
+//! Links between the nodes of a cluster that a test cuts, and streams that it makes late.
+
+use crate::nodes::Nodes;
+
+/// Whether two nodes have the same data.
+#[track_caller]
+fn assert_equal_data(nodes: &mut Nodes, one: usize, other: usize) {
+    let digests = [one, other].map(|node| nodes.text(node, "DEBUG DIGEST"));
+    assert_eq!(digests[0], digests[1], "nodes {one} and {other}");
+}
+
+#[test]
+fn a_replica_that_stays_two_writes_behind_loses_these_when_it_takes_over() {
+    for loss in ["DUNLIN NODE 0 KILL", "DUNLIN FAILOVER 3 TAKEOVER", "DUNLIN FAILOVER 3 FORCE"] {
+        let mut nodes = Nodes::with_replicas();
+        nodes.expect(&[(1, "DUNLIN LAG 3 WRITES 2", "OK"), (0, "RPUSH bar 1", "1"), (0, "RPUSH bar 2", "2")]);
+        nodes.expect(&[(3, "READONLY", "OK"), (3, "EXISTS bar", "0"), (0, "RPUSH bar 3", "3")]);
+        nodes.expect(&[(3, "LRANGE bar 0 -1", "[1]")]);
+        nodes.advance_ms(10_000);
+        nodes.expect(&[(3, "LRANGE bar 0 -1", "[1]"), (0, "MULTI", "OK"), (0, "RPUSH bar 4", "QUEUED")]);
+        nodes.expect(&[(0, "RPUSH bar 5", "QUEUED"), (0, "EXEC", "[4, 5]"), (3, "LRANGE bar 0 -1", "[1, 2]")]);
+        nodes.expect(&[(1, loss, "OK")]);
+        nodes.advance_ms(16_000);
+        nodes.expect(&[(3, "RPUSH bar end", "3"), (3, "LRANGE bar 0 -1", "[1, 2, end]")]);
+    }
+}
+
+#[test]
+fn a_replica_that_no_longer_stays_behind_has_all_writes() {
+    let mut nodes = Nodes::with_replicas();
+    nodes.expect(&[(1, "DUNLIN LAG 3 10000", "OK"), (0, "RPUSH bar 1", "1"), (0, "RPUSH bar 2", "2")]);
+    nodes.expect(&[
+        (3, "READONLY", "OK"),
+        (3, "LLEN bar", "0"),
+        (1, "DUNLIN LAG 3 WRITES 1", "OK"),
+        (3, "LLEN bar", "1"),
+    ]);
+    nodes.expect(&[(0, "RPUSH bar 3", "3"), (3, "LLEN bar", "2"), (1, "DUNLIN LAG 3 0", "OK"), (3, "LLEN bar", "3")]);
+    assert_equal_data(&mut nodes, 0, 3);
+}
+
+#[test]
+fn writes_that_were_held_back_wait_for_a_lag_that_is_set_later() {
+    let mut nodes = Nodes::with_replicas();
+    nodes.expect(&[(1, "DUNLIN LAG 3 WRITES 2", "OK"), (0, "RPUSH bar 1", "1"), (0, "RPUSH bar 2", "2")]);
+    nodes.expect(&[(3, "READONLY", "OK"), (1, "DUNLIN LAG 3 1000", "OK"), (3, "LLEN bar", "0")]);
+    nodes.advance_ms(1000);
+    nodes.expect(&[(3, "LLEN bar", "2")]);
+}
+
+#[test]
+fn a_node_that_starts_again_applies_what_it_has_missed_once() {
+    let mut nodes = Nodes::with_replicas();
+    nodes.expect(&[(0, "RPUSH bar 1", "1")]);
+    nodes.server.kill_node(3).expect("it runs");
+    nodes.expect(&[(0, "RPUSH bar 2", "2")]);
+    nodes.restart(3);
+    nodes.advance_ms(2000);
+    nodes.expect(&[(3, "READONLY", "OK"), (3, "LRANGE bar 0 -1", "[1, 2]")]);
+    assert_equal_data(&mut nodes, 0, 3);
+}
+
+#[test]
+fn two_nodes_without_a_link_suspect_each_other_and_no_other_node_does() {
+    let mut nodes = Nodes::with_replicas();
+    nodes.expect(&[(2, "DUNLIN LINK 0 1 CUT", "OK")]);
+    assert_eq!([nodes.shown(0, 1).1, nodes.shown(1, 0).1], ["disconnected", "disconnected"]);
+    nodes.advance_ms(60_000);
+    assert_eq!(
+        [nodes.shown(0, 1).0, nodes.shown(1, 0).0, nodes.shown(2, 0).0],
+        ["master,fail?", "master,fail?", "master"]
+    );
+    nodes.expect(&[(0, "SET bar 1", "OK"), (1, "SET abc 1", "OK"), (0, "DUNLIN LINK 1 0 HEAL", "OK")]);
+    for (by, node) in [(0, 1), (1, 0)] {
+        assert_eq!(nodes.shown(by, node), ("master".to_owned(), "connected".to_owned()));
+    }
+}
+
+#[test]
+fn a_node_without_a_link_to_another_one_hears_later_which_slots_that_has_got() {
+    let mut nodes = Nodes::start();
+    nodes.server.cut_link(2, 1).expect("there are such nodes");
+    nodes.server.migrate_slot(5061, 1).expect("it moves");
+    let owner = nodes.moved(5061, 1);
+    let owner_before = nodes.moved(5061, 0);
+    nodes.expect(&[(0, "GET bar", &owner), (2, "GET bar", &owner_before)]);
+    nodes.server.heal_link(1, 2).expect("there are such nodes");
+    nodes.expect(&[(2, "GET bar", &owner)]);
+}
+
+#[test]
+fn a_slot_that_its_owner_has_given_away_belongs_to_who_claims_it_whatever_the_epoch() {
+    let mut nodes = Nodes::start();
+    // The second node takes a new epoch for the slot, of which the third hears nothing.
+    nodes.expect(&[(0, "DUNLIN LINK 1 2 CUT", "OK"), (0, "DUNLIN MIGRATE-SLOT 5061 TO 1", "OK")]);
+    nodes.expect(&[
+        (0, "DUNLIN LINK 0 2 CUT", "OK"),
+        (0, "DUNLIN MIGRATE-SLOT 5061 TO 2", "OK"),
+        (0, "DUNLIN HEAL", "OK"),
+    ]);
+    let owner = nodes.moved(5061, 2);
+    nodes.expect(&[(0, "GET bar", &owner), (1, "GET bar", &owner), (2, "GET bar", "nil")]);
+    let views = [0, 1, 2].map(|node| nodes.slots(node));
+    assert!(views[0] == views[1] && views[1] == views[2], "{views:?}");
+}
+
+#[test]
+fn a_replica_whose_link_is_cut_gets_what_it_has_missed() {
+    let mut nodes = Nodes::with_replicas();
+    nodes.expect(&[(0, "SET bar 1", "OK"), (0, "DUNLIN LINK 0 3 CUT", "OK"), (0, "SET bar 2", "OK")]);
+    nodes.expect(&[(3, "READONLY", "OK"), (3, "GET bar", "1")]);
+    assert_eq!(nodes.replication(3, "master_link_status"), "down");
+    nodes.expect(&[(5, "DUNLIN LINK 3 0 HEAL", "OK"), (3, "GET bar", "2")]);
+    assert_equal_data(&mut nodes, 0, 3);
+}
+
+#[test]
+fn a_partition_and_its_end_concern_links_that_were_cut_one_by_one_as_well() {
+    let mut nodes = Nodes::with_replicas();
+    let shown = |nodes: &mut Nodes| [(0, 1), (0, 2), (1, 2)].map(|(by, node)| nodes.shown(by, node).1 == "connected");
+    nodes.expect(&[(0, "DUNLIN LINK 0 1 CUT", "OK"), (0, "DUNLIN PARTITION 2", "OK")]);
+    assert_eq!(shown(&mut nodes), [true, false, false]);
+    nodes.expect(&[(0, "DUNLIN LINK 0 1 CUT", "OK"), (0, "DUNLIN LINK 0 2 HEAL", "OK")]);
+    assert_eq!(shown(&mut nodes), [false, true, false]);
+    nodes.expect(&[(0, "DUNLIN HEAL", "OK")]);
+    assert_eq!(shown(&mut nodes), [true, true, true]);
+}
+
+#[test]
+fn a_link_is_between_two_nodes() {
+    let mut nodes = Nodes::start();
+    let usage = "ERR syntax error, usage: DUNLIN LINK number number <CUT | HEAL>";
+    nodes.expect(&[
+        (0, "DUNLIN LINK 0 3 CUT", "ERR no node 3"),
+        (0, "DUNLIN LINK 3 0 HEAL", "ERR no node 3"),
+        (0, "DUNLIN LINK 1 1 CUT", "ERR node 1 has no link to itself"),
+        (0, "DUNLIN LINK 0 1 BREAK", usage),
+        (0, "DUNLIN LINK 0 x CUT", "ERR value is not an integer or out of range"),
+        (0, "DUNLIN LAG 3 WRITES -1", "ERR syntax error, usage: DUNLIN LAG number <milliseconds | WRITES count>"),
+    ]);
+}
