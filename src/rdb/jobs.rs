@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::thread;
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 /// The most jobs that there should be at a time: enough for the threads, and few enough for the memory.
 pub(super) const MOST_JOBS: usize = 8;
@@ -75,11 +75,7 @@ impl<J, R> Jobs<J, R> {
         let mut queue = self.queue.lock();
         while !matches!(queue.jobs.front()?, Job::Done(_)) {
             match queue.claim() {
-                Some((number, job)) => {
-                    drop(queue);
-                    self.end(number, work(job));
-                    queue = self.queue.lock();
-                }
+                Some((number, job)) => MutexGuard::unlocked(&mut queue, || self.end(number, work(job))),
                 None => self.is_done.wait(&mut queue),
             }
         }
@@ -95,11 +91,7 @@ impl<J, R> Jobs<J, R> {
         let mut queue = self.queue.lock();
         while !queue.is_closed {
             match queue.claim() {
-                Some((number, job)) => {
-                    drop(queue);
-                    self.end(number, work(job));
-                    queue = self.queue.lock();
-                }
+                Some((number, job)) => MutexGuard::unlocked(&mut queue, || self.end(number, work(job))),
                 None => self.is_pushed.wait(&mut queue),
             }
         }

@@ -496,7 +496,7 @@ pub(super) fn is_read_only(engine: &Engine) -> bool {
 }
 
 /// Whether this node is a replica that must not serve clients, as it is disconnected from its primary.
-pub(in crate::engine::exec) fn is_stale(engine: &Engine) -> bool {
+pub(super) fn is_stale(engine: &Engine) -> bool {
     let link = engine.peers.replication.as_ref().and_then(|replication| replication.link.as_ref());
     link.is_some_and(|link| !link.is_up()) && !engine.settings.replication.serves_stale_data
 }

@@ -3,9 +3,8 @@
 //! Each [`Rule`] is off, a warning, or an error. A command is checked when it is about to run, by its words and the
 //! data at that time; a command that breaks a rule of level error is not run, and the reply is
 //! `-STRICT rule: what; do that instead`. A queued command is checked when it is sent, so that EXEC fails; a command
-//! of a script, when the script calls it. A command that would be refused anyhow is not checked. A
-//! collection without a bound and a redirect that is not followed show at the end alone, and are checked when the
-//! findings are read.
+//! of a script, when the script calls it. A command that would be refused anyhow is not checked. A collection without a
+//! bound and a redirect that is not followed show at the end alone, and are checked when the findings are read.
 //!
 //! The checks ([`CheckRule`]) are passed in, as commands themselves are. Findings survive a rollback to a snapshot,
 //! like the journal; traces of keys are rolled back with the keys.
