@@ -83,9 +83,9 @@ impl Members {
         self.index.find(hash, is_wanted)
     }
 
-    /// A byte of the line that [`Members::find`] reads first, so that it is loaded.
-    pub(super) fn touch_line(&self, hash: u64) -> u8 {
-        self.index.touch_line(hash)
+    /// A byte of each line that [`Members::find`] reads first, so that these are loaded.
+    pub(super) fn touch_lines(&self, hash: u64) -> u8 {
+        self.index.touch_lines(hash)
     }
 
     /// Adds a cell that is not in the index. `member_of` returns the member of any cell, this one included.

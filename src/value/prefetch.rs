@@ -62,6 +62,11 @@ impl<'a> View<'a> {
     }
 }
 
+/// Prefetches cells that are known by their handles.
+pub(super) fn cells(arena: &Arena, cells: &[Handle]) {
+    black_box(cells.iter().fold(0, |sum, &cell| sum ^ arena.touch_line(cell)));
+}
+
 impl<'a, const N: usize> Prefetch<'a, N> {
     pub(super) fn new(
         members: &'a Members,
@@ -72,9 +77,16 @@ impl<'a, const N: usize> Prefetch<'a, N> {
         Prefetch { members, arena, order, hash: members.hash(member), cell: None }
     }
 
+    /// Whether a cell of these bytes has the member's hash, once it was prefetched.
+    pub(super) fn finds(&self, bytes: &[u8]) -> bool {
+        let is_wanted = |cell| self.arena.bytes(cell) == bytes;
+        // That one begins alike: hardly ever is there another.
+        self.cell.is_some_and(|cell| is_wanted(cell) || self.members.find(self.hash, is_wanted).is_some())
+    }
+
     /// Prefetches all of these members together.
     pub fn run(prefetches: &mut [Prefetch<'a, N>]) {
-        black_box(prefetches.iter().fold(0, |sum, prefetch| sum ^ prefetch.members.touch_line(prefetch.hash)));
+        black_box(prefetches.iter().fold(0, |sum, prefetch| sum ^ prefetch.members.touch_lines(prefetch.hash)));
         for prefetch in &mut *prefetches {
             prefetch.cell = prefetch.members.find(prefetch.hash, |_| true);
         }

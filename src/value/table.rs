@@ -20,7 +20,7 @@ use crate::value::base::{Base, Fork};
 use crate::value::deadlines::Deadlines;
 use crate::value::hashing::Hashing;
 use crate::value::members::Members;
-use crate::value::prefetch::Prefetch;
+use crate::value::prefetch::{self, Prefetch};
 use fastrand::Rng;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -29,6 +29,10 @@ use std::ops::ControlFlow;
 
 /// The number of cells that a removal moves out of a chunk that is being drained.
 const MOVES: usize = 4;
+
+/// The number of cells that [`Table::common`] looks up together: their waits for memory overlap, and what was prefetched
+/// for them is still in the nearest cache.
+const GROUP: usize = 32;
 
 /// Defines which part of a cell is its key.
 pub(super) trait Layout {
@@ -257,10 +261,32 @@ impl<L: Layout> Table<L> {
         mut visit: impl FnMut(&'a [u8]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         if !self.members.may_be_merged_with(&other.members) {
-            return self.iter().filter(|cell| other.get(L::key(cell)) == Some(cell)).try_for_each(visit);
+            return self.common_by_look_up(other, visit);
         }
         let is_same = |cell, other_cell| self.arena.bytes(cell) == other.arena.bytes(other_cell);
         self.members.common(&other.members, is_same, |cell, _| visit(self.arena.bytes(cell)))
+    }
+
+    /// [`Table::common`] where `other` is ordered otherwise or many times as large: each cell is looked up there, after
+    /// the memory that a group of look-ups reads was prefetched.
+    fn common_by_look_up<'a>(
+        &'a self,
+        other: &Table<L>,
+        mut visit: impl FnMut(&'a [u8]) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let mut cells = self.members.cells();
+        loop {
+            let group: Vec<Handle> = cells.by_ref().take(GROUP).collect();
+            if group.is_empty() {
+                return ControlFlow::Continue(());
+            }
+            prefetch::cells(&self.arena, &group);
+            let cells = group.iter().map(|&cell| self.arena.bytes(cell));
+            let mut prefetches: Vec<_> = cells.clone().map(|cell| other.prefetch(L::key(cell))).collect();
+            Prefetch::run(&mut prefetches);
+            let found = cells.zip(&prefetches).filter(|(cell, prefetch)| prefetch.finds(cell));
+            found.map(|(cell, _)| cell).try_for_each(&mut visit)?;
+        }
     }
 
     /// Visits about `count` cells from a cursor on, 0 to start, and returns the next cursor, 0 when done. A cell whose

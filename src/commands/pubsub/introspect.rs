@@ -50,9 +50,7 @@ fn channels(cx: &mut Ctx<'_>, mut args: Args<'_>, topic: Topic) -> Result<(), Er
     let is_wanted = |name: &[u8]| pattern.as_ref().is_none_or(|pattern| pattern.matches(name));
     let names = engine.observers.subscriptions.names(topic, is_wanted);
     reply.array(names.len());
-    for name in names {
-        reply.bulk(name);
-    }
+    reply.bulks(names.into_iter());
     Ok(())
 }
 
