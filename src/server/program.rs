@@ -245,7 +245,7 @@ fn serve(
     let has_loaded = Arc::new(AtomicBool::new(false));
     let page = Page::start(server.shared(), &has_loaded)?;
     let requests = signals::end_when_signalled(Arc::clone(server.shared()))?;
-    launch::end_with_launcher(&launch, server.shared(), &requests)?;
+    launch::end_with_launcher(&launch, server.shared(), &requests, false)?;
     log_start(&server, &unix_socket, page.as_ref());
     let transports = [("tcp", tcp), ("unix", !unix_socket.is_empty())];
     let readiness = Arc::new(Readiness {

@@ -343,6 +343,70 @@ fn a_command_may_shut_its_server_down() {
     assert_eq!(started.end().0, Some(5));
 }
 
+/// The output of a shell that runs a line, in which `$0` is the program.
+fn shell(line: &str) -> Output {
+    let mut command = Command::new("sh");
+    command.args(["-c", line, PROGRAM]).stdin(Stdio::null()).output().expect("there is a shell")
+}
+
+/// Whether a process has not ended, whether or not somebody has waited for it.
+fn is_running(id: &str) -> bool {
+    fs::read_to_string(format!("/proc/{id}/stat")).is_ok_and(|state| !state.contains(") Z "))
+}
+
+#[test]
+fn a_shell_has_a_server_that_ends_with_it() {
+    let output =
+        shell(r#"eval "$("$0" run --export --env MINE)"; "$0" ping "$MINE"; echo $DUNLIN_PID; echo "$REDIS_URL""#);
+    let text = out(&output);
+    let [pong, id, url] = *text.lines().collect::<Vec<_>>() else { panic!("{text}{}", err(&output)) };
+    assert_eq!((pong, err(&output).as_str()), ("PONG", ""));
+    assert!(url.starts_with("redis://127.0.0.1:"), "{url}");
+    wait_until("the server has ended", || !is_running(id));
+}
+
+#[test]
+fn a_server_for_a_shell_can_end_with_another_process() {
+    let folder = Folder::new("run-export");
+    let dump = folder.0.join("dump.txt").display().to_string();
+    let mut process = Command::new("sleep").arg("1000").spawn().expect("there is sleep");
+    let end_with = process.id().to_string();
+    let output = run(&["--export", "--end-with", &end_with, "--env-only", "A", "--dump", &dump]);
+    let text = out(&output);
+    let port = text.strip_prefix("export A='redis://127.0.0.1:").and_then(|rest| rest.strip_suffix("';\n"));
+    let port: u16 = port.and_then(|port| port.parse().ok()).unwrap_or_else(|| panic!("{text}{}", err(&output)));
+    connect(SocketAddr::from(([127, 0, 0, 1], port))).ask("SET name ann\r\n", "+OK\r\n");
+    process.kill().and_then(|()| process.wait()).expect("it ends");
+    wait_until("the data are written", || fs::read_to_string(&dump).is_ok_and(|text| text.contains("SET name ann")));
+}
+
+#[test]
+fn a_server_for_a_shell_ends_at_a_signal_and_tells_where_its_page_is() {
+    let output = shell(r#"eval "$("$0" run --export --page)"; kill $DUNLIN_PID; echo $DUNLIN_PID $DUNLIN_PAGE"#);
+    let (text, told) = (out(&output), err(&output));
+    let (id, page) = text.trim_end().split_once(' ').unwrap_or_else(|| panic!("{text}{told}"));
+    assert!(
+        told.starts_with(&format!("dunlin run: the page is at {page}#token=")) && told.lines().count() == 1,
+        "{told}"
+    );
+    wait_until("the server has ended", || !is_running(id));
+}
+
+#[test]
+fn a_shell_gets_no_line_when_its_server_cannot_start() {
+    for (words, why) in [
+        (&["--load", "/no/such/file"][..], "/no/such/file"),
+        (&["--end-with", "stdin"], "the standard input stays the shell's"),
+        (&["--end-with", "4194305"], "cannot end with process 4194305"),
+        (&["--daemonize", "yes"], "'daemonize' cannot be used here: the server ends with the shell"),
+        (&["--", "true"], "--export takes no command"),
+    ] {
+        let output = run(&[&["--export"], words].concat());
+        assert_eq!((output.status.code(), &*out(&output)), (Some(125), ""), "{words:?}");
+        assert!(err(&output).starts_with("dunlin run: ") && err(&output).contains(why), "{}", err(&output));
+    }
+}
+
 #[test]
 fn ping_tells_whether_a_server_answers() {
     let socket = path("ping.sock");

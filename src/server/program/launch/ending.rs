@@ -23,12 +23,17 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// The time between two looks at the clients, when an idle server is to end.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Starts to watch what the settings say.
+/// Starts to watch what the settings say. A server does not end before its time if something `is_written_at_end`.
 ///
 /// # Errors
 /// When the process to end with does not exist or cannot be watched, or the system has no thread.
-pub(in super::super) fn begin(launch: &Launch, shared: &Arc<Shared>, requests: &ShutdownRequests) -> io::Result<()> {
-    let end = End { shared: Arc::clone(shared), requests: requests.clone() };
+pub(in super::super) fn begin(
+    launch: &Launch,
+    shared: &Arc<Shared>,
+    requests: &ShutdownRequests,
+    is_written_at_end: bool,
+) -> io::Result<()> {
+    let end = End { shared: Arc::clone(shared), requests: requests.clone(), is_written_at_end };
     match launch.end_with {
         EndWith::Nothing => {}
         EndWith::Stdin => {
@@ -78,13 +83,15 @@ fn wait_for_end_of(input: &mut impl Read) {
 struct End {
     shared: Arc<Shared>,
     requests: ShutdownRequests,
+    /// Whether files are written once the server has ended.
+    is_written_at_end: bool,
 }
 
 impl End {
     /// Asks the server to end, for this reason, and insists after [`PATIENCE`] unless it may have to save its data.
     fn begin(&self, why: &'static str) {
         self.requests.send(why);
-        if !self.shared.saves_at_end() {
+        if !self.shared.saves_at_end() && !self.is_written_at_end {
             pause(PATIENCE);
             self.requests.send(why);
         }

@@ -3,8 +3,12 @@
 //! The server is in this process, on a free port, and ready before the command starts, which finds it by its
 //! environment ([`variables`]). Streams, signals and the exit status are the command's ([`command`]). The server ends
 //! with it, and nothing is left of either, save what the command itself has left running.
+//!
+//! With `--export` there is no command: the server is in a process of its own, and ends with the shell that has asked
+//! for it ([`export`]).
 
 mod command;
+mod export;
 mod options;
 mod server;
 mod variables;
@@ -29,7 +33,7 @@ const FAILED: u8 = 1;
 pub(super) fn run(words: Vec<OsString>) -> ExitCode {
     match options::parse(words) {
         Ok(Call::Help) => super::print(options::HELP),
-        Ok(Call::Run(options)) => run_with_server(&options).unwrap_or_else(|why| {
+        Ok(Call::Run(options)) => run_or_export(&options).unwrap_or_else(|why| {
             say(&why);
             ExitCode::from(NO_SERVER)
         }),
@@ -44,6 +48,10 @@ pub(super) fn run(words: Vec<OsString>) -> ExitCode {
 fn say(line: &str) {
     // The command may have closed it; the exit code remains.
     let _ = writeln!(io::stderr(), "dunlin run: {line}");
+}
+
+fn run_or_export(options: &Options) -> Result<ExitCode, String> {
+    if options.exports { export::run(options) } else { run_with_server(options) }
 }
 
 /// Runs the command of the options.

@@ -12,10 +12,13 @@ pub(super) const HELP: &str = "\
 dunlin run: runs a command with a server of its own, which ends with the command
 
 Usage: dunlin run [file] [option ...] [--directive value ...] -- command [argument ...]
+       eval \"$(dunlin run [file] [option ...] [--directive value ...] --export)\"
 
   --env name       sets one more variable to the URL of the server
   --env-only name  sets only this variable, and not those that --print-env shows
   --print-env      prints the variables that the command would get, and ends
+  --export         starts a server for the shell instead, prints the variables as lines that a shell runs, and ends; the
+                   server ends with the shell, or with the process that --end-with names
   --strict level   error: strict mode refuses what it finds, and a command that passes fails with 1 if it found anything
                    warn: what it finds is printed
   --dump file      writes the data that the command has left, as text
@@ -32,6 +35,7 @@ Examples:
   dunlin run -- pytest
   dunlin run --env CACHE_URL -- npm test
   dunlin run --load fixture.txt --strict error -- ./bin/rails test
+  eval \"$(dunlin run --export)\"
 ";
 
 /// What the command line asks for.
@@ -49,6 +53,8 @@ pub(super) struct Options {
     /// Whether `names` are all variables that are set.
     pub(super) only_names: bool,
     pub(super) prints_env: bool,
+    /// Whether the server is for the shell that has started this process, and there is no command.
+    pub(super) exports: bool,
     /// The level of the rules of strict mode, if they are to be set.
     pub(super) strict: Option<Level>,
     /// The path of the file that the data are written to, empty for none.
@@ -91,6 +97,7 @@ pub(super) fn parse(words: Vec<OsString>) -> Result<Call, String> {
                 options.only_names = true;
             }
             b"--print-env" => options.prints_env = true,
+            b"--export" => options.exports = true,
             b"--strict" => options.strict = Some(level(&value()?)?),
             b"--dump" => options.dump = value()?,
             b"--journal" => options.journal = value()?,
@@ -101,7 +108,9 @@ pub(super) fn parse(words: Vec<OsString>) -> Result<Call, String> {
         }
     }
     options.command = separator.map_or_else(Vec::new, |separator| words[separator + 1..].to_vec());
-    if options.command.is_empty() && !options.prints_env {
+    if options.exports {
+        check_export(&options)?;
+    } else if options.command.is_empty() && !options.prints_env {
         return Err(missing_command(&words, separator));
     }
     match config::invocation(&directives) {
@@ -110,6 +119,26 @@ pub(super) fn parse(words: Vec<OsString>) -> Result<Call, String> {
         }
         Invocation::Run(sources) => Ok(Call::Run(Options { sources, ..options })),
         Invocation::Version | Invocation::Help => Ok(Call::Help),
+    }
+}
+
+/// Checks that the options make sense for a shell, to which all variables are given as lines of its language.
+///
+/// # Errors
+/// A sentence that says which do not.
+fn check_export(options: &Options) -> Result<(), String> {
+    let is_of_shell = |name: &&String| {
+        let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        !name.starts_with(|first: char| first.is_ascii_digit()) && name.chars().all(is_letter)
+    };
+    if let Some(name) = options.names.iter().find(|name| !is_of_shell(name)) {
+        return Err(format!("'{name}' cannot be a variable of a shell"));
+    }
+    match () {
+        () if !options.command.is_empty() => Err("--export takes no command: the server is for the shell".to_owned()),
+        () if options.linger > Duration::ZERO => Err("--linger cannot be used with --export".to_owned()),
+        () if options.prints_env => Err("--print-env cannot be used with --export".to_owned()),
+        () => Ok(()),
     }
 }
 
@@ -174,6 +203,14 @@ mod tests {
             assert!(parsed(line).expect_err("it has no command").starts_with("there is no command"), "{line}");
         }
         assert!(options("--print-env").command.is_empty());
+    }
+
+    #[test]
+    fn an_export_has_no_command_and_names_that_a_shell_can_have() {
+        assert!(options("--export --env _A1 --port 7000").exports);
+        for line in ["--export -- a", "--export --linger 1", "--export --env A-B", "--export --env-only 1A"] {
+            assert!(parsed(line).is_err(), "{line}");
+        }
     }
 
     #[test]

@@ -19,15 +19,15 @@ use crate::engine::exec::kit::strict as rules;
 use crate::engine::exec::persistence::ShutdownOptions;
 use crate::engine::state::host::Facts;
 use crate::engine::state::kit::{Finding, Journal, MOST_ENTRIES, Rule};
-use crate::engine::{EndWith, Settings};
+use crate::engine::{EndWith, Launch, Settings};
 use crate::server::clock::{Clock, monotonic_us};
 use crate::server::faulty_storage;
 use crate::server::loading;
 use crate::server::os_host;
 use crate::server::page::Page;
-use crate::server::program::launch::{Addresses, Announcer, PortFile};
+use crate::server::program::launch::{self, Addresses, Announcer, PortFile};
 use crate::server::program::pause::pause;
-use crate::server::program::{event_loops, log};
+use crate::server::program::{event_loops, log, signals};
 use crate::server::run::{Plan, Server};
 use crate::server::shared::Shared;
 
@@ -40,7 +40,9 @@ const LOOK: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub(super) struct CommandServer {
     shared: Arc<Shared>,
-    thread: JoinHandle<()>,
+    /// The thread that serves, until it was waited for.
+    thread: Option<JoinHandle<()>>,
+    launch: Launch,
     addresses: Addresses,
     descriptors: DescriptorLimit,
     _port_file: Option<PortFile>,
@@ -54,7 +56,7 @@ impl CommandServer {
     /// A sentence with the reason why it cannot be started.
     pub(super) fn start(options: &Options) -> Result<CommandServer, String> {
         let (mut settings, folder) = settings(options)?;
-        let port_path = settings.process.launch.port_file.clone();
+        let launch = settings.process.launch.clone();
         let descriptors = DescriptorLimit::now();
         settings.max_clients = os_host::make_room_for(settings.max_clients);
         let (unix_socket, password) = (settings.unix_socket.clone(), settings.password.clone());
@@ -85,11 +87,34 @@ impl CommandServer {
         let loaded = loading::load_before_clients(&shared, &*storage, data);
         loaded.map_err(|(file, why)| format!("{file}: {why}"))?;
         has_loaded.store(true, Ordering::Release);
-        let port = addresses.tcp.map(|address| address.port()).filter(|_| !port_path.is_empty());
-        let port_file = port.map(|port| PortFile::write(&port_path, port)).transpose()?;
+        let port = addresses.tcp.map(|address| address.port()).filter(|_| !launch.port_file.is_empty());
+        let port_file = port.map(|port| PortFile::write(&launch.port_file, port)).transpose()?;
         let thread = thread::Builder::new().name("dunlin".to_owned()).spawn(move || server.serve());
-        let thread = thread.map_err(|error| os_host::reason(&error))?;
-        Ok(CommandServer { shared, thread, addresses, descriptors, _port_file: port_file, _folder: folder })
+        let thread = Some(thread.map_err(|error| os_host::reason(&error))?);
+        Ok(CommandServer { shared, thread, launch, addresses, descriptors, _port_file: port_file, _folder: folder })
+    }
+
+    /// Has it end by itself: at a signal, and as the settings for launchers say; at the latest with the process `id`,
+    /// unless they name another one. Then it has time if something `is_written_at_end`.
+    ///
+    /// # Errors
+    /// A sentence with the reason why the process cannot be watched.
+    pub(super) fn end_with_process(&mut self, id: u32, is_written_at_end: bool) -> Result<(), String> {
+        if self.launch.end_with == EndWith::Nothing {
+            self.launch.end_with = EndWith::Process(id);
+        }
+        let requests = signals::end_when_signalled(Arc::clone(&self.shared));
+        let requests = requests.map_err(|error| os_host::reason(&error))?;
+        let watched = launch::end_with_launcher(&self.launch, &self.shared, &requests, is_written_at_end);
+        watched.map_err(|error| error.to_string())
+    }
+
+    /// Waits until it has ended.
+    pub(super) fn wait(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread was reported when it happened.
+            drop(thread.join());
+        }
     }
 
     /// Where it can be reached.
@@ -130,12 +155,11 @@ impl CommandServer {
     }
 
     /// Ends it; with save points it saves its data.
-    pub(super) fn end(self) {
+    pub(super) fn end(mut self) {
         if !self.shared.saves_at_end() || !self.shared.save_and_stop(ShutdownOptions::default()) {
             self.shared.stop();
         }
-        // A panic of the thread was reported when it happened.
-        drop(self.thread.join());
+        self.wait();
     }
 }
 
@@ -146,14 +170,18 @@ fn settings(options: &Options) -> Result<(Settings, Option<PrivateFolder>), Stri
     let loaded = super::super::load(defaults, &options.sources, &[], &Announcer::default());
     let mut settings = loaded.map_err(|fault| super::super::sentence(fault.as_ref()))?.0.settings;
     let launch = &settings.process.launch;
+    if options.exports && launch.end_with == EndWith::Stdin {
+        return Err("'end-with stdin' cannot be used with --export: the standard input stays the shell's".to_owned());
+    }
     let foreign = [
         ("announce", launch.is_announced),
-        ("end-with", launch.end_with != EndWith::Nothing),
-        ("idle-end", launch.idle_end_s > 0),
+        ("end-with", launch.end_with != EndWith::Nothing && !options.exports),
+        ("idle-end", launch.idle_end_s > 0 && !options.exports),
         ("daemonize", settings.process.in_background),
     ];
     if let Some((name, _)) = foreign.iter().find(|(_, is_set)| *is_set) {
-        return Err(format!("'{name}' cannot be used here: the server ends with the command"));
+        let end = if options.exports { "with the shell" } else { "with the command" };
+        return Err(format!("'{name}' cannot be used here: the server ends {end}"));
     }
     if settings.process.launch.uses_free_port {
         settings.port = 0;
