@@ -42,7 +42,7 @@ use super::stream::Stream;
 use super::wake_flags::{WakeFlag, WakeFlags};
 use super::worlds::{self, Attachment, HostCallState};
 use super::write_queue::WriteQueue;
-use crate::engine::exec::{client_line, delivery};
+use crate::engine::exec::{blocking, client_line, delivery};
 use crate::engine::{Buffers, Engine, Flow, SessionId};
 use crate::resp::{Batch, Limits, Parser, ReplyBuffer};
 
@@ -218,6 +218,10 @@ impl Connection {
             self.run_unread(cx, &mut scratch.work)?;
             return self.go_on_after_others(cx);
         }
+        if self.state == State::Paused && self.shared.engine().timing.pause().is_node_paused() {
+            // A process that is stopped reads nothing: what a client sends before it gives up is there when it goes on.
+            return Poll::Pending;
+        }
         let (received, mut goes_on) = (self.buffers.received, false);
         while self.state != State::Closing {
             let length = match self.read_word()? {
@@ -387,13 +391,13 @@ impl Connection {
         let before = output.len();
         let shared = &*self.shared;
         let mut engine = shared.engine();
+        if blocking::is_held_by_node(&mut engine, self.session) {
+            self.parser = Parser::new();
+            return (0, Stop::Paused);
+        }
         (self.buffers.query, self.buffers.words) = (input.len(), 0);
         self.buffers.query_free = READ_BYTES.saturating_sub(input.len());
-        self.report(&mut engine);
-        if input.len() > READ_BYTES {
-            // More than the shared buffer holds is this client's own memory, and its requests are about to run.
-            self.weigh(&mut engine);
-        }
+        self.report_input(&mut engine, input.len());
         if client_line::has_queued_too_much(&engine, self.session, unparsed) {
             self.end_query(&mut engine, input);
             return (0, Stop::Aborted);
@@ -435,6 +439,15 @@ impl Connection {
             MutexGuard::unlock_fair(engine);
         }
         (taken, stop)
+    }
+
+    /// Reports bytes whose requests are about to run.
+    fn report_input(&self, engine: &mut Engine, bytes: usize) {
+        self.report(engine);
+        if bytes > READ_BYTES {
+            // More than the shared buffer holds is this client's own memory.
+            self.weigh(engine);
+        }
     }
 
     /// Runs the requests of a batch; returns how many are done, and why it stopped.

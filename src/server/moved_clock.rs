@@ -8,6 +8,7 @@ use super::clock::later;
 use super::nodes::BusMessage;
 use super::shared::Shared;
 use super::timer::{NextTick, Timer};
+use crate::engine::exec::blocking;
 use crate::engine::{Advance, ClockOrder, Engine, Now};
 
 /// The most time that a stall continues once the server is asked to end.
@@ -69,6 +70,16 @@ impl Shared {
         self.wake_timer();
     }
 
+    /// Has a node that was paused go on: first happens what fell due meanwhile, then its clients are answered.
+    pub(super) fn go_on(&self) {
+        let mut engine = self.engine();
+        blocking::set_node_paused(&mut engine, false);
+        self.advance_engine(&mut engine, self.clock().now());
+        self.complete(&mut engine);
+        drop(engine);
+        self.wake_timer();
+    }
+
     /// Wakes the timer, whose sleep was computed before the clock changed.
     pub(super) fn wake_timer(&self) {
         self.wakeup().no_later_than(Now::from_us(i64::MIN));
@@ -81,8 +92,9 @@ impl Shared {
     }
 
     fn advance_engine(&self, engine: &mut Engine, target: Now) {
-        if engine.scripts.is_busy() || self.is_down() {
-            // Nothing happens in a process that has ended, nor before the end of a script, whose moment is unknown.
+        if engine.scripts.is_busy() || self.is_down() || engine.timing.pause().is_node_paused() {
+            // Nothing happens in a process that has ended or is stopped, nor before the end of a script, which is
+            // at a moment that nobody knows.
             return self.clock().reach(target);
         }
         engine.timing.hold_time(true);

@@ -45,7 +45,8 @@ pub(crate) struct Shared {
     saves_at_end: AtomicBool,
     /// The world that this is; `None` for the first.
     world: Option<World>,
-    /// Whether it is a node of a cluster that was killed, and not started again. Set under the engine's lock.
+    /// Whether it is a node of a cluster that was killed, and not started again, or is paused. Set under the engine's
+    /// lock.
     is_down: AtomicBool,
     #[cfg(test)]
     faults: super::contain::Faults,
@@ -265,7 +266,7 @@ impl Shared {
     pub(crate) fn connect(&self, origin: Origin) -> Option<(SessionId, Arc<WakeFlags>)> {
         let now = self.clock.now();
         let mut engine = self.engine();
-        if self.has_ended() || self.is_down() {
+        if self.has_ended() || (self.is_down() && !engine.timing.pause().is_node_paused()) {
             return None;
         }
         let session = engine.connect(now, origin)?;
@@ -386,7 +387,7 @@ impl Shared {
         }
     }
 
-    /// Whether it is a node of a cluster that was killed, and not started again.
+    /// Whether it is a node of a cluster that was killed, and not started again, or is paused.
     pub(super) fn is_down(&self) -> bool {
         self.is_down.load(Ordering::Acquire)
     }

@@ -18,6 +18,7 @@ use super::contain::keep_running;
 use super::near_timer::NearTimer;
 use super::shared::Shared;
 use super::wake_flags::WakeFlag;
+use crate::engine::exec::kit::waits;
 use crate::engine::exec::tracking;
 use crate::engine::{Engine, Now, Session, SessionId, Transport};
 
@@ -45,7 +46,7 @@ pub(crate) enum NextTick {
 impl Timer {
     /// Does a slice of what is due at `now`.
     pub(crate) fn tick(&mut self, shared: &Shared, engine: &mut Engine, now: Now) -> NextTick {
-        if shared.is_down() {
+        if shared.is_down() || engine.timing.pause().is_node_paused() {
             return NextTick::Never;
         }
         if engine.scripts.is_busy() {
@@ -94,6 +95,7 @@ impl Timer {
 /// Resumes the held-back clients once a pause is over, even one so short that it ended before any tick.
 fn end_pause(shared: &Shared, engine: &mut Engine, now: Now) {
     if engine.timing.pause_mut().end_at(now) {
+        waits::wake_waiters(engine);
         shared.resume(engine);
     }
 }
@@ -104,7 +106,8 @@ fn idle_sessions(engine: &Engine, now: Now, timeout: Duration) -> (Vec<SessionId
     let (mut idle, mut next) = (Vec::new(), None);
     let may_be_idle = |session: &&Session| {
         let is_connection = session.origin.transport != Transport::Direct && !session.origin.is_primary;
-        is_connection && !engine.is_blocked(session.id) && !session.is_listener()
+        let waits = engine.is_blocked(session.id) || session.held_back.is_some();
+        is_connection && !waits && !session.is_listener()
     };
     for session in engine.sessions.iter().filter(may_be_idle) {
         let end = later(session.active, timeout);

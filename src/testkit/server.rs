@@ -169,6 +169,38 @@ impl Server {
         self.first.shared().worlds().order_node(number, NodeOrder::Kill).map_err(refused)
     }
 
+    /// Pauses a node, as a process that is stopped: its port and its connections stay open, clients connect, and nobody
+    /// is answered. The others no longer hear it, and its replica takes over after the node timeout.
+    /// [`Server::resume_node`] ends that.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let cluster = dunlin::Server::cluster(3).replicas(1).frozen().start()?;
+    /// cluster.pause_node(0)?;
+    /// cluster.advance(Duration::from_secs(16)); // an application that waits for node 0 would have given up by now
+    /// assert_eq!(cluster.nodes()[3].client()?.call(["SET", "bar", "1"])?, "OK");
+    /// cluster.resume_node(0)?;
+    /// let moved = cluster.client()?.call(["GET", "bar"]).expect_err("it has heard that it was replaced");
+    /// assert_eq!(moved.to_string(), format!("MOVED 5061 {}", cluster.nodes()[3].addr()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`CallError::Refused`]: there is no such node, or it is down or paused.
+    pub fn pause_node(&self, number: usize) -> Result<(), CallError> {
+        self.first.shared().worlds().order_node(number, NodeOrder::Pause).map_err(refused)
+    }
+
+    /// Lets a node go on that was paused: it hears what it has missed, and then answers the requests that have come
+    /// meanwhile.
+    ///
+    /// # Errors
+    /// [`CallError::Refused`]: there is no such node, or it is not paused.
+    pub fn resume_node(&self, number: usize) -> Result<(), CallError> {
+        self.first.shared().worlds().order_node(number, NodeOrder::Resume).map_err(refused)
+    }
+
     /// Starts a node again that was killed, on its port and with its data.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! One run: a cluster, what happens to it by chance, and what must hold after each step and in the end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
 
@@ -23,6 +23,7 @@ pub struct Simulation {
     server: Server,
     nodes: Vec<World>,
     clients: Vec<Option<Client>>,
+    paused: BTreeSet<usize>,
     generator: fastrand::Rng,
     history: History,
     story: String,
@@ -54,8 +55,17 @@ impl Simulation {
         let server = builder.start().expect("the nodes start");
         let nodes = server.nodes();
         let clients = nodes.iter().map(|node| node.client().ok()).collect();
-        let (history, story) = (History::default(), String::new());
-        Simulation { server, nodes, clients, generator, history, story, has_unvoted_epochs: false, is_printed }
+        Simulation {
+            server,
+            nodes,
+            clients,
+            paused: BTreeSet::new(),
+            generator,
+            history: History::default(),
+            story: String::new(),
+            has_unvoted_epochs: false,
+            is_printed,
+        }
     }
 
     /// What has happened so far, a step in each line.
@@ -93,7 +103,8 @@ impl Simulation {
         match self.generator.u8(..100) {
             0..50 => self.write(),
             50..62 => self.advance(),
-            62..69 => self.kill(),
+            62..66 => self.kill(),
+            66..69 => self.pause(),
             69..76 => self.restart(),
             76..79 => self.partition(),
             79..82 => self.cut_link(),
@@ -208,11 +219,33 @@ impl Simulation {
         self.tell(&format!("kill {node}: {outcome:?}"));
         if outcome.is_ok() {
             self.clients[node] = None;
+            self.paused.remove(&node);
         }
+    }
+
+    /// Pauses a node, whose client does not wait for it.
+    fn pause(&mut self) {
+        let node = self.any_node();
+        let outcome = self.server.pause_node(node);
+        self.tell(&format!("pause {node}: {outcome:?}"));
+        if outcome.is_ok() {
+            self.clients[node] = None;
+            self.paused.insert(node);
+        }
+    }
+
+    fn resume(&mut self, node: usize) {
+        let outcome = self.server.resume_node(node);
+        self.tell(&format!("resume {node}: {outcome:?}"));
+        self.paused.remove(&node);
+        self.clients[node] = self.nodes[node].client().ok();
     }
 
     fn restart(&mut self) {
         let Some(node) = (0..self.nodes.len()).find(|node| !self.is_up(*node)) else { return };
+        if self.paused.contains(&node) {
+            return self.resume(node);
+        }
         let is_empty = self.generator.u8(..8) == 0;
         if is_empty {
             let shard = self.facts(node, 0).shard;
@@ -304,7 +337,9 @@ impl Simulation {
         self.tell("the end: heal all");
         self.server.heal();
         for node in 0..self.nodes.len() {
-            if !self.is_up(node) {
+            if self.paused.contains(&node) {
+                self.resume(node);
+            } else if !self.is_up(node) {
                 self.restart_node(node, false);
             }
             _ = self.server.refresh_view(node);

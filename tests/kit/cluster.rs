@@ -472,7 +472,11 @@ fn a_client_of_any_node_orders_the_others_about() {
         (1, "DUNLIN MIGRATE-SLOT 0 TO 2", "ERR node 2 is down"),
         (0, "DUNLIN NODE 2 RESTART EMPTY", "OK"),
         (0, "DUNLIN NODE 2 RESTART", "ERR node 2 is up"),
-        (0, "DUNLIN NODE 2 STOP", "ERR syntax error, usage: DUNLIN NODE number <KILL | RESTART [EMPTY]>"),
+        (
+            0,
+            "DUNLIN NODE 2 STOP",
+            "ERR syntax error, usage: DUNLIN NODE number <KILL | PAUSE | RESUME | RESTART [EMPTY]>",
+        ),
     ]);
     let Reply::Array(nodes) = three.ask(0, "DUNLIN NODES") else { panic!("it is a list") };
     let field = |node: &Reply, name: &str| {

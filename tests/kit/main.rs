@@ -17,6 +17,7 @@ mod memory_metrics;
 mod nodes;
 mod page;
 mod pages;
+mod paused_nodes;
 mod replicas;
 mod seed;
 mod simulated_states;

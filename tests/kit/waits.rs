@@ -54,6 +54,26 @@ fn a_wait_ends_when_a_client_is_blocked_and_does_not_count_as_blocked() {
 }
 
 #[test]
+fn a_wait_whose_condition_comes_to_hold_during_a_pause_ends_with_the_pause() {
+    let server = Server::builder().frozen().start().expect("it starts");
+    let mut client = server.client().expect("there is room");
+    let mut test = server.client().expect("there is room");
+    let mut wait = pin!(test.call_async(["DUNLIN", "WAIT", "CLIENTS", "3"]));
+    let mut poll = || wait.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    assert!(poll().is_pending());
+    call(&mut client, ["CLIENT", "PAUSE", "1000", "ALL"]);
+    let _more = [(); 2].map(|()| server.client().expect("there is room"));
+    assert!(poll().is_pending());
+    server.advance(std::time::Duration::from_secs(1));
+    let mut reply = Poll::Pending;
+    wait_until("the wait ends", || {
+        reply = poll();
+        reply.is_ready()
+    });
+    assert_eq!(reply, Poll::Ready(ok()));
+}
+
+#[test]
 fn a_wait_ends_when_a_number_of_clients_are_blocked() {
     let (server, mut client) = served();
     let mut workers = Vec::new();

@@ -11,7 +11,7 @@ pub(super) const NODES: Command = Command {
     arity: Arity::Exactly(2),
     cost: "O(N), N being how many there are",
     about: "Lists the nodes of the cluster by their numbers, with port, id, role, the number of its primary, whether \
-            it is up, offset in the replication stream, slots and keys.",
+            it is up, paused, and has a stale view, offset in the replication stream, slots and keys.",
     run: list,
     ..ROW
 };
@@ -21,7 +21,7 @@ fn list(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     let reply = cx.reply();
     reply.array(nodes.len());
     for node in nodes {
-        reply.map(9);
+        reply.map(11);
         for (field, number) in [("number", node.number), ("port", node.port.into())] {
             reply.bulk(field.as_bytes());
             reply.count(number);
@@ -36,8 +36,15 @@ fn list(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
             None => reply.null(),
         }
         let offset = usize::try_from(node.offset).unwrap_or(usize::MAX);
-        let up = usize::from(node.is_up);
-        for (field, number) in [("up", up), ("offset", offset), ("slots", node.slots), ("keys", node.keys)] {
+        let (up, paused, stale) = (node.is_up.into(), node.is_paused.into(), node.has_stale_view.into());
+        for (field, number) in [
+            ("up", up),
+            ("paused", paused),
+            ("stale", stale),
+            ("offset", offset),
+            ("slots", node.slots),
+            ("keys", node.keys),
+        ] {
             reply.bulk(field.as_bytes());
             reply.count(number);
         }
@@ -47,10 +54,10 @@ fn list(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
 
 pub(super) const NODE: Command = Command {
     name: "NODE",
-    syntax: "number <KILL | RESTART [EMPTY]>",
+    syntax: "number <KILL | PAUSE | RESUME | RESTART [EMPTY]>",
     arity: Arity::AtLeast(4),
-    about: "Kills a node of the cluster: its port and connections close, and the others no longer hear it. Or starts it \
-            again, with its data or empty.",
+    about: "KILL closes the port and the connections of a node of the cluster, and the others no longer hear it; PAUSE \
+            keeps them open and answers nobody. RESUME lets it go on; RESTART starts it again, with its data or empty.",
     run: |cx, args| explained(&NODE, order(cx, args)),
     ..ROW
 };
@@ -59,6 +66,10 @@ fn order(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let number = node_number(&mut args)?;
     let order = if args.take("KILL") {
         NodeOrder::Kill
+    } else if args.take("PAUSE") {
+        NodeOrder::Pause
+    } else if args.take("RESUME") {
+        NodeOrder::Resume
     } else if !args.take("RESTART") {
         return Err(Error::Syntax);
     } else if args.take("EMPTY") {

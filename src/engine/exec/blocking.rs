@@ -13,7 +13,7 @@ use crate::engine::exec::dispatch::Admitted;
 use crate::engine::exec::stages::{Call, Caller, Ending, ReplyState};
 use crate::engine::exec::{access, cluster, delivery, dispatch, kit, stages, timing};
 use crate::engine::spec::{CommandId, Error, Flags, Now};
-use crate::engine::state::{Block, LateReply, Session, SessionId, Wait};
+use crate::engine::state::{Block, Effect, LateReply, PendingHostCall, Session, SessionId, Wait};
 use crate::resp::{Reply, Request};
 use crate::value::View;
 
@@ -64,6 +64,30 @@ pub(super) fn hold_back(engine: &mut Engine, session: SessionId) {
     if let Some(client) = engine.sessions.get_mut(session) {
         client.held_back = Some(turn);
     }
+}
+
+/// Pauses this node of a cluster, which then answers no request, or lets it go on with those that came meanwhile.
+pub fn set_node_paused(engine: &mut Engine, is_paused: bool) {
+    engine.timing.pause.set_node_paused(is_paused);
+    engine.observers.fast_path.forget();
+    if !is_paused {
+        engine.effects.push(Effect::Resume);
+        kit::waits::wake_waiters(engine);
+    }
+}
+
+/// Whether the node is paused, and what a session sends therefore held back now, be it a request or not. The test
+/// itself is answered, and so is the client that has paused the node.
+pub fn is_held_by_node(engine: &mut Engine, session: SessionId) -> bool {
+    if !engine.timing.pause.is_node_paused() || engine.sessions.is_test_client(session) {
+        return false;
+    }
+    let call = engine.sessions.get(session).and_then(|client| client.host_call.as_deref());
+    if matches!(call, Some(PendingHostCall::Answered(..))) {
+        return false;
+    }
+    hold_back(engine, session);
+    true
 }
 
 /// Blocks a session, whose command has run for `spent_us` microseconds so far.

@@ -75,6 +75,9 @@ impl Engine {
 
 /// Runs a request with all gates and stages.
 pub(super) fn run_full(engine: &mut Engine, arrival: Arrival<'_>, out: &mut Vec<u8>) -> Flow {
+    if blocking::is_held_by_node(engine, arrival.session) {
+        return Flow::Wait(Now::from_us(i64::MAX));
+    }
     if engine.sessions.is_page(arrival.session) {
         engine.stats.begin_uncounted();
     }

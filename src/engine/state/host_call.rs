@@ -117,6 +117,10 @@ pub enum HostCall {
 pub enum NodeOrder {
     /// End, as a process that is killed.
     Kill,
+    /// Answer nobody, clients or nodes, while its port and its connections stay open.
+    Pause,
+    /// Go on after a pause, with the requests that came meanwhile.
+    Resume,
     /// Start again with its data.
     Restart,
     /// Start again without its data.
@@ -189,8 +193,12 @@ pub struct NodeFigures {
     pub port: u16,
     /// Its id.
     pub id: String,
-    /// Whether it runs.
+    /// Whether it runs, and is not paused.
     pub is_up: bool,
+    /// Whether it is paused.
+    pub is_paused: bool,
+    /// Whether it misses what the others say of the cluster.
+    pub has_stale_view: bool,
     /// The number of its primary; `None` if it is a primary, as it sees it.
     pub primary: Option<usize>,
     /// The bytes of the replication stream that it has applied.

@@ -1,5 +1,6 @@
 //! CLIENT PAUSE: commands wait, and keys do not expire, until a moment or CLIENT UNPAUSE. A failover that an
-//! administrator ordered holds back writes in the same way.
+//! administrator ordered holds back writes in the same way, and a node that a test has paused (DUNLIN NODE) every
+//! request.
 
 use crate::engine::spec::Now;
 
@@ -18,6 +19,8 @@ pub struct Pause {
     current: Option<(Now, PauseScope)>,
     /// Until when a failover holds back writes.
     failover_until: Option<Now>,
+    /// Whether the node is paused, and answers nothing.
+    is_node_paused: bool,
     /// The number of requests that were held back so far.
     held_back: u64,
 }
@@ -52,6 +55,16 @@ impl Pause {
         self.failover_until.take().is_some()
     }
 
+    /// Holds back every request, whatever it is, or no longer.
+    pub(in crate::engine) fn set_node_paused(&mut self, is_paused: bool) {
+        self.is_node_paused = is_paused;
+    }
+
+    /// Whether the node is paused.
+    pub fn is_node_paused(&self) -> bool {
+        self.is_node_paused
+    }
+
     /// Ends what is over at a moment; whether anything is.
     pub fn end_at(&mut self, now: Now) -> bool {
         let before = (self.current, self.failover_until);
@@ -67,7 +80,7 @@ impl Pause {
 
     /// True while a pause lasts.
     pub fn holds(&self, now: Now) -> bool {
-        self.all().any(|(end, _)| now < end)
+        self.is_node_paused || self.all().any(|(end, _)| now < end)
     }
 
     /// The moment until which a command waits; `writes` is true when it may change data. `None` if it need not wait.

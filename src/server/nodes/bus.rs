@@ -154,7 +154,7 @@ impl Shared {
     }
 
     /// Whether this node misses what is said of the cluster.
-    fn has_stale_view(&self) -> bool {
+    pub(super) fn has_stale_view(&self) -> bool {
         self.worlds().bus().is_stale(&self.world_name())
     }
 

@@ -1,11 +1,11 @@
-//! What the test kit does with the nodes of a cluster: it kills and restarts them, has replicas take over or be late,
-//! and moves slots between them.
+//! What the test kit does with the nodes of a cluster: it kills, pauses and restarts them, has replicas take over or be
+//! late, and moves slots between them.
 
 use std::ptr;
 use std::sync::Arc;
 
 use super::{BusMessage, LOCAL};
-use crate::engine::exec::{cluster, failover, replication};
+use crate::engine::exec::{blocking, cluster, failover, replication};
 use crate::engine::{Engine, Error, Flow, KitError, MoveStep, NodeFigures, NodeOrder, Origin};
 use crate::resp::{ReplyBuffer, Requests};
 use crate::server::listeners::Listeners;
@@ -33,7 +33,7 @@ impl Worlds {
 
     fn running_node(&self, number: usize) -> Result<Arc<Shared>, KitError> {
         let node = self.node(number)?;
-        if node.is_down() { Err(KitError::NodeIsDown(number)) } else { Ok(node) }
+        if node.is_down() { Err(node.why_down(number)) } else { Ok(node) }
     }
 
     /// The state of all nodes, in the order of their numbers.
@@ -48,6 +48,8 @@ impl Worlds {
                 port: engine.settings.port,
                 id: view.myself().id.to_string(),
                 is_up: !node.is_down(),
+                is_paused: engine.timing.pause().is_node_paused(),
+                has_stale_view: node.has_stale_view(),
                 primary: view.primary().and_then(|primary| {
                     let id = primary.id.to_string();
                     ids.iter().position(|known| known.as_deref() == Some(&id))
@@ -60,18 +62,23 @@ impl Worlds {
         nodes.into_iter().enumerate().filter_map(figures).collect()
     }
 
-    /// Kills a node, starts it again, has it replace its primary, apply its stream late, or keep its view.
+    /// Kills a node, pauses it, starts it again, has it replace its primary, apply its stream late, or keep its view.
     ///
     /// # Errors
-    /// There is no such node, it is down or up already, its port is taken, or it is no replica.
+    /// There is no such node, it is down, paused or up already, its port is taken, or it is no replica.
     pub(crate) fn order_node(&self, number: usize, order: NodeOrder) -> Result<(), KitError> {
         let node = self.node(number)?;
         match (order, node.is_down()) {
             (NodeOrder::Kill, false) => node.kill(&mut node.engine()),
-            (NodeOrder::Restart, true) => self.restart(&node, false)?,
-            (NodeOrder::RestartEmpty, true) => self.restart(&node, true)?,
-            (NodeOrder::Restart | NodeOrder::RestartEmpty, false) => return Err(KitError::NodeIsUp(number)),
-            (_, true) => return Err(KitError::NodeIsDown(number)),
+            (NodeOrder::Kill, true) if node.is_paused() => node.kill_paused(),
+            (NodeOrder::Pause, false) => node.pause(),
+            (NodeOrder::Resume, true) if node.is_paused() => self.resume(&node),
+            (NodeOrder::Restart, true) if !node.is_paused() => self.restart(&node, false)?,
+            (NodeOrder::RestartEmpty, true) if !node.is_paused() => self.restart(&node, true)?,
+            (NodeOrder::Resume | NodeOrder::Restart | NodeOrder::RestartEmpty, false) => {
+                return Err(KitError::NodeIsUp(number));
+            }
+            (_, true) => return Err(node.why_down(number)),
             (NodeOrder::FailOver(way), false) => {
                 let ordered = node.act_alone(|engine| failover::order(engine, way));
                 ordered.map_err(|error| KitError::NoFailover(number, reason(&error)))?;
@@ -110,9 +117,22 @@ impl Worlds {
             return Err(KitError::Listen(error.to_string()));
         }
         node.wake_timer();
-        let claim = node.engine().peers.cluster.as_ref().map(|view| view.claim());
-        claim.into_iter().for_each(|claim| node.send_to_nodes(BusMessage::NodeUp(claim)));
+        node.say_up();
         Ok(())
+    }
+
+    /// Has a paused node connect to the others again, hear what it has missed, and then answer its clients.
+    fn resume(&self, node: &Shared) {
+        {
+            let _engine = node.engine();
+            node.set_down(false);
+        }
+        let others = self.nodes();
+        others.iter().filter(|other| !ptr::eq(&raw const ***other, node)).for_each(|other| node.miss(other));
+        self.inform(node);
+        node.say_up();
+        self.deliver();
+        node.go_on();
     }
 
     /// Has a node find out what the others claim, and which of them are disconnected.
@@ -178,16 +198,56 @@ impl Shared {
         self.engine().peers.cluster.as_ref().map(|view| view.myself().id.to_string())
     }
 
+    /// Whether this node is paused.
+    fn is_paused(&self) -> bool {
+        self.engine().timing.pause().is_node_paused()
+    }
+
+    /// Why this node, which is down, does nothing.
+    fn why_down(&self, number: usize) -> KitError {
+        if self.is_paused() { KitError::NodeIsPaused(number) } else { KitError::NodeIsDown(number) }
+    }
+
     /// Ends this node as a process that is killed: its port and its connections close. Its data stay, for the case that
     /// it starts again.
     pub(in crate::server) fn kill(&self, engine: &mut Engine) {
-        if self.set_down(true) {
-            return;
+        if !self.set_down(true) {
+            self.say_down(engine);
+            self.close_ends(engine);
         }
-        let id = engine.peers.cluster.as_ref().map(|view| view.myself().id);
-        id.into_iter().for_each(|id| self.worlds().bus().push(self.world_name(), BusMessage::NodeDown(id)));
+    }
+
+    /// Ends this node, which is paused.
+    fn kill_paused(&self) {
+        let mut engine = self.engine();
+        blocking::set_node_paused(&mut engine, false);
+        self.close_ends(&mut engine);
+    }
+
+    fn close_ends(&self, engine: &mut Engine) {
         self.with_listeners(Listeners::suspend);
         self.close_all(engine);
+    }
+
+    /// Pauses this node as a process that is stopped: its port and its connections stay open, and nobody is answered.
+    fn pause(&self) {
+        let mut engine = self.engine();
+        if !self.set_down(true) {
+            self.say_down(&engine);
+            blocking::set_node_paused(&mut engine, true);
+        }
+    }
+
+    /// Tells the others that they no longer hear this node.
+    fn say_down(&self, engine: &Engine) {
+        let id = engine.peers.cluster.as_ref().map(|view| view.myself().id);
+        id.into_iter().for_each(|id| self.worlds().bus().push(self.world_name(), BusMessage::NodeDown(id)));
+    }
+
+    /// Tells the others that they hear this node again.
+    fn say_up(&self) {
+        let claim = self.engine().peers.cluster.as_ref().map(|view| view.claim());
+        claim.into_iter().for_each(|claim| self.send_to_nodes(BusMessage::NodeUp(claim)));
     }
 
     /// Runs a command of the test kit itself, which no journal records.

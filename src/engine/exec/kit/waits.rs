@@ -53,8 +53,11 @@ pub fn trigger(engine: &Engine, rule: &[u8]) -> Option<Trigger> {
     of_commands.or_else(of_disk)
 }
 
-/// Resumes the clients whose condition holds.
+/// Resumes the clients whose condition holds, unless a pause would hold them back: they are resumed when that ends.
 pub fn wake_waiters(engine: &mut Engine) {
+    if engine.timing.pause.holds_back(engine.now(), false).is_some() || engine.timing.pause.is_node_paused() {
+        return;
+    }
     let Some(kit) = engine.observers.kit.as_ref().filter(|kit| !kit.waiters.is_empty()) else { return };
     let is_due = |waiter: &&Waiter| holds(engine, &waiter.condition);
     let due: Vec<SessionId> = kit.waiters.iter().filter(is_due).map(|waiter| waiter.session).collect();

@@ -32,6 +32,9 @@ pub enum KitError {
     /// The node is down.
     #[error("ERR node {0} is down")]
     NodeIsDown(usize),
+    /// The node is paused.
+    #[error("ERR node {0} is paused")]
+    NodeIsPaused(usize),
     /// The node is up.
     #[error("ERR node {0} is up")]
     NodeIsUp(usize),
