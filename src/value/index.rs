@@ -340,13 +340,11 @@ impl Index {
         segment.find(tag_of(hash), is_wanted).map(|at| segment.slots[at].cell())
     }
 
-    /// A byte of each cache line that [`Index::find`] reads first, so that these are loaded: the slots that are compared
-    /// at once are in two lines more often than in one.
+    /// A byte of each cache line that [`Index::find`] reads first: what it compares at once is mostly in two.
     pub(super) fn touch_lines(&self, hash: u64) -> u8 {
         let segment = self.segment(self.segment_of(hash));
         let near = &segment.slots[segment.share(tag_of(hash))..];
-        let last = near.get(NEAR - 1).map_or(0, |slot| slot.tag);
-        (near[0].tag ^ last) as u8
+        (near[0].tag ^ near.get(NEAR - 1).map_or(0, |slot| slot.tag)) as u8
     }
 
     /// Adds a cell that is not in the index, except on [`Flood`]. `hash_of` returns the hash of any cell that is.

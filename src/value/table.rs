@@ -30,8 +30,8 @@ use std::ops::ControlFlow;
 /// The number of cells that a removal moves out of a chunk that is being drained.
 const MOVES: usize = 4;
 
-/// The number of cells that [`Table::common`] looks up together: their waits for memory overlap, and what was prefetched
-/// for them is still in the nearest cache.
+/// The number of cells that [`Table::common`] looks up together: their waits for memory overlap, and what was
+/// prefetched for them is still in the nearest cache.
 const GROUP: usize = 32;
 
 /// Defines which part of a cell is its key.

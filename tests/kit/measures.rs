@@ -102,17 +102,60 @@ fn a_client_that_waited_for_an_element_has_taken_it() {
 #[test]
 fn a_stream_is_a_queue_whose_pending_entries_are_processed() {
     let (server, mut client) = with_page();
-    run(&mut client, &["DUNLIN MEASURE QUEUE events log:*", "XGROUP CREATE log:a g $ MKSTREAM", "XADD log:a 1-1 f v"]);
-    run(&mut client, &["XADD log:a 1-2 f v", "XREADGROUP GROUP g c COUNT 1 STREAMS log:a >"]);
+    run(
+        &mut client,
+        &["DUNLIN MEASURE QUEUE events log:*", "XGROUP CREATE log:a g $ MKSTREAM", "XADD log:a 1000-1 f v"],
+    );
+    run(&mut client, &["XADD log:a 2000-2 f v", "XREADGROUP GROUP g c COUNT 1 STREAMS log:a >"]);
     run(&mut client, &["XREADGROUP GROUP g c STREAMS log:a 0"]);
     assert_samples(
         &server,
         &[
             ("dunlin_queue_length{queue=\"events\"}", 2),
+            ("dunlin_queue_wait_seconds{queue=\"events\"}", 998),
             ("dunlin_queue_processing_length{queue=\"events\"}", 1),
             ("dunlin_queue_pop_latency_seconds_count{queue=\"events\"}", 1),
         ],
     );
+}
+
+#[test]
+fn an_entry_waits_until_every_group_has_read_it() {
+    let (server, mut client) = with_page();
+    run(&mut client, &["DUNLIN MEASURE QUEUE events log"]);
+    let mut assert_waits = |lines: &[&str], expected: Option<u64>| {
+        run(&mut client, lines);
+        let wait_s = samples(&server).get("dunlin_queue_wait_seconds{queue=\"events\"}").copied();
+        assert_eq!(wait_s, expected, "{lines:?}");
+    };
+    assert_waits(&["LPUSH log a", "DEL log"], None);
+    assert_waits(&["XADD log 990000-1 f v", "XADD log 992000-1 f v"], Some(10));
+    assert_waits(&["XGROUP CREATE log one 0", "XREADGROUP GROUP one c COUNT 1 STREAMS log >"], Some(8));
+    assert_waits(&["XGROUP CREATE log two 0"], Some(10));
+    assert_waits(&["XREADGROUP GROUP two c STREAMS log >", "DUNLIN ADVANCE 5000"], Some(13));
+    assert_waits(&["XREADGROUP GROUP one c STREAMS log >"], None);
+}
+
+#[test]
+fn a_set_that_grows_large_is_detected_once() {
+    let (server, mut client) = with_page();
+    run(&mut client, &["DUNLIN MEASURE SET seen seen:*"]);
+    let add = |client: &mut Client, key: &str, numbers: std::ops::Range<u64>| {
+        let members: Vec<String> = numbers.map(|number| number.to_string()).collect();
+        call(client, ["SADD", key].into_iter().chain(members.iter().map(String::as_str)));
+    };
+    let large = |server: &Server| {
+        let all = samples(server);
+        ["", "_detected_total"].map(|end| all[&format!("dunlin_set_large_keys{end}{{set=\"seen\"}}")])
+    };
+    add(&mut client, "seen:1", 0..10_000);
+    assert_eq!(large(&server), [0, 0]);
+    add(&mut client, "seen:1", 9_999..10_001);
+    add(&mut client, "seen:2", 0..20_000);
+    assert_eq!(large(&server), [2, 2]);
+    add(&mut client, "seen:2", 20_000..20_001);
+    run(&mut client, &["DEL seen:1"]);
+    assert_eq!(large(&server), [1, 2]);
 }
 
 #[test]
@@ -251,6 +294,8 @@ fn expected(server: &Server, client: &mut Client) -> BTreeMap<String, u64> {
     add("set_cardinality{set=\"dedupe", (0..3).map(|number| length("SCARD", &format!("dedupe:{number}"))).sum());
     add("set_first_seen_total{set=\"dedupe", count("SADD", "dedupe:*", &replies("(integer) 1")));
     add("set_duplicate_total{set=\"dedupe", count("SADD", "dedupe:*", &replies("(integer) 0")));
+    add("set_large_keys{set=\"dedupe", 0);
+    add("set_large_keys_detected_total{set=\"dedupe", 0);
     add("set_lookup_latency_seconds_count{set=\"dedupe", WORKERS * ROUNDS);
     let delayed = length("ZCARD", "jobs:delayed");
     add("zset_cardinality{zset=\"scheduler", delayed);

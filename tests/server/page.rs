@@ -66,6 +66,35 @@ fn the_metrics_are_what_the_server_counts() {
 }
 
 #[test]
+fn a_node_of_a_cluster_has_metrics_of_its_cluster_and_its_replicas() {
+    let (_server, address) = start(&["--test-kit", "yes", "--cluster", "3", "--replicas", "1"]);
+    let metrics = |world: &str| get(address, &format!("/metrics?world={world}"), "").body;
+    let (primary, replica) = (metrics("default"), metrics("node-3"));
+    for (text, sample, expected) in [
+        (&primary, "redis_cluster_state", "1"),
+        (&primary, "redis_cluster_slots_ok", "16384"),
+        (&primary, "redis_cluster_slots_pfail", "0"),
+        (&primary, "redis_cluster_slots_fail", "0"),
+        (&primary, "redis_cluster_known_nodes", "6"),
+        (&primary, "redis_cluster_size", "3"),
+        (&primary, "redis_cluster_messages_sent_total", "0"),
+        (&primary, "redis_connected_slaves", "1"),
+        (&replica, "redis_cluster_state", "1"),
+        (&replica, "redis_slave_priority", "100"),
+    ] {
+        assert_eq!(value(text, sample), Some(expected), "{sample} in {text}");
+    }
+    let with_labels = |text: &str, name: &str| {
+        let line = text.lines().find(|line| line.starts_with(&format!("{name}{{")));
+        line.and_then(|line| line.rsplit_once("} ")).map(|(_, value)| value.to_owned())
+    };
+    assert_eq!(with_labels(&replica, "redis_master_link_up").as_deref(), Some("1"));
+    assert_eq!(with_labels(&replica, "redis_master_last_io_seconds_ago").as_deref(), Some("0"));
+    let applied = with_labels(&replica, "redis_slave_repl_offset");
+    assert_eq!((with_labels(&primary, "redis_connected_slave_offset_bytes"), applied.is_some()), (applied, true));
+}
+
+#[test]
 fn a_scrape_is_no_client_and_no_command() {
     let (server, address) = start(&[]);
     let count = || {

@@ -6,6 +6,8 @@ mod nodes;
 mod report;
 mod slots;
 
+pub(in crate::commands) use report::figures;
+
 use slots::Assignment;
 
 use super::help;

@@ -179,26 +179,30 @@ pub(super) fn line(view: &View, node: &Node, now_ms: i64) -> String {
     text
 }
 
-pub(super) fn info(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    let view = view(cx)?;
+/// The numbers in CLUSTER INFO, each with the name of its line, but for the last, which is always 0.
+pub(in crate::commands) fn figures(view: &View) -> [(&'static str, u64); 10] {
     let assigned = view.assigned();
     let suspected = view.slots_of(|node| view.suspects(node.id));
     let failed = view.slots_of(|node| view.has_failed(node.id));
-    let figures = [
-        ("slots_assigned", assigned as u64),
-        ("slots_ok", (assigned - suspected - failed) as u64),
-        ("slots_pfail", suspected as u64),
-        ("slots_fail", failed as u64),
-        ("known_nodes", view.nodes().len() as u64),
-        ("size", view.size() as u64),
-        ("current_epoch", view.current_epoch),
-        ("my_epoch", view.primary().unwrap_or(view.myself()).config_epoch),
-        ("stats_messages_sent", 0),
-        ("stats_messages_received", 0),
-    ];
+    [
+        ("cluster_slots_assigned", assigned as u64),
+        ("cluster_slots_ok", (assigned - suspected - failed) as u64),
+        ("cluster_slots_pfail", suspected as u64),
+        ("cluster_slots_fail", failed as u64),
+        ("cluster_known_nodes", view.nodes().len() as u64),
+        ("cluster_size", view.size() as u64),
+        ("cluster_current_epoch", view.current_epoch),
+        ("cluster_my_epoch", view.primary().unwrap_or(view.myself()).config_epoch),
+        ("cluster_stats_messages_sent", 0),
+        ("cluster_stats_messages_received", 0),
+    ]
+}
+
+pub(super) fn info(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    let view = view(cx)?;
     let mut text = format!("cluster_state:{}\r\n", if view.health() == Health::Ok { "ok" } else { "fail" });
-    for (name, figure) in figures {
-        let _ = write!(text, "cluster_{name}:{figure}\r\n");
+    for (name, figure) in figures(view) {
+        let _ = write!(text, "{name}:{figure}\r\n");
     }
     text.push_str("total_cluster_links_buffer_limit_exceeded:0\r\n");
     cx.reply().verbatim("txt", text.as_bytes());

@@ -12,48 +12,66 @@ struct Measured<'m> {
     measure: &'m Measure,
     reading: &'m Reading,
     counts: MeasureCounts,
+    now_ms: u64,
 }
 
 /// A family of samples: its kind of measures, its name, its description and the value of a measure, if it has one.
-type Row = (MeasureKind, &'static str, &'static str, fn(&Measured<'_>) -> Option<u64>);
+type Row = (MeasureKind, &'static str, &'static str, fn(&Measured<'_>) -> Option<f64>);
 
-const GAUGES: [Row; 8] = [
-    (MeasureKind::Queue, "dunlin_queue_length", "The elements of a queue.", |all| Some(all.reading.length)),
+const GAUGES: [Row; 10] = [
+    (MeasureKind::Queue, "dunlin_queue_length", "The elements of a queue.", |all| Some(all.reading.length as f64)),
+    (
+        MeasureKind::Queue,
+        "dunlin_queue_wait_seconds",
+        "The longest time that an entry of a stream has waited for a consumer.",
+        |all| all.reading.waiting_since_ms.map(|since_ms| all.now_ms.saturating_sub(since_ms) as f64 / 1000.0),
+    ),
     (MeasureKind::Queue, "dunlin_queue_processing_length", "The elements that were taken and are processed.", |all| {
-        Some(all.reading.processing)
+        Some(all.reading.processing as f64)
     }),
-    (MeasureKind::Set, "dunlin_set_cardinality", "The members of a set.", |all| Some(all.reading.length)),
-    (MeasureKind::Zset, "dunlin_zset_cardinality", "The members of a sorted set.", |all| Some(all.reading.length)),
+    (MeasureKind::Set, "dunlin_set_cardinality", "The members of a set.", |all| Some(all.reading.length as f64)),
+    (MeasureKind::Set, "dunlin_set_large_keys", "The sets of more than 10,000 members.", |all| {
+        Some(all.reading.large as f64)
+    }),
+    (MeasureKind::Zset, "dunlin_zset_cardinality", "The members of a sorted set.", |all| {
+        Some(all.reading.length as f64)
+    }),
     (MeasureKind::Zset, "dunlin_zset_delayed", "The members whose time has not come.", |all| {
-        all.measure.unit.map(|_| all.reading.length.saturating_sub(all.reading.due))
+        all.measure.unit.map(|_| all.reading.length.saturating_sub(all.reading.due) as f64)
     }),
     (MeasureKind::Zset, "dunlin_zset_due", "The members whose time has come, by the server's clock.", |all| {
-        all.measure.unit.map(|_| all.reading.due)
+        all.measure.unit.map(|_| all.reading.due as f64)
     }),
     (MeasureKind::Zset, "dunlin_zset_processing", "The members that were claimed and are processed.", |all| {
-        all.measure.has(Role::Processing).then_some(all.reading.processing)
+        all.measure.has(Role::Processing).then_some(all.reading.processing as f64)
     }),
     (
         MeasureKind::Zset,
         "dunlin_zset_visibility_expired",
         "The members that are processed and whose time for it has passed.",
-        |all| all.measure.has(Role::Processing).then_some(all.reading.processing_due),
+        |all| all.measure.has(Role::Processing).then_some(all.reading.processing_due as f64),
     ),
 ];
 
-const COUNTERS: [Row; 4] = [
+const COUNTERS: [Row; 5] = [
     (MeasureKind::Queue, "dunlin_queue_failed_total", "The elements that were put to the failed ones.", |all| {
-        all.measure.has(Role::Failed).then_some(all.counts.failed)
+        all.measure.has(Role::Failed).then_some(all.counts.failed as f64)
     }),
     (MeasureKind::Queue, "dunlin_queue_requeued_total", "The elements that were put back into the queue.", |all| {
-        all.measure.has(Role::Processing).then_some(all.counts.requeued)
+        all.measure.has(Role::Processing).then_some(all.counts.requeued as f64)
     }),
     (MeasureKind::Set, "dunlin_set_first_seen_total", "The members that were added.", |all| {
-        Some(all.counts.first_seen)
+        Some(all.counts.first_seen as f64)
     }),
     (MeasureKind::Set, "dunlin_set_duplicate_total", "The members to add that were there already.", |all| {
-        Some(all.counts.duplicates)
+        Some(all.counts.duplicates as f64)
     }),
+    (
+        MeasureKind::Set,
+        "dunlin_set_large_keys_detected_total",
+        "The sets that have grown to more than 10,000 members.",
+        |all| Some(all.counts.grown_large as f64),
+    ),
 ];
 
 const DURATIONS: [(MeasureKind, &str, &str); 3] = [
@@ -68,9 +86,10 @@ pub(super) fn measures(scene: &Scene<'_>, readings: &Readings, out: &mut Exposit
         let mut all = scene.engine.observers.measures.iter().flat_map(|measures| measures.iter());
         all.find(|(measure, _)| measure.name == name).map(|(_, counts)| *counts).unwrap_or_default()
     };
+    let now_ms = scene.now.unix_ms().cast_unsigned();
     let all: Vec<Measured<'_>> = readings
         .iter()
-        .map(|(measure, reading)| Measured { measure, reading, counts: counts(&measure.name) })
+        .map(|(measure, reading)| Measured { measure, reading, counts: counts(&measure.name), now_ms })
         .collect();
     let of = |kind| all.iter().filter(move |measured| measured.measure.kind == kind);
     let gauges = GAUGES.map(|row| (MetricType::Gauge, row));

@@ -18,6 +18,7 @@ use super::exposition::{Exposition, MetricType};
 use super::fields::{Field, uptime_s};
 use super::lists::{called, microseconds, shown_code, timed};
 use super::measures::measures;
+use super::peers::peers;
 use super::{Lines, SECTIONS, Scene};
 use crate::config;
 use crate::engine::exec::kit::strict;
@@ -49,6 +50,7 @@ pub fn metrics(engine: &mut Engine, surroundings: &Surroundings) -> String {
     instance(&scene, &mut out);
     fields(&scene, &mut out);
     parameters(&scene, &mut out);
+    peers(&scene, &mut out);
     databases(&scene, &mut out);
     commands(&scene, &mut out);
     percentiles(&scene, &mut out);

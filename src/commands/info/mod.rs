@@ -12,6 +12,7 @@ mod fields;
 mod lists;
 mod measures;
 mod metrics;
+mod peers;
 mod replication;
 mod value;
 

@@ -109,19 +109,37 @@ fn seconds_since<'s>(scene: &Scene<'_>, moment: Now) -> Value<'s> {
     (scene.engine.now().since_us(moment) / 1_000_000).into()
 }
 
+/// A replica as its primary knows it.
+pub(super) struct Connected {
+    pub(super) ip: String,
+    pub(super) port: u16,
+    /// The offset up to which it has applied the stream.
+    pub(super) offset: u64,
+    /// The seconds since it has told so.
+    pub(super) lag_s: i64,
+}
+
+/// The replicas of this server.
+pub(super) fn connected(scene: &Scene<'_>) -> Vec<Connected> {
+    let now = scene.engine.now();
+    let Some(own) = own(scene) else { return Vec::new() };
+    let connected = |replica: &Replica| {
+        let node = scene.engine.peers.cluster.as_ref().and_then(|view| view.get(replica.id));
+        let (ip, port) = node.map_or((String::new(), 0), |node| (node.address.ip.clone(), node.address.port));
+        Connected { ip, port, offset: replica.offset, lag_s: own.lag_s(replica, now) }
+    };
+    own.replicas.iter().map(connected).collect()
+}
+
 /// The value of the line for the first replica, and the lines for all others behind it.
 fn replica_lines(scene: &Scene<'_>) -> String {
-    let (mut text, now) = (String::new(), scene.engine.now());
-    let Some(own) = own(scene) else { return text };
-    for (number, replica) in own.replicas.iter().enumerate() {
-        let node = scene.engine.peers.cluster.as_ref().and_then(|view| view.get(replica.id));
-        let (ip, port) = node.map_or(("", 0), |node| (node.address.ip.as_str(), node.address.port));
+    let mut text = String::new();
+    for (number, Connected { ip, port, offset, lag_s }) in connected(scene).iter().enumerate() {
         if number > 0 {
             let _ = write!(text, "\r\nslave{number}:");
         }
         // Nothing fails that writes to a text.
-        let _ =
-            write!(text, "ip={ip},port={port},state=online,offset={},lag={}", replica.offset, own.lag_s(replica, now));
+        let _ = write!(text, "ip={ip},port={port},state=online,offset={offset},lag={lag_s}");
     }
     text
 }

@@ -15,10 +15,11 @@ use crate::engine::Engine;
 use crate::engine::exec::stages::Call;
 use crate::engine::exec::timing;
 use crate::engine::state::measures::{
-    Change, Extent, Measure, MeasureKind, Measures, Role, ScoreUnit, Touched, is_glob,
+    Change, Extent, LARGE_SET, Measure, MeasureKind, Measures, Role, ScoreUnit, Touched, is_glob,
 };
 use crate::keyspace::{Database, Slot};
 use crate::value::View;
+use crate::value::stream::Id;
 use crate::value::zset::ScoreRange;
 
 /// The most keys that a glob of a measure sums up.
@@ -118,6 +119,7 @@ fn note(engine: &Engine, measures: &mut Measures, call: &Call<'_>, touched: &Tou
                 change.duplicates = (given as u64).saturating_sub(added);
             }
             change.looked_up = u64::from(LOOKS_UP.contains(&name));
+            change.grown_large = u64::from(before.length <= LARGE_SET && LARGE_SET < after.length);
         }
         (Role::Main, MeasureKind::Queue | MeasureKind::Zset) => {
             change.put = added;
@@ -169,6 +171,11 @@ pub struct Reading {
     pub processing: u64,
     /// Members that are processed, and whose time for it has passed.
     pub processing_due: u64,
+    /// The keys that have more elements than [`LARGE_SET`].
+    pub large: u64,
+    /// When the entry came that has waited longest for a consumer, in Unix milliseconds; `None` if none waits, or no
+    /// key is a stream.
+    pub waiting_since_ms: Option<u64>,
 }
 
 /// A pass over the keys of all measures, which is made in steps.
@@ -259,6 +266,8 @@ impl Reading {
                 self.length += length;
                 self.due += due;
                 self.processing += pending;
+                self.large += u64::from(length > LARGE_SET);
+                self.waiting_since_ms = self.waiting_since_ms.into_iter().chain(waiting_since_ms(view)).min();
             }
             Role::Processing => {
                 self.processing += length;
@@ -267,6 +276,15 @@ impl Reading {
             Role::Failed => {}
         }
     }
+}
+
+/// When the first entry came that a group of a stream has not read, or the first one of all if there is no group. Only
+/// ids tell when something came, and elements of lists have none.
+fn waiting_since_ms(view: View<'_>) -> Option<u64> {
+    let View::Stream(stream) = view else { return None };
+    let read = stream.groups().iter().map(|group| group.last).min();
+    let from = read.map_or(Some(Id::MIN), Id::next)?;
+    stream.log().range(from, Id::MAX).next().map(|entry| entry.id().ms)
 }
 
 /// The members whose score is not later than now.

@@ -14,6 +14,8 @@ use crate::engine::state::kit::quoted;
 use crate::engine::state::timing::Stopwatch;
 use crate::value::glob;
 
+/// A set with more members than this is large: it takes long to read as a whole, to delete, or to move.
+pub const LARGE_SET: u64 = 10_000;
 /// The most measures.
 pub const MOST_MEASURES: usize = 100;
 /// The longest name of a measure, in bytes.
@@ -156,6 +158,8 @@ pub struct MeasureCounts {
     pub first_seen: u64,
     /// Members that were to be added and were there.
     pub duplicates: u64,
+    /// Sets that grew past [`LARGE_SET`].
+    pub grown_large: u64,
     /// How long requests took that took elements of a queue, looked up members of a set, or claimed members of a sorted
     /// set.
     pub latency: CoarseHistogram,
@@ -203,6 +207,7 @@ pub(in crate::engine) struct Change {
     pub(in crate::engine) failed: u64,
     pub(in crate::engine) first_seen: u64,
     pub(in crate::engine) duplicates: u64,
+    pub(in crate::engine) grown_large: u64,
 }
 
 impl Change {
@@ -214,6 +219,7 @@ impl Change {
         self.failed += other.failed;
         self.first_seen += other.first_seen;
         self.duplicates += other.duplicates;
+        self.grown_large += other.grown_large;
     }
 }
 
@@ -282,6 +288,7 @@ impl Measures {
             counts.requeued += change.from_processing.min(change.put);
             counts.first_seen += change.first_seen;
             counts.duplicates += change.duplicates;
+            counts.grown_large += change.grown_large;
             counts.latency.add(elapsed_us, u64::from(change.taken > 0 || change.looked_up > 0));
         }
     }

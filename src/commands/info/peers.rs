@@ -1,0 +1,87 @@
+//! The metrics of a server with peers: of a replica, of a primary that has replicas, and of a node of a cluster.
+//!
+//! redis_exporter reads these from lines of INFO that name a peer, and from CLUSTER INFO.
+
+use super::exposition::{Exposition, MetricType};
+use super::{Scene, replication};
+use crate::commands::cluster;
+use crate::engine::cluster::Health;
+
+/// The metrics of a replica that are lines of INFO, with their descriptions.
+const OF_REPLICA: [(&str, &str); 3] = [
+    ("master_last_io_seconds_ago", "The time since the primary was last heard."),
+    ("master_sync_in_progress", "Whether all data are being received."),
+    ("slave_repl_offset", "The offset in the stream of the primary up to which it was applied."),
+];
+
+/// Writes the metrics that there are, which a server without peers has none of.
+pub(super) fn peers(scene: &Scene<'_>, out: &mut Exposition) {
+    primary(scene, out);
+    replicas(scene, out);
+    nodes(scene, out);
+}
+
+/// What a replica tells of itself and its primary.
+fn primary(scene: &Scene<'_>, out: &mut Exposition) {
+    let line = |name: &str| {
+        let row = replication::FIELDS.iter().find(|row| row.name == name).filter(|row| (row.is_shown)(scene))?;
+        let mut text = String::new();
+        (row.value)(scene).write(&mut text);
+        Some(text)
+    };
+    let (Some(host), Some(port), Some(status)) = (line("master_host"), line("master_port"), line("master_link_status"))
+    else {
+        return;
+    };
+    let labels = [("master_host", host.as_str()), ("master_port", port.as_str())];
+    let mut gauge = |name: &str, help: &str, value: &str| {
+        let name = format!("redis_{name}");
+        out.family(&name, MetricType::Gauge, help);
+        out.sample(name, &labels, value);
+    };
+    gauge("master_link_up", "Whether the primary is connected.", if status == "up" { "1" } else { "0" });
+    for (name, help) in OF_REPLICA {
+        gauge(name, help, &line(name).unwrap_or_default());
+    }
+    let read_only = line("slave_read_only").unwrap_or_default();
+    let [host, port] = labels;
+    out.family("redis_slave_info", MetricType::Gauge, "What the replica is, as labels.");
+    out.sample("redis_slave_info", &[host, port, ("read_only", &read_only)], 1);
+    let priority = line("slave_priority").unwrap_or_default();
+    out.metric("redis_slave_priority", MetricType::Gauge, "INFO's field slave_priority.", priority);
+}
+
+/// What a primary tells of its replicas.
+fn replicas(scene: &Scene<'_>, out: &mut Exposition) {
+    let replicas = replication::connected(scene);
+    if replicas.is_empty() {
+        return;
+    }
+    let mut family = |name: &str, help: &str, value: &dyn Fn(&replication::Connected) -> i64| {
+        out.family(name, MetricType::Gauge, help);
+        for replica in &replicas {
+            let port = replica.port.to_string();
+            let labels = [("slave_ip", replica.ip.as_str()), ("slave_port", &port), ("slave_state", "online")];
+            out.sample(name, &labels, value(replica));
+        }
+    };
+    let help = "The offset up to which a replica has applied the stream.";
+    family("redis_connected_slave_offset_bytes", help, &|replica| replica.offset as i64);
+    let help = "The time since a replica has told how far it is.";
+    family("redis_connected_slave_lag_seconds", help, &|replica| replica.lag_s);
+}
+
+/// What a node tells of its cluster.
+fn nodes(scene: &Scene<'_>, out: &mut Exposition) {
+    let Some(view) = &scene.engine.peers.cluster else { return };
+    let is_ok = u8::from(view.health() == Health::Ok);
+    out.metric("redis_cluster_state", MetricType::Gauge, "Whether the cluster serves all slots.", is_ok);
+    for (line, figure) in cluster::figures(view) {
+        let name = match line {
+            "cluster_stats_messages_sent" => "redis_cluster_messages_sent_total".to_owned(),
+            "cluster_stats_messages_received" => "redis_cluster_messages_received_total".to_owned(),
+            line => format!("redis_{line}"),
+        };
+        out.metric(name, MetricType::Gauge, format_args!("The line {line} of CLUSTER INFO."), figure);
+    }
+}
