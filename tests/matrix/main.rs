@@ -27,7 +27,9 @@ mod trials;
 mod walk;
 
 use std::fs;
+use std::panic;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use dunlin::commands::FAMILIES;
 use dunlin::engine::{Entry, Table};
@@ -105,6 +107,9 @@ const HEAD_OF_KEYS: &str = "\
 # The keys of every command that has some: the number is how many words are left of the request, or is in place of the @.
 ";
 
+/// The commands of a fixture are asked on so many threads, as the longest fixture takes as long as all others together.
+const THREADS: usize = 2;
+
 const HOW_TO_RECORD: &str = "what is not in the fixture yet is asked with \
     UPDATE=1 DUNLIN_ORACLE=/path/to/redis-server cargo test --test matrix";
 
@@ -112,8 +117,7 @@ const HOW_TO_RECORD: &str = "what is not in the fixture yet is asked with \
 fn check(name: &str, head: &str, trials: fn(&Entry) -> Vec<Trial>, extra: Extra) {
     let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/{name}.txt"));
     if let Some(program) = Program::from_environment(&format!("{name}.txt against a real server")) {
-        let mut oracle = Oracle::start(&program);
-        let answers = fixture_of(&mut oracle, head, trials, extra);
+        let answers = fixture_of(|| Oracle::start(&program), head, trials, extra);
         if updates() {
             fs::write(&path, &answers).expect("the fixture can be written");
         }
@@ -121,21 +125,39 @@ fn check(name: &str, head: &str, trials: fn(&Entry) -> Vec<Trial>, extra: Extra)
         expect_equal("a real server", &answers, &fixture);
     }
     let fixture = fs::read_to_string(&path).expect("the fixture is there");
-    expect_equal("our engine", &fixture_of(&mut Ours::default(), head, trials, extra), &fixture);
+    expect_equal("our engine", &fixture_of(Ours::default, head, trials, extra), &fixture);
 }
 
-fn fixture_of(server: &mut dyn Server, head: &str, trials: fn(&Entry) -> Vec<Trial>, extra: Extra) -> String {
+/// The fixture of a kind of server, of which each of [`THREADS`] threads has one of its own.
+fn fixture_of<S: Server>(
+    start: impl Fn() -> S + Sync,
+    head: &str,
+    trials: fn(&Entry) -> Vec<Trial>,
+    extra: Extra,
+) -> String {
     let table = Table::of(FAMILIES);
-    let mut text = head.to_owned();
-    for entry in table.entries().iter().filter(|entry| !left_out::command(&entry.name)) {
-        let trials = trials(entry);
-        if !trials.is_empty() {
-            text.push('\n');
-            text.push_str(fixture::blocks(server, entry, trials, extra).trim_end());
-            text.push('\n');
+    let entries: Vec<&Entry> = table.entries().iter().filter(|entry| !left_out::command(&entry.name)).collect();
+    // A real server remembers what it was asked, so each is asked in the order of the table.
+    let ask = |first: usize| {
+        let (mut server, mut blocks) = (start(), Vec::new());
+        for (place, entry) in entries.iter().enumerate().skip(first).step_by(THREADS) {
+            let trials = trials(entry);
+            if !trials.is_empty() {
+                let text = fixture::blocks(&mut server, entry, trials, extra);
+                blocks.push((place, format!("\n{}\n", text.trim_end())));
+            }
         }
-    }
-    text
+        blocks
+    };
+    let ask = &ask;
+    let mut blocks: Vec<(usize, String)> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS).map(|first| scope.spawn(move || ask(first))).collect();
+        let blocks =
+            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| panic::resume_unwind(panic)));
+        blocks.flatten().collect()
+    });
+    blocks.sort_unstable_by_key(|(place, _)| *place);
+    blocks.iter().fold(head.to_owned(), |text, (_, block)| text + block)
 }
 
 fn expect_equal(who: &str, answers: &str, fixture: &str) {
