@@ -15,6 +15,7 @@ mod links;
 mod measures;
 mod memory_metrics;
 mod nodes;
+mod orphans;
 mod page;
 mod pages;
 mod paused_nodes;

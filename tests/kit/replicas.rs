@@ -406,9 +406,10 @@ fn a_replica_of_a_minority_does_not_take_over() {
 fn a_replica_that_must_not_or_is_too_old_does_not_take_over() {
     let mut nodes = Nodes::with_replicas();
     nodes.expect(&[(3, "CONFIG SET cluster-replica-no-failover yes", "OK")]);
+    assert_eq!([nodes.shown(0, 3).0, nodes.shown(3, 3).0], ["slave,nofailover", "myself,slave,nofailover"]);
     nodes.server.kill_node(0).expect("it runs");
     nodes.advance_ms(60_000);
-    assert_eq!(nodes.shown(1, 3).0, "slave");
+    assert_eq!(nodes.shown(1, 3).0, "slave,nofailover");
 
     let mut nodes = Nodes::with_replicas();
     nodes.expect(&[(3, "CONFIG SET cluster-replica-validity-factor 1", "OK")]);

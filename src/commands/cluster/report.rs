@@ -146,6 +146,7 @@ pub(super) fn line(view: &View, node: &Node, now_ms: i64) -> String {
         false if view.suspects(node.id) => ",fail?",
         _ => "",
     };
+    let never = if node.never_fails_over { ",nofailover" } else { "" };
     let primary = node.primary.and_then(|primary| view.get(primary));
     let primary_id = node.primary.map_or_else(|| "-".to_owned(), |primary| primary.to_string());
     let epoch = primary.unwrap_or(node).config_epoch;
@@ -161,7 +162,7 @@ pub(super) fn line(view: &View, node: &Node, now_ms: i64) -> String {
     // Nothing fails that writes to a text.
     let _ = write!(
         text,
-        "{} {}:{}@{}{hostname} {mark}{role}{state} {primary_id} {down_since_ms} {heard_ms} {epoch} {link}",
+        "{} {}:{}@{}{hostname} {mark}{role}{state}{never} {primary_id} {down_since_ms} {heard_ms} {epoch} {link}",
         node.id, address.ip, address.port, address.bus_port
     );
     for range in view.ranges_of(node.id) {

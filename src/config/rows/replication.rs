@@ -69,7 +69,12 @@ pub(super) const ROWS: &[Parameter] = &[
     )
     .at_start(),
     Parameter::memory("cluster-link-sendbuf-limit", 0, u64::MAX, Held::Idle("0")),
-    Parameter::number("cluster-migration-barrier", 0, INT, Held::Idle("1")),
+    Parameter::number(
+        "cluster-migration-barrier",
+        0,
+        INT,
+        Held::Field(|s| s.cluster.migration_barrier, |s, replicas| s.cluster_mut().migration_barrier = replicas),
+    ),
     Parameter::number(
         "cluster-node-timeout",
         0,

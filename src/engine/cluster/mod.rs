@@ -3,7 +3,8 @@
 //! A node acts by its own [`View`], which may differ from those of other nodes; what a client sees of a failover or of
 //! a slot that moves comes from such differences. The rules are pure functions of a view: [`redirect()`] decides
 //! whether a request is served here, [`View::take_claim`] what another node's announcement changes, and
-//! [`View::take_failure_steps`] when a disconnected node has failed, and [`View::vote`] who replaces it.
+//! [`View::take_failure_steps`] when a disconnected node has failed, [`View::vote`] who replaces it, and
+//! [`View::next_migration`] when a replica goes to a primary that has none left.
 //!
 //! Nothing here knows a session, a command's name or a reply.
 //!
@@ -14,6 +15,7 @@ mod election;
 mod failure;
 mod message;
 mod node;
+mod orphans;
 mod owners;
 mod redirect;
 mod roles;

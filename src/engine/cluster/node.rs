@@ -80,6 +80,8 @@ pub struct Node {
     pub primary: Option<NodeId>,
     /// How many bytes of the replication stream it had when it announced that last.
     pub offset: u64,
+    /// Whether it never replaces its primary by itself (`cluster-replica-no-failover`).
+    pub never_fails_over: bool,
 }
 
 impl Node {
@@ -88,7 +90,8 @@ impl Node {
         let mut generator = fastrand::Rng::with_seed(Key::of(seed).hash(b"node"));
         let mut id = || NodeId::random(|| generator.u64(..));
         let (id, shard, address) = (id(), id(), Address::default());
-        Node { id, shard, address, config_epoch: 0, met_ms: now.unix_ms(), primary: None, offset: 0 }
+        let met_ms = now.unix_ms();
+        Node { id, shard, address, config_epoch: 0, met_ms, primary: None, offset: 0, never_fails_over: false }
     }
 
     /// Whether it is a replica.

@@ -45,8 +45,10 @@ pub struct ClusterSettings {
     /// `cluster-node-timeout` in milliseconds: how long a node may be disconnected before it is suspected.
     pub node_timeout_ms: i64,
     /// `cluster-allow-replica-migration`: whether a primary that lost its last slot becomes a replica of the node that
-    /// took it.
+    /// took it, and a replica goes to a primary that has none left.
     pub allows_replica_migration: bool,
+    /// `cluster-migration-barrier`: the working replicas that stay with a primary when one goes to another.
+    pub migration_barrier: i64,
     /// `cluster-replica-no-failover`: whether this node never replaces its primary by itself.
     pub never_fails_over: bool,
     /// `cluster-replica-validity-factor`: how often `cluster-node-timeout` may pass since a replica was connected to
@@ -86,6 +88,7 @@ impl Default for ClusterSettings {
             requires_full_coverage: true,
             node_timeout_ms: 15_000,
             allows_replica_migration: true,
+            migration_barrier: 1,
             never_fails_over: false,
             validity_factor: 10,
             allows_reads_when_down: false,

@@ -11,6 +11,7 @@ use std::ops::RangeInclusive;
 
 use super::election::{Election, Votes};
 use super::failure::NodeFailure;
+use super::orphans::Orphans;
 use super::owners::{Owners, Run};
 use super::{ClusterSettings, Node, NodeId};
 use crate::engine::spec::Now;
@@ -64,6 +65,8 @@ pub struct View {
     pub(super) election: Option<Election>,
     /// The votes that it has given to others.
     pub(super) votes: Votes,
+    /// What it remembers of the replicas of others.
+    pub(super) orphans: Orphans,
     health: Health,
     /// Whether it was connected to no majority of the nodes with slots when it last looked.
     is_in_minority: bool,
@@ -85,6 +88,7 @@ impl View {
             failures: Vec::new(),
             election: None,
             votes: Votes::default(),
+            orphans: Orphans::default(),
             health: Health::Fail,
             is_in_minority: false,
             serves_from: None,
@@ -114,6 +118,7 @@ impl View {
             failures: Vec::new(),
             election: None,
             votes: Votes::default(),
+            orphans: Orphans::default(),
             health: Health::Ok,
             is_in_minority: false,
             serves_from: None,
@@ -349,6 +354,7 @@ impl View {
     /// is disconnected.
     pub fn start(&mut self, now: Now) {
         self.failures.iter_mut().for_each(NodeFailure::forget_link);
+        self.orphans.restart();
         self.serve_not_before(now, START_MS);
         self.health = Health::Fail;
     }

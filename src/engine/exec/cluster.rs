@@ -16,7 +16,7 @@ use crate::engine::exec::gates::Asked;
 use crate::engine::exec::kit::redirects;
 use crate::engine::exec::{blocking, changes, failover, propagation, publish, replication};
 use crate::engine::spec::{ClusterError, Command, CommandId, Error, Event, Family, Flags, KeyFlags, Now};
-use crate::engine::state::{Effect, SessionId, Settings, Topic};
+use crate::engine::state::{Effect, LogLevel, SessionId, Settings, Topic};
 use crate::resp::Request;
 use crate::value::hash_slot::hash_slot;
 
@@ -144,10 +144,18 @@ pub fn join(engine: &mut Engine, view: View) {
     primary.into_iter().for_each(|primary| replication::follow(engine, primary));
 }
 
-/// Makes this node a replica of another one, which it knows.
+/// Makes this node a replica of another one, which it knows. Its clients stay subscribed only to the shard channels of
+/// that one's slots.
 pub(super) fn follow(engine: &mut Engine, primary: NodeId) {
     change(engine, |view| view.follow(primary));
     replication::follow(engine, primary);
+    let Some(view) = engine.peers.cluster.as_ref().filter(|_| engine.observers.subscriptions.has_shard_channels())
+    else {
+        return;
+    };
+    let view = view.clone();
+    let is_elsewhere = |name: &[u8]| view.owner(hash_slot(name)).is_none_or(|owner| owner.id != primary);
+    publish::end_shard_subscriptions(engine, is_elsewhere);
 }
 
 /// Puts changed settings in force: where this node is reached, and whether it serves keys while slots have no owner.
@@ -165,6 +173,7 @@ pub fn apply_settings(engine: &mut Engine) {
     let (settings, now) = (Arc::clone(settings), engine.timing.now);
     change(engine, |view| {
         view.myself_mut().address = address;
+        view.myself_mut().never_fails_over = settings.never_fails_over;
         // Redis does not look again because of a setting while it serves keys.
         if view.health() == Health::Fail {
             view.update_health(&settings, now);
@@ -183,6 +192,7 @@ pub fn change<R>(engine: &mut Engine, act: impl FnOnce(&mut View) -> R) -> Optio
     if changes.concerns_health {
         view.update_health(&engine.settings.cluster, engine.timing.now);
     }
+    view.update_orphans(&engine.settings.cluster, engine.timing.now);
     let claim = (changes.claims && view.knows_others()).then(|| view.claim());
     send(engine, claim.map(Message::Claim));
     end_shard_subscriptions(engine, &changes.released);
@@ -262,17 +272,32 @@ pub fn take_failure(engine: &mut Engine, from: NodeId, failed: NodeId, since: No
     }
 }
 
-/// When something about a disconnected node falls due.
+/// When something about a disconnected node falls due, or this node goes to another primary.
 pub(super) fn next_failure_step(engine: &Engine) -> Option<Now> {
-    engine.peers.cluster.as_ref()?.next_failure_step(engine.settings.cluster.node_timeout_ms)
+    let (view, settings) = (engine.peers.cluster.as_ref()?, &engine.settings.cluster);
+    let migration = view.next_migration().map(|(due, _)| due);
+    view.next_failure_step(settings.node_timeout_ms).into_iter().chain(migration).min()
 }
 
-/// Does what is due for disconnected nodes: suspects them, and tells the others.
+/// Becomes a replica of a primary that has none left, if that is due.
+fn migrate(engine: &mut Engine) {
+    let view = engine.peers.cluster.as_ref();
+    let migration = view.and_then(|view| view.next_migration());
+    if let Some((_, orphan)) = migration.filter(|(due, _)| *due <= engine.timing.now) {
+        let line = format!("Migrating to orphaned master {orphan}");
+        engine.effects.push(Effect::Log(LogLevel::Notice, line));
+        follow(engine, orphan);
+    }
+}
+
+/// Does what is due for disconnected nodes: suspects them, and tells the others. So does a replica that goes to another
+/// primary.
 pub(super) fn take_failure_steps(engine: &mut Engine) {
     let now = engine.timing.now;
     if next_failure_step(engine).is_none_or(|due| due > now) {
         return;
     }
+    migrate(engine);
     let settings = Arc::clone(&engine.settings.cluster);
     let suspected = change(engine, |view| {
         let suspected = view.take_failure_steps(now, settings.node_timeout_ms);

@@ -118,6 +118,7 @@ pub fn receive(engine: &mut Engine, message: &ReplicationMessage) {
     match &message.content {
         Content::Synchronize(known) => synchronize(engine, from, *known),
         Content::Acknowledge(offset) => take_acknowledgement(engine, from, *offset),
+        Content::Leave => forget_replica(engine, from),
         Content::BeginFailover => failover::pause_for(engine, from),
         _ if !is_linked_to(engine, from) => {}
         // A node that asks twice before it is answered is connected when the second answer comes.
@@ -413,6 +414,7 @@ pub fn await_replicas(engine: &mut Engine, session: SessionId, command: CommandI
 /// Makes this node a replica of another one, whose data it gets.
 pub(super) fn follow(engine: &mut Engine, primary: NodeId) {
     let (now, was_replica) = (engine.timing.now, is_replica(engine));
+    leave(engine, Some(primary));
     end_link(engine);
     let replication = replication(engine);
     replication.link = Some(Link::to(primary, now));
@@ -432,8 +434,22 @@ pub(super) fn follow(engine: &mut Engine, primary: NodeId) {
     connect(engine);
 }
 
+/// Tells the primary of this node, if it has one, that it no longer follows it, unless that is the next one, too.
+fn leave(engine: &mut Engine, next: Option<NodeId>) {
+    let former = link(engine).map(|link| link.primary).filter(|former| Some(*former) != next);
+    former.into_iter().for_each(|former| send(engine, Some(former), Content::Leave));
+}
+
+/// Forgets a replica that follows this node no more.
+fn forget_replica(engine: &mut Engine, id: NodeId) {
+    let Some(replication) = &mut engine.peers.replication else { return };
+    replication.replicas.retain(|replica| replica.id != id);
+    replication.waiting_replicas.retain(|(replica, _)| *replica != id);
+}
+
 /// Makes this node a primary: it goes on with its data, under another name.
 pub(super) fn promote(engine: &mut Engine) {
+    leave(engine, None);
     end_link(engine);
     let id = random_id(engine);
     replication(engine).promote(id);
@@ -456,8 +472,8 @@ pub(super) fn abandon(engine: &mut Engine) {
 /// Records that another node is disconnected: the primary of this one, or one of its replicas.
 pub fn disconnect(engine: &mut Engine, id: NodeId) {
     let now = engine.timing.now;
+    forget_replica(engine, id);
     let Some(replication) = &mut engine.peers.replication else { return };
-    replication.replicas.retain(|replica| replica.id != id);
     if let Some(link) = replication.link.as_mut().filter(|link| link.primary == id) {
         link.down_since.get_or_insert(now);
         link.queue = VecDeque::new();

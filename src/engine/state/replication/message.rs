@@ -44,6 +44,8 @@ pub enum Content {
     },
     /// The sender has applied the stream up to that offset (REPLCONF ACK).
     Acknowledge(u64),
+    /// The sender is no longer a replica of the receiver.
+    Leave,
     /// The sender is ordered to replace the receiver, which is to hold back writes meanwhile.
     BeginFailover,
     /// The sender holds back writes; its stream ends at that offset until it is replaced.
