@@ -314,6 +314,10 @@ impl Simulation {
             if let Some(reason) = self.risk_at(to, slot) {
                 self.history.endanger(if reason == "stale" { reason } else { "moved" }, |write| write.key == key);
             }
+            if !self.all_know_owner(to, slot) {
+                // A node that has not heard of the move may take the slot with those of its primary, but not the keys.
+                self.history.endanger("moved unheard", |write| write.key == key);
+            }
             let shard = self.facts(to, slot).shard;
             self.history.move_to(key, shard);
         } else {
@@ -323,6 +327,17 @@ impl Simulation {
                 _ = self.call(node, &format!("CLUSTER SETSLOT {slot} STABLE"));
             }
         }
+    }
+
+    /// Whether a node owns a slot as all nodes see it.
+    fn all_know_owner(&self, owner: usize, slot: u16) -> bool {
+        let id = self.facts(owner, slot).id;
+        self.nodes.iter().all(|node| {
+            node.with_engine(|engine| {
+                let view = engine.peers.cluster.as_ref().expect("it is a node");
+                view.owner(slot).is_some_and(|known| known.id == id)
+            })
+        })
     }
 
     fn make_stale(&mut self) {
