@@ -84,8 +84,13 @@ impl Nodes {
 
     /// Three primaries, and behind them a replica of each, at a moment that is always the same.
     pub fn with_replicas() -> Nodes {
+        Nodes::with_replicas_each(1)
+    }
+
+    /// Three primaries, and behind them that many replicas of each, one for each in turn.
+    pub fn with_replicas_each(replicas: u16) -> Nodes {
         let moment = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
-        let server = Server::cluster(3).replicas(1).seed(7).frozen_at(moment).allow_debug().start();
+        let server = Server::cluster(3).replicas(replicas).seed(7).frozen_at(moment).allow_debug().start();
         Nodes::of(server.expect("the nodes start"))
     }
 

@@ -1,15 +1,10 @@
 //! Primaries of a cluster whose last replica has failed, and the replicas that go to them.
 
-use std::time::{Duration, SystemTime};
-
-use dunlin::Server;
-
 use crate::nodes::Nodes;
 
 /// Three primaries with two replicas each: 3 and 6 are those of 0, 4 and 7 those of 1, 5 and 8 those of 2.
 fn with_two_replicas() -> Nodes {
-    let moment = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
-    Nodes::of(Server::cluster(3).replicas(2).seed(7).frozen_at(moment).start().expect("the nodes start"))
+    Nodes::with_replicas_each(2)
 }
 
 /// The replicas of a node that have not failed, as another node sees them.
@@ -53,9 +48,7 @@ fn the_replica_with_the_smallest_id_goes_to_a_primary_that_has_lost_its_last() {
 
 #[test]
 fn each_orphan_gets_its_replica_at_its_own_moment() {
-    let moment = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
-    let server = Server::cluster(3).replicas(3).seed(7).frozen_at(moment).start();
-    let mut nodes = Nodes::of(server.expect("the nodes start"));
+    let mut nodes = Nodes::with_replicas_each(3);
     for node in [4, 7, 10, 5, 8, 11] {
         nodes.expect(&[(0, &format!("DUNLIN NODE {node} KILL"), "OK")]);
     }

@@ -47,8 +47,6 @@ fn primary(scene: &Scene<'_>, out: &mut Exposition) {
     let [host, port] = labels;
     out.family("redis_slave_info", MetricType::Gauge, "What the replica is, as labels.");
     out.sample("redis_slave_info", &[host, port, ("read_only", &read_only)], 1);
-    let priority = line("slave_priority").unwrap_or_default();
-    out.metric("redis_slave_priority", MetricType::Gauge, "INFO's field slave_priority.", priority);
 }
 
 /// What a primary tells of its replicas.

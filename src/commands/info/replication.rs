@@ -41,7 +41,7 @@ pub(super) const FIELDS: &[Field] = &[
             since.map_or(Value::Integer(-1), |since| seconds_since(scene, since))
         })
     },
-    of_replica("slave_priority", |scene| scene.engine.settings.replication.priority.into()),
+    of_replica("slave_priority", |scene| scene.engine.settings.replication.priority.into()).gauge("slave_priority"),
     of_replica("slave_read_only", |scene| u64::from(scene.engine.settings.replication.is_read_only).into()),
     of_replica("replica_announced", |_| Value::Count(1)),
     field("connected_slaves", |scene| replicas(scene).len().into()).gauge("connected_slaves"),

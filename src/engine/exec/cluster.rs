@@ -273,7 +273,7 @@ pub fn take_failure(engine: &mut Engine, from: NodeId, failed: NodeId, since: No
 }
 
 /// When something about a disconnected node falls due, or this node goes to another primary.
-pub(super) fn next_failure_step(engine: &Engine) -> Option<Now> {
+pub(super) fn next_step(engine: &Engine) -> Option<Now> {
     let (view, settings) = (engine.peers.cluster.as_ref()?, &engine.settings.cluster);
     let migration = view.next_migration().map(|(due, _)| due);
     view.next_failure_step(settings.node_timeout_ms).into_iter().chain(migration).min()
@@ -290,11 +290,10 @@ fn migrate(engine: &mut Engine) {
     }
 }
 
-/// Does what is due for disconnected nodes: suspects them, and tells the others. So does a replica that goes to another
-/// primary.
-pub(super) fn take_failure_steps(engine: &mut Engine) {
+/// Does what is due by time: goes to another primary, suspects disconnected nodes, and tells the others.
+pub(super) fn take_steps(engine: &mut Engine) {
     let now = engine.timing.now;
-    if next_failure_step(engine).is_none_or(|due| due > now) {
+    if next_step(engine).is_none_or(|due| due > now) {
         return;
     }
     migrate(engine);

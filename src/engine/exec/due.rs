@@ -53,7 +53,7 @@ const OTHERS: [Source; 10] = [
     // Clients that have been over the soft limit of their output for too long.
     |engine, _| engine.observers.overfull.next(),
     // Nodes of the cluster that are disconnected for too long.
-    |engine, _| cluster::next_failure_step(engine),
+    |engine, _| cluster::next_step(engine),
     // Elections, failovers, and parts of a primary's stream that are to be applied late.
     |engine, _| failover::next_step(engine),
     |engine, _| replication::next_part(engine),
@@ -105,7 +105,7 @@ impl Engine {
         persistence::save_if_due(self);
         aof::rewrite_if_due(self);
         aof::sync_if_due(self);
-        cluster::take_failure_steps(self);
+        cluster::take_steps(self);
         failover::take_step(self);
         replication::apply_due(self);
         let mut expired = blocking::time_out(self, limit);
