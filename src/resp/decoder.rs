@@ -126,14 +126,16 @@ impl<'b> Frame<'b> {
     ///
     /// # Errors
     /// [`DecodeError`] if no further bytes can make these a reply.
-    #[inline]
+    // Inlined, so that its caller has the parts of the frame in registers: a copy would take longer than the rest.
+    #[inline(always)]
     pub fn decode(bytes: &'b [u8]) -> Result<Option<(Frame<'b>, usize)>, DecodeError> {
         let mut reader = Reader { bytes, at: 0 };
-        match reader.part()? {
-            None => Ok(None),
-            Some(Part::Whole(frame)) => Ok(Some((frame, reader.at))),
-            Some(Part::Open(kind, count)) => reader.aggregate(Open::new(kind, count)),
+        let Some(&mark) = bytes.first() else { return Ok(None) };
+        if AGGREGATES[usize::from(mark)] {
+            return reader.first_aggregate();
         }
+        let Some(frame) = reader.scalar(mark)? else { return Ok(None) };
+        Ok(Some((frame, reader.at)))
     }
 }
 
@@ -143,6 +145,16 @@ struct Reader<'b> {
 }
 
 impl<'b> Reader<'b> {
+    /// Reads the aggregate that the bytes begin with.
+    #[inline(never)]
+    fn first_aggregate(&mut self) -> Result<Option<(Frame<'b>, usize)>, DecodeError> {
+        match self.part()? {
+            None => Ok(None),
+            Some(Part::Whole(frame)) => Ok(Some((frame, self.at))),
+            Some(Part::Open(kind, count)) => self.aggregate(Open::new(kind, count)),
+        }
+    }
+
     /// Reads until the frame that `first` begins is complete.
     fn aggregate(&mut self, first: Open<'b>) -> Result<Option<(Frame<'b>, usize)>, DecodeError> {
         let mut open = vec![first];
@@ -168,42 +180,55 @@ impl<'b> Reader<'b> {
         }
     }
 
-    #[inline]
     fn part(&mut self) -> Result<Option<Part<'b>>, DecodeError> {
         let Some(&mark) = self.bytes.get(self.at) else { return Ok(None) };
-        const MARKS: [bool; 256] = marks(b"$+:*_-,#(%~>|=!");
-        if !MARKS[usize::from(mark)] {
+        if AGGREGATES[usize::from(mark)] { self.open(mark) } else { Ok(self.scalar(mark)?.map(Part::Whole)) }
+    }
+
+    /// Reads a reply without elements, which begins with `mark`.
+    #[inline(always)]
+    fn scalar(&mut self, mark: u8) -> Result<Option<Frame<'b>>, DecodeError> {
+        if !SCALARS[usize::from(mark)] {
             return Err(DecodeError::Malformed);
         }
         let Some(line) = self.line() else { return Ok(None) };
         let frame = match mark {
             b'$' if line == b"-1" => Frame::NullBytes,
-            b'$' => return Ok(self.string(line)?.map(|data| Part::Whole(Frame::Bytes(data)))),
+            b'$' | b'=' | b'!' => {
+                let Some(data) = self.string(line)? else { return Ok(None) };
+                match mark {
+                    b'$' => Frame::Bytes(data),
+                    b'!' => Frame::Error(data),
+                    _ if data.get(3) == Some(&b':') => Frame::Verbatim(data),
+                    _ => return Err(DecodeError::Malformed),
+                }
+            }
             b'+' => Frame::Status(line),
             b':' => Frame::Integer(parse_i64(line).ok_or(DecodeError::Malformed)?),
-            b'*' if line == b"-1" => Frame::NullArray,
-            b'*' => return open(Kind::Array, line, 1),
             b'_' if line.is_empty() => Frame::Null,
             b'-' => Frame::Error(line),
             b',' => Frame::Double(double(line)?),
             b'#' if line == b"t" => Frame::Boolean(true),
             b'#' if line == b"f" => Frame::Boolean(false),
             b'(' => Frame::BigNumber(line),
-            b'%' => return open(Kind::Map, line, 2),
-            b'~' => return open(Kind::Set, line, 1),
-            b'>' => return open(Kind::Push, line, 1),
-            b'|' => return open(Kind::Attributes, line, 2),
-            b'=' => {
-                let Some(data) = self.string(line)? else { return Ok(None) };
-                if data.get(3) != Some(&b':') {
-                    return Err(DecodeError::Malformed);
-                }
-                Frame::Verbatim(data)
-            }
-            b'!' => return Ok(self.string(line)?.map(|data| Part::Whole(Frame::Error(data)))),
             _ => return Err(DecodeError::Malformed),
         };
-        Ok(Some(Part::Whole(frame)))
+        Ok(Some(frame))
+    }
+
+    /// Reads the line that begins an aggregate.
+    fn open(&mut self, mark: u8) -> Result<Option<Part<'b>>, DecodeError> {
+        let Some(line) = self.line() else { return Ok(None) };
+        let (kind, parts) = match mark {
+            b'*' if line == b"-1" => return Ok(Some(Part::Whole(Frame::NullArray))),
+            b'*' => (Kind::Array, 1),
+            b'~' => (Kind::Set, 1),
+            b'>' => (Kind::Push, 1),
+            b'%' => (Kind::Map, 2),
+            _ => (Kind::Attributes, 2),
+        };
+        let elements = count(line)?.checked_mul(parts).ok_or(DecodeError::Malformed)?;
+        Ok(Some(Part::Open(kind, elements)))
     }
 
     /// Reads a line: returns the bytes between its first byte and its CRLF.
@@ -253,7 +278,12 @@ fn end_of_line(bytes: &[u8]) -> Option<usize> {
     short.or_else(|| memchr(b'\r', bytes))
 }
 
-/// For each byte, whether a reply may begin with it.
+/// For each byte, whether a reply without elements may begin with it.
+const SCALARS: [bool; 256] = marks(b"$+:_-,#(=!");
+/// For each byte, whether an aggregate may begin with it.
+const AGGREGATES: [bool; 256] = marks(b"*%~>|");
+
+/// For each byte, whether it is one of these.
 const fn marks(marks: &[u8]) -> [bool; 256] {
     let (mut are_marks, mut index) = ([false; 256], 0);
     while index < marks.len() {
@@ -261,11 +291,6 @@ const fn marks(marks: &[u8]) -> [bool; 256] {
         index += 1;
     }
     are_marks
-}
-
-fn open<'b>(kind: Kind, line: &[u8], parts: usize) -> Result<Option<Part<'b>>, DecodeError> {
-    let elements = count(line)?.checked_mul(parts).ok_or(DecodeError::Malformed)?;
-    Ok(Some(Part::Open(kind, elements)))
 }
 
 #[inline]

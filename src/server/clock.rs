@@ -79,7 +79,8 @@ impl Clock {
             let shift_us = self.shift_us.load(Ordering::Acquire);
             Now::from_us(system_now().unix_us.saturating_add(shift_us))
         } else {
-            self.motion().at(system_now())
+            let motion = *self.motion();
+            if motion.speed == 0.0 { motion.shown } else { motion.at(system_now()) }
         }
     }
 

@@ -217,12 +217,15 @@ impl Client {
     /// Stores the messages among the server's output, and returns the reply, or several replies as an array; `nothing`
     /// if there is none.
     pub(super) fn sort(&mut self, output: &[u8], nothing: Result<Reply, CallError>) -> Result<Reply, CallError> {
-        let (mut replies, mut rest) = (Vec::new(), output);
-        if let Some((reply, [])) = Reply::decode(rest).map_err(unreadable)?
-            && !matches!(reply, Reply::Push(_))
-        {
-            return reply_or_refusal(reply);
+        // Nearly always it is one reply, which is made where the caller wants it.
+        match Frame::decode(output).map_err(unreadable)? {
+            Some((frame, length)) if length == output.len() && !matches!(frame, Frame::Push(_)) => answer(frame),
+            _ => self.sort_several(output, nothing),
         }
+    }
+
+    fn sort_several(&mut self, output: &[u8], nothing: Result<Reply, CallError>) -> Result<Reply, CallError> {
+        let (mut replies, mut rest) = (Vec::new(), output);
         while let Some((reply, after)) = Reply::decode(rest).map_err(unreadable)? {
             match Message::of(&reply) {
                 Some(message) => self.messages.push_back(message),
@@ -232,7 +235,10 @@ impl Client {
         }
         match replies.len() {
             0 => nothing,
-            1 => reply_or_refusal(replies.remove(0)),
+            1 => match replies.remove(0) {
+                Reply::Error(line) => Err(CallError::Refused(line)),
+                reply => Ok(reply),
+            },
             _ => Ok(Reply::Array(replies)),
         }
     }
@@ -294,11 +300,12 @@ fn unreadable(error: DecodeError) -> CallError {
     CallError::Refused(format!("ERR {error}"))
 }
 
-/// A reply, or the error that it is.
-fn reply_or_refusal(reply: Reply) -> Result<Reply, CallError> {
-    match reply {
-        Reply::Error(line) => Err(CallError::Refused(line)),
-        reply => Ok(reply),
+/// The reply that a frame is, or the error.
+#[inline(always)]
+fn answer(frame: Frame<'_>) -> Result<Reply, CallError> {
+    match frame {
+        Frame::Error(line) => Err(CallError::Refused(String::from_utf8_lossy(line).into_owned())),
+        frame => Ok(Reply::of(frame)),
     }
 }
 

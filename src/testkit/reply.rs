@@ -48,8 +48,8 @@ impl Reply {
         Ok(decoded.map(|(frame, length)| (Reply::of(frame), bytes.get(length..).unwrap_or_default())))
     }
 
-    /// The recursion is limited: the decoder nests no deeper than [`resp::DEEPEST`](crate::resp::DEEPEST).
-    #[inline]
+    /// Inlined but for aggregates, as [`Frame::decode`] is: copies of a reply would take longer than its decoding.
+    #[inline(always)]
     pub(super) fn of(frame: Frame<'_>) -> Reply {
         match frame {
             Frame::Null | Frame::NullBytes | Frame::NullArray => Reply::Null,
@@ -61,10 +61,19 @@ impl Reply {
             Frame::Double(double) => Reply::Double(double),
             Frame::Boolean(is_true) => Reply::Boolean(is_true),
             Frame::BigNumber(digits) => Reply::BigNumber(text(digits)),
+            aggregate => Reply::of_elements(aggregate),
+        }
+    }
+
+    /// The recursion is limited: the decoder nests no deeper than [`resp::DEEPEST`](crate::resp::DEEPEST).
+    #[inline(never)]
+    fn of_elements(frame: Frame<'_>) -> Reply {
+        match frame {
             Frame::Array(frames) => Reply::Array(all(frames)),
             Frame::Set(frames) => Reply::Set(all(frames)),
             Frame::Push(frames) => Reply::Push(all(frames)),
             Frame::Map(frames) => Reply::Map(pairs(frames)),
+            scalar => Reply::of(scalar),
         }
     }
 
