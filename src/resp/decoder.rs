@@ -180,6 +180,7 @@ impl<'b> Reader<'b> {
         }
     }
 
+    /// Reads a whole reply without elements, or the line that begins an aggregate.
     fn part(&mut self) -> Result<Option<Part<'b>>, DecodeError> {
         let Some(&mark) = self.bytes.get(self.at) else { return Ok(None) };
         if AGGREGATES[usize::from(mark)] { self.open(mark) } else { Ok(self.scalar(mark)?.map(Part::Whole)) }

@@ -219,11 +219,14 @@ impl Client {
     pub(super) fn sort(&mut self, output: &[u8], nothing: Result<Reply, CallError>) -> Result<Reply, CallError> {
         // Nearly always it is one reply, which is made where the caller wants it.
         match Frame::decode(output).map_err(unreadable)? {
-            Some((frame, length)) if length == output.len() && !matches!(frame, Frame::Push(_)) => answer(frame),
+            Some((frame, length)) if length == output.len() && !matches!(frame, Frame::Push(_)) => {
+                reply_or_refusal(frame)
+            }
             _ => self.sort_several(output, nothing),
         }
     }
 
+    /// Like [`Client::sort`], for output that is not one reply alone.
     fn sort_several(&mut self, output: &[u8], nothing: Result<Reply, CallError>) -> Result<Reply, CallError> {
         let (mut replies, mut rest) = (Vec::new(), output);
         while let Some((reply, after)) = Reply::decode(rest).map_err(unreadable)? {
@@ -300,9 +303,9 @@ fn unreadable(error: DecodeError) -> CallError {
     CallError::Refused(format!("ERR {error}"))
 }
 
-/// The reply that a frame is, or the error.
+/// Converts the reply to a call: an error becomes [`CallError::Refused`].
 #[inline(always)]
-fn answer(frame: Frame<'_>) -> Result<Reply, CallError> {
+fn reply_or_refusal(frame: Frame<'_>) -> Result<Reply, CallError> {
     match frame {
         Frame::Error(line) => Err(CallError::Refused(String::from_utf8_lossy(line).into_owned())),
         frame => Ok(Reply::of(frame)),

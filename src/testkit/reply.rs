@@ -48,7 +48,8 @@ impl Reply {
         Ok(decoded.map(|(frame, length)| (Reply::of(frame), bytes.get(length..).unwrap_or_default())))
     }
 
-    /// Inlined but for aggregates, as [`Frame::decode`] is: copies of a reply would take longer than its decoding.
+    /// Converts a decoded reply. Inlined but for aggregates, as [`Frame::decode`] is: copies of a reply would take
+    /// longer than its decoding.
     #[inline(always)]
     pub(super) fn of(frame: Frame<'_>) -> Reply {
         match frame {
@@ -65,7 +66,8 @@ impl Reply {
         }
     }
 
-    /// The recursion is limited: the decoder nests no deeper than [`resp::DEEPEST`](crate::resp::DEEPEST).
+    /// Converts an aggregate with its elements. The recursion is limited: the decoder nests no deeper than
+    /// [`resp::DEEPEST`](crate::resp::DEEPEST).
     #[inline(never)]
     fn of_elements(frame: Frame<'_>) -> Reply {
         match frame {
