@@ -4,7 +4,8 @@
 //! Each [`Case`] is measured at one size and at eight times that size, in the processor time of the thread, so that
 //! other processes do not matter. Quadratic work takes 64 times as long; up to 20 times is accepted, as caches are
 //! small. A size is large enough when it takes some milliseconds. A case that exceeds the bound is measured again,
-//! since even processor time varies.
+//! since even processor time varies, and then at sixteen times the size: data that left the caches between the first
+//! two sizes take twice as long there, and quadratic work four times.
 //!
 //! Every command whose syntax repeats something has a case, and every subcommand of DUNLIN that works on as much data,
 //! rules or records as there are: a test compares the table with the rows of the commands. No case measures work that
@@ -28,7 +29,8 @@ mod payloads;
 mod remote;
 
 use cases::CASES;
-use measure::{Case, grows_too_fast};
+use measure::{Case, grows_too_fast, too_fast};
+use std::time::Duration;
 
 /// Commands with repeated words, and those of the test kit, that are not measured, and why.
 const NOT_MEASURED: &[(&str, &str)] = &[
@@ -88,6 +90,15 @@ fn calls(line: &str, name: &str) -> bool {
 fn check(cases: &[Case]) {
     let slow: Vec<String> = cases.iter().filter_map(grows_too_fast).collect();
     assert!(slow.is_empty(), "eight times as long takes more than twenty times the work:\n{}", slow.join("\n"));
+}
+
+#[test]
+fn quadratic_work_is_told_apart_from_data_that_leave_the_caches() {
+    let in_nanoseconds = |each: usize, size: usize| Duration::from_nanos((each * size) as u64);
+    let quadratic = |size| in_nanoseconds(1 + size / 100, size);
+    assert!(too_fast("quadratic", quadratic).is_some());
+    let leaves_the_caches = |size| in_nanoseconds(if size > 16_384 { 315 } else { 110 }, size);
+    assert_eq!(too_fast("linear", leaves_the_caches), None);
 }
 
 #[test]
