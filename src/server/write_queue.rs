@@ -23,7 +23,8 @@ use crate::value::SharedBytes;
 const KEPT_BYTES: usize = 512;
 /// The capacity up to which an emptied queue is not shrunk, as the next replies are often as long.
 const LITTLE_BYTES: usize = 2 << 10;
-/// The size from which on the unsent rest of replies is moved into the queue instead of copied.
+/// The size from which on the unsent rest of replies is moved into the queue instead of copied, and a run of bytes in
+/// the queue gets no more at its end, since growing it would copy it.
 const LARGE_BYTES: usize = 256 << 10;
 
 /// The most pieces that one system call sends.
@@ -118,7 +119,7 @@ impl WriteQueue {
     /// Copies bytes to the end, to be sent later.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         match (self.later.back_mut(), &mut self.first) {
-            (None, Piece::Own(first)) => {
+            (None, Piece::Own(first)) if first.len() < LARGE_BYTES => {
                 if self.sent > first.len() / 2 {
                     first.drain(..self.sent);
                     self.sent = 0;
@@ -131,10 +132,20 @@ impl WriteQueue {
                 self.peak.set((peak.max(first.len()), since));
                 return;
             }
-            (Some(Piece::Own(last)), _) => last.extend_from_slice(bytes),
+            (Some(Piece::Own(last)), _) if last.len() < LARGE_BYTES => last.extend_from_slice(bytes),
             _ => self.later.push_back(Piece::Own(bytes.to_vec())),
         }
         self.later_bytes += bytes.len();
+    }
+
+    /// Queues bytes without copying them.
+    fn push_piece(&mut self, piece: Piece) {
+        if self.is_empty() {
+            (self.first, self.sent) = (piece, 0);
+            return;
+        }
+        self.later_bytes += piece.bytes().len();
+        self.later.push_back(piece);
     }
 
     /// Sends `output` after the waiting bytes, and queues what the socket does not take now. Leaves `output` empty.
@@ -153,6 +164,9 @@ impl WriteQueue {
 
     /// Queues `output`, to be sent later. Leaves `output` empty.
     pub(crate) fn queue(&mut self, output: &mut ReplyBuffer) {
+        if output.len() >= LARGE_BYTES && !output.has_zero_copy() {
+            return self.push_piece(Piece::Own(mem::take(output.written_mut())));
+        }
         output.drain(|piece| match piece {
             ReplyPiece::Written(bytes) => self.push(bytes),
             ReplyPiece::Shared(string) => self.push_shared(string),
@@ -185,12 +199,7 @@ impl WriteQueue {
 
     /// Queues a reference to bytes, until the socket has taken all of them.
     pub(crate) fn push_shared(&mut self, bytes: SharedBytes) {
-        if self.is_empty() {
-            self.first = Piece::Shared(bytes);
-            return;
-        }
-        self.later_bytes += bytes.len();
-        self.later.push_back(Piece::Shared(bytes));
+        self.push_piece(Piece::Shared(bytes));
     }
 
     /// Sends the waiting bytes, as far as the socket takes them; the task is woken when it takes more. A socket that
@@ -278,8 +287,59 @@ fn not_zero(count: usize) -> io::Result<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const LARGE: usize = 10_000;
+
+    /// How bytes come into a write queue, or leave it.
+    #[derive(Debug, Clone, Copy)]
+    enum Step {
+        Push,
+        Queue,
+        Share,
+        Send,
+    }
+
+    fn step() -> impl Strategy<Value = (Step, usize)> {
+        let sizes = prop_oneof![0..100usize, 0..2 * LARGE_BYTES];
+        (prop_oneof![Just(Step::Push), Just(Step::Queue), Just(Step::Share), Just(Step::Send)], sizes)
+    }
+
+    /// The first `count` bytes that wait, which are sent.
+    fn sent(write_queue: &mut WriteQueue, count: usize) -> Vec<u8> {
+        let mut bytes = write_queue.first.bytes()[write_queue.sent..].to_vec();
+        write_queue.later.iter().for_each(|piece| bytes.extend_from_slice(piece.bytes()));
+        bytes.truncate(count);
+        write_queue.advance(bytes.len());
+        bytes
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_leave_in_the_order_in_which_they_came(steps in prop::collection::vec(step(), 1..20)) {
+            let (mut write_queue, mut model) = (WriteQueue::default(), VecDeque::new());
+            let mut next = (0..=250).cycle();
+            for (step, size) in steps {
+                if let Step::Send = step {
+                    let count = size.min(model.len());
+                    let expected: Vec<u8> = model.drain(..count).collect();
+                    prop_assert!(sent(&mut write_queue, size) == expected);
+                    continue;
+                }
+                let bytes: Vec<u8> = next.by_ref().take(size).collect();
+                model.extend(&bytes);
+                match step {
+                    Step::Push => write_queue.push(&bytes),
+                    Step::Queue => write_queue.queue(&mut bytes.into()),
+                    Step::Share => write_queue.push_shared(bytes[..].into()),
+                    Step::Send => {}
+                }
+                prop_assert_eq!(write_queue.len(), model.len());
+            }
+            prop_assert!(sent(&mut write_queue, usize::MAX) == Vec::from(model));
+            prop_assert!(write_queue.is_empty());
+        }
+    }
 
     /// The capacity that a write queue keeps when it has sent a large reply.
     fn room_kept(write_queue: &mut WriteQueue) -> usize {
