@@ -57,10 +57,20 @@ pub enum LoadError {
 
 /// A value as a payload with a footer; `compresses` decides whether long texts are compressed.
 pub fn dump(view: View<'_>, compresses: bool) -> Vec<u8> {
+    with_footer(dump_without_footer(view, compresses))
+}
+
+/// Like [`dump`], with the earliest version in the footer that has the value's form: a server refuses a payload of a
+/// later version than its own, whatever is in it, as Valkey 9 (version 11) and Redis 7.0 (version 10) do.
+pub fn portable_dump(view: View<'_>, compresses: bool) -> Vec<u8> {
+    with_footer_of(dump_without_footer(view, compresses), kind::version(kind_of(view)))
+}
+
+fn dump_without_footer(view: View<'_>, compresses: bool) -> Vec<u8> {
     let mut writer = Writer::new(compresses);
     writer.byte(kind_of(view));
     writer.value(view);
-    writer.with_footer()
+    writer.out
 }
 
 /// Reads the value at the start of a payload without its footer, in the forms that the settings require.
@@ -86,8 +96,13 @@ impl Writer {
 }
 
 /// Adds the footer to a payload.
-pub fn with_footer(mut payload: Vec<u8>) -> Vec<u8> {
-    payload.extend_from_slice(&VERSION.to_le_bytes());
+pub fn with_footer(payload: Vec<u8>) -> Vec<u8> {
+    with_footer_of(payload, VERSION)
+}
+
+/// Adds the footer of a version to a payload.
+pub fn with_footer_of(mut payload: Vec<u8>, version: u16) -> Vec<u8> {
+    payload.extend_from_slice(&version.to_le_bytes());
     let checksum = crc64(&payload);
     payload.extend_from_slice(&checksum.to_le_bytes());
     payload

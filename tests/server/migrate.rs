@@ -4,6 +4,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 
 use dunlin::Server;
+use dunlin::rdb;
 
 use crate::oracle::{Process, Program};
 use crate::timeout::{TIMEOUT, wait_until};
@@ -63,10 +64,11 @@ fn migrate(to: SocketAddr, rest: &str) -> String {
     format!("MIGRATE {} {} {rest}", to.ip(), to.port())
 }
 
-/// The bytes of a RESTORE of that key, which holds that text, without its checksum.
+/// The bytes of a RESTORE of that key, which holds that text; its payload is of the version of Redis 7.0.
 fn restore(key: &str, text: &str, ttl_ms: &str, option: Option<&str>) -> Vec<u8> {
     let mut world = connect_alone();
-    let payload = world.dump(text);
+    let dump = world.dump(text);
+    let payload = rdb::with_footer_of(rdb::without_footer(&dump, true).expect("a footer").to_vec(), 10);
     let mut words = vec![b"RESTORE", key.as_bytes(), ttl_ms.as_bytes(), &payload];
     words.extend(option.map(str::as_bytes));
     request(&words)
@@ -87,10 +89,8 @@ fn connect_alone() -> Alone {
 impl Alone {
     fn dump(&mut self, text: &str) -> Vec<u8> {
         ask(&mut self.client, &format!("SET key {text}"), "+OK");
-        let head = line(&mut self.client, "DUMP key");
-        let length: usize = head.trim_start_matches('$').trim_end().parse().expect("a length");
-        let bytes = self.client.read_bytes(length + 2);
-        bytes[..length].to_vec()
+        self.client.send("DUMP key\r\n");
+        self.client.read_bulk()
     }
 }
 
@@ -98,6 +98,35 @@ impl Alone {
 fn keys_of_every_type_migrate_unchanged() {
     let (here, there) = (start(), start());
     go_and_come_back(here.addr(), there.addr());
+}
+
+#[test]
+fn only_hashes_with_deadlines_of_fields_need_a_target_of_the_last_version() {
+    let (server, target) = (start(), Played::open());
+    let mut client = connect(server.addr());
+    for command in DATA {
+        client.send(format!("{command}\r\n"));
+    }
+    client.send(format!("{}\r\n", migrate(target.address, &format!("\"\" 0 5000 KEYS {KEYS}"))));
+    let mut peer = target.accept();
+    peer.expect(request(&[b"SELECT", b"0"]));
+    let mut versions = Vec::new();
+    for key in KEYS.split(' ') {
+        let words = peer.read_request();
+        assert_eq!(words[1], key.as_bytes());
+        versions.push((key, words[3][words[3].len() - 10]));
+    }
+    let expected = [
+        ("text", 10),
+        ("list", 10),
+        ("set", 11),
+        ("integers", 10),
+        ("zset", 10),
+        ("hash", 12),
+        ("stream", 11),
+        ("sketch", 10),
+    ];
+    assert_eq!(versions, expected);
 }
 
 #[test]

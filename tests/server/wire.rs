@@ -67,6 +67,25 @@ impl<S: Read + Write> Wire<S> {
         String::from_utf8(bytes).expect("it is text")
     }
 
+    /// Reads a bulk string; returns its bytes.
+    pub fn read_bulk(&mut self) -> Vec<u8> {
+        let length = self.read_length("$");
+        let mut bytes = self.read_bytes(length + 2);
+        bytes.truncate(length);
+        bytes
+    }
+
+    /// Reads a request; returns its words.
+    pub fn read_request(&mut self) -> Vec<Vec<u8>> {
+        (0..self.read_length("*")).map(|_| self.read_bulk()).collect()
+    }
+
+    fn read_length(&mut self, mark: &str) -> usize {
+        let line = self.read_until(b"\r\n");
+        let digits = line.strip_prefix(mark).map(str::trim_end);
+        digits.and_then(|digits| digits.parse().ok()).unwrap_or_else(|| panic!("no length after {mark}: {line}"))
+    }
+
     /// Reads until the server closes the connection; returns everything that arrived.
     pub fn rest(&mut self) -> Vec<u8> {
         let mut bytes = Vec::new();

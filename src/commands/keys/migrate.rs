@@ -4,6 +4,9 @@
 //! between, as in Redis: otherwise a client could write to a key that is about to be deleted. This is also true in
 //! transactions and scripts. The host connects to the other server ([`crate::engine::RemoteRequest`]).
 //!
+//! A payload says the earliest version that can hold its value, unlike that of DUMP, which is exactly Redis's: so
+//! Valkey and older versions of Redis take all but hashes whose fields have deadlines.
+//!
 //! Source: the requests that Redis 8.0.6 sends, and its replies when servers refuse, stay silent or close the
 //! connection.
 
@@ -159,7 +162,7 @@ fn write_restore(cx: &mut Ctx<'_>, key: &[u8], replaces: bool, out: &mut Vec<u8>
     let Some(found) = cx.lookup(key, Lookup::NO_TRACE) else { return false };
     // An existing key lives for at least another millisecond: 0 would mean for ever.
     let ttl_ms = found.deadline_ms().map_or(0, |deadline_ms| deadline_ms.saturating_sub(now_ms).max(1)).to_string();
-    let payload = rdb::dump(found.view(), compresses);
+    let payload = rdb::portable_dump(found.view(), compresses);
     let name = if cx.engine().peers.cluster.is_some() { &b"RESTORE-ASKING"[..] } else { b"RESTORE" };
     let words = [name, key, ttl_ms.as_bytes(), &payload].into_iter();
     let words = words.chain(replaces.then_some(&b"REPLACE"[..]));
