@@ -26,6 +26,7 @@ use super::wake_flags::{WakeFlag, WakeFlags};
 use super::wakeup::Wakeup;
 use super::world::World;
 use super::worlds::Worlds;
+use crate::engine::exec::kit::waits;
 use crate::engine::exec::persistence::ShutdownOptions;
 use crate::engine::exec::{aof, delivery, persistence, replication, tracking};
 use crate::engine::{Checkpoint, DueState, Effect, Engine, Flow, LogLevel, Origin, SessionId, Settings, Transport};
@@ -192,6 +193,7 @@ impl Shared {
         let mut engine = self.engine();
         let before = self.begin_batch(&mut engine);
         let result = act(&mut engine);
+        waits::wake_waiters(&mut engine);
         engine.unblock_ready();
         self.end_batch(&mut engine, before);
         result
@@ -351,8 +353,7 @@ impl Shared {
                 Effect::Free(lazy_free) => self.worlds.lazy_free_thread().free(lazy_free),
                 Effect::Template(template) => self.worlds.set_template(template.map(|template| *template)),
                 Effect::Log(level, line) => log::write(level, &line),
-                Effect::SendToNodes(message) => self.send_to_nodes(BusMessage::Cluster(*message)),
-                Effect::SendToReplicas(message) => self.send_to_nodes(BusMessage::Replication(*message)),
+                Effect::SendToNodes(message) => self.send_to_nodes(BusMessage::Node(*message)),
                 Effect::KeyEvent { .. } => {}
             }
         }

@@ -155,7 +155,11 @@ fn answer_at_once(shared: &Arc<Shared>, session: SessionId, ask: HostCall, outpu
         HostCall::Nodes => (HostReply::Nodes(worlds.node_figures()), None),
         HostCall::Node(number, order) => (done(worlds.order_node(*number, *order)), None),
         HostCall::Partition(groups) => (done(worlds.partition(groups)), None),
-        HostCall::Link { one, other, is_cut } => (done(worlds.set_link(*one, *other, *is_cut)), None),
+        HostCall::HealLinks => {
+            worlds.heal_links();
+            (HostReply::Done, None)
+        }
+        HostCall::Link { one, other, order } => (done(worlds.set_link(*one, *other, *order)), None),
         HostCall::MoveSlot { slot, to, step } => (done(worlds.move_slot(*slot, *to, *step)), None),
         // A thread answers it.
         HostCall::Tree(_) => return None,

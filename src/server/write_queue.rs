@@ -336,7 +336,7 @@ mod tests {
                 }
                 prop_assert_eq!(write_queue.len(), model.len());
             }
-            prop_assert!(sent(&mut write_queue, usize::MAX) == Vec::from(model));
+            prop_assert!(model == sent(&mut write_queue, usize::MAX));
             prop_assert!(write_queue.is_empty());
         }
     }

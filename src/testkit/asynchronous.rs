@@ -159,6 +159,30 @@ impl World {
         self.wait_until_async(&[b"CLIENTS", count.to_string().as_bytes()], timeout).await
     }
 
+    /// [`World::wait_until_cluster_is_ok`], for async tests.
+    ///
+    /// # Errors
+    /// Those of [`World::wait_until_cluster_is_ok`].
+    pub async fn wait_until_cluster_is_ok_async(&self, timeout: Duration) -> Result<(), CallError> {
+        self.wait_until_async(&[b"CLUSTER", b"OK"], timeout).await
+    }
+
+    /// [`World::wait_until_cluster_fails`], for async tests.
+    ///
+    /// # Errors
+    /// Those of [`World::wait_until_cluster_fails`].
+    pub async fn wait_until_cluster_fails_async(&self, timeout: Duration) -> Result<(), CallError> {
+        self.wait_until_async(&[b"CLUSTER", b"FAIL"], timeout).await
+    }
+
+    /// [`World::wait_until_synced`], for async tests.
+    ///
+    /// # Errors
+    /// Those of [`World::wait_until_synced`].
+    pub async fn wait_until_synced_async(&self, timeout: Duration) -> Result<(), CallError> {
+        self.wait_until_async(&[b"SYNCED"], timeout).await
+    }
+
     async fn wait_until_async(&self, condition: &[&[u8]], timeout: Duration) -> Result<(), CallError> {
         let timeout_ms = timeout.as_millis().clamp(1, LONGEST_MS).to_string();
         let words = [&[b"DUNLIN", &b"WAIT"[..]], condition, &[b"TIMEOUT", timeout_ms.as_bytes()]].concat();

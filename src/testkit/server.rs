@@ -11,7 +11,7 @@ use super::world::{World, refused};
 use super::{Builder, CallError, DiskFaultRule, StartError};
 use crate::engine::exec::persistence::ShutdownOptions;
 use crate::engine::state::replication::{FailoverWay, Lag};
-use crate::engine::{KitError, MoveStep, NodeOrder, WorldName};
+use crate::engine::{KitError, LinkOrder, MoveStep, NodeOrder, WorldName};
 #[cfg(feature = "page")]
 use crate::server::page::Page;
 use crate::server::run::{self, Plan};
@@ -310,21 +310,46 @@ impl Server {
     /// # Errors
     /// [`CallError::Refused`]: there is no such node, or it is the same one twice.
     pub fn cut_link(&self, one: usize, other: usize) -> Result<(), CallError> {
-        self.first.shared().worlds().set_link(one, other, true).map_err(refused)
+        self.first.shared().worlds().set_link(one, other, LinkOrder::Cut).map_err(refused)
     }
 
-    /// Connects two nodes again.
+    /// Has what two nodes say to each other arrive later, by the server's clock; with zero at once, as at first. That
+    /// is the stream from a primary to its replica, what is published, and what they know of slots, failures and
+    /// votes. What is in flight when the link is cut, or one of them is killed or paused, is lost.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let cluster = dunlin::Server::cluster(3).frozen().start()?;
+    /// cluster.delay_link(1, 2, Duration::from_millis(300))?;
+    /// cluster.migrate_slot(5061, 1)?; // of which node 2 hears late
+    /// let mut client = cluster.nodes()[2].client()?;
+    /// let moved = |to: usize| format!("MOVED 5061 {}", cluster.nodes()[to].addr());
+    /// assert_eq!(client.call(["GET", "bar"]).expect_err("it has moved").to_string(), moved(0));
+    /// cluster.advance(Duration::from_millis(300));
+    /// assert_eq!(client.call(["GET", "bar"]).expect_err("it has moved").to_string(), moved(1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Server::cut_link`].
+    pub fn delay_link(&self, one: usize, other: usize, delay: Duration) -> Result<(), CallError> {
+        let delay_ms = i64::try_from(delay.as_millis()).unwrap_or(i64::MAX);
+        self.first.shared().worlds().set_link(one, other, LinkOrder::Delay(delay_ms)).map_err(refused)
+    }
+
+    /// Connects two nodes again, without a delay.
     ///
     /// # Errors
     /// Those of [`Server::cut_link`].
     pub fn heal_link(&self, one: usize, other: usize) -> Result<(), CallError> {
-        self.first.shared().worlds().set_link(one, other, false).map_err(refused)
+        self.first.shared().worlds().set_link(one, other, LinkOrder::Heal).map_err(refused)
     }
 
-    /// Connects all nodes again that [`Server::partition`] and [`Server::cut_link`] have separated.
+    /// Connects all nodes again that [`Server::partition`] and [`Server::cut_link`] have separated, without the delays
+    /// of [`Server::delay_link`].
     pub fn heal(&self) {
-        // Only groups are refused.
-        let _ = self.first.shared().worlds().partition(&[]);
+        self.first.shared().worlds().heal_links();
     }
 
     /// Moves a slot, 0 to 16383, from the node that owns it to another one, with its keys. All nodes redirect there

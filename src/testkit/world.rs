@@ -250,6 +250,44 @@ impl World {
         self.wait_until(&[b"CLIENTS", count.to_string().as_bytes()], timeout)
     }
 
+    /// Waits until the `cluster_state` of this node of a cluster is `ok`: it serves keys.
+    ///
+    /// # Errors
+    /// Those of [`World::wait_until_blocked`]; or this is no node of a cluster.
+    pub fn wait_until_cluster_is_ok(&self, timeout: Duration) -> Result<(), CallError> {
+        self.wait_until(&[b"CLUSTER", b"OK"], timeout)
+    }
+
+    /// Waits until the `cluster_state` of this node of a cluster is `fail`: it answers `CLUSTERDOWN`.
+    ///
+    /// # Errors
+    /// Those of [`World::wait_until_cluster_is_ok`].
+    pub fn wait_until_cluster_fails(&self, timeout: Duration) -> Result<(), CallError> {
+        self.wait_until(&[b"CLUSTER", b"FAIL"], timeout)
+    }
+
+    /// Waits until all replicas that are connected to this node have its writes; at a replica, until it has applied all
+    /// that its primary has sent.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let cluster = dunlin::Server::cluster(3).replicas(1).start()?;
+    /// cluster.set_lag(3, Duration::from_millis(5))?;
+    /// cluster.client()?.call(["SET", "bar", "7"])?;
+    /// cluster.wait_until_synced(Duration::from_secs(10))?;
+    /// let mut reader = cluster.nodes()[3].client()?;
+    /// reader.call(["READONLY"])?;
+    /// assert_eq!(reader.call(["GET", "bar"])?, "7");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`World::wait_until_blocked`].
+    pub fn wait_until_synced(&self, timeout: Duration) -> Result<(), CallError> {
+        self.wait_until(&[b"SYNCED"], timeout)
+    }
+
     fn wait_until(&self, condition: &[&[u8]], timeout: Duration) -> Result<(), CallError> {
         let timeout_ms = timeout.as_millis().clamp(1, LONGEST_MS).to_string();
         let words = [&[b"DUNLIN", &b"WAIT"[..]], condition, &[b"TIMEOUT", timeout_ms.as_bytes()]].concat();

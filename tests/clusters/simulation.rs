@@ -15,6 +15,9 @@ const KEYS: [(&str, u16); 6] =
 
 const STEPS: usize = 40;
 
+/// The longest delay of a link.
+const LONGEST_DELAY: Duration = Duration::from_secs(3);
+
 /// The most redirects that a client follows.
 const MOST_REDIRECTS: usize = 5;
 
@@ -29,6 +32,9 @@ pub struct Simulation {
     story: String,
     /// Whether a node has taken an epoch without the votes of others: two nodes may have taken the same one then.
     has_unvoted_epochs: bool,
+    has_slow_links: bool,
+    /// The shard of each node after the last step.
+    shards: Vec<NodeId>,
     is_printed: bool,
 }
 
@@ -55,7 +61,7 @@ impl Simulation {
         let server = builder.start().expect("the nodes start");
         let nodes = server.nodes();
         let clients = nodes.iter().map(|node| node.client().ok()).collect();
-        Simulation {
+        let mut simulation = Simulation {
             server,
             nodes,
             clients,
@@ -64,8 +70,12 @@ impl Simulation {
             history: History::default(),
             story: String::new(),
             has_unvoted_epochs: false,
+            has_slow_links: false,
+            shards: Vec::new(),
             is_printed,
-        }
+        };
+        simulation.shards = (0..simulation.nodes.len()).map(|node| simulation.facts(node, 0).shard).collect();
+        simulation
     }
 
     /// What has happened so far, a step in each line.
@@ -80,11 +90,13 @@ impl Simulation {
     pub fn run(&mut self) -> Result<BTreeMap<Reason, u64>, String> {
         for _ in 0..STEPS {
             self.step();
+            self.note_new_members();
             if !self.has_unvoted_epochs {
                 self.check_epochs()?;
             }
         }
         self.heal();
+        self.note_new_members();
         self.check_epochs()?;
         self.check_agreement()?;
         let lists: Vec<Vec<u64>> = (0..KEYS.len()).map(|key| self.list(key)).collect::<Result<_, String>>()?;
@@ -107,12 +119,25 @@ impl Simulation {
             66..69 => self.pause(),
             69..76 => self.restart(),
             76..79 => self.partition(),
-            79..82 => self.cut_link(),
+            79..81 => self.cut_link(),
+            81 => self.delay_link(),
             82..86 => self.heal_links(),
             86..90 => self.set_lag(),
             90..94 => self.fail_over(),
             94..98 => self.migrate(),
             _ => self.make_stale(),
+        }
+    }
+
+    /// Notes which writes may be lost as a node has joined their shard and not got its data: if the primary fails
+    /// before it has, Redis lets it be elected.
+    fn note_new_members(&mut self) {
+        for node in 0..self.nodes.len() {
+            let facts = self.facts(node, 0);
+            if self.shards[node] != facts.shard && !facts.is_linked {
+                self.history.endanger("joined without data", |write| write.shard == facts.shard);
+            }
+            self.shards[node] = facts.shard;
         }
     }
 
@@ -189,7 +214,8 @@ impl Simulation {
         let own = self.facts(node, slot);
         for other in (0..self.nodes.len()).filter(|other| *other != node) {
             let facts = self.facts(other, slot);
-            if facts.owns_slot && facts.epoch > own.epoch {
+            // Of two nodes with one epoch, which nobody has voted for, either may win, be a link slow or not.
+            if facts.owns_slot && facts.epoch >= own.epoch {
                 return Some("stale");
             }
             if facts.shard != own.shard {
@@ -272,8 +298,17 @@ impl Simulation {
         self.tell(&format!("cut {one} {other}: {outcome:?}"));
     }
 
+    fn delay_link(&mut self) {
+        let (one, other) = (self.any_node(), self.any_node());
+        let delay = LONGEST_DELAY.mul_f64(self.generator.f64());
+        let outcome = self.server.delay_link(one, other, delay);
+        self.has_slow_links |= outcome.is_ok();
+        self.tell(&format!("delay {one} {other} {delay:?}: {outcome:?}"));
+    }
+
     fn heal_links(&mut self) {
         self.tell("heal");
+        self.has_slow_links = false;
         self.server.heal();
     }
 
@@ -293,21 +328,21 @@ impl Simulation {
         let outcome = self.call(by, &format!("DUNLIN FAILOVER {node}{way}"));
         self.tell(&format!("fail over {node}{way}: {outcome:?}"));
         if outcome.is_ok() && way == " TAKEOVER" {
-            // It takes all slots that its primary has as far as it knows, without asking anyone.
-            self.has_unvoted_epochs = true;
-            let shard = self.facts(node, 0).shard;
-            let owned = KEYS.map(|(_, slot)| self.facts(node, slot).owns_slot);
-            self.history.endanger("takeover", |write| owned[write.key] && write.shard != shard);
+            self.note_unvoted_epoch(node);
         }
-        // An ordered failover holds back writes until it ends.
-        self.server.advance(Duration::from_secs(5));
+        // An ordered failover holds back writes until it ends; over a slow link, until the primary's pause does.
+        self.server.advance(Duration::from_secs(if self.has_slow_links { 15 } else { 5 }));
     }
 
     fn migrate(&mut self) {
         let (key, to) = (self.generator.usize(..KEYS.len()), self.any_node());
         let slot = KEYS[key].1;
+        if self.has_slow_links {
+            // Who moves a slot again before all have heard of it has nodes of Redis disagree for good, too: what is
+            // still on its way claims a slot that its sender has given away since.
+            self.server.advance(LONGEST_DELAY);
+        }
         let outcome = self.server.migrate_slot(slot, to);
-        self.has_unvoted_epochs = true;
         let shown = self.without_ports(&format!("{outcome:?}"));
         self.tell(&format!("migrate {slot} to {to}: {shown}"));
         if outcome.is_ok() {
@@ -327,6 +362,16 @@ impl Simulation {
                 _ = self.call(node, &format!("CLUSTER SETSLOT {slot} STABLE"));
             }
         }
+        self.note_unvoted_epoch(to);
+    }
+
+    /// Notes which writes may be lost as a node has taken an epoch without asking anyone: by that it has all slots that
+    /// are its own as far as it knows, and it may not know who has them now.
+    fn note_unvoted_epoch(&mut self, node: usize) {
+        self.has_unvoted_epochs = true;
+        let shard = self.facts(node, 0).shard;
+        let owned = KEYS.map(|(_, slot)| self.facts(node, slot).owns_slot);
+        self.history.endanger("unvoted epoch", |write| owned[write.key] && write.shard != shard);
     }
 
     /// Whether a node owns a slot as all nodes see it.

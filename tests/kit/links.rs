@@ -1,6 +1,13 @@
 //! Links between the nodes of a cluster that a test cuts, and streams that it makes late.
 
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use dunlin::Reply;
+
 use crate::nodes::Nodes;
+use crate::polled;
 
 /// Whether two nodes have the same data.
 #[track_caller]
@@ -129,13 +136,135 @@ fn a_partition_and_its_end_concern_links_that_were_cut_one_by_one_as_well() {
 #[test]
 fn a_link_is_between_two_nodes() {
     let mut nodes = Nodes::start();
-    let usage = "ERR syntax error, usage: DUNLIN LINK number number <CUT | HEAL>";
+    let usage = "ERR syntax error, usage: DUNLIN LINK number number <CUT | HEAL | DELAY milliseconds>";
     nodes.expect(&[
         (0, "DUNLIN LINK 0 3 CUT", "ERR no node 3"),
         (0, "DUNLIN LINK 3 0 HEAL", "ERR no node 3"),
         (0, "DUNLIN LINK 1 1 CUT", "ERR node 1 has no link to itself"),
         (0, "DUNLIN LINK 0 1 BREAK", usage),
+        (0, "DUNLIN LINK 0 1 DELAY", usage),
+        (0, "DUNLIN LINK 0 1 DELAY -1", usage),
+        (0, "DUNLIN LINK 0 1 CUT 1", usage),
+        (0, "DUNLIN LINK 0 3 DELAY 1", "ERR no node 3"),
         (0, "DUNLIN LINK 0 x CUT", "ERR value is not an integer or out of range"),
         (0, "DUNLIN LAG 3 WRITES -1", "ERR syntax error, usage: DUNLIN LAG number <milliseconds | WRITES count>"),
     ]);
+}
+
+#[test]
+fn writes_come_late_over_a_slow_link_and_so_do_their_acknowledgements() {
+    let mut nodes = Nodes::with_replicas();
+    nodes.expect(&[(1, "DUNLIN LINK 0 3 DELAY 300", "OK"), (0, "RPUSH bar 1", "1"), (3, "READONLY", "OK")]);
+    let mut writer = nodes.nodes[0].client().expect("there is room");
+    writer.call(["RPUSH", "bar", "2"]).expect("it is a list");
+    let mut wait = pin!(writer.call_async(["WAIT", "1", "0"]));
+    nodes.advance_ms(299);
+    nodes.expect(&[(3, "LLEN bar", "0")]);
+    nodes.advance_ms(1);
+    nodes.expect(&[(3, "LRANGE bar 0 -1", "[1, 2]")]);
+    nodes.advance_ms(299);
+    assert_eq!(polled(wait.as_mut()), Poll::Pending);
+    nodes.advance_ms(1);
+    assert_eq!(polled(wait.as_mut()), Poll::Ready(Ok(Reply::Integer(1))));
+    assert_equal_data(&mut nodes, 0, 3);
+}
+
+#[test]
+fn a_node_behind_a_slow_link_hears_late_who_has_a_slot_and_what_was_published() {
+    let mut nodes = Nodes::start();
+    nodes.server.delay_link(2, 1, Duration::from_millis(300)).expect("there are such nodes");
+    nodes.expect(&[(2, "SUBSCRIBE news", "nil"), (1, "PUBLISH news late", "0")]);
+    nodes.server.migrate_slot(5061, 1).expect("it moves");
+    let mut reader = nodes.nodes[2].client().expect("there is room");
+    let mut moved = || reader.call(["GET", "bar"]).expect_err("it is elsewhere").to_string();
+    assert_eq!(moved(), nodes.moved(5061, 0));
+    nodes.advance_ms(299);
+    assert_eq!(moved(), nodes.moved(5061, 0));
+    assert_eq!(nodes.clients[2].next_message(), Ok(None));
+    nodes.advance_ms(1);
+    assert_eq!(moved(), nodes.moved(5061, 1));
+    assert!(matches!(nodes.clients[2].next_message(), Ok(Some(_))));
+}
+
+#[test]
+fn what_is_in_flight_arrives_at_once_when_the_link_is_no_longer_slow() {
+    for heal in ["DUNLIN HEAL", "DUNLIN LINK 3 0 HEAL", "DUNLIN LINK 3 0 DELAY 0"] {
+        let mut nodes = Nodes::with_replicas();
+        nodes.expect(&[(1, "DUNLIN LINK 0 3 DELAY 60000", "OK"), (0, "RPUSH bar 1", "1"), (3, "READONLY", "OK")]);
+        nodes.expect(&[(3, "LLEN bar", "0"), (1, heal, "OK"), (3, "LLEN bar", "1"), (0, "RPUSH bar 2", "2")]);
+        nodes.expect(&[(0, "WAIT 1 1", "1"), (3, "LLEN bar", "2")]);
+        assert_equal_data(&mut nodes, 0, 3);
+    }
+}
+
+#[test]
+fn a_shorter_delay_concerns_what_is_in_flight_and_keeps_its_order() {
+    let mut nodes = Nodes::with_replicas();
+    nodes.expect(&[(1, "DUNLIN LINK 0 3 DELAY 5000", "OK"), (0, "RPUSH bar 1", "1"), (3, "READONLY", "OK")]);
+    nodes.expect(&[(1, "DUNLIN LINK 0 3 DELAY 100", "OK"), (0, "RPUSH bar 2", "2"), (3, "LLEN bar", "0")]);
+    nodes.advance_ms(100);
+    nodes.expect(&[(3, "LRANGE bar 0 -1", "[1, 2]")]);
+}
+
+#[test]
+fn what_is_in_flight_when_the_link_is_cut_or_an_end_is_killed_or_paused_is_lost_and_sent_again() {
+    let interruptions = [
+        ("DUNLIN LINK 0 3 CUT", "DUNLIN HEAL"),
+        ("DUNLIN NODE 3 KILL", "DUNLIN NODE 3 RESTART"),
+        ("DUNLIN NODE 3 PAUSE", "DUNLIN NODE 3 RESUME"),
+        ("DUNLIN NODE 0 KILL", "DUNLIN NODE 0 RESTART"),
+    ];
+    for (interrupt, resume) in interruptions {
+        let mut nodes = Nodes::with_replicas();
+        nodes.expect(&[(1, "DUNLIN LINK 0 3 DELAY 1000", "OK"), (3, "SUBSCRIBE news", "nil")]);
+        nodes.expect(&[(0, "RPUSH bar 1", "1"), (0, "PUBLISH news lost", "0"), (1, interrupt, "OK")]);
+        nodes.expect(&[(1, "DUNLIN LINK 0 3 DELAY 0", "OK")]);
+        nodes.advance_ms(5000);
+        let keys = nodes.nodes[3].with_engine(|engine| engine.databases.len());
+        assert_eq!(keys, 0, "{interrupt}");
+        nodes.expect(&[(1, resume, "OK")]);
+        nodes.advance_ms(5000);
+        if !interrupt.contains("NODE 3 KILL") {
+            assert_eq!(nodes.clients[3].next_message(), Ok(None), "{interrupt}");
+        }
+        nodes.clients[3] = nodes.nodes[3].client().expect("it lets clients in");
+        nodes.expect(&[(3, "READONLY", "OK"), (3, "LRANGE bar 0 -1", "[1]")]);
+    }
+}
+
+#[test]
+fn a_clock_that_is_set_back_does_not_change_the_order_of_what_is_in_flight() {
+    let mut nodes = Nodes::with_replicas();
+    nodes.expect(&[(1, "DUNLIN LINK 0 3 DELAY 300", "OK"), (0, "RPUSH bar 1", "1"), (3, "READONLY", "OK")]);
+    nodes.server.set_time(nodes.server.now() - Duration::from_millis(200));
+    nodes.expect(&[(0, "RPUSH bar 2", "2")]);
+    nodes.advance_ms(499);
+    nodes.expect(&[(3, "LLEN bar", "0")]);
+    nodes.advance_ms(1);
+    nodes.expect(&[(3, "LRANGE bar 0 -1", "[1, 2]")]);
+    nodes.expect(&[(0, "RPUSH bar 3", "3")]);
+    nodes.advance_ms(300);
+    assert_equal_data(&mut nodes, 0, 3);
+}
+
+#[test]
+fn a_replica_is_elected_over_slow_links_as_much_later_as_its_request_and_the_votes_take() {
+    let elected_ms = |delay_ms| {
+        let mut nodes = Nodes::with_replicas();
+        for other in [1, 2, 4, 5] {
+            nodes.server.delay_link(3, other, Duration::from_millis(delay_ms)).expect("there are such nodes");
+        }
+        nodes.server.kill_node(0).expect("it runs");
+        let elected_ms = (0..40_000).step_by(10).find(|_| {
+            nodes.advance_ms(10);
+            nodes.replication(3, "role") == "master"
+        });
+        nodes.advance_ms(delay_ms);
+        let owner = nodes.moved(5061, 3);
+        nodes.expect(&[(1, "GET bar", &owner), (3, "SET bar 1", "OK")]);
+        elected_ms.expect("it is elected")
+    };
+    let later_ms = elected_ms(400) - elected_ms(0);
+    // The news of the failure, the request for votes, and the votes: once, twice and three times 400.
+    assert!((800..=1200).contains(&later_ms), "{later_ms}");
 }

@@ -31,7 +31,10 @@ mod views;
 mod waits;
 mod worlds;
 
-use dunlin::{Client, Reply, Server};
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+use dunlin::{CallError, Client, Reply, Server};
 use support::timeout;
 
 fn served() -> (Server, Client) {
@@ -46,4 +49,9 @@ fn call<'a>(client: &mut Client, words: impl IntoIterator<Item = &'a str>) -> Re
 
 fn error<'a>(client: &mut Client, words: impl IntoIterator<Item = &'a str>) -> String {
     client.call(words).expect_err("the server refuses").to_string()
+}
+
+/// The reply of a call that may still wait.
+fn polled(call: Pin<&mut (impl Future<Output = Result<Reply, CallError>> + ?Sized)>) -> Poll<Result<Reply, CallError>> {
+    call.poll(&mut Context::from_waker(Waker::noop()))
 }

@@ -3,11 +3,12 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
+use std::task::Poll;
 
 use dunlin::{CallError, Client, Reply};
 
 use crate::nodes::Nodes;
+use crate::polled;
 use crate::timeout::{TIMEOUT, wait_until};
 
 /// Calls of clients of a node, none of which is answered yet.
@@ -16,22 +17,18 @@ fn hold<'c>(clients: &'c mut [Client], lines: &[&str]) -> Vec<Call<'c>> {
     let calls = clients.iter_mut().zip(lines).map(|(client, line)| Box::pin(client.call_async(line)) as Call<'c>);
     let mut calls: Vec<Call<'c>> = calls.collect();
     for call in &mut calls {
-        assert!(poll(call).is_pending(), "it is answered");
+        assert!(polled(call.as_mut()).is_pending(), "it is answered");
     }
     calls
 }
 
 type Call<'c> = Pin<Box<dyn Future<Output = Result<Reply, CallError>> + 'c>>;
 
-fn poll(call: &mut Call<'_>) -> Poll<Result<Reply, CallError>> {
-    call.as_mut().poll(&mut Context::from_waker(Waker::noop()))
-}
-
 /// The reply of a call that is answered now, or what refuses it.
 fn answer(call: &mut Call<'_>) -> String {
     let mut reply = Poll::Pending;
     wait_until("the call is answered", || {
-        reply = poll(call);
+        reply = polled(call.as_mut());
         reply.is_ready()
     });
     match reply {
@@ -56,7 +53,7 @@ fn a_paused_node_answers_what_has_come_once_it_goes_on() {
     let mut calls = hold(&mut clients, &["INCR bar", "NOSUCH", "GET foo", "CLIENT UNPAUSE"]);
     nodes.advance_ms(14_000);
     nodes.expect(&[(1, "SET abc 1", "OK")]);
-    assert!(calls.iter_mut().all(|call| poll(call).is_pending()));
+    assert!(calls.iter_mut().all(|call| polled(call.as_mut()).is_pending()));
     nodes.expect(&[(1, "DUNLIN NODE 0 RESUME", "OK")]);
     let replies: Vec<String> = calls.iter_mut().map(answer).collect();
     assert!(replies[1].starts_with("ERR unknown command 'NOSUCH'"), "{replies:?}");
@@ -151,7 +148,7 @@ fn what_waits_in_a_command_waits_on_while_its_node_is_paused() {
     let mut blocked = hold(&mut clients, &["BLPOP bar 5"]);
     nodes.expect(&[(1, "DUNLIN NODE 0 PAUSE", "OK")]);
     nodes.advance_ms(10_000);
-    assert!(poll(&mut blocked[0]).is_pending());
+    assert!(polled(blocked[0].as_mut()).is_pending());
     nodes.expect(&[(1, "DUNLIN NODE 0 RESUME", "OK")]);
     assert_eq!(answer(&mut blocked[0]), "nil");
 }

@@ -2,12 +2,13 @@
 
 use std::net::{Shutdown, TcpStream};
 use std::pin::pin;
-use std::task::{Context, Poll, Waker};
+use std::task::Poll;
 
 use dunlin::{CallError, Client, Reply, Server};
 
+use crate::nodes::Nodes;
 use crate::timeout::{TIMEOUT, wait_until};
-use crate::{call, error, served};
+use crate::{call, error, polled, served};
 
 fn spawn(server: &Server, words: &'static [&str]) -> std::thread::JoinHandle<Result<Reply, String>> {
     let mut client = server.client().expect("there is room");
@@ -18,7 +19,7 @@ fn spawn(server: &Server, words: &'static [&str]) -> std::thread::JoinHandle<Res
 fn ended_by(server: &Server, words: &[&str], end: impl FnOnce()) -> Result<Reply, CallError> {
     let mut test = server.client().expect("there is room");
     let mut wait = pin!(test.call_async(words.iter().copied()));
-    let mut poll = || wait.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    let mut poll = || polled(wait.as_mut());
     assert!(poll().is_pending(), "nothing has ended it yet");
     end();
     let mut reply = Poll::Pending;
@@ -59,7 +60,7 @@ fn a_wait_whose_condition_comes_to_hold_during_a_pause_ends_with_the_pause() {
     let mut client = server.client().expect("there is room");
     let mut test = server.client().expect("there is room");
     let mut wait = pin!(test.call_async(["DUNLIN", "WAIT", "CLIENTS", "3"]));
-    let mut poll = || wait.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    let mut poll = || polled(wait.as_mut());
     assert!(poll().is_pending());
     call(&mut client, ["CLIENT", "PAUSE", "1000", "ALL"]);
     let _more = [(); 2].map(|()| server.client().expect("there is room"));
@@ -127,13 +128,12 @@ fn a_wait_that_times_out_reports_the_progress() {
     for (words, text) in waits {
         let mut test = server.client().expect("there is room");
         let mut waits = pin!(test.call_async(words));
-        let mut context = Context::from_waker(Waker::noop());
-        assert!(waits.as_mut().poll(&mut context).is_pending());
+        assert!(polled(waits.as_mut()).is_pending());
         call(&mut client, ["DUNLIN", "ADVANCE", "49"]);
-        assert!(waits.as_mut().poll(&mut context).is_pending());
+        assert!(polled(waits.as_mut()).is_pending());
         call(&mut client, ["DUNLIN", "ADVANCE", "1"]);
         let refused = CallError::Refused(format!("ERR waited in vain: {text}"));
-        assert_eq!(waits.as_mut().poll(&mut context), Poll::Ready(Err(refused)));
+        assert_eq!(polled(waits.as_mut()), Poll::Ready(Err(refused)));
     }
 }
 
@@ -158,6 +158,52 @@ fn a_wait_ends_when_a_number_of_clients_are_connected() {
         wire.shutdown(Shutdown::Both).expect("it is open");
     }
     server.wait_for_clients(1, TIMEOUT).expect("the others have left");
+}
+
+#[test]
+fn a_wait_ends_when_the_cluster_fails_and_when_it_serves_keys_again() {
+    let nodes = Nodes::start();
+    nodes.server.wait_until_cluster_is_ok(TIMEOUT).expect("it serves keys from the start");
+    let fail = || {
+        nodes.server.kill_node(1).expect("it runs");
+        nodes.advance_ms(16_000);
+    };
+    assert_eq!(ended_by(&nodes.server, &["DUNLIN", "WAIT", "CLUSTER", "FAIL"], fail), ok());
+    let heal = || {
+        nodes.server.restart_node(1).expect("its port is free");
+        nodes.advance_ms(30_000);
+    };
+    assert_eq!(ended_by(&nodes.server, &["DUNLIN", "WAIT", "CLUSTER", "OK"], heal), ok());
+}
+
+#[test]
+fn a_wait_ends_when_the_replicas_of_a_node_have_all_writes() {
+    let mut nodes = Nodes::with_replicas_each(2);
+    nodes.expect(&[(0, "DUNLIN WAIT SYNCED", "OK"), (3, "DUNLIN WAIT SYNCED", "OK"), (0, "DUNLIN LAG 3 500", "OK")]);
+    nodes.expect(&[(0, "DUNLIN LINK 0 6 DELAY 700", "OK"), (0, "SET bar 1", "OK"), (1, "DUNLIN WAIT SYNCED", "OK")]);
+    let wait = ["DUNLIN", "WAIT", "SYNCED"];
+    let [mut first, mut second, mut third] = [0, 3, 6].map(|node| nodes.nodes[node].client().expect("there is room"));
+    let (mut first, mut second, mut third) =
+        (pin!(first.call_async(wait)), pin!(second.call_async(wait)), pin!(third.call_async(wait)));
+    for wait in [&mut first, &mut second, &mut third] {
+        assert_eq!(polled(wait.as_mut()), Poll::Pending);
+    }
+    nodes.advance_ms(500);
+    assert_eq!(polled(second), Poll::Ready(ok()));
+    assert_eq!(polled(third.as_mut()), Poll::Pending);
+    nodes.advance_ms(200);
+    assert_eq!(polled(third), Poll::Ready(ok()));
+    assert_eq!(polled(first.as_mut()), Poll::Pending);
+    nodes.advance_ms(700);
+    assert_eq!(polled(first), Poll::Ready(ok()));
+}
+
+#[test]
+fn a_wait_for_a_cluster_needs_one_and_a_server_without_replicas_is_synced() {
+    let (server, mut client) = served();
+    let text = "ERR This instance has cluster support disabled";
+    assert_eq!(error(&mut client, ["DUNLIN", "WAIT", "CLUSTER", "OK"]), text);
+    server.wait_until_synced(TIMEOUT).expect("there is nothing to wait for");
 }
 
 #[test]

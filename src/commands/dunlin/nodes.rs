@@ -2,7 +2,7 @@
 
 use super::{ROW, explained, order_host};
 use crate::engine::state::replication::{FailoverWay, Lag};
-use crate::engine::{Args, Arity, Command, Ctx, Error, HostCall, HostReply, MoveStep, NodeOrder};
+use crate::engine::{Args, Arity, Command, Ctx, Error, HostCall, HostReply, LinkOrder, MoveStep, NodeOrder};
 use crate::value::hash_slot::HASH_SLOTS;
 use crate::value::number;
 
@@ -148,20 +148,27 @@ fn view(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 
 pub(super) const LINK: Command = Command {
     name: "LINK",
-    syntax: "number number <CUT | HEAL>",
-    arity: Arity::Exactly(5),
-    about: "Cuts the link between two nodes of the cluster, or connects them again. Clients reach both.",
+    syntax: "number number <CUT | HEAL | DELAY milliseconds>",
+    arity: Arity::AtLeast(5),
+    about: "Cuts the link between two nodes of the cluster, connects them again, or has what they say to each other arrive \
+            later by the virtual clock. Clients reach both.",
     run: |cx, args| explained(&LINK, link(cx, args)),
     ..ROW
 };
 
 fn link(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (one, other) = (node_number(&mut args)?, node_number(&mut args)?);
-    let is_cut = args.take("CUT");
-    if !is_cut && !args.take("HEAL") {
+    let order = if args.take("CUT") {
+        LinkOrder::Cut
+    } else if args.take("HEAL") {
+        LinkOrder::Heal
+    } else if args.take_with("DELAY", 1) {
+        LinkOrder::Delay(Some(args.integer()?).filter(|delay_ms| *delay_ms >= 0).ok_or(Error::Syntax)?)
+    } else {
         return Err(Error::Syntax);
-    }
-    order_host(cx, HostCall::Link { one, other, is_cut })
+    };
+    args.end()?;
+    order_host(cx, HostCall::Link { one, other, order })
 }
 
 pub(super) const PARTITION: Command = Command {
@@ -180,20 +187,16 @@ fn partition(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
         |word: &[u8]| number::parse_i64(word).and_then(|number| usize::try_from(number).ok()).ok_or(Error::Syntax);
     let group = |word: &[u8]| word.split(|byte| *byte == b',').map(number).collect::<Result<Vec<usize>, Error>>();
     let groups = args.rest().map(group).collect::<Result<Vec<Vec<usize>>, Error>>()?;
-    cut(cx, groups)
+    order_host(cx, HostCall::Partition(groups))
 }
 
 pub(super) const HEAL: Command = Command {
     name: "HEAL",
     arity: Arity::Exactly(2),
-    about: "Connects all nodes of the cluster again that DUNLIN PARTITION and DUNLIN LINK have separated.",
-    run: |cx, _| cut(cx, Vec::new()),
+    about: "Connects all nodes of the cluster again that DUNLIN PARTITION and DUNLIN LINK have separated, without delays.",
+    run: |cx, _| order_host(cx, HostCall::HealLinks),
     ..ROW
 };
-
-fn cut(cx: &mut Ctx<'_>, groups: Vec<Vec<usize>>) -> Result<(), Error> {
-    order_host(cx, HostCall::Partition(groups))
-}
 
 pub(super) const MIGRATE_SLOT: Command = Command {
     name: "MIGRATE-SLOT",

@@ -12,11 +12,12 @@ pub(super) const WAIT: Command = Command {
     name: "WAIT",
     syntax: "condition:<blocked:<BLOCKED key [number]>|subscribers:<SUBSCRIBERS channel number>|\
              journal:<JOURNAL number [COMMAND command] [KEY pattern] [CLIENT name] [ERRORS] [REDIRECTED]>|\
-             fault:<FAULT name number>|CLIENTS number> [TIMEOUT milliseconds]",
-    arity: Arity::AtLeast(4),
+             fault:<FAULT name number>|clients:<CLIENTS number>|cluster:<CLUSTER <OK | FAIL>>|SYNCED> \
+             [TIMEOUT milliseconds]",
+    arity: Arity::AtLeast(3),
     cost: "O(1), and as much after each command of others; O(N) with JOURNAL, N being the commands that are kept",
-    about: "Waits until clients are blocked on a key, subscribed to a channel or connected, a fault has fired, or \
-            commands were run.",
+    about: "Waits until clients are blocked on a key, subscribed to a channel or connected, a fault has fired, \
+            commands were run, this node of a cluster serves keys or no longer does, or replicas have all writes.",
     run: |cx, args| explained(&WAIT, wait(cx, args)),
     ..ROW
 };
@@ -49,10 +50,11 @@ fn wait(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses to wait for something that is not recorded: without a journal, or for an unknown rule.
+/// Refuses to wait for something that cannot come: without a journal or a cluster, or for an unknown rule.
 fn can_come(cx: &mut Ctx<'_>, condition: &Condition) -> Result<(), Error> {
     let kit = cx.engine().observers.kit.as_ref();
     match condition {
+        Condition::Cluster { .. } if cx.engine().peers.cluster.is_none() => Err(ServerError::NoCluster.into()),
         Condition::Journal { .. } if kit.is_none_or(|kit| kit.journal.is_none()) => Err(no_journal()),
         Condition::Struck { rule, .. } if waits::trigger(cx.engine(), rule).is_none() => {
             Err(ServerError::Kit(format!("no fault rule {}; add one with DUNLIN FAULT ADD", shown(rule))).into())
@@ -85,6 +87,13 @@ fn condition(cx: &mut Ctx<'_>, args: &mut Args<'_>) -> Result<Condition, Error> 
     if says(kind, "CLIENTS") {
         return Ok(Condition::Clients { count: count(args)?, asker: cx.session().id });
     }
+    if says(kind, "CLUSTER") {
+        let is_ok = args.take("OK");
+        return if is_ok || args.take("FAIL") { Ok(Condition::Cluster { is_ok }) } else { Err(Error::Syntax) };
+    }
+    if says(kind, "SYNCED") {
+        return Ok(Condition::Synced);
+    }
     Err(Error::Syntax)
 }
 
@@ -111,6 +120,10 @@ fn missed(condition: &Condition, progress: u64) -> String {
             format!("waited in vain: the rule {} has fired {progress} of {count} times", shown(rule))
         }
         Condition::Clients { count, .. } => format!("waited in vain: the number of clients is {progress}, not {count}"),
+        Condition::Cluster { is_ok } => {
+            format!("waited in vain: the cluster_state of this node is {}", if *is_ok { "fail" } else { "ok" })
+        }
+        Condition::Synced => format!("waited in vain: the number of replicas that are behind is {progress}"),
     }
 }
 

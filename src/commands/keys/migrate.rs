@@ -4,8 +4,8 @@
 //! between, as in Redis: otherwise a client could write to a key that is about to be deleted. This is also true in
 //! transactions and scripts. The host connects to the other server ([`crate::engine::RemoteRequest`]).
 //!
-//! A payload says the earliest version that can hold its value, unlike that of DUMP, which is exactly Redis's: so
-//! Valkey and older versions of Redis take all but hashes whose fields have deadlines.
+//! A payload says the earliest version that has its value, unlike that of DUMP, which is exactly Redis's: so Valkey 9
+//! and Redis 7.2 take all but hashes whose fields have deadlines.
 //!
 //! Source: the requests that Redis 8.0.6 sends, and its replies when servers refuse, stay silent or close the
 //! connection.

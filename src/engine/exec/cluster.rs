@@ -14,9 +14,9 @@ use crate::engine::cluster::{
 use crate::engine::exec::ctx::databases;
 use crate::engine::exec::gates::Asked;
 use crate::engine::exec::kit::redirects;
-use crate::engine::exec::{blocking, changes, failover, propagation, publish, replication};
+use crate::engine::exec::{blocking, changes, failover, messages, propagation, publish, replication};
 use crate::engine::spec::{ClusterError, Command, CommandId, Error, Event, Family, Flags, KeyFlags, Now};
-use crate::engine::state::{Effect, LogLevel, SessionId, Settings, Topic};
+use crate::engine::state::{Effect, LogLevel, NodeMessage, SessionId, Settings, Topic};
 use crate::resp::Request;
 use crate::value::hash_slot::hash_slot;
 
@@ -208,7 +208,8 @@ pub fn announce(engine: &mut Engine) {
 
 /// Sends something to the other nodes of the cluster.
 pub(super) fn send(engine: &mut Engine, message: Option<Message>) {
-    message.into_iter().for_each(|message| engine.effects.push(Effect::SendToNodes(Box::new(message))));
+    let effect = message.map(|message| Effect::SendToNodes(Box::new(NodeMessage::Cluster(message))));
+    effect.into_iter().for_each(|effect| engine.effects.push(effect));
 }
 
 /// Has this node and all that it knows meet the one at that address, and those that it knows (CLUSTER MEET). False if
@@ -248,6 +249,7 @@ pub fn start(engine: &mut Engine, is_empty: bool) {
     if is_empty {
         databases::flush(engine, 0);
     }
+    messages::drop_all(engine);
     change(engine, |view| view.start(now));
     replication::start(engine, is_empty);
 }
@@ -272,11 +274,12 @@ pub fn take_failure(engine: &mut Engine, from: NodeId, failed: NodeId, since: No
     }
 }
 
-/// When something about a disconnected node falls due, or this node goes to another primary.
+/// When something about a disconnected node falls due, this node goes to another primary, or a message arrives.
 pub(super) fn next_step(engine: &Engine) -> Option<Now> {
     let (view, settings) = (engine.peers.cluster.as_ref()?, &engine.settings.cluster);
     let migration = view.next_migration().map(|(due, _)| due);
-    view.next_failure_step(settings.node_timeout_ms).into_iter().chain(migration).min()
+    let step = view.next_failure_step(settings.node_timeout_ms);
+    step.into_iter().chain(migration).chain(messages::next_arrival(engine)).min()
 }
 
 /// Becomes a replica of a primary that has none left, if that is due.
@@ -290,12 +293,14 @@ fn migrate(engine: &mut Engine) {
     }
 }
 
-/// Does what is due by time: goes to another primary, suspects disconnected nodes, and tells the others.
+/// Does what is due by time: takes messages that arrive, goes to another primary, suspects disconnected nodes, and
+/// tells the others.
 pub(super) fn take_steps(engine: &mut Engine) {
     let now = engine.timing.now;
     if next_step(engine).is_none_or(|due| due > now) {
         return;
     }
+    messages::receive_due(engine);
     migrate(engine);
     let settings = Arc::clone(&engine.settings.cluster);
     let suspected = change(engine, |view| {

@@ -9,7 +9,7 @@
 
 use crate::engine::Engine;
 use crate::engine::exec::{
-    aof, blocking, changes, cluster, delivery, failover, fields, persistence, propagation, replication, timing,
+    aof, blocking, changes, cluster, delivery, failover, fields, kit, persistence, propagation, replication, timing,
     tracking,
 };
 use crate::engine::spec::{Event, Now};
@@ -52,7 +52,7 @@ const OTHERS: [Source; 10] = [
     |engine, _| aof::next_sync(engine),
     // Clients that have been over the soft limit of their output for too long.
     |engine, _| engine.observers.overfull.next(),
-    // Nodes of the cluster that are disconnected for too long.
+    // Nodes of the cluster that are disconnected for too long, and messages of others that arrive late.
     |engine, _| cluster::next_step(engine),
     // Elections, failovers, and parts of a primary's stream that are to be applied late.
     |engine, _| failover::next_step(engine),
@@ -108,6 +108,7 @@ impl Engine {
         cluster::take_steps(self);
         failover::take_step(self);
         replication::apply_due(self);
+        kit::waits::wake_waiters(self);
         let mut expired = blocking::time_out(self, limit);
         if !may_expire(self) {
             return expired;

@@ -24,6 +24,7 @@ pub mod host_call;
 pub mod kit;
 pub mod loading;
 pub mod measures;
+pub mod messages;
 pub mod monitor;
 pub mod operations;
 pub mod persistence;

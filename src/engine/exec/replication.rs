@@ -22,7 +22,7 @@ use crate::engine::spec::{CommandId, Error, Now, ServerError, says};
 use crate::engine::state::replication::{
     Content, FullSync, History, HistoryId, Lag, Link, Replica, ReplicaWait, Replication, ReplicationMessage,
 };
-use crate::engine::state::{Databases, Effect, LateReply, Origin, SessionId, Transport};
+use crate::engine::state::{Databases, Effect, LateReply, NodeMessage, Origin, SessionId, Transport};
 use crate::resp::{Limits, Parser};
 
 /// The limits of the stream, which comes from a node.
@@ -61,7 +61,8 @@ fn link(engine: &mut Engine) -> Option<&mut Link> {
 /// Sends something to another node, or to all replicas of this one.
 pub(super) fn send(engine: &mut Engine, to: Option<NodeId>, content: Content) {
     let Some(from) = engine.peers.cluster.as_ref().map(|view| view.myself().id) else { return };
-    engine.effects.push(Effect::SendToReplicas(Box::new(ReplicationMessage { from, to, content })));
+    let message = ReplicationMessage { from, to, content };
+    engine.effects.push(Effect::SendToNodes(Box::new(NodeMessage::Replication(message))));
 }
 
 /// Sends the replicas what has changed, after a batch, and answers those that had to wait for its end.
@@ -397,6 +398,19 @@ pub fn count_replicas_with_writes_of(engine: &Engine, session: SessionId) -> (us
     let Some(replication) = &engine.peers.replication else { return (0, 0) };
     let offset = replication.offset_of(written);
     (replication.count_at(offset), offset)
+}
+
+/// The number of replicas that do not have all writes, of those that are connected to this node. If it is a replica,
+/// it is the one that counts: while it is disconnected, or has not applied all that its primary has sent.
+pub fn replicas_behind(engine: &Engine) -> usize {
+    let Some(replication) = &engine.peers.replication else { return 0 };
+    if let Some(link) = &replication.link {
+        let in_flight = engine.peers.in_flight.as_ref();
+        let has_more = in_flight.is_some_and(|in_flight| in_flight.has_data_of(link.primary));
+        return usize::from(!link.is_up() || !link.queue.is_empty() || has_more);
+    }
+    let offset = replication.offset_of(engine.effects.propagation.offset());
+    replication.replicas.len() - replication.count_at(offset)
 }
 
 /// Has a client that waits in a command be answered when that many replicas have the stream up to an offset.

@@ -60,6 +60,8 @@ pub struct Table {
     places: Arc<[Place]>,
     /// The number of bits by which a hash is shifted to become a slot.
     shift: u32,
+    /// The number of commands that can be called.
+    commands: usize,
     /// The replies that describe all commands.
     descriptions: Arc<Descriptions>,
 }
@@ -114,6 +116,7 @@ impl Table {
             shift: u64::BITS - places.ilog2(),
             places: Arc::default(),
             entries: entries.into(),
+            commands: 0,
             descriptions: Arc::default(),
         };
         table.rebuild_index(places);
@@ -123,6 +126,7 @@ impl Table {
     /// Builds the hash table with the given number of slots: each command that can be called by a name gets one.
     fn rebuild_index(&mut self, count: usize) {
         self.places = repeat_n(Place::of(b"", None), count).collect();
+        self.commands = self.commands().count();
         for (index, entry) in self.entries.iter().enumerate().filter(|(_, entry)| entry.is_called_by_itself()) {
             let mut place = self.home(Name::of(entry.called.as_bytes()));
             while self.places[place].id.is_some() {
@@ -160,6 +164,11 @@ impl Table {
     /// The commands that can be called, without their subcommands.
     pub fn commands(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter().filter(|entry| entry.is_called_by_itself())
+    }
+
+    /// The number of [`Table::commands`].
+    pub fn command_count(&self) -> usize {
+        self.commands
     }
 
     /// A description of each of [`Table::commands`], encoded for `protocol`: an element for each of [`Table::entries`],

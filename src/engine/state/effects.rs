@@ -8,10 +8,8 @@
 
 use std::time::Duration;
 
-use crate::engine::cluster::Message;
 use crate::engine::spec::Now;
-use crate::engine::state::replication::ReplicationMessage;
-use crate::engine::state::{Checkpoint, Lazy, LogLevel, Propagation, SessionId, Template};
+use crate::engine::state::{Checkpoint, Lazy, LogLevel, NodeMessage, Propagation, SessionId, Template};
 use crate::keyspace::LazyFree;
 
 /// A list of effects, in the order in which they were requested.
@@ -54,10 +52,8 @@ pub enum Effect {
     EndAof,
     /// Apply a changed parameter of that name (CONFIG SET).
     Setting(&'static str),
-    /// Send this to the other nodes of the cluster.
-    SendToNodes(Box<Message>),
-    /// Send this to another node of the cluster, or to all replicas of this one.
-    SendToReplicas(Box<ReplicationMessage>),
+    /// Send this to the other nodes of the cluster, of which it may concern only some.
+    SendToNodes(Box<NodeMessage>),
     /// Free this large value on another thread.
     Free(LazyFree),
     /// Start new worlds from this template, or empty without one (DUNLIN TEMPLATE).

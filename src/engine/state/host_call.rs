@@ -92,14 +92,16 @@ pub enum HostCall {
     Node(usize, NodeOrder),
     /// Cut the links between nodes of different groups, which are lists of their numbers; all others are a group, too.
     Partition(Vec<Vec<usize>>),
-    /// Cut the link between two nodes, or heal it.
+    /// Connect all nodes again, without delays.
+    HealLinks,
+    /// Change the link between two nodes.
     Link {
         /// The number of one.
         one: usize,
         /// The number of the other.
         other: usize,
-        /// Whether it is to be cut.
-        is_cut: bool,
+        /// What becomes of it.
+        order: LinkOrder,
     },
     /// Move a slot to a node.
     MoveSlot {
@@ -110,6 +112,17 @@ pub enum HostCall {
         /// How far.
         step: MoveStep,
     },
+}
+
+/// What becomes of the link between two nodes of a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkOrder {
+    /// The nodes no longer hear each other.
+    Cut,
+    /// They hear each other, without a delay.
+    Heal,
+    /// What they say to each other arrives after that many milliseconds.
+    Delay(i64),
 }
 
 /// An order for a node of a cluster.

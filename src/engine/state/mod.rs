@@ -16,6 +16,7 @@ pub(in crate::engine) mod fast_path;
 mod file_settings;
 pub mod host;
 mod host_call;
+mod in_flight;
 mod instant_metrics;
 pub mod kit;
 mod latency_histogram;
@@ -58,9 +59,10 @@ pub use eviction::{ClientsLimit, Policy, Pressure};
 pub use file_settings::{FileSettings, SavePoint, SyncPolicy};
 pub use host::Host;
 pub use host_call::{
-    FIRST_WORLD, HostCall, HostReply, MoveStep, NodeFigures, NodeOrder, PendingHostCall, SessionTransfer, WorldFigures,
-    WorldName,
+    FIRST_WORLD, HostCall, HostReply, LinkOrder, MoveStep, NodeFigures, NodeOrder, PendingHostCall, SessionTransfer,
+    WorldFigures, WorldName,
 };
+pub use in_flight::{InFlight, NodeMessage};
 pub use instant_metrics::{Counts, InstantMetrics};
 pub use latency_histogram::LatencyHistogram;
 pub use latency_monitor::{LatencyMonitor, MOST_SAMPLES, Sample, Series};

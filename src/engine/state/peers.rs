@@ -1,13 +1,16 @@
 //! What the server knows of others: the cluster that it is a node of, its replicas, and the primary that it follows.
 
+use super::InFlight;
 use super::replication::Replication;
 use crate::engine::cluster::View;
 
-/// The other servers, as far as this one knows them. A server by itself pays for two empty pointers.
+/// The other servers, as far as this one knows them. A server by itself pays for three empty pointers.
 #[derive(Debug, Default)]
 pub struct Peers {
     /// The cluster that the server is a node of, as it sees it; `None` for a server by itself.
     pub cluster: Option<Box<View>>,
     /// Its replicas, or the primary that it follows; `None` if it never had any.
     pub replication: Option<Box<Replication>>,
+    /// What other nodes have sent over slow links and has not arrived; `None` if no link ever was slow.
+    pub in_flight: Option<Box<InFlight>>,
 }

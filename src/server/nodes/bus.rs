@@ -2,20 +2,19 @@
 //!
 //! What a node sends while it runs requests is queued, and delivered when the thread has released the node's lock,
 //! before any reply leaves. So a client that reads a reply finds all nodes informed, and a test that has one thread is
-//! the same in every run. The clock is one for all nodes: an order for that of one goes to all.
+//! the same in every run. Over a link that a test has made slow, a message arrives when its receiver's clock says so.
+//! The clock is one for all nodes: an order for that of one goes to all.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
-use super::links::{Links, link};
+use super::links::{Link, Links, link};
 use crate::engine::cluster::{Claim, Message, Node, NodeId};
-use crate::engine::exec::kit::redirects;
-use crate::engine::exec::{cluster, failover, replication};
-use crate::engine::state::replication::ReplicationMessage;
-use crate::engine::{ClockOrder, WorldName};
+use crate::engine::exec::{cluster, messages, replication};
+use crate::engine::{ClockOrder, NodeMessage, WorldName};
 use crate::server::shared::Shared;
 use crate::server::worlds::Worlds;
 
@@ -26,6 +25,8 @@ pub(crate) struct Bus {
     queue: Mutex<VecDeque<(WorldName, BusMessage)>>,
     /// The links that are cut.
     cut_links: Mutex<Links>,
+    /// The delays of links that are slow, in milliseconds.
+    delays_ms: Mutex<BTreeMap<Link, i64>>,
     /// The nodes that miss what is said of the cluster.
     stale: Mutex<BTreeSet<WorldName>>,
     /// Held while messages are delivered, so that a thread that wants to deliver its own waits until they are.
@@ -35,10 +36,8 @@ pub(crate) struct Bus {
 /// A message of one node to all others.
 #[derive(Debug)]
 pub(in crate::server) enum BusMessage {
-    /// A message of the cluster.
-    Cluster(Message),
-    /// A message of a primary and its replicas.
-    Replication(ReplicationMessage),
+    /// Something that it says as a node of the cluster.
+    Node(NodeMessage),
     /// An order for the clock.
     Clock(ClockOrder),
     /// The process of that node has ended.
@@ -66,6 +65,29 @@ impl Bus {
         (before, links.clone())
     }
 
+    /// The delay of the link between two nodes, in milliseconds.
+    fn delay_ms(&self, one: &WorldName, other: &WorldName) -> i64 {
+        self.delays_ms.lock().get(&link(one.node_number(), other.node_number())).copied().unwrap_or(0)
+    }
+
+    /// Changes the delay of a link; returns whether it was another one.
+    pub(super) fn set_delay_ms(&self, link: Link, delay_ms: i64) -> bool {
+        let mut delays_ms = self.delays_ms.lock();
+        let before = if delay_ms > 0 { delays_ms.insert(link, delay_ms) } else { delays_ms.remove(&link) };
+        before.unwrap_or(0) != delay_ms
+    }
+
+    /// The links that are slow.
+    pub(super) fn slow_links(&self) -> Vec<Link> {
+        self.delays_ms.lock().keys().copied().collect()
+    }
+
+    /// Keeps messages from being delivered as long as the guard is held, so that what changes with the links is one
+    /// step for them.
+    pub(super) fn hold_delivery(&self) -> MutexGuard<'_, ()> {
+        self.delivery.lock()
+    }
+
     /// Has a node miss what is said of the cluster, or not; returns whether it did before.
     pub(super) fn set_stale(&self, node: &WorldName, is_stale: bool) -> bool {
         let mut stale = self.stale.lock();
@@ -74,7 +96,7 @@ impl Bus {
 
     /// Whether a node misses a message.
     fn is_missed_by(&self, node: &WorldName, message: &BusMessage) -> bool {
-        let BusMessage::Cluster(message) = message else { return false };
+        let BusMessage::Node(NodeMessage::Cluster(message)) = message else { return false };
         message.is_news() && self.is_stale(node)
     }
 
@@ -105,13 +127,13 @@ impl Worlds {
     fn deliver_all(&self) {
         let _delivery = self.bus().delivery.lock();
         while let Some((from, message)) = self.bus().pop() {
-            if let BusMessage::Cluster(Message::Meet { ip, port }) = &message {
+            if let BusMessage::Node(NodeMessage::Cluster(Message::Meet { ip, port })) = &message {
                 self.introduce(&from, ip, *port);
                 continue;
             }
             let is_for_all = match &message {
                 BusMessage::Clock(_) => true,
-                BusMessage::Cluster(message) => message.is_of_kit(),
+                BusMessage::Node(NodeMessage::Cluster(message)) => message.is_of_kit(),
                 _ => false,
             };
             let is_meant = |name: &WorldName| {
@@ -119,7 +141,13 @@ impl Worlds {
                 *name != from && is_linked && !self.bus().is_missed_by(name, &message)
             };
             let others = self.all().into_iter().filter(|shared| is_meant(&shared.world_name()));
-            others.for_each(|node| node.receive(&message));
+            others.for_each(|node| match &message {
+                BusMessage::Node(message) if !is_for_all => {
+                    let delay_ms = self.bus().delay_ms(&node.world_name(), &from);
+                    node.receive_after(delay_ms, &from, message);
+                }
+                _ => node.receive(&from, &message),
+            });
         }
     }
 
@@ -158,60 +186,43 @@ impl Shared {
         self.worlds().bus().is_stale(&self.world_name())
     }
 
-    /// Whether this is the node with that id.
-    fn is_node(&self, id: NodeId) -> bool {
-        self.engine().peers.cluster.as_ref().is_some_and(|view| view.is_myself_id(id))
+    /// Takes a message of another node when so many milliseconds have passed on its clock.
+    fn receive_after(&self, delay_ms: i64, from: &WorldName, message: &NodeMessage) {
+        let is_concerned = !self.is_down() && messages::concerns(&self.engine(), message);
+        match delay_ms {
+            _ if !is_concerned => {}
+            0 => self.act_alone(|engine| messages::receive(engine, message)),
+            _ => self.act_alone(|engine| {
+                if !self.is_down() {
+                    messages::receive_later(engine, delay_ms, from.node_number(), message.clone());
+                }
+            }),
+        }
     }
 
     /// Takes a message of another node.
-    pub(super) fn receive(&self, message: &BusMessage) {
+    pub(super) fn receive(&self, from: &WorldName, message: &BusMessage) {
         match message {
             BusMessage::Clock(order) => self.obey_alone(*order),
             _ if self.is_down() => {}
-            BusMessage::Cluster(Message::Claim(claim)) => self.act_alone(|engine| cluster::take_claim(engine, claim)),
-            BusMessage::Cluster(Message::ClaimsWanted) => self.act_alone(cluster::announce),
-            BusMessage::Cluster(Message::Publish { from, shard, channel, payload }) => {
-                self.act_alone(|engine| cluster::take_published(engine, *from, *shard, channel, payload));
-            }
-            BusMessage::Cluster(Message::Suspects { from, node, since }) => {
-                self.act_alone(|engine| cluster::take_report(engine, *from, *node, *since));
-            }
-            BusMessage::Cluster(Message::Failed { from, node, since }) => {
-                self.act_alone(|engine| cluster::take_failure(engine, *from, *node, *since));
-            }
-            BusMessage::Cluster(Message::VoteRequest(request)) => {
-                self.act_alone(|engine| failover::vote(engine, request));
-            }
-            BusMessage::Cluster(Message::Vote { from, to, epoch }) if self.is_node(*to) => {
-                self.act_alone(|engine| failover::take_vote(engine, *from, *epoch));
-            }
-            BusMessage::Cluster(Message::Redirected { from, number, digest, oldest }) => {
-                self.act_alone(|engine| redirects::expect(engine, *from, *number, *digest, *oldest));
-            }
-            BusMessage::Cluster(Message::Followed { from, number }) => {
-                self.act_alone(|engine| redirects::forget(engine, *from, *number));
-            }
-            BusMessage::Cluster(Message::Vote { .. }) => {}
-            BusMessage::Replication(message) => {
-                let is_addressed = replication::is_addressed_by(&self.engine(), message);
-                if is_addressed {
-                    self.act_alone(|engine| replication::receive(engine, message));
-                }
-            }
+            BusMessage::Node(message) => self.receive_after(0, from, message),
             // A stale view does not change, but the stream of a primary ends and begins again.
-            BusMessage::NodeDown(node) if self.has_stale_view() => {
-                self.act_alone(|engine| replication::disconnect(engine, *node));
-            }
+            BusMessage::NodeDown(node) if self.has_stale_view() => self.act_alone(|engine| {
+                messages::drop_from(engine, from.node_number());
+                replication::disconnect(engine, *node);
+            }),
             BusMessage::NodeUp(claim) if self.has_stale_view() => {
                 self.act_alone(|engine| replication::reconnect(engine, claim.node.id));
             }
-            BusMessage::NodeDown(node) => self.act_alone(|engine| cluster::disconnect(engine, *node)),
+            BusMessage::NodeDown(node) => self.act_alone(|engine| {
+                messages::drop_from(engine, from.node_number());
+                cluster::disconnect(engine, *node);
+            }),
             BusMessage::NodeUp(claim) => self.act_alone(|engine| {
+                messages::drop_claims(engine, from.node_number());
                 cluster::reconnect(engine, claim.node.id);
                 cluster::take_claim(engine, claim);
             }),
-            // The nodes at both ends are introduced to each other instead.
-            BusMessage::Cluster(Message::Meet { .. }) => {}
         }
     }
 }

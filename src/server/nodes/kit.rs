@@ -5,7 +5,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use super::{BusMessage, LOCAL};
-use crate::engine::exec::{blocking, cluster, failover, replication};
+use crate::engine::exec::{blocking, cluster, failover, messages, replication};
 use crate::engine::{Engine, Error, Flow, KitError, MoveStep, NodeFigures, NodeOrder, Origin};
 use crate::resp::{ReplyBuffer, Requests};
 use crate::server::listeners::Listeners;
@@ -92,8 +92,13 @@ impl Worlds {
                     return Err(KitError::NotReplica(number));
                 }
             }
-            (NodeOrder::StaleView, false) => _ = self.bus().set_stale(&node.world_name(), true),
+            (NodeOrder::StaleView, false) => {
+                let _delivery = self.bus().hold_delivery();
+                self.bus().set_stale(&node.world_name(), true);
+                node.act_alone(messages::drop_news);
+            }
             (NodeOrder::FreshView, false) => {
+                let _delivery = self.bus().hold_delivery();
                 if self.bus().set_stale(&node.world_name(), false) {
                     self.inform(&node);
                 }
@@ -213,6 +218,7 @@ impl Shared {
     pub(in crate::server) fn kill(&self, engine: &mut Engine) {
         if !self.set_down(true) {
             self.say_down(engine);
+            messages::drop_all(engine);
             self.close_ends(engine);
         }
     }
@@ -234,6 +240,7 @@ impl Shared {
         let mut engine = self.engine();
         if !self.set_down(true) {
             self.say_down(&engine);
+            messages::drop_all(&mut engine);
             blocking::set_node_paused(&mut engine, true);
         }
     }

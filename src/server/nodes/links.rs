@@ -1,20 +1,25 @@
-//! The links between the nodes of a cluster: a test cuts them, one by one or between groups of nodes, and they heal.
+//! The links between the nodes of a cluster: a test cuts them, one by one or between groups of nodes, or makes them
+//! slow, and they heal.
 //!
 //! Two nodes whose link is cut are disconnected from each other, as if either process had ended for the other: what
-//! they send does not arrive. Clients reach all nodes, and so does MIGRATE, which is a client of its target.
+//! they send does not arrive. Over a slow link it arrives late; the nodes stay connected, and neither suspects the
+//! other however slow the link is. Clients reach all nodes, and so does MIGRATE, which is a client of its target.
 
 use std::collections::BTreeSet;
 
 use super::BusMessage;
-use crate::engine::KitError;
+use crate::engine::exec::messages;
+use crate::engine::{KitError, LinkOrder};
 use crate::server::shared::Shared;
 use crate::server::worlds::Worlds;
 
-/// Links, each as the numbers of two nodes, the lower one first.
-pub(super) type Links = BTreeSet<(usize, usize)>;
+/// A link as the numbers of its two nodes, the lower one first.
+pub(super) type Link = (usize, usize);
+
+pub(super) type Links = BTreeSet<Link>;
 
 /// The link between two nodes.
-pub(super) fn link(one: usize, other: usize) -> (usize, usize) {
+pub(super) fn link(one: usize, other: usize) -> Link {
     (one.min(other), one.max(other))
 }
 
@@ -36,23 +41,57 @@ impl Worlds {
         }
         let all = (0..group_of.len()).flat_map(|other| (0..other).map(move |one| (one, other)));
         let cut: Links = all.filter(|&(one, other)| group_of[one] != group_of[other]).collect();
-        self.change_cut_links(|links| *links = cut);
+        self.change_links(|| self.change_cut_links(|links| *links = cut));
         Ok(())
     }
 
-    /// Cuts the link between two nodes, or heals it.
+    /// Connects all nodes again, without any delays.
+    pub(crate) fn heal_links(&self) {
+        self.change_links(|| {
+            self.change_cut_links(Links::clear);
+            self.bus().slow_links().into_iter().for_each(|link| self.set_delay_ms(link, 0));
+        });
+    }
+
+    /// Cuts the link between two nodes, makes it slow, or heals it.
     ///
     /// # Errors
     /// There is no such node, or it is the same one twice.
-    pub(crate) fn set_link(&self, one: usize, other: usize, is_cut: bool) -> Result<(), KitError> {
+    pub(crate) fn set_link(&self, one: usize, other: usize, order: LinkOrder) -> Result<(), KitError> {
         self.node(one)?;
         self.node(other)?;
         if one == other {
             return Err(KitError::NoLink(one));
         }
         let link = link(one, other);
-        self.change_cut_links(|links| _ = if is_cut { links.insert(link) } else { links.remove(&link) });
+        self.change_links(|| match order {
+            LinkOrder::Cut => self.change_cut_links(|links| _ = links.insert(link)),
+            LinkOrder::Heal => {
+                self.change_cut_links(|links| _ = links.remove(&link));
+                self.set_delay_ms(link, 0);
+            }
+            LinkOrder::Delay(delay_ms) => self.set_delay_ms(link, delay_ms),
+        });
         Ok(())
+    }
+
+    /// Changes links while no message is delivered: one that is sent later must not arrive before one that met the
+    /// links as they were. Then delivers what the nodes have sent meanwhile.
+    fn change_links(&self, change: impl FnOnce()) {
+        let delivery = self.bus().hold_delivery();
+        change();
+        drop(delivery);
+        self.deliver();
+    }
+
+    /// Gives a link another delay. What is in flight arrives as if it had been sent now, unless it arrives earlier.
+    fn set_delay_ms(&self, link: Link, delay_ms: i64) {
+        if self.bus().set_delay_ms(link, delay_ms) {
+            let (nodes, (one, other)) = (self.nodes(), link);
+            for (node, peer) in [(one, other), (other, one)] {
+                nodes[node].act_alone(|engine| messages::deliver_within(engine, delay_ms, peer));
+            }
+        }
     }
 
     fn change_cut_links(&self, change: impl FnOnce(&mut Links)) {
@@ -67,7 +106,6 @@ impl Worlds {
                 }
             }
         }
-        self.deliver();
     }
 }
 
@@ -75,12 +113,12 @@ impl Shared {
     /// Has this node find another one disconnected.
     pub(super) fn miss(&self, other: &Shared) {
         let id = other.engine().peers.cluster.as_ref().map(|view| view.myself().id);
-        id.into_iter().for_each(|id| self.receive(&BusMessage::NodeDown(id)));
+        id.into_iter().for_each(|id| self.receive(&other.world_name(), &BusMessage::NodeDown(id)));
     }
 
     /// Has this node find another one connected again, with all that it claims.
     pub(super) fn meet_again(&self, other: &Shared) {
         let claim = other.engine().peers.cluster.as_ref().map(|view| view.claim());
-        claim.into_iter().for_each(|claim| self.receive(&BusMessage::NodeUp(claim)));
+        claim.into_iter().for_each(|claim| self.receive(&other.world_name(), &BusMessage::NodeUp(claim)));
     }
 }

@@ -1,11 +1,12 @@
 //! Waits of a test until a condition holds.
 //!
 //! The waiting command is one of the blocked commands, without keys and with its timeout. After each command of other
-//! clients, and when a client connects or disconnects, its condition is checked; if it holds, the command is run again
-//! and replies.
+//! clients, when a client connects or disconnects, and when another node has said something or something was due, its
+//! condition is checked; if it holds, the command is run again and replies.
 
 use crate::engine::Engine;
-use crate::engine::exec::kit;
+use crate::engine::cluster::Health;
+use crate::engine::exec::{kit, replication};
 use crate::engine::state::kit::{Condition, Trigger, Waiter};
 use crate::engine::state::{Origin, SessionId, Topic};
 
@@ -18,10 +19,13 @@ pub fn holds(engine: &Engine, condition: &Condition) -> bool {
         | Condition::Journal { count, .. }
         | Condition::Struck { count, .. } => progress >= *count,
         Condition::Clients { count, .. } => progress == *count,
+        Condition::Cluster { .. } => progress > 0,
+        Condition::Synced => progress == 0,
     }
 }
 
-/// The current count that the condition is about.
+/// The current count that the condition is about. In a cluster these are nodes in that state, or replicas that are
+/// behind.
 pub fn progress(engine: &Engine, condition: &Condition) -> u64 {
     let count = match condition {
         Condition::Blocked { database, key, .. } => engine.observers.waiting.waiters(*database, key),
@@ -41,6 +45,11 @@ pub fn progress(engine: &Engine, condition: &Condition) -> u64 {
             let others = engine.sessions.iter().filter(|client| client.id != *asker && is_counted(&client.origin));
             others.count()
         }
+        Condition::Cluster { is_ok } => {
+            let is_node_ok = engine.peers.cluster.as_ref().map(|view| view.health() == Health::Ok);
+            usize::from(is_node_ok == Some(*is_ok))
+        }
+        Condition::Synced => replication::replicas_behind(engine),
     };
     count as u64
 }

@@ -1,5 +1,5 @@
 //! The conditions that a test waits for: clients are blocked or subscribed, commands have run, a fault has fired, a
-//! number of clients is connected.
+//! number of clients is connected, a node of a cluster serves keys, or replicas have all writes.
 
 use crate::engine::state::SessionId;
 use crate::engine::state::kit::Filter;
@@ -44,6 +44,14 @@ pub enum Condition {
         /// The client that waits, which is not counted.
         asker: SessionId,
     },
+    /// The `cluster_state` of this node is `ok`, or `fail`.
+    Cluster {
+        /// Whether it is to be `ok`.
+        is_ok: bool,
+    },
+    /// The replicas that are connected to this node have all its writes; or it has all that its primary has sent, if it
+    /// is a replica itself.
+    Synced,
 }
 
 /// A client that waits for a condition.
