@@ -1,5 +1,6 @@
 //! Compares the list with a vector, over random operations of typical kinds.
 
+use dunlin::value::SharedBytes;
 use dunlin::value::list::{End, Limits, List, Side};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -83,7 +84,12 @@ impl Pair {
     fn take(&mut self, step: &Step) {
         match step {
             Step::Push(end, elements) => {
-                self.list.push(*end, elements.iter().map(Vec::as_slice), &self.limits);
+                match &elements[..] {
+                    [only] if only.len() % 2 == 0 => {
+                        self.list.push_shared(*end, SharedBytes::from(only.as_slice()), &self.limits);
+                    }
+                    _ => self.list.push(*end, elements.iter().map(Vec::as_slice), &self.limits),
+                }
                 for element in elements {
                     let at = if *end == End::Head { 0 } else { self.model.len() };
                     self.model.insert(at, element.clone());

@@ -219,6 +219,44 @@ fn large_strings_keep_their_place_among_other_replies() {
     watcher.expect(format!("{large}{large}{}{large}{}{large}", event("expire"), event("del")));
 }
 
+/// A large element is stored in the buffer in which it came, and sent from there, also when the list no longer has it.
+#[test]
+fn large_elements_of_lists_leave_as_they_came() {
+    let server = Server::start().expect("it starts");
+    let mut client = connect(server.addr());
+    let [first, second, third] = [b'1', b'2', b'3'].map(|byte| vec![byte; 300_000]);
+    for (command, element, len) in [(b"RPUSH", &second, 1), (b"LPUSH", &first, 2), (b"RPUSH", &third, 3)] {
+        client.ask(request(&[command, b"list", element]), format!(":{len}\r\n"));
+    }
+    client.ask("COPY list other\r\nRPUSH list small\r\n", ":1\r\n:4\r\n");
+    client.send("LINDEX list 1\r\nLINDEX list 9\r\nLPOP list\r\nRPOP list\r\nRPOP list\r\nBLPOP list 1\r\n");
+    client.send("LRANGE other 0 -1\r\nLMOVE other list LEFT RIGHT\r\nLSET other 0 x\r\nRPOP other 2\r\n");
+    client.send("DEL other\r\nLPOP list\r\nLPOP list\r\n");
+    let large = [&first, &second, &third].map(|element| bulk(element));
+    let replies: [&[u8]; 19] = [
+        &large[1],
+        b"$-1\r\n",
+        &large[0],
+        b"$5\r\nsmall\r\n",
+        &large[2],
+        b"*2\r\n$4\r\nlist\r\n",
+        &large[1],
+        b"*3\r\n",
+        &large[0],
+        &large[1],
+        &large[2],
+        &large[0],
+        b"+OK\r\n",
+        b"*2\r\n",
+        &large[2],
+        b"$1\r\nx\r\n",
+        b":0\r\n",
+        &large[0],
+        b"$-1\r\n",
+    ];
+    client.expect(replies.concat());
+}
+
 #[test]
 fn clients_share_the_data_but_not_their_input() {
     let server = Server::start().expect("it starts");

@@ -15,6 +15,8 @@ mod read;
 mod transfer;
 
 use crate::engine::{Args, Command, Error, Event};
+use crate::resp::Reply;
+use crate::value::List;
 use crate::value::list::End;
 use std::ops::Range;
 
@@ -43,6 +45,14 @@ pub const COMMANDS: &[Command] = &[
     push::RPUSH,
     push::RPUSHX,
 ];
+
+/// Writes the element at a position that exists; a large one is not copied.
+fn write_element(reply: &mut Reply<'_>, list: &List, position: usize) {
+    match list.large(position) {
+        Some(large) => reply.shared(large),
+        None => list.get(position).into_iter().for_each(|element| reply.item(element)),
+    }
+}
 
 /// Parses the next word as an end: `LEFT` or `RIGHT`.
 ///

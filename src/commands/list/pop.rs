@@ -4,7 +4,7 @@
 //! twice. A [`Portion`] defines how many elements are popped and the form of the reply; the blocking commands use it
 //! too.
 
-use super::{end, popped};
+use super::{end, popped, write_element};
 use crate::engine::exec::operations;
 use crate::engine::{Args, Arity, Change, Changed, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Missing};
 use crate::resp::Reply;
@@ -142,7 +142,7 @@ impl Portion {
             End::Tail => list.len() - count..list.len(),
         };
         if count == 1 {
-            list.get(positions.start).into_iter().for_each(|element| reply.item(element));
+            write_element(reply, list, positions.start);
         } else if end == End::Head {
             reply.items(list.range(positions.clone()));
         } else {

@@ -52,8 +52,13 @@ const PUSHING: Command = Command {
 fn push(cx: &mut Ctx<'_>, mut args: Args<'_>, end: End, create: bool) -> Result<(), Error> {
     let key = args.key()?;
     let limits = cx.settings().list_nodes;
+    let only = args.peek().filter(|_| args.left() == 1);
+    let shared = only.and_then(|element| args.share(element));
     let len = cx.update(key, Missing::create_if(create), pushed(end), |list: &mut List, _| {
-        list.push(end, args.rest(), &limits);
+        match shared {
+            Some(element) => list.push_shared(end, element, &limits),
+            None => list.push(end, args.rest(), &limits),
+        }
         Ok(Changed::by(args.left(), list.len()))
     })?;
     cx.reply().count(len.unwrap_or(0));

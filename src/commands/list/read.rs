@@ -1,6 +1,6 @@
 //! LLEN, LINDEX, LRANGE and LPOS: read a list.
 
-use super::{position, positions};
+use super::{position, positions, write_element};
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
 use crate::value::List;
 use crate::value::list::End;
@@ -49,8 +49,8 @@ fn lindex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         return Ok(());
     };
     let index = args.integer()?;
-    match position(list.len(), index).and_then(|position| list.get(position)) {
-        Some(element) => reply.item(element),
+    match position(list.len(), index).filter(|position| *position < list.len()) {
+        Some(position) => write_element(reply, list, position),
         None => reply.null(),
     }
     Ok(())

@@ -24,6 +24,7 @@ mod size;
 
 pub use size::Limits;
 
+use crate::value::SharedBytes;
 use crate::value::base::{Base, Fork};
 use crate::value::item::{Item, Sequence, Words};
 use either::Either;
@@ -230,6 +231,14 @@ impl List {
         })
     }
 
+    /// The element at a position, 0 for the head, if it is a large one that replies may share.
+    pub fn large(&self, position: usize) -> Option<&SharedBytes> {
+        match &self.form {
+            Form::Nodes(nodes) if position < nodes.len() => nodes.large(position),
+            _ => None,
+        }
+    }
+
     /// The elements at those of `positions` that exist, head first.
     pub fn range(&self, positions: Range<usize>) -> impl DoubleEndedIterator<Item = Item<'_>> + Clone {
         let positions = self.clamp(positions);
@@ -269,6 +278,15 @@ impl List {
         self.make_room(bytes, items, limits);
         for element in elements {
             self.put(end, element);
+        }
+    }
+
+    /// Pushes one element, without copying it if it is large.
+    pub fn push_shared(&mut self, end: End, element: SharedBytes, limits: &Limits) {
+        self.make_room(element.len(), 1, limits);
+        match &mut self.form {
+            Form::Packed(_) => self.put(end, &element),
+            Form::Nodes(nodes) => nodes.push_shared(end, element),
         }
     }
 

@@ -22,7 +22,7 @@ use super::size::Limits;
 use super::{End, Side};
 use crate::value::base::{Base, Fork};
 use crate::value::item::{Item, Sequence};
-use crate::value::packed_list;
+use crate::value::{SharedBytes, packed_list};
 use either::Either;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -39,8 +39,8 @@ pub(super) struct Nodes {
 enum Node {
     /// Several items, or the length and the index of a node in the base.
     Packed(PackedNode),
-    /// One item, larger than a packed node may be.
-    Large(Box<[u8]>),
+    /// One item, larger than a packed node may be. Replies may share it.
+    Large(SharedBytes),
 }
 
 /// A clone has all nodes itself.
@@ -97,7 +97,7 @@ impl Node {
     fn memory(&self) -> usize {
         match self {
             Node::Packed(packed) => packed.memory(),
-            Node::Large(bytes) => bytes.len(),
+            Node::Large(bytes) => bytes.memory(),
         }
     }
 
@@ -194,6 +194,14 @@ impl Nodes {
         }
     }
 
+    /// The item at a position that exists, if it is large.
+    pub(super) fn large(&self, position: usize) -> Option<&SharedBytes> {
+        match self.at(self.locate(position).0) {
+            Node::Packed(_) => None,
+            Node::Large(bytes) => Some(bytes),
+        }
+    }
+
     /// The items at positions that exist.
     pub(super) fn range(&self, positions: Range<usize>) -> impl DoubleEndedIterator<Item = Item<'_>> + Clone {
         let (first, start) = self.locate(positions.start);
@@ -250,6 +258,15 @@ impl Nodes {
         }
         let node = self.node_of(element);
         self.add(if end == End::Head { 0 } else { self.nodes.len() }, node);
+    }
+
+    /// Pushes a large element without copying it.
+    pub(super) fn push_shared(&mut self, end: End, element: SharedBytes) {
+        if !self.limits.is_large(element.len()) {
+            return self.push(end, &element);
+        }
+        self.len += 1;
+        self.add(if end == End::Head { 0 } else { self.nodes.len() }, Node::Large(element));
     }
 
     /// Inserts an element beside the one at a position that exists.
@@ -449,7 +466,7 @@ impl Nodes {
     /// A node with one element.
     fn node_of(&self, element: &[u8]) -> Node {
         if self.limits.is_large(element.len()) {
-            return Node::Large(element.into());
+            return Node::Large(SharedBytes::from(element));
         }
         let mut packed = PackedNode::default();
         packed.insert(0, Item::of(element));
