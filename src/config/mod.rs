@@ -39,6 +39,9 @@ pub use parameter::{Assigned, Mutability, Otherwise, Parameter, parse_memory};
 pub use rewrite::rewritten;
 pub use rows::REPL_BACKLOG_SIZE;
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use crate::engine::Settings;
 
 /// All parameters in the order of CONFIG GET.
@@ -46,14 +49,19 @@ pub fn parameters() -> impl Iterator<Item = &'static Parameter> {
     rows::ALL.iter().copied().flatten()
 }
 
+/// All parameters by their names and aliases, which are in lower case.
+static BY_NAME: LazyLock<HashMap<&'static str, &'static Parameter>> = LazyLock::new(|| {
+    // Of two with one name, the first is found.
+    let names = parameters().flat_map(|parameter| parameter.names().map(move |name| (name, parameter)));
+    names.fold(HashMap::new(), |mut known, (name, parameter)| {
+        known.entry(name).or_insert(parameter);
+        known
+    })
+});
+
 /// The parameter with that name or alias, in any case, and the name as its row spells it.
 pub fn find(name: &str) -> Option<(&'static Parameter, &'static str)> {
-    let is_it = |known: &str| known.len() == name.len() && known.eq_ignore_ascii_case(name);
-    parameters().find_map(|parameter| match parameter.alias {
-        _ if is_it(parameter.name) => Some((parameter, parameter.name)),
-        Some(alias) if is_it(alias) => Some((parameter, alias)),
-        _ => None,
-    })
+    BY_NAME.get_key_value(&*name.to_ascii_lowercase()).map(|(name, parameter)| (*parameter, *name))
 }
 
 /// The value of the parameter with that name, as CONFIG GET shows it.

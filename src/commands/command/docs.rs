@@ -27,7 +27,7 @@ fn docs(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     let (engine, reply) = cx.engine_and_reply();
     let table = &engine.table;
     if args.is_empty() && reply.takes_encoded() {
-        reply.map(table.commands().count());
+        reply.map(table.command_count());
         reply.encoded(table.described(Description::Docs, reply.protocol(), write_pair));
         return Ok(());
     }

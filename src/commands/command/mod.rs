@@ -45,7 +45,7 @@ const COMMAND: Command = Command {
 
 fn all(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     let (engine, reply) = cx.engine_and_reply();
-    reply.array(engine.table.commands().count());
+    reply.array(engine.table.command_count());
     if reply.takes_encoded() {
         reply.encoded(engine.table.described(Description::Details, reply.protocol(), details::write));
     } else {
@@ -66,7 +66,7 @@ const COUNT: Command = Command {
 };
 
 fn count(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    let count = cx.table().commands().count();
+    let count = cx.table().command_count();
     cx.reply().count(count);
     Ok(())
 }

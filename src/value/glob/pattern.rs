@@ -84,8 +84,7 @@ impl<'p> Part<'p> {
     #[inline]
     fn matches(&self, text: &[u8]) -> bool {
         match &self.literal {
-            // Keys often begin alike, so that the last byte decides most.
-            Some(literal) if !self.ignore_case => text.last() == literal.last() && text == literal.as_slice(),
+            Some(literal) if !self.ignore_case => are_equal(text, literal),
             Some(literal) => text.eq_ignore_ascii_case(literal),
             None => self.segment.matches(text),
         }
@@ -103,6 +102,24 @@ impl<'p> Part<'p> {
     }
 }
 
+/// Whether two texts are equal, without a call if they are short: most patterns begin with a few plain bytes, which are
+/// compared with each key.
+#[inline]
+fn are_equal(one: &[u8], other: &[u8]) -> bool {
+    let (eight, four) = (
+        |text: &[u8]| [text.first_chunk::<8>().copied(), text.last_chunk().copied()],
+        |text: &[u8]| [text.first_chunk::<4>().copied(), text.last_chunk().copied()],
+    );
+    one.len() == other.len()
+        && match one.len() {
+            0..4 => one.iter().eq(other),
+            4..8 => four(one) == four(other),
+            8..=16 => eight(one) == eight(other),
+            // Keys often begin alike, so that the last byte decides most.
+            _ => one.last() == other.last() && one == other,
+        }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -113,6 +130,20 @@ mod tests {
         let stars = b"*a".repeat(MOST_SEGMENTS + 1);
         assert!(Pattern::new(&stars, false).matches(&b"ba".repeat(MOST_SEGMENTS + 1)));
         assert!(!Pattern::new(&stars, false).matches(&b"ba".repeat(MOST_SEGMENTS)));
+    }
+
+    #[test]
+    fn texts_of_any_length_are_equal_if_all_their_bytes_are() {
+        for length in 0..40 {
+            let text: Vec<u8> = (0..length).collect();
+            assert!(are_equal(&text, &text.clone()));
+            assert!(!are_equal(&text, &[&text[..], b"x"].concat()));
+            for place in 0..text.len() {
+                let mut other = text.clone();
+                other[place] ^= 0x80;
+                assert!(!are_equal(&text, &other), "byte {place} of {length}");
+            }
+        }
     }
 
     proptest! {
