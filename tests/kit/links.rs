@@ -9,13 +9,6 @@ use dunlin::Reply;
 use crate::nodes::Nodes;
 use crate::polled;
 
-/// Whether two nodes have the same data.
-#[track_caller]
-fn assert_equal_data(nodes: &mut Nodes, one: usize, other: usize) {
-    let digests = [one, other].map(|node| nodes.text(node, "DEBUG DIGEST"));
-    assert_eq!(digests[0], digests[1], "nodes {one} and {other}");
-}
-
 #[test]
 fn a_replica_that_stays_two_writes_behind_loses_these_when_it_takes_over() {
     for loss in ["DUNLIN NODE 0 KILL", "DUNLIN FAILOVER 3 TAKEOVER", "DUNLIN FAILOVER 3 FORCE"] {
@@ -43,7 +36,7 @@ fn a_replica_that_no_longer_stays_behind_has_all_writes() {
         (3, "LLEN bar", "1"),
     ]);
     nodes.expect(&[(0, "RPUSH bar 3", "3"), (3, "LLEN bar", "2"), (1, "DUNLIN LAG 3 0", "OK"), (3, "LLEN bar", "3")]);
-    assert_equal_data(&mut nodes, 0, 3);
+    nodes.assert_equal_data(0, 3);
 }
 
 #[test]
@@ -64,7 +57,7 @@ fn a_node_that_starts_again_applies_what_it_has_missed_once() {
     nodes.restart(3);
     nodes.advance_ms(2000);
     nodes.expect(&[(3, "READONLY", "OK"), (3, "LRANGE bar 0 -1", "[1, 2]")]);
-    assert_equal_data(&mut nodes, 0, 3);
+    nodes.assert_equal_data(0, 3);
 }
 
 #[test]
@@ -118,7 +111,7 @@ fn a_replica_whose_link_is_cut_gets_what_it_has_missed() {
     nodes.expect(&[(3, "READONLY", "OK"), (3, "GET bar", "1")]);
     assert_eq!(nodes.replication(3, "master_link_status"), "down");
     nodes.expect(&[(5, "DUNLIN LINK 3 0 HEAL", "OK"), (3, "GET bar", "2")]);
-    assert_equal_data(&mut nodes, 0, 3);
+    nodes.assert_equal_data(0, 3);
 }
 
 #[test]
@@ -166,7 +159,7 @@ fn writes_come_late_over_a_slow_link_and_so_do_their_acknowledgements() {
     assert_eq!(polled(wait.as_mut()), Poll::Pending);
     nodes.advance_ms(1);
     assert_eq!(polled(wait.as_mut()), Poll::Ready(Ok(Reply::Integer(1))));
-    assert_equal_data(&mut nodes, 0, 3);
+    nodes.assert_equal_data(0, 3);
 }
 
 #[test]
@@ -193,7 +186,7 @@ fn what_is_in_flight_arrives_at_once_when_the_link_is_no_longer_slow() {
         nodes.expect(&[(1, "DUNLIN LINK 0 3 DELAY 60000", "OK"), (0, "RPUSH bar 1", "1"), (3, "READONLY", "OK")]);
         nodes.expect(&[(3, "LLEN bar", "0"), (1, heal, "OK"), (3, "LLEN bar", "1"), (0, "RPUSH bar 2", "2")]);
         nodes.expect(&[(0, "WAIT 1 1", "1"), (3, "LLEN bar", "2")]);
-        assert_equal_data(&mut nodes, 0, 3);
+        nodes.assert_equal_data(0, 3);
     }
 }
 
@@ -244,7 +237,7 @@ fn a_clock_that_is_set_back_does_not_change_the_order_of_what_is_in_flight() {
     nodes.expect(&[(3, "LRANGE bar 0 -1", "[1, 2]")]);
     nodes.expect(&[(0, "RPUSH bar 3", "3")]);
     nodes.advance_ms(300);
-    assert_equal_data(&mut nodes, 0, 3);
+    nodes.assert_equal_data(0, 3);
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod nodes;
 mod orphans;
 mod page;
 mod pages;
+mod partitions;
 mod paused_nodes;
 mod replicas;
 mod seed;

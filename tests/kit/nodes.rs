@@ -43,6 +43,13 @@ impl Nodes {
         }
     }
 
+    /// Two nodes have the same data.
+    #[track_caller]
+    pub fn assert_equal_data(&mut self, one: usize, other: usize) {
+        let digests = [one, other].map(|node| self.text(node, "DEBUG DIGEST"));
+        assert_eq!(digests[0], digests[1], "nodes {one} and {other}");
+    }
+
     pub fn id(&mut self, node: usize) -> String {
         self.text(node, "CLUSTER MYID")
     }

@@ -1,5 +1,7 @@
 //! Replicas of a cluster in one process: they have what their primary has, and replace it.
 
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
 
@@ -7,13 +9,6 @@ use dunlin::{CallError, Reply, Server};
 
 use crate::nodes::Nodes;
 use crate::timeout;
-
-/// Whether two nodes have the same data.
-#[track_caller]
-fn assert_equal_data(nodes: &mut Nodes, one: usize, other: usize) {
-    let digests = [one, other].map(|node| nodes.text(node, "DEBUG DIGEST"));
-    assert_eq!(digests[0], digests[1], "nodes {one} and {other}");
-}
 
 #[test]
 fn a_replica_has_a_write_when_its_client_has_the_reply() {
@@ -35,6 +30,40 @@ fn a_replica_has_a_write_when_its_client_has_the_reply() {
     let to_second = nodes.moved(7638, 1);
     nodes.expect(&[(3, "READONLY", "OK"), (3, "GET abc", &to_second)]);
     assert_eq!(nodes.ask(3, "DBSIZE"), Reply::Integer(1));
+}
+
+#[test]
+fn what_a_replica_applies_is_in_its_statistics_its_slow_log_and_its_monitor() {
+    let mut nodes = Nodes::with_replicas();
+    nodes.expect(&[(3, "CONFIG SET slowlog-log-slower-than 0", "OK"), (3, "READONLY", "OK")]);
+    nodes.expect(&[(3, "SLOWLOG RESET", "OK"), (3, "CONFIG RESETSTAT", "OK")]);
+    let mut watcher = BufReader::new(TcpStream::connect(nodes.nodes[3].addr()).expect("it listens"));
+    watcher.get_mut().write_all(b"MONITOR\r\n").expect("it reads");
+    let mut lines = watcher.lines().map(|line| line.expect("it is told more"));
+    assert_eq!(lines.next().as_deref(), Some("+OK"));
+    nodes.expect(&[(0, "SET bar 1", "OK"), (0, "MULTI", "OK"), (0, "INCR bar", "QUEUED")]);
+    nodes.expect(&[(0, "SETEX bar 9 x", "QUEUED"), (0, "EXEC", "[2, OK]")]);
+    let port = nodes.port(0);
+    let commands = [
+        r#""SELECT" "0""#,
+        r#""SET" "bar" "1""#,
+        r#""MULTI""#,
+        r#""INCR" "bar""#,
+        r#""SET" "bar" "x" "PXAT" "1700000009000""#,
+        r#""EXEC""#,
+    ];
+    for command in commands {
+        assert_eq!(lines.next(), Some(format!("+1700000000.000000 [0 127.0.0.1:{port}] {command}")));
+    }
+    let statistics = nodes.text(3, "INFO commandstats");
+    for (command, calls) in [("select", 1), ("set", 2), ("multi", 1), ("incr", 1), ("exec", 1)] {
+        assert!(statistics.contains(&format!("cmdstat_{command}:calls={calls},")), "{statistics}");
+    }
+    let slow = nodes.text(3, "SLOWLOG GET 10");
+    for command in ["SELECT, 0", "SET, bar, 1", "MULTI", "INCR, bar", "SET, bar, x, PXAT, 1700000009000"] {
+        assert!(slow.contains(&format!("[{command}], 127.0.0.1:{port}, ")), "{slow}");
+    }
+    assert!(!slow.contains("EXEC"), "{slow}");
 }
 
 #[test]
@@ -131,12 +160,12 @@ fn replicas_follow_random_commands_of_every_kind() {
         }
         nodes.advance_ms(generator.u64(..30));
         if round % 100 == 0 {
-            assert_equal_data(&mut nodes, 0, 1);
-            assert_equal_data(&mut nodes, 0, 2);
+            nodes.assert_equal_data(0, 1);
+            nodes.assert_equal_data(0, 2);
         }
     }
     nodes.advance_ms(10_000);
-    assert_equal_data(&mut nodes, 0, 1);
+    nodes.assert_equal_data(0, 1);
     let offsets = [0, 1, 2].map(|node| nodes.replication(node, "master_repl_offset"));
     assert!(offsets.iter().all(|offset| *offset == offsets[0]), "{offsets:?}");
 }
@@ -155,7 +184,7 @@ fn functions_and_data_of_a_primary_are_copied_to_a_node_that_becomes_its_replica
     }
     nodes.expect(&[(0, "CLUSTER ADDSLOTSRANGE 10923 16383", "OK")]);
     nodes.expect(&[(2, &format!("CLUSTER REPLICATE {first}"), "OK"), (2, "FCALL f 0", "7")]);
-    assert_equal_data(&mut nodes, 0, 2);
+    nodes.assert_equal_data(0, 2);
     assert_eq!(nodes.shown(1, 2).0, "slave");
     nodes.expect(&[(0, "SET bar 1", "OK"), (2, "READONLY", "OK"), (2, "GET bar", "1")]);
     assert_eq!(nodes.id(2), third, "its own id stays");
@@ -256,7 +285,7 @@ fn a_replica_takes_over_from_a_primary_that_has_failed_and_is_followed_by_it_aft
     nodes.expect(&[(0, "READONLY", "OK")]);
     nodes.advance_ms(2000);
     nodes.expect(&[(0, "GET bar", "2")]);
-    assert_equal_data(&mut nodes, 0, 3);
+    nodes.assert_equal_data(0, 3);
     assert_eq!(nodes.replication(0, "master_replid"), nodes.replication(3, "master_replid"));
 }
 
@@ -270,7 +299,7 @@ fn what_a_replica_had_not_applied_when_its_primary_failed_is_lost() {
     nodes.restart(0);
     nodes.advance_ms(2000);
     nodes.expect(&[(0, "READONLY", "OK"), (0, "GET bar", "old")]);
-    assert_equal_data(&mut nodes, 0, 3);
+    nodes.assert_equal_data(0, 3);
 }
 
 #[test]
@@ -357,52 +386,6 @@ fn a_client_that_waits_for_a_key_is_told_when_its_server_becomes_a_replica() {
 }
 
 #[test]
-fn a_minority_serves_nothing_and_loses_what_it_took_before_it_noticed() {
-    let mut nodes = Nodes::with_replicas();
-    nodes.expect(&[(0, "SET bar 1", "OK"), (1, "DUNLIN PARTITION 0", "OK"), (0, "SET bar lost", "OK")]);
-    nodes.advance_ms(14_999);
-    nodes.expect(&[(0, "GET bar", "lost")]);
-    nodes.advance_ms(1);
-    nodes.expect(&[(0, "GET bar", "CLUSTERDOWN The cluster is down")]);
-    nodes.advance_ms(1000);
-    nodes.expect(&[(3, "GET bar", "1"), (3, "SET bar 2", "OK")]);
-    let owner = nodes.moved(5061, 3);
-    nodes.expect(&[(2, "GET bar", &owner), (0, "GET bar", "CLUSTERDOWN The cluster is down")]);
-    nodes.expect(&[(0, "DUNLIN HEAL", "OK")]);
-    assert_eq!(nodes.shown(2, 0).0, "slave");
-    nodes.advance_ms(5000);
-    nodes.expect(&[(0, "GET bar", &owner), (0, "READONLY", "OK"), (0, "GET bar", "2")]);
-    assert_equal_data(&mut nodes, 0, 3);
-}
-
-#[test]
-fn the_nodes_of_a_partition_are_named_once_and_exist() {
-    let mut nodes = Nodes::with_replicas();
-    nodes.expect(&[
-        (0, "DUNLIN PARTITION 0,1 1,2", "ERR node 1 is in two groups"),
-        (0, "DUNLIN PARTITION 0,6", "ERR no node 6"),
-        (0, "DUNLIN PARTITION 0,x", "ERR syntax error, usage: DUNLIN PARTITION numbers [numbers ...]"),
-        (0, "DUNLIN LAG 0 5", "ERR node 0 is not a replica"),
-        (0, "DUNLIN LAG 3 -1", "ERR syntax error, usage: DUNLIN LAG number <milliseconds | WRITES count>"),
-    ]);
-    assert_eq!([1, 2, 3].map(|node| nodes.shown(0, node).1), ["connected", "connected", "connected"]);
-}
-
-#[test]
-fn a_replica_of_a_minority_does_not_take_over() {
-    let mut nodes = Nodes::with_replicas();
-    nodes.server.partition(&[&[3, 0], &[1, 2, 4, 5]]).expect("there are such nodes");
-    nodes.server.kill_node(0).expect("it runs");
-    nodes.advance_ms(100_000);
-    assert_eq!(nodes.shown(3, 3).0, "myself,slave");
-    assert_eq!(nodes.info(1, "cluster_state"), "fail");
-    nodes.server.heal();
-    nodes.advance_ms(20_000);
-    assert_eq!(nodes.info(1, "cluster_state"), "ok", "{}", nodes.text(1, "CLUSTER NODES"));
-    assert_eq!(nodes.shown(1, 3).0, "master");
-}
-
-#[test]
 fn a_replica_that_must_not_or_is_too_old_does_not_take_over() {
     let mut nodes = Nodes::with_replicas();
     nodes.expect(&[(3, "CONFIG SET cluster-replica-no-failover yes", "OK")]);
@@ -428,7 +411,7 @@ fn a_primary_that_gives_its_last_slot_away_becomes_a_replica_of_the_new_owner() 
     nodes.server.migrate_slot(16383, 0).expect("both ends are up");
     assert_eq!(nodes.shown(0, 2).0, "slave");
     assert_eq!(nodes.shown(1, 2).0, "slave");
-    assert_equal_data(&mut nodes, 0, 2);
+    nodes.assert_equal_data(0, 2);
 
     let mut nodes = Nodes::start();
     nodes.expect(&[(2, "CONFIG SET cluster-allow-replica-migration no", "OK")]);
@@ -444,16 +427,16 @@ fn a_replica_that_was_away_gets_what_it_missed_or_all_data() {
     nodes.server.kill_node(3).expect("it runs");
     nodes.expect(&[(0, "SET bar 2", "OK"), (0, "CONFIG SET repl-backlog-size 16384", "OK")]);
     nodes.restart(3);
-    assert_equal_data(&mut nodes, 0, 3);
+    nodes.assert_equal_data(0, 3);
     nodes.server.kill_node(3).expect("it runs");
     let value = "x".repeat(10_000);
     nodes.expect(&[(0, &format!("SET bar {value}"), "OK"), (0, &format!("SET {{bar}}2 {value}"), "OK")]);
     nodes.restart(3);
-    assert_equal_data(&mut nodes, 0, 3);
+    nodes.assert_equal_data(0, 3);
     nodes.server.kill_node(3).expect("it runs");
     nodes.server.restart_node_empty(3).expect("its port is free");
     nodes.clients[3] = nodes.nodes[3].client().expect("it lets clients in");
-    assert_equal_data(&mut nodes, 0, 3);
+    nodes.assert_equal_data(0, 3);
     assert_eq!(nodes.ask(3, "DBSIZE"), Reply::Integer(2));
     nodes.server.kill_node(0).expect("it runs");
     nodes.server.restart_node_empty(0).expect("its port is free");
@@ -471,7 +454,7 @@ fn a_history_with_another_id_is_one_that_a_replica_does_not_have() {
     nodes.server.kill_node(3).expect("it runs");
     nodes.restart(3);
     assert_eq!(nodes.replication(3, "master_replid"), after);
-    assert_equal_data(&mut nodes, 0, 3);
+    nodes.assert_equal_data(0, 3);
 }
 
 #[test]
@@ -509,12 +492,12 @@ fn replicas_have_the_keys_of_a_slot_that_moves() {
         nodes.expect(&[(0, &format!("SET {{bar}}{number} {number} PX 60000"), "OK")]);
     }
     nodes.server.migrate_keys_of_slot(5061, 1, 100).expect("both ends are up");
-    assert_equal_data(&mut nodes, 0, 3);
-    assert_equal_data(&mut nodes, 1, 4);
+    nodes.assert_equal_data(0, 3);
+    nodes.assert_equal_data(1, 4);
     nodes.server.migrate_slot(5061, 1).expect("both ends are up");
     assert_eq!(nodes.ask(4, "CLUSTER COUNTKEYSINSLOT 5061"), Reply::Integer(250));
     assert_eq!(nodes.ask(3, "DBSIZE"), Reply::Integer(0));
-    assert_equal_data(&mut nodes, 1, 4);
+    nodes.assert_equal_data(1, 4);
     nodes.advance_ms(60_000);
     assert_eq!([1, 4].map(|node| nodes.ask(node, "DBSIZE")), [Reply::Integer(0), Reply::Integer(0)]);
 }

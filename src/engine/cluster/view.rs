@@ -332,7 +332,7 @@ impl View {
 
     /// Finds out anew whether the node serves keys: it does while a majority of the nodes that own slots is connected,
     /// and, if that is required, each slot belongs to a node that has not failed. After it was in a minority, and after
-    /// a start, it waits before it does again.
+    /// a start, a primary waits before it does again, in which it may hear that it was replaced.
     pub fn update_health(&mut self, settings: &ClusterSettings, now: Now) {
         self.serves_from = self.serves_from.filter(|moment| *moment > now);
         let size = self.size();
@@ -347,7 +347,8 @@ impl View {
         }
         let served = self.slots_of(|node| !self.has_failed(node.id));
         let is_covered = !settings.requires_full_coverage || served == usize::from(HASH_SLOTS);
-        self.health = if is_covered && self.serves_from.is_none() { Health::Ok } else { Health::Fail };
+        let waits = self.serves_from.is_some() && !self.myself().is_replica() && self.health == Health::Fail;
+        self.health = if is_covered && !waits { Health::Ok } else { Health::Fail };
     }
 
     /// Records that this node has just started: its cluster may have changed meanwhile, and it has yet to find out who
@@ -394,7 +395,8 @@ impl View {
     /// What is to be announced, and to whom, since an earlier state of this view.
     pub fn changes_since(&self, before: &Before) -> Changes {
         let mut changes = Changes { claims: *self.myself() != before.myself, ..Changes::default() };
-        changes.concerns_health = self.failures != before.failures;
+        let has_other_role = self.myself().is_replica() != before.myself.is_replica();
+        changes.concerns_health = self.failures != before.failures || has_other_role;
         if before.owners.are_shared_with(&self.owners) {
             return changes;
         }
@@ -440,7 +442,7 @@ pub struct Before {
 pub struct Changes {
     /// Whether what the node itself claims is different.
     pub claims: bool,
-    /// Whether slots have other owners, or other nodes have failed.
+    /// Whether slots have other owners, other nodes have failed, or the node has another role.
     pub concerns_health: bool,
     /// The slots that had an owner, and have another one or none now, in their order.
     pub released: Vec<u16>,

@@ -250,7 +250,11 @@ pub fn start(engine: &mut Engine, is_empty: bool) {
         databases::flush(engine, 0);
     }
     messages::drop_all(engine);
-    change(engine, |view| view.start(now));
+    let settings = Arc::clone(&engine.settings.cluster);
+    change(engine, |view| {
+        view.start(now);
+        view.update_health(&settings, now);
+    });
     replication::start(engine, is_empty);
 }
 

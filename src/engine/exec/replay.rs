@@ -1,6 +1,7 @@
 //! Replaying a log of changes (the AOF) or a stream of them (replication): the commands run as they did at first.
 //!
-//! They go past what concerns clients: permissions, limits, statistics, the slow log, the test kit, and the log itself.
+//! They go past what concerns clients: permissions, limits, the test kit, and the log itself. Those of a primary's
+//! stream count as commands of this server, as in Redis: in the statistics, the slow log, and for MONITOR.
 //! No key and no field expires meanwhile, whatever the clock says, since the log has the deletion of each one that did.
 //! A transaction runs when its EXEC has come, so one whose end is missing changes nothing.
 //!
@@ -13,8 +14,8 @@
 use std::sync::Arc;
 
 use crate::engine::Engine;
-use crate::engine::exec::Ctx;
-use crate::engine::spec::{Args, Error, shown};
+use crate::engine::exec::{Ctx, dispatch, monitor, timing};
+use crate::engine::spec::{Args, CommandId, Error, shown};
 use crate::engine::state::{Origin, SessionId};
 use crate::resp::{Protocol, Reply, Request, Requests};
 
@@ -29,6 +30,8 @@ pub struct Replay {
     transaction: Requests,
     done: usize,
     output: Vec<u8>,
+    /// Whether it is the stream of a primary.
+    is_stream: bool,
 }
 
 /// Why a log cannot be replayed.
@@ -48,14 +51,15 @@ impl Replay {
         let user = Arc::clone(engine.acl.users.default_user());
         let origin = Origin { is_test_client: true, ..Origin::default() };
         let session = engine.sessions.open(origin, user, true, engine.timing.now);
-        Replay::begin_in(engine, session)
+        Replay { is_stream: false, ..Replay::begin_in(engine, session) }
     }
 
     /// Begins to replay a part of a stream of changes in a session that stays: the link of a replica to its primary.
     pub fn begin_in(engine: &mut Engine, session: SessionId) -> Replay {
         engine.effects.propagation.begin_loading();
         engine.timing.set_replaying(true);
-        Replay { session, queue: None, transaction: Requests::default(), done: 0, output: Vec::new() }
+        let (transaction, output) = (Requests::default(), Vec::new());
+        Replay { session, queue: None, transaction, done: 0, output, is_stream: true }
     }
 
     /// Begins another file, in which no database is selected yet.
@@ -72,17 +76,27 @@ impl Replay {
     /// It cannot be a command of this log.
     pub fn run(&mut self, engine: &mut Engine, request: Request<'_>) -> Result<(), ReplayFault> {
         let name = request.get(0).unwrap_or_default();
+        let started_us = self.is_stream.then(|| engine.host.elapsed_us());
         if name.eq_ignore_ascii_case(b"MULTI") {
             self.queue = Some(Requests::default());
+            self.count_bracket(engine, request, started_us);
         } else if name.eq_ignore_ascii_case(b"EXEC") {
             (self.transaction, self.done) = (self.queue.take().unwrap_or_default(), 0);
             self.run_transaction(engine)?;
+            self.count_bracket(engine, request, started_us);
         } else if let Some(queue) = &mut self.queue {
             queue.push(request);
         } else {
-            execute(engine, self.session, request, &mut self.output)?;
+            execute(engine, self.session, request, &mut self.output, self.is_stream)?;
         }
         Ok(())
+    }
+
+    /// Counts MULTI or EXEC if it is of a stream.
+    fn count_bracket(&self, engine: &mut Engine, request: Request<'_>, started_us: Option<u64>) {
+        if let (Some(started_us), Ok((id, _))) = (started_us, engine.table.resolve(request)) {
+            count(engine, self.session, id, request, Outcome { failed: false, started_us });
+        }
     }
 
     /// Runs a script that was suspended for one time slice, and then the rest of its transaction. Returns whether
@@ -105,7 +119,7 @@ impl Replay {
                 return Ok(());
             }
             self.done += 1;
-            execute(engine, self.session, request, &mut self.output)?;
+            execute(engine, self.session, request, &mut self.output, self.is_stream)?;
         }
         if self.done > 0 {
             (self.transaction, self.done) = (Requests::default(), 0);
@@ -126,12 +140,27 @@ impl Replay {
     }
 }
 
-/// Runs a command, which may be a script that is suspended.
+/// How a command ended, and when it began by the host's clock.
+struct Outcome {
+    failed: bool,
+    started_us: u64,
+}
+
+/// Counts a command of a stream that has run, and shows it to MONITOR.
+fn count(engine: &mut Engine, session: SessionId, id: CommandId, request: Request<'_>, outcome: Outcome) {
+    dispatch::count(engine, id, outcome.failed);
+    let elapsed_us = engine.host.elapsed_us().saturating_sub(outcome.started_us);
+    timing::record_time(engine, session, id, request, elapsed_us);
+    monitor::show(engine, session, id, request);
+}
+
+/// Runs a command, which may be a script that is suspended, and counts it if it is of a stream.
 fn execute(
     engine: &mut Engine,
     session: SessionId,
     request: Request<'_>,
     output: &mut Vec<u8>,
+    is_stream: bool,
 ) -> Result<(), ReplayFault> {
     let (id, name_words) = engine.table.resolve(request).map_err(|error| match error {
         Error::WrongArity(name) => ReplayFault::Arity(name),
@@ -143,8 +172,12 @@ fn execute(
     }
     let run = entry.command.run;
     output.clear();
+    let started_us = is_stream.then(|| engine.host.elapsed_us());
     let mut ctx = Ctx::new(engine, session, id, Reply::new(output, Protocol::Resp2), true);
     // An error was the answer to the client, too.
-    let _ = run(&mut ctx, Args::new(request, name_words));
+    let failed = run(&mut ctx, Args::new(request, name_words)).is_err();
+    if let Some(started_us) = started_us {
+        count(engine, session, id, request, Outcome { failed, started_us });
+    }
     Ok(())
 }

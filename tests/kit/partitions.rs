@@ -1,0 +1,63 @@
+//! Partitions of a cluster, and primaries that come back.
+
+use crate::nodes::Nodes;
+
+#[test]
+fn a_minority_serves_nothing_and_loses_what_it_took_before_it_noticed() {
+    let mut nodes = Nodes::with_replicas();
+    nodes.expect(&[(0, "SET bar 1", "OK"), (1, "DUNLIN PARTITION 0", "OK"), (0, "SET bar lost", "OK")]);
+    nodes.advance_ms(14_999);
+    nodes.expect(&[(0, "GET bar", "lost")]);
+    nodes.advance_ms(1);
+    nodes.expect(&[(0, "GET bar", "CLUSTERDOWN The cluster is down")]);
+    nodes.advance_ms(1000);
+    nodes.expect(&[(3, "GET bar", "1"), (3, "SET bar 2", "OK")]);
+    let owner = nodes.moved(5061, 3);
+    nodes.expect(&[(2, "GET bar", &owner), (0, "GET bar", "CLUSTERDOWN The cluster is down")]);
+    nodes.expect(&[(0, "DUNLIN HEAL", "OK")]);
+    assert_eq!(nodes.shown(2, 0).0, "slave");
+    nodes.expect(&[(0, "GET bar", &owner), (0, "READONLY", "OK"), (0, "GET bar", "2")]);
+    nodes.assert_equal_data(0, 3);
+}
+
+#[test]
+fn a_primary_that_starts_again_waits_before_it_serves_keys_and_a_replica_does_not() {
+    let mut nodes = Nodes::with_replicas();
+    nodes.server.kill_node(3).expect("it runs");
+    nodes.restart(3);
+    let owner = nodes.moved(5061, 0);
+    nodes.expect(&[(3, "GET bar", &owner)]);
+    nodes.server.kill_node(0).expect("it runs");
+    nodes.restart(0);
+    nodes.advance_ms(1999);
+    nodes.expect(&[(0, "GET bar", "CLUSTERDOWN The cluster is down")]);
+    nodes.advance_ms(1);
+    nodes.expect(&[(0, "GET bar", "nil")]);
+}
+
+#[test]
+fn the_nodes_of_a_partition_are_named_once_and_exist() {
+    let mut nodes = Nodes::with_replicas();
+    nodes.expect(&[
+        (0, "DUNLIN PARTITION 0,1 1,2", "ERR node 1 is in two groups"),
+        (0, "DUNLIN PARTITION 0,6", "ERR no node 6"),
+        (0, "DUNLIN PARTITION 0,x", "ERR syntax error, usage: DUNLIN PARTITION numbers [numbers ...]"),
+        (0, "DUNLIN LAG 0 5", "ERR node 0 is not a replica"),
+        (0, "DUNLIN LAG 3 -1", "ERR syntax error, usage: DUNLIN LAG number <milliseconds | WRITES count>"),
+    ]);
+    assert_eq!([1, 2, 3].map(|node| nodes.shown(0, node).1), ["connected", "connected", "connected"]);
+}
+
+#[test]
+fn a_replica_of_a_minority_does_not_take_over() {
+    let mut nodes = Nodes::with_replicas();
+    nodes.server.partition(&[&[3, 0], &[1, 2, 4, 5]]).expect("there are such nodes");
+    nodes.server.kill_node(0).expect("it runs");
+    nodes.advance_ms(100_000);
+    assert_eq!(nodes.shown(3, 3).0, "myself,slave");
+    assert_eq!(nodes.info(1, "cluster_state"), "fail");
+    nodes.server.heal();
+    nodes.advance_ms(20_000);
+    assert_eq!(nodes.info(1, "cluster_state"), "ok", "{}", nodes.text(1, "CLUSTER NODES"));
+    assert_eq!(nodes.shown(1, 3).0, "master");
+}
