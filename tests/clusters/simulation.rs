@@ -130,7 +130,7 @@ impl Simulation {
     }
 
     /// Notes which writes may be lost as a node has joined their shard and not got its data: if the primary fails
-    /// before it has, Redis lets it be elected.
+    /// before it has, Redis lets one be elected that was a replica of another primary.
     fn note_new_members(&mut self) {
         for node in 0..self.nodes.len() {
             let facts = self.facts(node, 0);

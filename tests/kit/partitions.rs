@@ -61,3 +61,16 @@ fn a_replica_of_a_minority_does_not_take_over() {
     assert_eq!(nodes.info(1, "cluster_state"), "ok", "{}", nodes.text(1, "CLUSTER NODES"));
     assert_eq!(nodes.shown(1, 3).0, "master");
 }
+
+#[test]
+fn a_former_primary_that_has_not_got_the_data_of_the_next_one_does_not_replace_it() {
+    let mut nodes = Nodes::with_replicas();
+    nodes.expect(&[(1, "DUNLIN LINK 0 3 DELAY 5000", "OK"), (1, "DUNLIN FAILOVER 3 FORCE", "OK")]);
+    nodes.advance_ms(8000);
+    assert_eq!(nodes.shown(0, 0).0, "myself,slave");
+    assert_eq!(nodes.replication(0, "master_link_down_since_seconds"), "-1");
+    nodes.server.kill_node(3).expect("it runs");
+    nodes.advance_ms(60_000);
+    assert_eq!(nodes.shown(0, 0).0, "myself,slave");
+    nodes.expect(&[(1, "GET bar", "CLUSTERDOWN The cluster is down")]);
+}

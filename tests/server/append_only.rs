@@ -69,6 +69,18 @@ fn changes_are_there_after_a_restart() {
 }
 
 #[test]
+fn what_is_loaded_counts_as_no_command() {
+    let folder = Folder::new("aof-uncounted");
+    run(&folder.appending(), "SET key 1\nMULTI\nINCR key\nEXEC");
+    let builder = Server::builder().set("dir", folder.text()).set("appendonly", "yes");
+    let server = builder.set("slowlog-log-slower-than", "0").start().expect("it starts");
+    assert_eq!(ask(&server, "SLOWLOG LEN"), Reply::Integer(0));
+    let statistics = ask(&server, "INFO commandstats").text().expect("INFO is text").into_owned();
+    assert!(!statistics.contains("incr"), "{statistics}");
+    assert_eq!(ask(&server, "GET key"), "2");
+}
+
+#[test]
 fn a_killed_program_has_written_what_it_has_acknowledged() {
     for policy in ["always", "everysec", "no"] {
         let folder = Folder::new(&format!("aof-kill-{policy}"));

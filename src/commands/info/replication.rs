@@ -8,7 +8,7 @@ use super::value::Value;
 use crate::config;
 use crate::engine::Now;
 use crate::engine::exec::replication;
-use crate::engine::state::replication::{History, Link, Replica, Replication};
+use crate::engine::state::replication::{History, Link, LinkState, Replica, Replication};
 
 const NO_ID: &str = "0000000000000000000000000000000000000000";
 
@@ -36,9 +36,9 @@ pub(super) const FIELDS: &[Field] = &[
     of_replica("replica_full_sync_buffer_peak", |_| Value::Count(0)),
     Field {
         is_shown: |scene| link(scene).is_some_and(|link| !link.is_up()),
-        ..field("master_link_down_since_seconds", |scene| {
-            let since = link(scene).and_then(|link| link.down_since);
-            since.map_or(Value::Integer(-1), |since| seconds_since(scene, since))
+        ..field("master_link_down_since_seconds", |scene| match link(scene).map(|link| link.state) {
+            Some(LinkState::DownSince(since)) => seconds_since(scene, since),
+            _ => Value::Integer(-1),
         })
     },
     of_replica("slave_priority", |scene| scene.engine.settings.replication.priority.into()).gauge("slave_priority"),

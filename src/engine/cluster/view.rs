@@ -332,7 +332,7 @@ impl View {
 
     /// Finds out anew whether the node serves keys: it does while a majority of the nodes that own slots is connected,
     /// and, if that is required, each slot belongs to a node that has not failed. After it was in a minority, and after
-    /// a start, a primary waits before it does again, in which it may hear that it was replaced.
+    /// a start, a primary waits first, so that it can hear whether it was replaced.
     pub fn update_health(&mut self, settings: &ClusterSettings, now: Now) {
         self.serves_from = self.serves_from.filter(|moment| *moment > now);
         let size = self.size();

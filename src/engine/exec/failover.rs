@@ -12,7 +12,7 @@ use crate::engine::cluster::{MOST_CHANCE_MS, Message, NodeId, VoteRequest};
 use crate::engine::exec::{cluster, replication};
 use crate::engine::spec::{ClusterError, Error, Now};
 use crate::engine::state::Effect;
-use crate::engine::state::replication::{Content, FailoverWay, ManualFailover};
+use crate::engine::state::replication::{Content, FailoverWay, LinkState, ManualFailover};
 
 /// How long a failover that was ordered may take.
 const LONGEST_MS: i64 = 5000;
@@ -125,13 +125,17 @@ pub(super) fn prepare(engine: &mut Engine) {
     take_step(engine);
 }
 
-/// Whether this node was disconnected from its primary too long to replace it.
+/// Whether this node was disconnected from its primary too long to replace it, or never had its data.
 fn is_outdated(engine: &Engine) -> bool {
     let settings = &engine.settings.cluster;
     let Some(link) = engine.peers.replication.as_ref().and_then(|replication| replication.link.as_ref()) else {
         return true;
     };
-    let age_ms = link.down_since.map_or(0, |since| (engine.timing.now.since_us(since) / 1000) as i64);
+    let age_ms = match link.state {
+        LinkState::Up => 0,
+        LinkState::DownSince(since) => (engine.timing.now.since_us(since) / 1000) as i64,
+        LinkState::NeverUp => i64::MAX,
+    };
     let age_ms = if age_ms > settings.node_timeout_ms { age_ms - settings.node_timeout_ms } else { age_ms };
     let limit_ms = settings.node_timeout_ms.saturating_mul(settings.validity_factor).saturating_add(PING_PERIOD_MS);
     settings.validity_factor > 0 && age_ms > limit_ms

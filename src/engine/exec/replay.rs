@@ -16,6 +16,7 @@ use std::sync::Arc;
 use crate::engine::Engine;
 use crate::engine::exec::{Ctx, dispatch, monitor, timing};
 use crate::engine::spec::{Args, CommandId, Error, shown};
+use crate::engine::state::timing::Stopwatch;
 use crate::engine::state::{Origin, SessionId};
 use crate::resp::{Protocol, Reply, Request, Requests};
 
@@ -51,15 +52,19 @@ impl Replay {
         let user = Arc::clone(engine.acl.users.default_user());
         let origin = Origin { is_test_client: true, ..Origin::default() };
         let session = engine.sessions.open(origin, user, true, engine.timing.now);
-        Replay { is_stream: false, ..Replay::begin_in(engine, session) }
+        Replay::new(engine, session, false)
     }
 
     /// Begins to replay a part of a stream of changes in a session that stays: the link of a replica to its primary.
     pub fn begin_in(engine: &mut Engine, session: SessionId) -> Replay {
+        Replay::new(engine, session, true)
+    }
+
+    fn new(engine: &mut Engine, session: SessionId, is_stream: bool) -> Replay {
         engine.effects.propagation.begin_loading();
         engine.timing.set_replaying(true);
         let (transaction, output) = (Requests::default(), Vec::new());
-        Replay { session, queue: None, transaction, done: 0, output, is_stream: true }
+        Replay { session, queue: None, transaction, done: 0, output, is_stream }
     }
 
     /// Begins another file, in which no database is selected yet.
@@ -76,14 +81,15 @@ impl Replay {
     /// It cannot be a command of this log.
     pub fn run(&mut self, engine: &mut Engine, request: Request<'_>) -> Result<(), ReplayFault> {
         let name = request.get(0).unwrap_or_default();
-        let started_us = self.is_stream.then(|| engine.host.elapsed_us());
         if name.eq_ignore_ascii_case(b"MULTI") {
+            let timer = self.start_timer(engine);
             self.queue = Some(Requests::default());
-            self.count_bracket(engine, request, started_us);
+            self.count_multi_or_exec(engine, request, timer);
         } else if name.eq_ignore_ascii_case(b"EXEC") {
+            let timer = self.start_timer(engine);
             (self.transaction, self.done) = (self.queue.take().unwrap_or_default(), 0);
             self.run_transaction(engine)?;
-            self.count_bracket(engine, request, started_us);
+            self.count_multi_or_exec(engine, request, timer);
         } else if let Some(queue) = &mut self.queue {
             queue.push(request);
         } else {
@@ -92,10 +98,13 @@ impl Replay {
         Ok(())
     }
 
-    /// Counts MULTI or EXEC if it is of a stream.
-    fn count_bracket(&self, engine: &mut Engine, request: Request<'_>, started_us: Option<u64>) {
-        if let (Some(started_us), Ok((id, _))) = (started_us, engine.table.resolve(request)) {
-            count(engine, self.session, id, request, Outcome { failed: false, started_us });
+    fn start_timer(&self, engine: &Engine) -> Option<Stopwatch> {
+        self.is_stream.then(|| timing::start_timer(engine))
+    }
+
+    fn count_multi_or_exec(&self, engine: &mut Engine, request: Request<'_>, timer: Option<Stopwatch>) {
+        if let (Some(timer), Ok((id, _))) = (timer, engine.table.resolve(request)) {
+            count(engine, self.session, id, request, Outcome { error: None, timer });
         }
     }
 
@@ -140,16 +149,21 @@ impl Replay {
     }
 }
 
-/// How a command ended, and when it began by the host's clock.
+/// How a command ended, and the timer that began with it.
 struct Outcome {
-    failed: bool,
-    started_us: u64,
+    error: Option<Error>,
+    timer: Stopwatch,
 }
 
 /// Counts a command of a stream that has run, and shows it to MONITOR.
 fn count(engine: &mut Engine, session: SessionId, id: CommandId, request: Request<'_>, outcome: Outcome) {
-    dispatch::count(engine, id, outcome.failed);
-    let elapsed_us = engine.host.elapsed_us().saturating_sub(outcome.started_us);
+    dispatch::count(engine, id, outcome.error.is_some());
+    outcome.error.into_iter().for_each(|error| dispatch::count_error(engine, &error.to_string()));
+    let (now, elapsed_us) = (engine.now(), timing::elapsed_us(engine, outcome.timer));
+    if let Some(link) = engine.sessions.get_mut(session) {
+        (link.last_command, link.active) = (Some(id), now);
+        link.commands += 1;
+    }
     timing::record_time(engine, session, id, request, elapsed_us);
     monitor::show(engine, session, id, request);
 }
@@ -172,12 +186,12 @@ fn execute(
     }
     let run = entry.command.run;
     output.clear();
-    let started_us = is_stream.then(|| engine.host.elapsed_us());
+    let timer = is_stream.then(|| timing::start_timer(engine));
     let mut ctx = Ctx::new(engine, session, id, Reply::new(output, Protocol::Resp2), true);
     // An error was the answer to the client, too.
-    let failed = run(&mut ctx, Args::new(request, name_words)).is_err();
-    if let Some(started_us) = started_us {
-        count(engine, session, id, request, Outcome { failed, started_us });
+    let error = run(&mut ctx, Args::new(request, name_words)).err();
+    if let Some(timer) = timer {
+        count(engine, session, id, request, Outcome { error, timer });
     }
     Ok(())
 }

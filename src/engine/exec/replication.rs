@@ -20,7 +20,7 @@ use crate::engine::exec::replay::Replay;
 use crate::engine::exec::{blocking, cluster, failover, snapshots};
 use crate::engine::spec::{CommandId, Error, Now, ServerError, says};
 use crate::engine::state::replication::{
-    Content, FullSync, History, HistoryId, Lag, Link, Replica, ReplicaWait, Replication, ReplicationMessage,
+    Content, FullSync, History, HistoryId, Lag, Link, LinkState, Replica, ReplicaWait, Replication, ReplicationMessage,
 };
 use crate::engine::state::{Databases, Effect, LateReply, NodeMessage, Origin, SessionId, Transport};
 use crate::resp::{Limits, Parser};
@@ -138,7 +138,7 @@ pub(super) fn connect(engine: &mut Engine) {
     let Some(replication) = &mut engine.peers.replication else { return };
     let known = replication.history;
     let Some(link) = &mut replication.link else { return };
-    link.down_since.get_or_insert(now);
+    link.state = link.state.ended(now);
     link.queue.clear();
     let primary = link.primary;
     send(engine, Some(primary), Content::Synchronize(known));
@@ -223,7 +223,7 @@ fn begin_link(engine: &mut Engine) {
     let user = Arc::clone(engine.acl.users.default_user());
     let session = engine.sessions.open(origin, user, true, engine.timing.now);
     if let Some(link) = link(engine) {
-        (link.session, link.down_since) = (Some(session), None);
+        (link.session, link.state) = (Some(session), LinkState::Up);
     }
     announce(engine);
 }
@@ -431,7 +431,7 @@ pub(super) fn follow(engine: &mut Engine, primary: NodeId) {
     leave(engine, Some(primary));
     end_link(engine);
     let replication = replication(engine);
-    replication.link = Some(Link::to(primary, now));
+    replication.link = Some(Link::to(primary, replication.link.as_ref(), now));
     let had_replicas = !std::mem::take(&mut replication.replicas).is_empty();
     replication.waits.clear();
     if had_replicas {
@@ -489,7 +489,7 @@ pub fn disconnect(engine: &mut Engine, id: NodeId) {
     forget_replica(engine, id);
     let Some(replication) = &mut engine.peers.replication else { return };
     if let Some(link) = replication.link.as_mut().filter(|link| link.primary == id) {
-        link.down_since.get_or_insert(now);
+        link.state = link.state.ended(now);
         link.queue = VecDeque::new();
         end_link(engine);
     }
@@ -509,6 +509,7 @@ pub(super) fn start(engine: &mut Engine, is_empty: bool) {
     let Some(replication) = &mut engine.peers.replication else { return };
     replication.waits.clear();
     replication.replicas.clear();
+    replication.link.iter_mut().for_each(|link| link.state = LinkState::NeverUp);
     if is_empty {
         replication.restart(id);
     }

@@ -61,7 +61,7 @@ pub struct Table {
     /// The number of bits by which a hash is shifted to become a slot.
     shift: u32,
     /// The number of commands that can be called.
-    commands: usize,
+    command_count: usize,
     /// The replies that describe all commands.
     descriptions: Arc<Descriptions>,
 }
@@ -116,7 +116,7 @@ impl Table {
             shift: u64::BITS - places.ilog2(),
             places: Arc::default(),
             entries: entries.into(),
-            commands: 0,
+            command_count: 0,
             descriptions: Arc::default(),
         };
         table.rebuild_index(places);
@@ -126,7 +126,7 @@ impl Table {
     /// Builds the hash table with the given number of slots: each command that can be called by a name gets one.
     fn rebuild_index(&mut self, count: usize) {
         self.places = repeat_n(Place::of(b"", None), count).collect();
-        self.commands = self.commands().count();
+        self.command_count = self.commands().count();
         for (index, entry) in self.entries.iter().enumerate().filter(|(_, entry)| entry.is_called_by_itself()) {
             let mut place = self.home(Name::of(entry.called.as_bytes()));
             while self.places[place].id.is_some() {
@@ -168,7 +168,7 @@ impl Table {
 
     /// The number of [`Table::commands`].
     pub fn command_count(&self) -> usize {
-        self.commands
+        self.command_count
     }
 
     /// A description of each of [`Table::commands`], encoded for `protocol`: an element for each of [`Table::entries`],

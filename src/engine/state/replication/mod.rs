@@ -58,8 +58,8 @@ pub struct Replica {
 pub struct Link {
     /// The primary.
     pub primary: NodeId,
-    /// Since when it is not connected; `None` while it is.
-    pub down_since: Option<Now>,
+    /// Whether it is connected.
+    pub state: LinkState,
     /// When the primary was heard last.
     pub last_message: Now,
     /// Parts of the stream that are not applied yet, each with the moment when it is; single writes if some are held
@@ -69,10 +69,29 @@ pub struct Link {
     pub(in crate::engine) session: Option<SessionId>,
 }
 
+/// The state of the link of a replica to its primary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkState {
+    /// It is connected.
+    Up,
+    /// It is disconnected since then.
+    DownSince(Now),
+    /// It was never connected since the node became a replica or its process started: its data may be any.
+    NeverUp,
+}
+
+impl LinkState {
+    /// The state of a link that ends now, if it has not ended.
+    pub fn ended(self, now: Now) -> LinkState {
+        if self == LinkState::Up { LinkState::DownSince(now) } else { self }
+    }
+}
+
 impl Link {
-    /// A link that is not connected yet.
-    pub fn to(primary: NodeId, now: Now) -> Link {
-        Link { primary, down_since: Some(now), last_message: now, queue: VecDeque::new(), session: None }
+    /// A link that is not connected yet, in the place of a former one to another primary, if there was one.
+    pub fn to(primary: NodeId, former: Option<&Link>, now: Now) -> Link {
+        let state = former.map_or(LinkState::NeverUp, |former| former.state.ended(now));
+        Link { primary, state, last_message: now, queue: VecDeque::new(), session: None }
     }
 
     /// The bytes of the stream that are not applied yet.
@@ -82,7 +101,7 @@ impl Link {
 
     /// Whether it is connected.
     pub fn is_up(&self) -> bool {
-        self.down_since.is_none()
+        self.state == LinkState::Up
     }
 }
 
