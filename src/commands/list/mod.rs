@@ -16,8 +16,7 @@ mod transfer;
 
 use crate::engine::{Args, Command, Error, Event};
 use crate::resp::Reply;
-use crate::value::List;
-use crate::value::list::End;
+use crate::value::list::{Element, End};
 use std::ops::Range;
 
 /// The rows of this family's commands.
@@ -46,11 +45,11 @@ pub const COMMANDS: &[Command] = &[
     push::RPUSHX,
 ];
 
-/// Writes the element at a position that exists; a large one is not copied.
-fn write_element(reply: &mut Reply<'_>, list: &List, position: usize) {
-    match list.large(position) {
-        Some(large) => reply.shared(large),
-        None => list.get(position).into_iter().for_each(|element| reply.item(element)),
+/// Writes an element; a large one is not copied.
+fn write_element(reply: &mut Reply<'_>, element: Element<'_>) {
+    match element {
+        Element::Packed(item) => reply.item(item),
+        Element::Large(bytes) => reply.shared(bytes),
     }
 }
 

@@ -142,7 +142,7 @@ impl Portion {
             End::Tail => list.len() - count..list.len(),
         };
         if count == 1 {
-            write_element(reply, list, positions.start);
+            list.element(positions.start).into_iter().for_each(|element| write_element(reply, element));
         } else if end == End::Head {
             reply.items(list.range(positions.clone()));
         } else {

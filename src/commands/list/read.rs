@@ -49,8 +49,8 @@ fn lindex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         return Ok(());
     };
     let index = args.integer()?;
-    match position(list.len(), index).filter(|position| *position < list.len()) {
-        Some(position) => write_element(reply, list, position),
+    match position(list.len(), index).and_then(|position| list.element(position)) {
+        Some(element) => write_element(reply, element),
         None => reply.null(),
     }
     Ok(())

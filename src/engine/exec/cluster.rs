@@ -200,6 +200,11 @@ pub fn change<R>(engine: &mut Engine, act: impl FnOnce(&mut View) -> R) -> Optio
     Some(result)
 }
 
+/// Whether that is the id of this node.
+pub(super) fn is_myself(engine: &Engine, id: NodeId) -> bool {
+    engine.peers.cluster.as_ref().is_some_and(|view| view.is_myself_id(id))
+}
+
 /// Announces this node to the others once more.
 pub fn announce(engine: &mut Engine) {
     let claim = engine.peers.cluster.as_ref().map(|view| Message::Claim(view.claim()));

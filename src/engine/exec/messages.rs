@@ -5,7 +5,7 @@
 //! lost.
 
 use crate::engine::Engine;
-use crate::engine::cluster::{Message, NodeId};
+use crate::engine::cluster::Message;
 use crate::engine::exec::kit::redirects;
 use crate::engine::exec::{cluster, failover, replication};
 use crate::engine::spec::Now;
@@ -15,13 +15,9 @@ use crate::engine::state::{InFlight, NodeMessage};
 pub fn concerns(engine: &Engine, message: &NodeMessage) -> bool {
     match message {
         NodeMessage::Replication(message) => replication::is_addressed_by(engine, message),
-        NodeMessage::Cluster(Message::Vote { to, .. }) => is_myself(engine, *to),
+        NodeMessage::Cluster(Message::Vote { to, .. }) => cluster::is_myself(engine, *to),
         NodeMessage::Cluster(_) => true,
     }
-}
-
-fn is_myself(engine: &Engine, id: NodeId) -> bool {
-    engine.peers.cluster.as_ref().is_some_and(|view| view.is_myself_id(id))
 }
 
 /// Takes a message that is for this node.

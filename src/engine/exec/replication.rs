@@ -100,7 +100,7 @@ fn send_stream(engine: &mut Engine) {
 /// Whether a message of another node is for this one.
 pub fn is_addressed_by(engine: &Engine, message: &ReplicationMessage) -> bool {
     match message.to {
-        Some(to) => engine.peers.cluster.as_ref().is_some_and(|view| view.is_myself_id(to)),
+        Some(to) => cluster::is_myself(engine, to),
         None => is_linked_to(engine, message.from),
     }
 }
@@ -400,8 +400,8 @@ pub fn count_replicas_with_writes_of(engine: &Engine, session: SessionId) -> (us
     (replication.count_at(offset), offset)
 }
 
-/// The number of replicas that do not have all writes, of those that are connected to this node. If it is a replica,
-/// it is the one that counts: while it is disconnected, or has not applied all that its primary has sent.
+/// The number of replicas that do not have all writes: of a primary, those that are connected to it; a replica counts
+/// itself while it is disconnected or has not applied all that its primary has sent.
 pub fn replicas_behind(engine: &Engine) -> usize {
     let Some(replication) = &engine.peers.replication else { return 0 };
     if let Some(link) = &replication.link {

@@ -17,6 +17,13 @@ pub enum NodeMessage {
     Replication(ReplicationMessage),
 }
 
+impl NodeMessage {
+    /// Whether it is for the test kit, which hears of it at once whatever the links are like.
+    pub fn is_of_kit(&self) -> bool {
+        matches!(self, NodeMessage::Cluster(message) if message.is_of_kit())
+    }
+}
+
 /// The messages in flight to this node, in the order in which they arrive.
 #[derive(Debug, Default)]
 pub struct InFlight(VecDeque<Delayed>);

@@ -133,7 +133,7 @@ impl Worlds {
             }
             let is_for_all = match &message {
                 BusMessage::Clock(_) => true,
-                BusMessage::Node(NodeMessage::Cluster(message)) => message.is_of_kit(),
+                BusMessage::Node(message) => message.is_of_kit(),
                 _ => false,
             };
             let is_meant = |name: &WorldName| {
@@ -141,13 +141,7 @@ impl Worlds {
                 *name != from && is_linked && !self.bus().is_missed_by(name, &message)
             };
             let others = self.all().into_iter().filter(|shared| is_meant(&shared.world_name()));
-            others.for_each(|node| match &message {
-                BusMessage::Node(message) if !is_for_all => {
-                    let delay_ms = self.bus().delay_ms(&node.world_name(), &from);
-                    node.receive_after(delay_ms, &from, message);
-                }
-                _ => node.receive(&from, &message),
-            });
+            others.for_each(|node| node.receive(&from, &message));
         }
     }
 
@@ -186,9 +180,10 @@ impl Shared {
         self.worlds().bus().is_stale(&self.world_name())
     }
 
-    /// Takes a message of another node when so many milliseconds have passed on its clock.
-    fn receive_after(&self, delay_ms: i64, from: &WorldName, message: &NodeMessage) {
-        let is_concerned = !self.is_down() && messages::concerns(&self.engine(), message);
+    /// Takes what another node says, as late as the link between them is slow.
+    fn hear(&self, from: &WorldName, message: &NodeMessage) {
+        let is_concerned = messages::concerns(&self.engine(), message);
+        let delay_ms = if message.is_of_kit() { 0 } else { self.worlds().bus().delay_ms(&self.world_name(), from) };
         match delay_ms {
             _ if !is_concerned => {}
             0 => self.act_alone(|engine| messages::receive(engine, message)),
@@ -205,19 +200,18 @@ impl Shared {
         match message {
             BusMessage::Clock(order) => self.obey_alone(*order),
             _ if self.is_down() => {}
-            BusMessage::Node(message) => self.receive_after(0, from, message),
+            BusMessage::Node(message) => self.hear(from, message),
             // A stale view does not change, but the stream of a primary ends and begins again.
-            BusMessage::NodeDown(node) if self.has_stale_view() => self.act_alone(|engine| {
-                messages::drop_from(engine, from.node_number());
-                replication::disconnect(engine, *node);
-            }),
+            BusMessage::NodeDown(node) => {
+                let disconnect = if self.has_stale_view() { replication::disconnect } else { cluster::disconnect };
+                self.act_alone(|engine| {
+                    messages::drop_from(engine, from.node_number());
+                    disconnect(engine, *node);
+                });
+            }
             BusMessage::NodeUp(claim) if self.has_stale_view() => {
                 self.act_alone(|engine| replication::reconnect(engine, claim.node.id));
             }
-            BusMessage::NodeDown(node) => self.act_alone(|engine| {
-                messages::drop_from(engine, from.node_number());
-                cluster::disconnect(engine, *node);
-            }),
             BusMessage::NodeUp(claim) => self.act_alone(|engine| {
                 messages::drop_claims(engine, from.node_number());
                 cluster::reconnect(engine, claim.node.id);

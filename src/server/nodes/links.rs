@@ -16,6 +16,7 @@ use crate::server::worlds::Worlds;
 /// A link as the numbers of its two nodes, the lower one first.
 pub(super) type Link = (usize, usize);
 
+/// A set of links.
 pub(super) type Links = BTreeSet<Link>;
 
 /// The link between two nodes.

@@ -59,6 +59,15 @@ pub enum Node<'a, I> {
     Large(&'a [u8]),
 }
 
+/// An element as a list stores it.
+#[derive(Clone, Debug)]
+pub enum Element<'a> {
+    /// In one allocation with others.
+    Packed(Item<'a>),
+    /// By itself, so that replies may share it.
+    Large(&'a SharedBytes),
+}
+
 /// A list that is built of given nodes, which stay as they are even if they are larger or smaller than nodes here would
 /// be.
 pub struct Builder {
@@ -223,20 +232,21 @@ impl List {
         }
     }
 
-    /// The element at a position, 0 for the head.
-    pub fn get(&self, position: usize) -> Option<Item<'_>> {
+    /// The element at a position, 0 for the head, as it is stored.
+    #[inline]
+    pub fn element(&self, position: usize) -> Option<Element<'_>> {
         (position < self.len()).then(|| match &self.form {
-            Form::Packed(packed) => packed.get(position),
-            Form::Nodes(nodes) => nodes.get(position),
+            Form::Packed(packed) => Element::Packed(packed.get(position)),
+            Form::Nodes(nodes) => nodes.element(position),
         })
     }
 
-    /// The element at a position, 0 for the head, if it is a large one that replies may share.
-    pub fn large(&self, position: usize) -> Option<&SharedBytes> {
-        match &self.form {
-            Form::Nodes(nodes) if position < nodes.len() => nodes.large(position),
-            _ => None,
-        }
+    /// The element at a position, 0 for the head.
+    pub fn get(&self, position: usize) -> Option<Item<'_>> {
+        self.element(position).map(|element| match element {
+            Element::Packed(item) => item,
+            Element::Large(bytes) => Item::Text(bytes, &[]),
+        })
     }
 
     /// The elements at those of `positions` that exist, head first.

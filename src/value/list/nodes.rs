@@ -19,7 +19,7 @@
 
 use super::packed_node::PackedNode;
 use super::size::Limits;
-use super::{End, Side};
+use super::{Element, End, Side};
 use crate::value::base::{Base, Fork};
 use crate::value::item::{Item, Sequence};
 use crate::value::{SharedBytes, packed_list};
@@ -185,20 +185,12 @@ impl Nodes {
         self.memory + self.nodes.capacity() * size_of::<Node>()
     }
 
-    /// The item at a position that exists.
-    pub(super) fn get(&self, position: usize) -> Item<'_> {
+    /// The element at a position that exists.
+    pub(super) fn element(&self, position: usize) -> Element<'_> {
         let (at, offset) = self.locate(position);
         match self.at(at) {
-            Node::Packed(packed) => packed.get(offset),
-            Node::Large(bytes) => Item::Text(bytes, &[]),
-        }
-    }
-
-    /// The item at a position that exists, if it is large.
-    pub(super) fn large(&self, position: usize) -> Option<&SharedBytes> {
-        match self.at(self.locate(position).0) {
-            Node::Packed(_) => None,
-            Node::Large(bytes) => Some(bytes),
+            Node::Packed(packed) => Element::Packed(packed.get(offset)),
+            Node::Large(bytes) => Element::Large(bytes),
         }
     }
 

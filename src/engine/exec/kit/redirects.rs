@@ -50,7 +50,7 @@ pub(super) fn arrive(engine: &mut Engine, request: Request<'_>) {
 
 /// Forgets a command that a node has redirected, as it has come to another one.
 pub fn forget(engine: &mut Engine, from: NodeId, number: u64) {
-    let is_own = engine.peers.cluster.as_ref().is_some_and(|view| view.is_myself_id(from));
+    let is_own = cluster::is_myself(engine, from);
     let Some(kit) = &mut engine.observers.kit else { return };
     kit.expected.remove(from, number);
     if let Some(strict) = kit.strict.as_mut().filter(|_| is_own) {
