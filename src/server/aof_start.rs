@@ -184,7 +184,7 @@ impl AofStart {
         info!("DB loaded from append only file: {elapsed_s:.3} seconds");
         // Clients are refused until changes go into the file: what they wrote before would be lost.
         match (files, new) {
-            (Some(files), _) => go_on(shared, files)?,
+            (Some(files), _) => go_on_with_loaded(shared, files)?,
             (None, Some(new)) => begin_new(shared, new)?,
             (None, None) => {}
         }
@@ -236,18 +236,26 @@ pub(crate) fn begin_new(shared: &Arc<Shared>, mut files: AofFiles) -> Result<(),
     shared.act(aof::reclaim_base);
     let name = created.map_err(|error| reason(&error))?;
     info!("Creating AOF base file {name} on server start");
-    go_on(shared, files)
+    // As in Redis, the base of no rewrite does not count until the next start.
+    go_on(shared, files, (0, 0))
 }
 
-/// Opens the last file, and has changes go into it.
-fn go_on(shared: &Arc<Shared>, mut files: AofFiles) -> Result<(), String> {
+/// Goes on with files that are loaded. They count as grown by all that came after their base, as in Redis: the files
+/// do not say how large they were after the last rewrite.
+fn go_on_with_loaded(shared: &Arc<Shared>, files: AofFiles) -> Result<(), String> {
+    let base_bytes = files.base_bytes();
+    let sizes = (base_bytes, base_bytes + files.incr_bytes());
+    go_on(shared, files, sizes)
+}
+
+/// Opens the last file, and has changes go into it. The sizes are those that `AofWriter::open` takes.
+fn go_on(shared: &Arc<Shared>, mut files: AofFiles, sizes: (u64, u64)) -> Result<(), String> {
     let commands = known_commands(&files);
     let file = files.continue_last().map_err(|error| reason(&error))?;
     aof_writer::log_lines(&mut files);
     let (policy, writer) = (shared.engine().settings.files.syncs, shared.worlds().aof());
-    let parts = files.to_load();
-    let (bytes, last_bytes) = (parts.iter().map(|file| file.bytes).sum(), parts.last().map_or(0, |file| file.bytes));
-    writer.open(shared, files, file, policy, bytes).map_err(|error| reason(&error))?;
+    let last_bytes = files.to_load().last().map_or(0, |file| file.bytes);
+    writer.open(shared, files, file, policy, sizes).map_err(|error| reason(&error))?;
     shared.act(|engine| {
         aof::begin(engine);
         engine.effects.propagation.continue_file(last_bytes);

@@ -185,7 +185,8 @@ impl AofWriter {
         }
     }
 
-    /// Opens the last of these files, which begins the stream, and starts the thread. `bytes` is what the files have.
+    /// Opens the last of these files, which begins the stream, and starts the thread. It takes the bytes
+    /// of the base and of all files for the sizes from which growth is measured.
     ///
     /// # Errors
     /// The system has no thread.
@@ -195,12 +196,12 @@ impl AofWriter {
         files: AofFiles,
         file: Arc<dyn StorageFile>,
         policy: SyncPolicy,
-        bytes: u64,
+        (base_bytes, total_bytes): (u64, u64),
     ) -> io::Result<()> {
         self.start(shared)?;
         *self.policy.lock() = policy;
-        self.progress.base_bytes.store(bytes, Ordering::Relaxed);
-        self.progress.total_bytes.store(bytes, Ordering::Relaxed);
+        self.progress.base_bytes.store(base_bytes, Ordering::Relaxed);
+        self.progress.total_bytes.store(total_bytes, Ordering::Relaxed);
         *self.files.lock() = Some(files);
         *self.log.lock() = Some(Log::new(file, 0, true));
         self.is_open.store(true, Ordering::Release);

@@ -298,6 +298,22 @@ fn it_is_rewritten_when_it_has_grown() {
 }
 
 #[test]
+fn after_a_start_all_that_came_after_the_base_counts_as_growth() {
+    let folder = Folder::new("aof-growth-before");
+    let server = folder.appending();
+    run(&server, "DEL nosuch\nSET key value");
+    let bytes: u64 = info(&server, "aof_current_size").parse().expect("it is a number");
+    assert_eq!(info(&server, "aof_base_size"), "0", "the first base is of no rewrite");
+    drop(server);
+    let server = folder.appending();
+    let size = |field: &str| info(&server, field).parse::<u64>().expect("it is a number");
+    assert!(size("aof_base_size") > 0);
+    assert_eq!(size("aof_current_size"), size("aof_base_size") + bytes);
+    run(&server, "CONFIG SET auto-aof-rewrite-min-size 100 auto-aof-rewrite-percentage 10");
+    wait_until("it is rewritten without a further change", || info(&server, "aof_rewrites") == "1");
+}
+
+#[test]
 fn a_client_waits_until_its_writes_are_synced() {
     let folder = Folder::new("aof-wait");
     let server = folder.appending_with("always");

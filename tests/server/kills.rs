@@ -50,6 +50,7 @@ fn a_killed_program_loses_nothing_that_it_acknowledged() {
     let rounds = std::env::var("DUNLIN_KILLS").map_or(USUAL_ROUNDS, |number| number.parse().expect("it is a number"));
     let (folder, mut generator) = (Folder::new("kills"), fastrand::Rng::with_seed(1));
     let writers: Vec<Writer> = std::iter::repeat_with(Writer::default).take(WRITERS).collect();
+    let mut rounds_with_rewrite = 0;
     for round in 0..rounds {
         let arguments = ["--appendonly", "yes", "--appendfsync", "always"];
         let growth = ["--auto-aof-rewrite-min-size", "2000", "--auto-aof-rewrite-percentage", "50"];
@@ -75,7 +76,12 @@ fn a_killed_program_loses_nothing_that_it_acknowledged() {
             }
             drop(report);
             assert_eq!(acknowledged.iter().take(end).count(), end, "round {round}: the program has ended by itself");
+            rounds_with_rewrite += u64::from(!told(&program, "INFO persistence").contains("aof_rewrites:0\r\n"));
             drop(program);
         });
     }
+    assert!(
+        rounds_with_rewrite > rounds / 10,
+        "the files are hardly ever rewritten: {rounds_with_rewrite} of {rounds}"
+    );
 }

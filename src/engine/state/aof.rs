@@ -105,7 +105,7 @@ pub struct AofProgress {
     pub written: AtomicU64,
     /// The offset up to which they are synced.
     pub synced: AtomicU64,
-    /// The bytes of all files after the last rewrite, or at the start.
+    /// The bytes of all files after the last rewrite; before it, those of the base at the start.
     pub base_bytes: AtomicU64,
     /// The bytes of all files.
     pub total_bytes: AtomicU64,
