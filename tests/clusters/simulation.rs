@@ -33,9 +33,20 @@ pub struct Simulation {
     /// Whether a node has taken an epoch without the votes of others: two nodes may have taken the same one then.
     has_unvoted_epochs: bool,
     has_slow_links: bool,
+    /// The move of a slot that has begun and not ended.
+    open_move: Option<OpenMove>,
     /// The shard of each node after the last step.
     shards: Vec<NodeId>,
     is_printed: bool,
+}
+
+/// A slot that moves step by step, while other things happen.
+struct OpenMove {
+    key: usize,
+    from: usize,
+    to: usize,
+    /// Whether one of the nodes has failed or been replaced since: who takes its place does not know of the move.
+    is_disturbed: bool,
 }
 
 /// What a node knows of itself; what it knew last if it is down.
@@ -71,6 +82,7 @@ impl Simulation {
             story: String::new(),
             has_unvoted_epochs: false,
             has_slow_links: false,
+            open_move: None,
             shards: Vec::new(),
             is_printed,
         };
@@ -91,6 +103,7 @@ impl Simulation {
         for _ in 0..STEPS {
             self.step();
             self.note_new_members();
+            self.note_disturbed_move();
             if !self.has_unvoted_epochs {
                 self.check_epochs()?;
             }
@@ -124,7 +137,7 @@ impl Simulation {
             82..86 => self.heal_links(),
             86..90 => self.set_lag(),
             90..94 => self.fail_over(),
-            94..98 => self.migrate(),
+            94..98 => self.migrate_or_go_on(),
             _ => self.make_stale(),
         }
     }
@@ -157,20 +170,29 @@ impl Simulation {
         let (key, mut node) = (self.generator.usize(..KEYS.len()), self.any_node());
         let number = self.history.next_number();
         let line = format!("RPUSH {} {number}", KEYS[key].0);
+        let mut is_asking = false;
         for _ in 0..MOST_REDIRECTS {
+            if is_asking {
+                _ = self.call(node, "ASKING");
+            }
             let reply = self.call(node, &line);
             let shown = self.without_ports(&format!("{reply:?}"));
             self.tell(&format!("{line} at {node}: {shown}"));
             let Err(CallError::Refused(error)) = reply else {
                 if reply.is_ok() {
-                    let risk = self.risk_at(node, KEYS[key].1);
+                    let slot = KEYS[key].1;
+                    let risk = if is_asking { self.copy_risk_at(node, slot) } else { self.risk_at(node, slot) };
+                    let is_disturbed = |open: &OpenMove| open.key == key && open.is_disturbed;
+                    let risk = risk.or(self.open_move.as_ref().filter(|open| is_disturbed(open)).map(|_| "half moved"));
                     let shard = self.facts(node, KEYS[key].1).shard;
                     self.tell(&format!("  may be lost: {risk:?}"));
                     self.history.acknowledge(key, shard, risk);
                 }
                 return;
             };
-            let Some(next) = error.strip_prefix("MOVED ").and_then(|to| self.node_at(to)) else { return };
+            is_asking = error.starts_with("ASK ");
+            let target = error.strip_prefix("MOVED ").or(error.strip_prefix("ASK "));
+            let Some(next) = target.and_then(|to| self.node_at(to)) else { return };
             node = next;
         }
     }
@@ -212,12 +234,17 @@ impl Simulation {
     /// the slot, or not all nodes of the shard have the write.
     fn risk_at(&self, node: usize, slot: u16) -> Option<Reason> {
         let own = self.facts(node, slot);
+        // Of two nodes with one epoch, which nobody has voted for, either may win, be a link slow or not.
+        let has_claim = |facts: Facts| facts.owns_slot && facts.epoch >= own.epoch;
+        let is_claimed = (0..self.nodes.len()).any(|other| other != node && has_claim(self.facts(other, slot)));
+        if is_claimed { Some("stale") } else { self.copy_risk_at(node, slot) }
+    }
+
+    /// Why a write that a node has just taken may be lost, if it may: not all nodes of its shard have it.
+    fn copy_risk_at(&self, node: usize, slot: u16) -> Option<Reason> {
+        let own = self.facts(node, slot);
         for other in (0..self.nodes.len()).filter(|other| *other != node) {
             let facts = self.facts(other, slot);
-            // Of two nodes with one epoch, which nobody has voted for, either may win, be a link slow or not.
-            if facts.owns_slot && facts.epoch >= own.epoch {
-                return Some("stale");
-            }
             if facts.shard != own.shard {
                 continue;
             }
@@ -334,8 +361,90 @@ impl Simulation {
         self.server.advance(Duration::from_secs(if self.has_slow_links { 15 } else { 5 }));
     }
 
-    fn migrate(&mut self) {
+    /// Moves a slot, begins to move one step by step, or takes the next step of one that moves.
+    fn migrate_or_go_on(&mut self) {
         let (key, to) = (self.generator.usize(..KEYS.len()), self.any_node());
+        match self.open_move.take() {
+            Some(open) if open.key == key || self.generator.bool() => self.go_on_with(open),
+            Some(open) => {
+                self.migrate(key, to);
+                self.open_move = Some(open);
+            }
+            None if self.generator.bool() => self.begin_move(key, to),
+            None => self.migrate(key, to),
+        }
+    }
+
+    fn begin_move(&mut self, key: usize, to: usize) {
+        let (by, slot) = (self.any_node(), KEYS[key].1);
+        let claims = (0..self.nodes.len()).filter(|node| self.is_up(*node)).map(|node| (node, self.facts(node, slot)));
+        let from = claims.filter(|(_, facts)| facts.owns_slot).max_by_key(|(_, facts)| facts.epoch);
+        let from = from.map(|(node, _)| node);
+        let outcome = self.call(by, &format!("DUNLIN MIGRATE-SLOT {slot} TO {to} BEGIN"));
+        let shown = self.without_ports(&format!("{outcome:?}"));
+        self.tell(&format!("begin to migrate {slot} to {to}: {shown}"));
+        match (outcome, from) {
+            (Ok(_), Some(from)) => self.open_move = Some(OpenMove { key, from, to, is_disturbed: false }),
+            _ => self.give_up_move(key),
+        }
+    }
+
+    /// Notes which writes may be lost as a node that takes part in the move of a slot has failed, or no longer has the
+    /// only claim to it.
+    fn note_disturbed_move(&mut self) {
+        let Some(OpenMove { key, from, to, .. }) = self.open_move else { return };
+        let slot = KEYS[key].1;
+        let others_claim = (0..self.nodes.len()).any(|node| node != from && self.facts(node, slot).owns_slot);
+        let are_up = self.is_up(from) && self.is_up(to);
+        let are_primaries = self.facts(from, slot).owns_slot && self.facts(to, slot).primary.is_none();
+        if !are_up || !are_primaries || others_claim {
+            self.history.endanger("half moved", |write| write.key == key);
+            self.open_move.iter_mut().for_each(|open| open.is_disturbed = true);
+        }
+    }
+
+    /// Moves the key of a slot that moves, gives the slot to the node, or gives up.
+    fn go_on_with(&mut self, open: OpenMove) {
+        let (key, to, slot) = (open.key, open.to, KEYS[open.key].1);
+        match self.generator.u8(..4) {
+            0 => {
+                self.tell(&format!("give up the move of {slot}"));
+                self.give_up_move(key);
+            }
+            1 => self.migrate(key, to),
+            _ => {
+                let by = self.any_node();
+                let outcome = self.call(by, &format!("DUNLIN MIGRATE-SLOT {slot} TO {to} KEYS 1"));
+                let shown = self.without_ports(&format!("{outcome:?}"));
+                self.tell(&format!("migrate the key of {slot} to {to}: {shown}"));
+                if outcome.is_err() {
+                    return self.give_up_move(key);
+                }
+                if self.copy_risk_at(to, slot).is_some() {
+                    self.history.endanger("moved", |write| write.key == key);
+                }
+                let shard = self.facts(to, slot).shard;
+                self.history.move_to(key, shard);
+                self.open_move = Some(open);
+            }
+        }
+    }
+
+    /// Gives up the move of a slot: its key may be where nobody looks for it.
+    fn give_up_move(&mut self, key: usize) {
+        self.history.endanger("half moved", |write| write.key == key);
+        self.close_slot(key);
+    }
+
+    /// Has no node move a slot any more.
+    fn close_slot(&mut self, key: usize) {
+        for node in 0..self.nodes.len() {
+            // Replicas and nodes that are down refuse it.
+            _ = self.call(node, &format!("CLUSTER SETSLOT {} STABLE", KEYS[key].1));
+        }
+    }
+
+    fn migrate(&mut self, key: usize, to: usize) {
         let slot = KEYS[key].1;
         if self.has_slow_links {
             // Who moves a slot again before all have heard of it has nodes of Redis disagree for good, too: what is
@@ -356,11 +465,7 @@ impl Simulation {
             let shard = self.facts(to, slot).shard;
             self.history.move_to(key, shard);
         } else {
-            self.history.endanger("half moved", |write| write.key == key);
-            for node in 0..self.nodes.len() {
-                // Replicas and nodes that are down refuse it.
-                _ = self.call(node, &format!("CLUSTER SETSLOT {slot} STABLE"));
-            }
+            self.give_up_move(key);
         }
         self.note_unvoted_epoch(to);
     }
@@ -408,6 +513,12 @@ impl Simulation {
         for _ in 0..12 {
             self.server.advance(Duration::from_secs(10));
         }
+        if let Some(open) = self.open_move.take() {
+            self.migrate(open.key, open.to);
+        }
+        // A node that was down when a move was given up has not heard of that.
+        (0..KEYS.len()).for_each(|key| self.close_slot(key));
+        self.server.advance(Duration::from_secs(10));
     }
 
     /// No two nodes own a slot by one epoch.

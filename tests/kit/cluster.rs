@@ -60,6 +60,16 @@ fn a_slot_moves_key_by_key_and_all_nodes_follow_at_its_end() {
 }
 
 #[test]
+fn a_node_that_gives_up_importing_a_slot_hears_who_has_taken_it_meanwhile() {
+    let mut three = Nodes::start();
+    let import = format!("CLUSTER SETSLOT 5061 IMPORTING {}", three.id(0));
+    three.expect(&[(2, &import, "OK"), (0, "DUNLIN MIGRATE-SLOT 5061 TO 1", "OK")]);
+    let (to_first, to_second) = (three.moved(5061, 0), three.moved(5061, 1));
+    three.expect(&[(2, "GET bar", &to_first), (2, "CLUSTER SETSLOT 5061 STABLE", "OK"), (2, "GET bar", &to_second)]);
+    assert_eq!(three.slots(0), three.slots(2));
+}
+
+#[test]
 fn a_node_counts_whom_it_sent_elsewhere() {
     let mut three = Nodes::start();
     let journals = three.nodes.clone();

@@ -396,6 +396,9 @@ impl View {
     pub fn changes_since(&self, before: &Before) -> Changes {
         let mut changes = Changes { claims: *self.myself() != before.myself, ..Changes::default() };
         let has_other_role = self.myself().is_replica() != before.myself.is_replica();
+        changes.wants_claims = before.openings.iter().any(|(slot, opening)| {
+            matches!(opening, Opening::Importing(_)) && self.opening(*slot).is_none() && !self.owns(*slot)
+        });
         changes.concerns_health = self.failures != before.failures || has_other_role;
         if before.owners.are_shared_with(&self.owners) {
             return changes;
@@ -424,6 +427,7 @@ impl View {
             ids: self.nodes.iter().map(|node| node.id).collect(),
             myself: self.myself().clone(),
             failures: self.failures.clone(),
+            openings: self.openings.clone(),
         }
     }
 }
@@ -435,6 +439,7 @@ pub struct Before {
     ids: Vec<NodeId>,
     myself: Node,
     failures: Vec<NodeFailure>,
+    openings: BTreeMap<u16, Opening>,
 }
 
 /// How a view differs from its earlier state.
@@ -444,6 +449,8 @@ pub struct Changes {
     pub claims: bool,
     /// Whether slots have other owners, other nodes have failed, or the node has another role.
     pub concerns_health: bool,
+    /// Whether it has given up importing a slot, which another node may have claimed meanwhile.
+    pub wants_claims: bool,
     /// The slots that had an owner, and have another one or none now, in their order.
     pub released: Vec<u16>,
 }
