@@ -2,7 +2,7 @@
 //!
 //! - [`parse_i64`] and [`write_i64`]: integers in the one form that Redis takes for an integer.
 //! - [`parse_u64`]: cursors and the parts of ids, where Redis is more lenient.
-//! - [`parse_digits`]: whole numbers that a double holds, without a detour.
+//! - [`parse_short`]: decimal numbers of few digits, as most are, without a detour.
 //! - [`parse_f64`], [`parse_f64_bound`], [`write_f64`] and [`write_f64_by_digits`]: scores,
 //!   coordinates and RESP3 doubles.
 //! - [`LongDouble`]: the wider format that `INCRBYFLOAT` adds in.
@@ -130,31 +130,49 @@ fn parse_decimal(text: &[u8]) -> Option<f64> {
     if text.strip_prefix(b"-+").is_some_and(is_infinity) {
         return Some(f64::NEG_INFINITY);
     }
-    if let Some(whole) = parse_digits(text) {
-        return Some(whole);
+    if let Some(value) = parse_short(text) {
+        return Some(value);
     }
     let value: f64 = std::str::from_utf8(text).ok()?.parse().ok()?;
     (!value.is_nan()).then_some(value)
 }
 
-/// Reads a number of decimal digits alone, as most scores and most numbers of scripts are, of so few digits that a
-/// double holds every such number exactly, as `strtod` would read them. `None` for anything else.
-pub fn parse_digits(text: &[u8]) -> Option<f64> {
+/// Reads a decimal number without an exponent, as most scores and most numbers of scripts are, of so few digits that
+/// a double holds both them and the power of ten below them: their quotient is the double that `strtod` reads. `None`
+/// for anything else.
+pub fn parse_short(text: &[u8]) -> Option<f64> {
     const MOST_DIGITS: usize = 16;
     const EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
-    if text.is_empty() || text.len() > MOST_DIGITS {
+    let (is_negative, unsigned) = match text {
+        [b'-', unsigned @ ..] => (true, unsigned),
+        unsigned => (false, unsigned),
+    };
+    if unsigned.len() > MOST_DIGITS + 1 {
         return None;
     }
-    let mut number: u64 = 0;
-    for byte in text {
+    let (mut number, mut point) = (0_u64, None);
+    for (place, byte) in unsigned.iter().enumerate() {
         let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            return None;
+        match digit {
+            0..=9 => number = number * 10 + u64::from(digit),
+            _ if *byte == b'.' && point.is_none() => point = Some(place),
+            _ => return None,
         }
-        number = number * 10 + u64::from(digit);
     }
-    (number <= EXACT).then_some(number as f64)
+    let digits = unsigned.len() - usize::from(point.is_some());
+    if !(1..=MOST_DIGITS).contains(&digits) || number > EXACT {
+        return None;
+    }
+    let value = match point {
+        Some(place) => number as f64 / POWERS_OF_TEN[digits - place],
+        None => number as f64,
+    };
+    Some(if is_negative { -value } else { value })
 }
+
+/// Powers of ten, which doubles hold exactly.
+const POWERS_OF_TEN: [f64; 17] =
+    [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16];
 
 /// The two spellings of infinity, in any case and without a sign.
 fn is_infinity(word: &[u8]) -> bool {
@@ -268,12 +286,17 @@ mod tests {
     }
 
     #[test]
-    fn a_text_of_digits_is_parsed_as_by_the_standard_library() {
-        for text in ["0", "007", "9007199254740992", "1600000000000000", "42"] {
-            assert_eq!(parse_digits(text.as_bytes()), text.parse().ok(), "{text}");
+    fn a_short_decimal_number_is_parsed_as_by_the_standard_library() {
+        let texts =
+            ["0", "007", "9007199254740992", "1600000000000000", "42", "-1", "1.0", ".5", "-5.", "1700000000.123456"];
+        for text in texts {
+            assert_eq!(parse_short(text.as_bytes()), text.parse().ok(), "{text}");
         }
-        for text in ["", "-1", "+1", "1.0", "1e3", "9007199254740993", "00000000000000001", "inf", "1 ", "\u{664}"] {
-            assert_eq!(parse_digits(text.as_bytes()), None, "{text}");
+        assert_eq!(parse_short(b"-0.0").map(f64::to_bits), Some((-0.0_f64).to_bits()));
+        let others =
+            ["", "-", ".", "-.", "+1", "1e3", "9007199254740993", "00000000000000001", "inf", "1 ", "1.2.3", "\u{664}"];
+        for text in others {
+            assert_eq!(parse_short(text.as_bytes()), None, "{text}");
         }
     }
 
@@ -467,6 +490,13 @@ mod tests {
             let value = parse_f64(text.as_bytes()).expect("a decimal fraction");
             let kept = text.trim_end_matches('0').trim_end_matches('.');
             prop_assert_eq!(written(value), kept);
+        }
+
+        #[test]
+        fn a_short_decimal_number_is_the_nearest_double(text in "-?[0-9]{0,9}[.]?[0-9]{0,9}") {
+            if let Some(value) = parse_short(text.as_bytes()) {
+                prop_assert_eq!(Some(value.to_bits()), text.parse().ok().map(f64::to_bits), "{}", text);
+            }
         }
 
         #[test]
