@@ -113,6 +113,12 @@ impl<const LINES: usize> Database<LINES> {
         self.table.find(self.hasher.hash(key), |handle| self.records.key(handle) == key).map(Slot)
     }
 
+    /// Notes that there will soon be so many keys, as a file says, so that the table grows with less work. A wrong
+    /// number costs little.
+    pub fn expect(&mut self, keys: usize) {
+        self.table.expect(keys);
+    }
+
     /// Prefetches the memory that finding `keys` will read. Each look-up then takes a fraction of the time, because
     /// the waits for memory overlap.
     pub fn prefetch<'k>(&self, keys: impl IntoIterator<Item = &'k [u8]>) {

@@ -23,9 +23,12 @@
 //! the sum of the segments' lengths.
 //!
 //! Costs: a find is the directory, the segment's row, one line (on average 1.04, for an absent key 1.3) and one record.
-//! A split or merge re-hashes one or two segments, at most 720 records.
+//! A split or merge re-hashes one or two segments, at most 720 records; a load announces its keys, so that most of its
+//! splits are of few records ([`growth`]).
 //!
 //! Sources: Fagin et al., Extendible hashing (1979); the overflow count is F14's.
+
+mod growth;
 
 use super::reclaimed;
 use super::segment::{Line, SLOTS, Segment, skew, tag};
@@ -55,6 +58,8 @@ pub(super) struct Table<const LINES: usize> {
     /// The number of segments of each depth.
     depths: Vec<u32>,
     len: usize,
+    /// The number of handles that were announced ([`Table::expect`]).
+    expected: usize,
     base: Option<Arc<Table<LINES>>>,
 }
 
@@ -95,6 +100,7 @@ impl<const LINES: usize> Table<LINES> {
             segments: Vec::new(),
             depths: Vec::new(),
             len: 0,
+            expected: 0,
             base: None,
         }
     }
@@ -175,6 +181,7 @@ impl<const LINES: usize> Table<LINES> {
             segments: base.segments.iter().map(|_| None).collect(),
             depths: base.depths.clone(),
             len: base.len,
+            expected: base.expected,
             base: Some(base),
         }
     }
@@ -222,7 +229,7 @@ impl<const LINES: usize> Table<LINES> {
             if segment.depth >= self.segments.len().ilog2() + FLOOD_DEPTH {
                 return Err(Flood);
             }
-            self.split(number, hashes);
+            self.split_full(number, hashes);
         }
     }
 
@@ -356,27 +363,6 @@ impl<const LINES: usize> Table<LINES> {
         self.directory[range].fill(number);
     }
 
-    fn split(&mut self, number: usize, hashes: &impl Hashes) {
-        let full = self.segment(number);
-        let (start, full_depth, depth) = (full.start, full.depth, full.depth + 1);
-        let middle = start + (1 << (u64::BITS - depth));
-        let (mut left, mut right) = (Segment::new(start, depth), Segment::new(middle, depth));
-        for (hash, handle) in hashed(full.handles(), hashes) {
-            let position = skew(hash);
-            let half = if position < middle { &mut left } else { &mut right };
-            half.put(half.home(position), tag(hash), handle);
-        }
-        self.segments[number] = Some(left);
-        self.depths[full_depth as usize] -= 1;
-        self.count_depth(depth);
-        if depth > self.depth {
-            self.depth = depth;
-            self.directory = self.directory.iter().flat_map(|&number| [number, number]).collect();
-        }
-        let right_number = self.push(right);
-        self.point_directory(right_number);
-    }
-
     /// Merges a sparse segment with its neighbour as long as the two are sparse together.
     fn merge_around(&mut self, mut number: usize, hashes: &impl Hashes) {
         if self.len == 0 {
@@ -459,13 +445,13 @@ mod tests {
     use std::collections::BTreeSet;
 
     /// A bijection that acts as a uniform hash of 32-bit handles.
-    fn hash_of(handle: u32) -> u64 {
+    pub(super) fn hash_of(handle: u32) -> u64 {
         let mixed = (u64::from(handle) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mixed = (mixed ^ mixed >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
         mixed ^ mixed >> 32
     }
 
-    fn filled<const LINES: usize>(handles: u32) -> Table<LINES> {
+    pub(super) fn filled<const LINES: usize>(handles: u32) -> Table<LINES> {
         let mut table = Table::new();
         (0..handles).for_each(|handle| assert_eq!(table.insert(hash_of(handle), handle, &hash_of), Ok(())));
         table
@@ -542,8 +528,10 @@ mod tests {
             steps: Vec<(bool, u16)>,
             grown in 0u32..600,
             shrunk in 0u32..600,
+            expected in prop_oneof![Just(0), 0usize..2000],
         ) {
             let mut table = filled::<2>(grown);
+            table.expect(expected);
             let mut model: BTreeSet<u32> = (0..grown).collect();
             for handle in 0..shrunk.min(grown) {
                 table.remove(hash_of(handle), handle, &hash_of);

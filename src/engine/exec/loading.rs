@@ -169,7 +169,11 @@ impl Progress {
             Record::End(Checksum::Disabled) => {
                 self.lines.push("RDB file was saved with checksum disabled: no check performed.".to_owned());
             }
-            Record::Sizes(..) | Record::End(_) => {}
+            Record::Sizes(keys, _) => {
+                let keys = usize::try_from(keys).unwrap_or(usize::MAX);
+                engine.databases.get_mut(self.database).expect(keys);
+            }
+            Record::End(_) => {}
         }
         Ok(())
     }
