@@ -1,16 +1,17 @@
 //! A batch of requests of one client, all found before the first of them runs.
 //!
 //! A caller that runs requests under a lock finds them before it takes the lock, and knows the next ones while it
-//! runs one. A batch is a list of words and where each request's words begin; it is reused, so its only cost is
-//! copying spans, 16 bytes a word.
+//! runs one. No request of another client runs in between.
+//!
+//! A batch is a list of words and where each request's words begin; it is reused, so its only cost is copying spans,
+//! 16 bytes a word.
 
 use super::parser::{Limits, Origin, Parser};
 use super::protocol_error::ProtocolError;
 use super::request::{Request, Span};
 
-/// The number of requests, and about the number of words, that a batch takes.
-const MAX_REQUESTS: usize = 32;
-const MAX_WORDS: usize = 1024;
+/// The capacity for words that is kept.
+const KEPT_WORDS: usize = 4096;
 /// The capacity for the text of inline requests that is kept, in bytes.
 const KEPT_TEXT_BYTES: usize = 16 << 10;
 
@@ -44,15 +45,21 @@ enum Buffer {
 }
 
 impl Batch {
-    /// Replaces its contents by the requests at the front of `input`: all that are complete, but not more than a
-    /// batch takes. A client that has not logged in gets one at a time, as that one may log it in.
+    /// Replaces its contents by the requests at the front of `input`: all that are complete, but not more than `most`.
+    /// A client that has not logged in gets one at a time, as that one may log it in.
     ///
     /// # Errors
     /// A protocol error behind the last request.
-    pub fn fill(&mut self, parser: &mut Parser, input: &[u8], limits: &Limits) -> Result<(), ProtocolError> {
+    pub fn fill(
+        &mut self,
+        parser: &mut Parser,
+        input: &[u8],
+        limits: &Limits,
+        most: usize,
+    ) -> Result<(), ProtocolError> {
         self.clear();
-        let most = if limits.authenticated { MAX_REQUESTS } else { 1 };
-        while self.requests.len() < most && self.words.len() < MAX_WORDS {
+        let most = if limits.authenticated { most } else { 1 };
+        while self.requests.len() < most {
             let rest = &input[self.consumed..];
             if let Some(length) = parser.take_whole(rest, limits, &mut self.words) {
                 let buffer = Buffer::Input(self.consumed);
@@ -81,7 +88,7 @@ impl Batch {
 
     fn clear(&mut self) {
         self.words.clear();
-        self.words.shrink_to(2 * MAX_WORDS);
+        self.words.shrink_to(KEPT_WORDS);
         self.text.clear();
         self.text.shrink_to(KEPT_TEXT_BYTES);
         self.requests.clear();
@@ -116,11 +123,6 @@ impl Batch {
         Some(Request::new(buffer, &self.words[words_start..found.words_end]))
     }
 
-    /// All requests in order.
-    pub fn iter<'a>(&'a self, input: &'a [u8]) -> impl Iterator<Item = Request<'a>> {
-        (0..self.len()).filter_map(move |index| self.get(input, index))
-    }
-
     /// The number of bytes at the front of the input that are consumed once the first `count` requests have run.
     pub fn end_of(&self, count: usize) -> usize {
         if count == self.requests.len() {
@@ -138,14 +140,17 @@ mod tests {
     const LIMITS: Limits = Limits { max_bulk_bytes: 1 << 20, authenticated: true };
 
     fn words(batch: &Batch, input: &[u8]) -> Vec<Vec<Vec<u8>>> {
-        batch.iter(input).map(|request| request.iter().map(<[u8]>::to_vec).collect()).collect()
+        (0..batch.len())
+            .filter_map(|index| batch.get(input, index))
+            .map(|request| request.iter().map(<[u8]>::to_vec).collect())
+            .collect()
     }
 
     #[test]
     fn a_batch_separates_inline_and_array_requests() {
         let input = b"GET 'a b'\r\n\r\n*2\r\n$3\r\nGET\r\n$1\r\nc\r\n*0\r\nSET d \"e\"\r\n\r\n*1\r\n$4\r\nPI";
         let (mut parser, mut batch) = (Parser::new(), Batch::default());
-        batch.fill(&mut parser, input, &LIMITS).expect("these are requests");
+        batch.fill(&mut parser, input, &LIMITS, 32).expect("these are requests");
         let expected: [&[&[u8]]; 3] = [&[b"GET", b"a b"], &[b"GET", b"c"], &[b"SET", b"d", b"e"]];
         assert_eq!(
             words(&batch, input),
@@ -160,29 +165,29 @@ mod tests {
     fn requests_before_a_protocol_error_are_found() {
         let input = b"PING\r\n*1\r\n!\r\n";
         let (mut parser, mut batch) = (Parser::new(), Batch::default());
-        assert_eq!(batch.fill(&mut parser, input, &LIMITS), Err(ProtocolError::ExpectedDollar(b'!')));
+        assert_eq!(batch.fill(&mut parser, input, &LIMITS, 32), Err(ProtocolError::ExpectedDollar(b'!')));
         assert_eq!(words(&batch, input), [[b"PING"]]);
     }
 
     #[test]
     fn a_long_pipeline_is_several_batches() {
-        let input = b"PING\r\n".repeat(3 * MAX_REQUESTS + 1);
+        let input = b"PING\r\n".repeat(3 * 32 + 1);
         let (mut parser, mut batch) = (Parser::new(), Batch::default());
         let (mut taken, mut lengths) = (0, Vec::new());
         while taken < input.len() {
-            batch.fill(&mut parser, &input[taken..], &LIMITS).expect("these are requests");
+            batch.fill(&mut parser, &input[taken..], &LIMITS, 32).expect("these are requests");
             taken += batch.end_of(batch.len());
             lengths.push(batch.len());
             assert_eq!(batch.is_last(), taken == input.len());
         }
-        assert_eq!(lengths, [MAX_REQUESTS, MAX_REQUESTS, MAX_REQUESTS, 1]);
+        assert_eq!(lengths, [32, 32, 32, 1]);
     }
 
     #[test]
     fn requests_of_an_unauthenticated_client_are_read_one_at_a_time() {
         let (mut parser, mut batch) = (Parser::new(), Batch::default());
         let limits = Limits { authenticated: false, ..LIMITS };
-        batch.fill(&mut parser, b"AUTH x\r\nPING\r\n", &limits).expect("these are requests");
+        batch.fill(&mut parser, b"AUTH x\r\nPING\r\n", &limits, 32).expect("these are requests");
         assert_eq!((batch.len(), batch.end_of(1)), (1, 8));
     }
 }

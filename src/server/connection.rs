@@ -35,7 +35,7 @@ use query_buffer::QueryBuffer;
 use reading::Input;
 use tracing::debug;
 
-use super::fairness::{TURN_REPLY_BYTES, TurnEnd, wake_after_others};
+use super::fairness::{Extent, PART_REQUESTS, TURN_REPLY_BYTES, TurnEnd, wake_after_others};
 use super::loops::LoopAssignment;
 use super::shared::Shared;
 use super::stream::Stream;
@@ -55,7 +55,7 @@ const STREAM_READ_BYTES: usize = 16 << 10;
 const LONG_BYTES: usize = 32 << 10;
 /// The most bytes of a long word that one turn reads: about what the system buffers of what was sent and not yet read.
 const TURN_BYTES: u64 = 4 << 20;
-/// The number of requests in a batch from which on the memory that they will access is prefetched.
+/// The number of requests from which on the memory that they will access is prefetched.
 const PREFETCHED: usize = 4;
 /// The most bytes of small pushed frames that are gathered for one write.
 const PUSHED_BYTES: usize = 32 << 10;
@@ -224,11 +224,10 @@ impl Connection {
         }
         let (received, mut goes_on) = (self.buffers.received, false);
         while self.state != State::Closing {
-            let length = match self.read_word()? {
+            match self.read_word()? {
                 Some(length) => {
-                    self.buffers.received += length as u64;
+                    self.note_read(length);
                     self.run_appended(cx, length, &mut scratch.work)?;
-                    length
                 }
                 None => {
                     let length = ready!(self.poll_read(cx, &mut scratch.input, goes_on))?;
@@ -236,23 +235,31 @@ impl Connection {
                         self.state = State::Closing;
                         break;
                     }
-                    self.buffers.received += length as u64;
+                    self.note_read(length);
                     self.take_in(cx, &scratch.input[..length], &mut scratch.work)?;
-                    length
                 }
-            };
+            }
             self.guard_unauthenticated()?;
             let is_within_word = self.missing_of_word() > 0;
-            let is_full = length >= self.read_bytes;
-            self.read_bytes = if is_full { STREAM_READ_BYTES } else { READ_BYTES };
             goes_on = is_within_word && self.buffers.received - received < TURN_BYTES;
-            if self.has_more || (is_full && !goes_on) {
+            if self.has_more || (self.is_streaming() && !goes_on) {
                 return self.go_on_after_others(cx);
             }
         }
         // When the whole server ends, the connection stays until the listeners are closed: the client cannot reconnect.
         let is_over = self.write_queue.is_empty() && !self.shared.is_ending();
         if is_over { Poll::Ready(Ok(())) } else { Poll::Pending }
+    }
+
+    /// Notes that so many bytes were read.
+    fn note_read(&mut self, length: usize) {
+        self.buffers.received += length as u64;
+        self.read_bytes = if length >= self.read_bytes { STREAM_READ_BYTES } else { READ_BYTES };
+    }
+
+    /// Whether the last read was full, so that the client has probably sent more.
+    fn is_streaming(&self) -> bool {
+        self.read_bytes == STREAM_READ_BYTES
     }
 
     fn begin_turn(&mut self, cx: &Context<'_>) {
@@ -321,13 +328,14 @@ impl Connection {
         // A command that panicked has left its connection's replies in this shared buffer.
         work.output.clear();
         self.has_more = false;
+        let extent = Extent::of(input.bytes.len(), self.is_streaming());
         let mut taken = 0;
         loop {
-            let (count, stop) = self.run_batch(input.from(taken), work);
+            let (count, stop) = self.run_batch(input.from(taken), extent, work);
             self.shared.worlds().deliver();
             taken += count;
             let state = match stop {
-                Stop::More | Stop::CallsHost if self.is_turn_over(&work.output) => {
+                Stop::More | Stop::CallsHost if self.is_turn_over(extent, &work.output) => {
                     self.has_more = true;
                     State::Open
                 }
@@ -353,12 +361,11 @@ impl Connection {
 
     /// Whether other clients are served before more requests run. A client that has not logged in runs few: it is
     /// closed when their replies are long.
-    fn is_turn_over(&self, output: &ReplyBuffer) -> bool {
-        if self.limits.authenticated {
-            output.len() >= TURN_REPLY_BYTES || self.turn_end.is_reached()
-        } else {
-            output.len() > UNAUTHENTICATED_REPLY_BYTES
+    fn is_turn_over(&self, extent: Extent, output: &ReplyBuffer) -> bool {
+        if !self.limits.authenticated {
+            return output.len() > UNAUTHENTICATED_REPLY_BYTES;
         }
+        output.len() >= extent.most_reply_bytes() || (extent == Extent::Part && self.turn_end.is_reached())
     }
 
     /// Answers the host call of the first unread request, which may move the session to another world; false if the
@@ -380,14 +387,14 @@ impl Connection {
     }
 
     /// Parses a batch of requests, and runs them under one lock; returns the number of bytes consumed.
-    fn run_batch(&mut self, input: Input<'_>, Work { batch, output }: &mut Work) -> (usize, Stop) {
+    fn run_batch(&mut self, input: Input<'_>, extent: Extent, Work { batch, output }: &mut Work) -> (usize, Stop) {
         let Input { bytes: input, buffer } = input;
         if !self.limits.authenticated {
             // Another client may have changed since then whether a login is needed.
             self.limits = self.limits(&self.shared.engine());
         }
         let unparsed = self.unparsed_bytes(input.len());
-        let fault = batch.fill(&mut self.parser, input, &self.limits).err();
+        let fault = batch.fill(&mut self.parser, input, &self.limits, extent.most_requests()).err();
         let before = output.len();
         let shared = &*self.shared;
         let mut engine = shared.engine();
@@ -407,7 +414,7 @@ impl Connection {
             self.turn_end.put_off();
         }
         let due = shared.begin_batch(&mut engine);
-        let (done, mut stop) = self.run_requests(&mut engine, batch, Input { bytes: input, buffer }, output);
+        let (done, mut stop) = self.run_requests(&mut engine, batch, Input { bytes: input, buffer }, extent, output);
         if let Some(fault) = fault.filter(|_| done == batch.len() && stop == Stop::More) {
             engine.reject(self.session, fault, output.written_mut());
             stop = Stop::Closing;
@@ -456,13 +463,15 @@ impl Connection {
         engine: &mut Engine,
         batch: &Batch,
         input: Input<'_>,
+        extent: Extent,
         output: &mut ReplyBuffer,
     ) -> (usize, Stop) {
-        if batch.len() >= PREFETCHED {
-            engine.prefetch(self.session, batch.iter(input.bytes));
-        }
         let mut done = 0;
         while let Some(request) = batch.get(input.bytes, done) {
+            if done % PART_REQUESTS == 0 && batch.len() - done >= PREFETCHED {
+                let next = (done..batch.len()).take(PART_REQUESTS);
+                engine.prefetch(self.session, next.filter_map(|index| batch.get(input.bytes, index)));
+            }
             let request = request.in_received(input.buffer);
             match self.shared.run_in(engine, self.session, request, output) {
                 Flow::Next => done += 1,
@@ -473,8 +482,8 @@ impl Connection {
                 Flow::CallHost => return (done, Stop::CallsHost),
             }
             // A brief command of a pipeline is timed together with others, and never takes long.
-            let is_long = output.len() >= TURN_REPLY_BYTES || (!engine.is_timed_later() && self.turn_end.is_reached());
-            if is_long && done < batch.len() {
+            let is_brief = output.len() < TURN_REPLY_BYTES && engine.is_timed_later();
+            if !is_brief && done < batch.len() && self.is_turn_over(extent, output) {
                 return (done, Stop::More);
             }
         }

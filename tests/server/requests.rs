@@ -115,6 +115,26 @@ fn a_client_that_streams_requests_does_not_delay_the_others() {
 }
 
 #[test]
+fn nobody_sees_half_of_a_pipeline_that_came_at_once() {
+    const READS: usize = 500;
+    let plain = Server::builder();
+    // Neither an active stage nor a second event loop makes a difference.
+    let limited = Server::builder().set("maxmemory", "1gb").set("io-threads", "4");
+    let servers = [plain.start(), limited.start(), Server::cluster(1).start()];
+    for server in servers.map(|server| server.expect("it starts")) {
+        let mut clients = [(); 4].map(|()| connect(server.addr()));
+        for _ in 0..10 {
+            for (number, client) in clients.iter_mut().enumerate() {
+                client.send(format!("SET key {number}\r\n{}", "GET key\r\n".repeat(READS)));
+            }
+            for (number, client) in clients.iter_mut().enumerate() {
+                client.expect(format!("+OK\r\n{}", format!("$1\r\n{number}\r\n").repeat(READS)));
+            }
+        }
+    }
+}
+
+#[test]
 fn a_large_value_is_stored_and_returned() {
     let server = Server::start().expect("it starts");
     let mut client = connect(server.addr());
