@@ -76,9 +76,14 @@ impl MigrateClient {
         self.worlds.get_or_init(|| Arc::downgrade(worlds));
     }
 
+    /// The worlds of this server, while it runs.
+    pub(crate) fn worlds(&self) -> Option<Arc<Worlds>> {
+        self.worlds.get().and_then(Weak::upgrade)
+    }
+
     /// The node of this process that listens there.
     pub(crate) fn node_at(&self, host: &str, port: u16) -> Option<Arc<Shared>> {
-        self.worlds.get().and_then(Weak::upgrade)?.node_at(host, port)
+        self.worlds()?.node_at(host, port)
     }
 
     /// The number of connections that are kept now.

@@ -195,6 +195,10 @@ impl Host for OsHost {
         self.migrate_client.node_at(ip, port).is_some()
     }
 
+    fn offset_of_node(&self, from: (&str, u16), to: (&str, u16)) -> Option<u64> {
+        self.migrate_client.worlds()?.offset_between(from, to)
+    }
+
     fn secret(&self) -> Option<[u8; 32]> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes).ok().map(|()| bytes)

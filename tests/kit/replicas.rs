@@ -443,6 +443,25 @@ fn a_replica_that_was_away_gets_what_it_missed_or_all_data() {
 }
 
 #[test]
+fn every_node_knows_how_much_the_others_have_unless_it_is_cut_off() {
+    let mut six = Nodes::with_replicas();
+    let offsets = |six: &mut Nodes, node: usize| {
+        let shown = six.text(node, "CLUSTER SHARDS");
+        let parts = shown.split("replication-offset: ").skip(1);
+        let mut offsets: Vec<u64> = parts.filter_map(|part| part.split(',').next()?.parse().ok()).collect();
+        offsets.sort_unstable();
+        offsets
+    };
+    six.expect(&[(0, "SET bar 1", "OK")]);
+    let at_first = offsets(&mut six, 0);
+    assert_eq!(at_first.len(), 6);
+    assert!(at_first[4] > at_first[3] && at_first[4] == at_first[5], "the writes of one shard: {at_first:?}");
+    (1..6).for_each(|node| assert_eq!(offsets(&mut six, node), at_first, "as node {node} has it"));
+    six.expect(&[(0, "DUNLIN LINK 0 1 CUT", "OK"), (0, "SET bar 2", "OK")]);
+    assert_ne!(offsets(&mut six, 1), offsets(&mut six, 2));
+}
+
+#[test]
 fn a_history_with_another_id_is_one_that_a_replica_does_not_have() {
     let mut nodes = Nodes::with_replicas();
     let before = nodes.replication(0, "master_replid");

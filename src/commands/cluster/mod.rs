@@ -312,7 +312,7 @@ const RESET: Command = Command {
 
 const SAVECONFIG: Command = Command {
     name: "SAVECONFIG",
-    about: "Would save the cluster's configuration file; it is kept in memory.",
+    about: "Keeps what this node knows of its cluster for its next start; it is kept at each change.",
     run: nodes::save_config,
     ..CHANGES
 };

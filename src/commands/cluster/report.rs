@@ -38,6 +38,16 @@ fn offset_of(engine: &Engine, node: &Node) -> u64 {
     replica.map_or(node.offset, |replica| replica.offset)
 }
 
+/// How much of the replication stream a node has now, if it can be asked. Redis's nodes tell each other every second.
+fn present_offset_of(engine: &Engine, view: &View, node: &Node) -> u64 {
+    let known = offset_of(engine, node);
+    if known != node.offset || view.is_myself(node) {
+        return known;
+    }
+    let [from, to] = [view.myself(), node].map(|node| (&*node.address.ip, node.address.port));
+    engine.host.offset_of_node(from, to).unwrap_or(known)
+}
+
 /// Writes a node with its preferred endpoint first, and what else is known of where it is in a map at the end.
 fn write_owner(reply: &mut Reply<'_>, node: &Node, settings: &Settings) {
     let address = &node.address;
@@ -95,7 +105,7 @@ fn shards_of(view: &View) -> Vec<Vec<&Node>> {
 
 /// Writes a node as a member of its shard.
 fn write_member(reply: &mut Reply<'_>, engine: &Engine, view: &View, node: &Node) {
-    let (settings, offset) = (&engine.settings, offset_of(engine, node));
+    let (settings, offset) = (&engine.settings, present_offset_of(engine, view, node));
     let address = &node.address;
     let is_named = !address.hostname.is_empty();
     let text = |reply: &mut Reply<'_>, name: &str, value: &[u8]| {

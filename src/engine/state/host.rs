@@ -210,6 +210,11 @@ pub trait Host: Send + std::fmt::Debug {
     fn has_node_at(&self, _ip: &str, _port: u16) -> bool {
         false
     }
+    /// How much of the replication stream the node of this process has that listens at `to`, as the one at `from` may
+    /// know it; `None` if that one cannot ask it now.
+    fn offset_of_node(&self, _from: (&str, u16), _to: (&str, u16)) -> Option<u64> {
+        None
+    }
     /// Bytes that cannot be guessed; `None` for a host without entropy.
     fn secret(&self) -> Option<[u8; 32]>;
 }

@@ -94,6 +94,11 @@ impl Bus {
         if is_stale { !stale.insert(node.clone()) } else { stale.remove(node) }
     }
 
+    /// Whether a node knows at once what another one would say of itself.
+    pub(super) fn are_in_touch(&self, one: &WorldName, other: &WorldName) -> bool {
+        self.are_linked(one, other) && self.delay_ms(one, other) == 0 && !self.is_stale(one)
+    }
+
     /// Whether a node misses a message.
     fn is_missed_by(&self, node: &WorldName, message: &BusMessage) -> bool {
         let BusMessage::Node(NodeMessage::Cluster(message)) = message else { return false };

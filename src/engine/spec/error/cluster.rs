@@ -188,7 +188,4 @@ pub enum ClusterError {
     /// An epoch is to be set at a node that has one.
     #[error("ERR Node config epoch is already non-zero")]
     EpochIsSet,
-    /// CLUSTER SAVECONFIG is called: the view is in memory only.
-    #[error("ERR error saving the cluster node config: this server keeps it in memory")]
-    NotSaved,
 }
