@@ -113,8 +113,8 @@ impl<const LINES: usize> Database<LINES> {
         self.table.find(self.hasher.hash(key), |handle| self.records.key(handle) == key).map(Slot)
     }
 
-    /// Notes that there will soon be so many keys, as a file says, so that the table grows with less work. A wrong
-    /// number costs little.
+    /// Announces that there will soon be so many keys, as a file says, so that the table grows with less work; 0
+    /// withdraws that. A wrong number costs little.
     pub fn expect(&mut self, keys: usize) {
         self.table.expect(keys);
     }

@@ -1,7 +1,7 @@
 //! A batch of requests of one client, all found before the first of them runs.
 //!
 //! A caller that runs requests under a lock finds them before it takes the lock, and knows the next ones while it
-//! runs one. No request of another client runs in between.
+//! runs one. The requests of a batch run one after the other, without those of other clients in between.
 //!
 //! A batch is a list of words and where each request's words begin; it is reused, so its only cost is copying spans,
 //! 16 bytes a word.
@@ -10,6 +10,8 @@ use super::parser::{Limits, Origin, Parser};
 use super::protocol_error::ProtocolError;
 use super::request::{Request, Span};
 
+/// A batch takes requests that begin within that many bytes: those that do not run are parsed again.
+const MOST_BYTES: usize = 64 << 10;
 /// The capacity for words that is kept.
 const KEPT_WORDS: usize = 4096;
 /// The capacity for the text of inline requests that is kept, in bytes.
@@ -45,7 +47,8 @@ enum Buffer {
 }
 
 impl Batch {
-    /// Replaces its contents by the requests at the front of `input`: all that are complete, but not more than `most`.
+    /// Replaces its contents by the requests at the front of `input`: all that are complete, but not more than `most`,
+    /// and none that begins behind [`MOST_BYTES`].
     /// A client that has not logged in gets one at a time, as that one may log it in.
     ///
     /// # Errors
@@ -59,7 +62,7 @@ impl Batch {
     ) -> Result<(), ProtocolError> {
         self.clear();
         let most = if limits.authenticated { most } else { 1 };
-        while self.requests.len() < most {
+        while self.requests.len() < most && self.consumed < MOST_BYTES {
             let rest = &input[self.consumed..];
             if let Some(length) = parser.take_whole(rest, limits, &mut self.words) {
                 let buffer = Buffer::Input(self.consumed);

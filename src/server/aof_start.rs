@@ -236,26 +236,29 @@ pub(crate) fn begin_new(shared: &Arc<Shared>, mut files: AofFiles) -> Result<(),
     shared.act(aof::reclaim_base);
     let name = created.map_err(|error| reason(&error))?;
     info!("Creating AOF base file {name} on server start");
-    // As in Redis, the base of no rewrite does not count until the next start.
-    go_on(shared, files, (0, 0))
+    // As in Redis, a base without data does not count until the next start.
+    let bytes = if shared.engine().databases.is_empty() { 0 } else { files.base_bytes() };
+    go_on(shared, files, bytes, bytes)
 }
 
 /// Goes on with files that are loaded. They count as grown by all that came after their base, as in Redis: the files
 /// do not say how large they were after the last rewrite.
 fn go_on_with_loaded(shared: &Arc<Shared>, files: AofFiles) -> Result<(), String> {
     let base_bytes = files.base_bytes();
-    let sizes = (base_bytes, base_bytes + files.incr_bytes());
-    go_on(shared, files, sizes)
+    let total_bytes = base_bytes + files.incr_bytes();
+    go_on(shared, files, base_bytes, total_bytes)
 }
 
-/// Opens the last file, and has changes go into it. The sizes are those that `AofWriter::open` takes.
-fn go_on(shared: &Arc<Shared>, mut files: AofFiles, sizes: (u64, u64)) -> Result<(), String> {
+/// Opens the last file, and has changes go into it. Growth is measured from `base_bytes`; the files have `total_bytes`
+/// now.
+fn go_on(shared: &Arc<Shared>, mut files: AofFiles, base_bytes: u64, total_bytes: u64) -> Result<(), String> {
     let commands = known_commands(&files);
     let file = files.continue_last().map_err(|error| reason(&error))?;
     aof_writer::log_lines(&mut files);
     let (policy, writer) = (shared.engine().settings.files.syncs, shared.worlds().aof());
     let last_bytes = files.to_load().last().map_or(0, |file| file.bytes);
-    writer.open(shared, files, file, policy, sizes).map_err(|error| reason(&error))?;
+    writer.set_sizes(base_bytes, total_bytes);
+    writer.open(shared, files, file, policy).map_err(|error| reason(&error))?;
     shared.act(|engine| {
         aof::begin(engine);
         engine.effects.propagation.continue_file(last_bytes);

@@ -163,8 +163,7 @@ impl AofWriter {
         log_lines(files);
         let mut log = self.log.lock();
         let bytes = files.to_load().iter().map(|file| file.bytes).sum();
-        self.progress.base_bytes.store(bytes, Ordering::Relaxed);
-        self.progress.total_bytes.store(bytes, Ordering::Relaxed);
+        self.set_sizes(bytes, bytes);
         match log.as_mut() {
             Some(log) => log.relist(),
             // The append-only file is off: BGREWRITEAOF leaves a base.
@@ -185,8 +184,7 @@ impl AofWriter {
         }
     }
 
-    /// Opens the last of these files, which begins the stream, and starts the thread. It takes the bytes
-    /// of the base and of all files for the sizes from which growth is measured.
+    /// Opens the last of these files, which begins the stream, and starts the thread.
     ///
     /// # Errors
     /// The system has no thread.
@@ -196,16 +194,19 @@ impl AofWriter {
         files: AofFiles,
         file: Arc<dyn StorageFile>,
         policy: SyncPolicy,
-        (base_bytes, total_bytes): (u64, u64),
     ) -> io::Result<()> {
         self.start(shared)?;
         *self.policy.lock() = policy;
-        self.progress.base_bytes.store(base_bytes, Ordering::Relaxed);
-        self.progress.total_bytes.store(total_bytes, Ordering::Relaxed);
         *self.files.lock() = Some(files);
         *self.log.lock() = Some(Log::new(file, 0, true));
         self.is_open.store(true, Ordering::Release);
         Ok(())
+    }
+
+    /// Sets the size from which growth is measured, and the present size of all files, in bytes.
+    pub(crate) fn set_sizes(&self, base_bytes: u64, total_bytes: u64) {
+        self.progress.base_bytes.store(base_bytes, Ordering::Relaxed);
+        self.progress.total_bytes.store(total_bytes, Ordering::Relaxed);
     }
 
     /// Sets the policy (`appendfsync`).

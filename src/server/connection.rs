@@ -1,8 +1,9 @@
 //! One client's connection: reads requests, runs them on the engine, sends the replies.
 //!
 //! It is a task of an event loop ([`moving`]), and each time it is polled it takes one turn: at most one read, the
-//! requests that are then complete, one write. A turn is bounded in time and in bytes of replies
-//! ([`super::fairness`]); requests beyond that run after the other connections had their turns, so no client starves.
+//! requests that are then complete, one write. A turn is bounded in time and in bytes of replies, but for a short
+//! pipeline, which runs as a whole ([`super::fairness`]); requests beyond that run after the other connections had
+//! their turns, so no client starves.
 //! A long word is read further in the same turn, as nothing can run before its end; so all that a client has sent is
 //! counted when another client queries it (CLIENT LIST).
 //!
@@ -335,7 +336,12 @@ impl Connection {
             self.shared.worlds().deliver();
             taken += count;
             let state = match stop {
-                Stop::More | Stop::CallsHost if self.is_turn_over(extent, &work.output) => {
+                Stop::More if self.is_turn_over(extent, &work.output) => {
+                    self.has_more = true;
+                    State::Open
+                }
+                // The lock was released, so others may have run in between in any case.
+                Stop::CallsHost if self.is_turn_over(Extent::Part, &work.output) => {
                     self.has_more = true;
                     State::Open
                 }
@@ -365,7 +371,11 @@ impl Connection {
         if !self.limits.authenticated {
             return output.len() > UNAUTHENTICATED_REPLY_BYTES;
         }
-        output.len() >= extent.most_reply_bytes() || (extent == Extent::Part && self.turn_end.is_reached())
+        let is_late = match extent {
+            Extent::Part => self.turn_end.is_reached(),
+            Extent::Whole => self.shared.is_ending(),
+        };
+        is_late || output.len() >= extent.most_reply_bytes()
     }
 
     /// Answers the host call of the first unread request, which may move the session to another world; false if the

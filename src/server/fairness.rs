@@ -6,15 +6,16 @@
 //! of the loop every client that has sent something is served once, and a client that waits for its reply waits for
 //! one turn of each of the others, as in Redis, where a round takes at most 16 KiB of requests from each client.
 //!
-//! A client that does not stream has its requests run together, however long they take: nobody sees half of a pipeline
-//! of up to [`UNIT_BYTES`] that was sent at once. Redis reads that much before it runs any, so tests and applications
-//! rely on it; of a longer pipeline it may serve others in between, too.
+//! A pipeline of up to [`WHOLE_BYTES`] that was sent at once runs as a whole, however long it takes: no other client's
+//! command runs in between. Redis reads that much before it runs any, so tests and applications rely on it. What ends a
+//! batch in Redis ends it here (a command that blocks, a pause, an error of the protocol), and so do a login, a command
+//! of the test kit that other worlds or nodes carry out, and [`WHOLE_REPLY_BYTES`] of replies.
 //!
-//! A client with a limit on its replies (`client-output-buffer-limit`) is the other exception: its turn has no end in
-//! time, since in Redis the limit is held against all replies to what it sent together.
+//! A client with a limit on its replies (`client-output-buffer-limit`) has no end of its turn in time either, since in
+//! Redis the limit is held against all replies to what it sent together.
 //!
-//! Costs: one reading of the clock for a batch of requests that is not the last of its turn, or for a command that is
-//! not brief. A client that waits for its replies never pays it.
+//! Costs: for a client that streams, one reading of the clock for a batch that is not the last of its turn, or for a
+//! command that is not brief. A client that waits for its replies never pays it.
 
 use std::cell::Cell;
 use std::pin::pin;
@@ -22,22 +23,22 @@ use std::task::Context;
 
 use super::clock::monotonic_ns;
 
-/// The time for which a connection runs requests before others are served. Shorter turns cost throughput, as each ends
-/// with a write; longer ones make others wait.
+/// The time for which a connection that streams runs requests before others are served. Shorter turns cost throughput,
+/// as each ends with a write; longer ones make others wait.
 const TURN_NS: u64 = 30_000;
 
-/// The most bytes of replies that a turn produces; only the last reply may exceed it.
+/// The most bytes of replies that a turn of a client that streams produces; only the last reply may exceed it.
 pub(crate) const TURN_REPLY_BYTES: usize = 256 << 10;
 
 /// The most requests of a batch of a client that streams.
 pub(crate) const PART_REQUESTS: usize = 32;
 
-/// The most bytes of requests that run together, as many as Redis reads at once.
-const UNIT_BYTES: usize = 16 << 10;
+/// The most bytes of requests that run as a whole, as many as Redis reads at once.
+const WHOLE_BYTES: usize = 16 << 10;
 
-/// The most bytes of replies to requests that run together; only the last reply may exceed it. Redis has no such end:
-/// it keeps them all in memory.
-const UNIT_REPLY_BYTES: usize = 4 << 20;
+/// The most bytes of replies to a pipeline that runs as a whole; only the last reply may exceed it. Redis has no such
+/// end: it keeps them all in memory.
+const WHOLE_REPLY_BYTES: usize = 4 << 20;
 
 /// The most bytes that a turn writes to a socket that keeps taking them; only the last call may exceed it.
 pub(crate) const TURN_WRITE_BYTES: usize = 1 << 20;
@@ -46,7 +47,7 @@ pub(crate) const TURN_WRITE_BYTES: usize = 1 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extent {
     /// All of it: it was sent together, and is no more than Redis reads at once.
-    Unit,
+    Whole,
     /// As much as fits into a turn.
     Part,
 }
@@ -54,13 +55,13 @@ pub(crate) enum Extent {
 impl Extent {
     /// How much of that many bytes runs, of a client that streams or does not.
     pub(crate) fn of(bytes: usize, is_streaming: bool) -> Extent {
-        if bytes <= UNIT_BYTES && !is_streaming { Extent::Unit } else { Extent::Part }
+        if bytes <= WHOLE_BYTES && !is_streaming { Extent::Whole } else { Extent::Part }
     }
 
     /// The most requests of a batch.
     pub(crate) fn most_requests(self) -> usize {
         match self {
-            Extent::Unit => usize::MAX,
+            Extent::Whole => usize::MAX,
             Extent::Part => PART_REQUESTS,
         }
     }
@@ -68,7 +69,7 @@ impl Extent {
     /// The bytes of replies from which on no more requests run.
     pub(crate) fn most_reply_bytes(self) -> usize {
         match self {
-            Extent::Unit => UNIT_REPLY_BYTES,
+            Extent::Whole => WHOLE_REPLY_BYTES,
             Extent::Part => TURN_REPLY_BYTES,
         }
     }

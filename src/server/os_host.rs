@@ -22,6 +22,7 @@ use super::listeners::Listeners;
 use super::loops::Loops;
 use super::migrate_client::MigrateClient;
 use super::oom_score;
+use crate::engine::cluster::NodeId;
 use crate::engine::state::host::{self, Facts, ProcessorTime, ProcessorTimes, Usage};
 use crate::engine::state::kit::DiskFaults;
 use crate::engine::{AofState, Host, Now, Process, RemoteRequest, RemoteResult, Settings};
@@ -195,8 +196,8 @@ impl Host for OsHost {
         self.migrate_client.node_at(ip, port).is_some()
     }
 
-    fn offset_of_node(&self, from: (&str, u16), to: (&str, u16)) -> Option<u64> {
-        self.migrate_client.worlds()?.offset_between(from, to)
+    fn offset_of_node(&self, node: NodeId, asking: NodeId) -> Option<u64> {
+        self.migrate_client.worlds()?.bus().offset_of(node, asking)
     }
 
     fn secret(&self) -> Option<[u8; 32]> {

@@ -253,6 +253,9 @@ impl Shared {
         tracking::broadcast(engine);
         engine.evict_clients();
         replication::complete_batch(engine);
+        if let Some((node, offset)) = replication::changed_offset(engine) {
+            self.worlds.bus().publish_offset(self.world_name(), node, offset);
+        }
         if !engine.effects.is_empty() {
             self.carry_out(engine, None);
         }

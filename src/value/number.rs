@@ -137,9 +137,9 @@ fn parse_decimal(text: &[u8]) -> Option<f64> {
     (!value.is_nan()).then_some(value)
 }
 
-/// Reads a decimal number without an exponent, as most scores and most numbers of scripts are, of so few digits that
-/// a double holds both them and the power of ten below them: their quotient is the double that `strtod` reads. `None`
-/// for anything else.
+/// Reads a decimal number of few digits without an exponent, as most scores and most numbers of scripts are. The digits
+/// as an integer, and the power of ten that divides them, are exact doubles, so their quotient is rounded correctly, as
+/// `strtod` reads it. `None` for anything else.
 pub fn parse_short(text: &[u8]) -> Option<f64> {
     const MOST_DIGITS: usize = 16;
     const EXACT: u64 = 1 << f64::MANTISSA_DIGITS;

@@ -298,6 +298,19 @@ fn it_is_rewritten_when_it_has_grown() {
 }
 
 #[test]
+fn the_first_base_counts_if_it_has_data() {
+    let folder = Folder::new("aof-first-base");
+    let server = folder.server();
+    run(&server, "SET key value\nSAVE");
+    let seed = Path::new(folder.text()).join("dump.rdb");
+    drop(server);
+    let server = Server::builder().load(seed).set("dir", folder.text()).set("appendonly", "yes").start();
+    let server = server.expect("it starts");
+    assert_ne!(info(&server, "aof_base_size"), "0");
+    assert_eq!(info(&server, "aof_base_size"), info(&server, "aof_current_size"));
+}
+
+#[test]
 fn after_a_start_all_that_came_after_the_base_counts_as_growth() {
     let folder = Folder::new("aof-growth-before");
     let server = folder.appending();

@@ -1,5 +1,8 @@
 //! Requests in any pieces and any number, and their replies.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
 use dunlin::Server;
 use fastrand::Rng;
 
@@ -114,22 +117,35 @@ fn a_client_that_streams_requests_does_not_delay_the_others() {
     });
 }
 
+/// A client without a socket runs on another thread, so it competes for the lock all the time.
 #[test]
 fn nobody_sees_half_of_a_pipeline_that_came_at_once() {
     const READS: usize = 500;
-    let plain = Server::builder();
-    // Neither an active stage nor a second event loop makes a difference.
-    let limited = Server::builder().set("maxmemory", "1gb").set("io-threads", "4");
-    let servers = [plain.start(), limited.start(), Server::cluster(1).start()];
+    let servers =
+        [Server::builder().start(), Server::builder().set("maxmemory", "1gb").start(), Server::cluster(1).start()];
     for server in servers.map(|server| server.expect("it starts")) {
-        let mut clients = [(); 4].map(|()| connect(server.addr()));
-        for _ in 0..10 {
-            for (number, client) in clients.iter_mut().enumerate() {
-                client.send(format!("SET key {number}\r\n{}", "GET key\r\n".repeat(READS)));
+        let has_ended = AtomicBool::new(false);
+        let seen: Vec<(usize, Vec<u8>)> = thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut other = server.client().expect("there is room");
+                while !has_ended.load(Ordering::Relaxed) {
+                    other.call(["SET", "key", "x"]).expect("it answers");
+                }
+            });
+            let mut clients = [(); 3].map(|()| connect(server.addr()));
+            let mut seen = Vec::new();
+            for _ in 0..20 {
+                for (number, client) in clients.iter_mut().enumerate() {
+                    client.send(format!("SET key {number}\r\n{}", "GET key\r\n".repeat(READS)));
+                }
+                let length = "+OK\r\n".len() + READS * "$1\r\n0\r\n".len();
+                seen.extend(clients.iter_mut().map(|client| client.read_bytes(length)).enumerate());
             }
-            for (number, client) in clients.iter_mut().enumerate() {
-                client.expect(format!("+OK\r\n{}", format!("$1\r\n{number}\r\n").repeat(READS)));
-            }
+            has_ended.store(true, Ordering::Relaxed);
+            seen
+        });
+        for (number, replies) in seen {
+            assert_eq!(replies, format!("+OK\r\n{}", format!("$1\r\n{number}\r\n").repeat(READS)).as_bytes());
         }
     }
 }

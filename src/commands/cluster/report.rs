@@ -16,6 +16,7 @@ pub(super) fn slots(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     let ranges = view.ranges();
     reply.array(ranges.len());
     for (range, owner) in ranges {
+        // Unlike SHARDS, by what it has announced: a replica without data is not shown until it announces some.
         let is_shown = |replica: &&Node| !view.has_failed(replica.id) && offset_of(engine, replica) > 0;
         let replicas: Vec<&Node> = view.replicas_of(owner.id).filter(is_shown).collect();
         reply.array(3 + replicas.len());
@@ -27,25 +28,26 @@ pub(super) fn slots(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// How much of the replication stream a node has, as far as this one knows.
+/// How much of the replication stream a node has, as it has announced it, or as this one sees it by itself.
 fn offset_of(engine: &Engine, node: &Node) -> u64 {
-    let Some(replication) = &engine.peers.replication else { return node.offset };
-    let is_myself = engine.peers.cluster.as_ref().is_some_and(|view| view.is_myself(node));
-    if is_myself || replication.link.as_ref().is_some_and(|link| link.primary == node.id) {
-        return replication.history.offset;
-    }
-    let replica = replication.replicas.iter().find(|replica| replica.id == node.id);
-    replica.map_or(node.offset, |replica| replica.offset)
+    first_hand_offset(engine, node).unwrap_or(node.offset)
 }
 
-/// How much of the replication stream a node has now, if it can be asked. Redis's nodes tell each other every second.
+/// How much of the replication stream a node has now, if that can be heard. Redis's nodes tell each other every second.
 fn present_offset_of(engine: &Engine, view: &View, node: &Node) -> u64 {
-    let known = offset_of(engine, node);
-    if known != node.offset || view.is_myself(node) {
-        return known;
+    let heard = || engine.host.offset_of_node(node.id, view.myself().id);
+    first_hand_offset(engine, node).or_else(heard).unwrap_or(node.offset)
+}
+
+/// The offset of this node, or of one that it exchanges the stream with.
+fn first_hand_offset(engine: &Engine, node: &Node) -> Option<u64> {
+    let replication = engine.peers.replication.as_ref()?;
+    let is_myself = engine.peers.cluster.as_ref().is_some_and(|view| view.is_myself(node));
+    if is_myself || replication.link.as_ref().is_some_and(|link| link.primary == node.id) {
+        return Some(replication.history.offset);
     }
-    let [from, to] = [view.myself(), node].map(|node| (&*node.address.ip, node.address.port));
-    engine.host.offset_of_node(from, to).unwrap_or(known)
+    let replica = replication.replicas.iter().find(|replica| replica.id == node.id);
+    replica.map(|replica| replica.offset)
 }
 
 /// Writes a node with its preferred endpoint first, and what else is known of where it is in a map at the end.

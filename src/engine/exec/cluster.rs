@@ -193,9 +193,10 @@ pub fn change<R>(engine: &mut Engine, act: impl FnOnce(&mut View) -> R) -> Optio
         view.update_health(&engine.settings.cluster, engine.timing.now);
     }
     view.update_orphans(&engine.settings.cluster, engine.timing.now);
-    let claim = (changes.claims && view.knows_others()).then(|| view.claim());
+    let knows_others = view.knows_others();
+    let claim = (changes.claims && knows_others).then(|| view.claim());
     send(engine, claim.map(Message::Claim));
-    send(engine, changes.wants_claims.then_some(Message::ClaimsWanted));
+    send(engine, (changes.wants_claims && knows_others).then_some(Message::ClaimsWanted));
     end_shard_subscriptions(engine, &changes.released);
     blocking::redirect_waiting(engine);
     Some(result)

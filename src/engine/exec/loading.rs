@@ -31,8 +31,9 @@ pub struct Load<R> {
 struct Progress {
     /// Whether keys and libraries replace present ones of the same name.
     replaces: bool,
-    /// The database of the next keys.
+    /// The database of the next keys, and how many keys it is said to have.
     database: usize,
+    expected: usize,
     counts: LoadCounts,
     used_bytes: u64,
     lines: Vec<String>,
@@ -149,6 +150,9 @@ impl Progress {
         if !matches!(record, Record::Entry(_)) {
             self.store_batch(engine)?;
         }
+        if matches!(record, Record::End(_)) {
+            self.expect(engine, 0);
+        }
         match record {
             Record::Aux(name, value) => self.note(engine, &name, &value),
             Record::Function(source) => {
@@ -156,6 +160,7 @@ impl Progress {
                 loaded.map_err(|error| format!("Failed creating the library: {error}"))?;
             }
             Record::Database(number) => {
+                self.expect(engine, 0);
                 let count = engine.databases.count();
                 let found = usize::try_from(number).ok().filter(|&number| number < count);
                 self.database = found.ok_or_else(|| {
@@ -170,12 +175,19 @@ impl Progress {
                 self.lines.push("RDB file was saved with checksum disabled: no check performed.".to_owned());
             }
             Record::Sizes(keys, _) => {
+                // Files of a cluster tell the sizes of the slots, too.
                 let keys = usize::try_from(keys).unwrap_or(usize::MAX);
-                engine.databases.get_mut(self.database).expect(keys);
+                self.expect(engine, keys.max(self.expected));
             }
             Record::End(_) => {}
         }
         Ok(())
+    }
+
+    /// Announces how many keys the present database will have; 0 for no more.
+    fn expect(&mut self, engine: &mut Engine, keys: usize) {
+        self.expected = keys;
+        engine.databases.get_mut(self.database).expect(keys);
     }
 
     /// Notes a fact about the server that wrote the file.

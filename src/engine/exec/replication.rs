@@ -75,6 +75,16 @@ pub fn complete_batch(engine: &mut Engine) {
     }
 }
 
+/// The id of this node and its offset in the stream, if that has changed since the last call.
+#[inline]
+pub fn changed_offset(engine: &mut Engine) -> Option<(NodeId, u64)> {
+    let replication = engine.peers.replication.as_mut()?;
+    let offset = replication.history.offset;
+    let has_changed = std::mem::replace(&mut replication.published, offset) != offset;
+    let view = engine.peers.cluster.as_ref().filter(|_| has_changed)?;
+    Some((view.myself().id, offset))
+}
+
 fn send_stream(engine: &mut Engine) {
     if !engine.effects.propagation.has_more() {
         return;

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::engine::cluster::NodeId;
 use crate::engine::spec::Now;
 use crate::engine::state::kit::DiskFaults;
 use crate::engine::state::{FIRST_WORLD, Process, RemoteFault, RemoteRequest, RemoteResult, Settings, Supervisor};
@@ -210,9 +211,9 @@ pub trait Host: Send + std::fmt::Debug {
     fn has_node_at(&self, _ip: &str, _port: u16) -> bool {
         false
     }
-    /// How much of the replication stream the node of this process has that listens at `to`, as the one at `from` may
-    /// know it; `None` if that one cannot ask it now.
-    fn offset_of_node(&self, _from: (&str, u16), _to: (&str, u16)) -> Option<u64> {
+    /// How much of the replication stream a node of this process has; `None` if `asking`, another node, could not have
+    /// heard it.
+    fn offset_of_node(&self, _node: NodeId, _asking: NodeId) -> Option<u64> {
         None
     }
     /// Bytes that cannot be guessed; `None` for a host without entropy.

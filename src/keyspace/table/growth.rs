@@ -1,10 +1,11 @@
-//! How a table grows: a full segment splits, and in a table that is being loaded into the segments that it will be in
-//! the end, as far as the number of handles so far makes that likely.
+//! How a table grows: a full segment splits in two; while a table is loaded, at once into as many segments as the
+//! announced number of handles needs.
 //!
-//! A split reads the record of each handle to hash it, which is most of what filling a large table costs. Who fills it
-//! says how many handles are to come ([`Table::expect`]). That number, mostly from a file, is not trusted with memory:
-//! a split prepares for [`AHEAD`] times the handles that are there at most, so the records are read for a third of the
-//! handles instead of for more than all, and a wrong number costs some 30 bytes for each handle that is there.
+//! A split reads the record of each handle to hash it, which is most of what filling a large table costs. The loader
+//! announces how many handles there will be ([`Table::expect`]), as the file says. That number is not trusted with
+//! memory: a split prepares for at most [`AHEAD`] times the present handles. So the records of a third of the handles
+//! are read instead of more than all, and a wrong number costs some 30 bytes for each present handle, until it is
+//! withdrawn.
 
 use super::{Hashes, Table, hashed};
 use crate::keyspace::segment::{Segment, skew, tag};
@@ -13,9 +14,9 @@ use crate::keyspace::segment::{Segment, skew, tag};
 const AHEAD: usize = 4;
 
 impl<const LINES: usize> Table<LINES> {
-    /// Notes that there will soon be so many handles.
+    /// Announces that there will soon be so many handles; 0 withdraws that.
     pub(in crate::keyspace) fn expect(&mut self, len: usize) {
-        self.expected = self.expected.max(len);
+        self.expected = len;
     }
 
     /// Splits a full segment, and its parts while they would be full with the handles that are to come.
@@ -122,6 +123,15 @@ mod tests {
         };
         let (grown, loaded) = (reads_of(0), reads_of(300_000));
         assert!(loaded * 2 < grown, "{loaded} beside {grown}");
+    }
+
+    #[test]
+    fn a_size_that_was_withdrawn_no_longer_matters() {
+        let mut table = filled_as_expected(1_000_000, 50_000);
+        table.expect(0);
+        (1_000..50_000).for_each(|handle| table.remove(hash_of(handle), handle, &hash_of));
+        (1_000..50_000).for_each(|handle| assert_eq!(table.insert(hash_of(handle), handle, &hash_of), Ok(())));
+        assert!(table.memory() < filled::<64>(50_000).memory() * 11 / 10);
     }
 
     #[test]

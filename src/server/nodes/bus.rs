@@ -29,6 +29,8 @@ pub(crate) struct Bus {
     delays_ms: Mutex<BTreeMap<Link, i64>>,
     /// The nodes that miss what is said of the cluster.
     stale: Mutex<BTreeSet<WorldName>>,
+    /// The names of the nodes, and how much of the replication stream they have.
+    offsets: Mutex<BTreeMap<NodeId, (WorldName, u64)>>,
     /// Held while messages are delivered, so that a thread that wants to deliver its own waits until they are.
     delivery: Mutex<()>,
 }
@@ -94,9 +96,17 @@ impl Bus {
         if is_stale { !stale.insert(node.clone()) } else { stale.remove(node) }
     }
 
-    /// Whether a node knows at once what another one would say of itself.
-    pub(super) fn are_in_touch(&self, one: &WorldName, other: &WorldName) -> bool {
-        self.are_linked(one, other) && self.delay_ms(one, other) == 0 && !self.is_stale(one)
+    /// Has other nodes find how much of the replication stream the node of that name has.
+    pub(in crate::server) fn publish_offset(&self, name: WorldName, id: NodeId, offset: u64) {
+        self.offsets.lock().insert(id, (name, offset));
+    }
+
+    /// How much of the replication stream a node has, unless what it says reaches `asking` late or not at all.
+    pub(in crate::server) fn offset_of(&self, node: NodeId, asking: NodeId) -> Option<u64> {
+        let offsets = self.offsets.lock();
+        let ((one, _), (other, offset)) = (offsets.get(&asking)?, offsets.get(&node)?);
+        let is_heard = self.are_linked(one, other) && self.delay_ms(one, other) == 0 && !self.is_stale(one);
+        is_heard.then_some(*offset)
     }
 
     /// Whether a node misses a message.

@@ -6,7 +6,6 @@
 //! other however slow the link is. Clients reach all nodes, and so does MIGRATE, which is a client of its target.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use super::BusMessage;
 use crate::engine::exec::messages;
@@ -25,22 +24,7 @@ pub(super) fn link(one: usize, other: usize) -> Link {
     (one.min(other), one.max(other))
 }
 
-/// How long a node waits for the lock of another one that it asks.
-const PATIENCE: Duration = Duration::from_millis(1);
-
 impl Worlds {
-    /// How much of the replication stream the node at `to` has, unless the one at `from` would not know it by now, or
-    /// the other is busy. The caller holds the lock of `from`.
-    pub(in crate::server) fn offset_between(&self, from: (&str, u16), to: (&str, u16)) -> Option<u64> {
-        let [one, other] = [from, to].map(|(host, port)| self.node_at(host, port));
-        let (one, other) = (one?, other?);
-        if !self.bus().are_in_touch(&one.world_name(), &other.world_name()) {
-            return None;
-        }
-        let engine = other.engine.try_lock_for(PATIENCE)?;
-        engine.peers.replication.as_ref().map(|replication| replication.history.offset)
-    }
-
     /// Cuts the links between nodes of different groups, which are lists of their numbers; all other nodes are a
     /// group, too. Other links that were cut before heal.
     ///

@@ -186,6 +186,8 @@ pub struct Replication {
     pub(in crate::engine) waiting_replicas: Vec<(NodeId, History)>,
     /// The failover that was ordered, if one is in progress.
     pub(in crate::engine) failover: Option<ManualFailover>,
+    /// The offset that other nodes can look up ([`crate::engine::Host::offset_of_node`]).
+    pub(in crate::engine) published: u64,
     /// What is added to an offset of [`super::Propagation`] for one of the history.
     shift: u64,
 }
@@ -203,6 +205,7 @@ impl Replication {
             waits: Vec::new(),
             waiting_replicas: Vec::new(),
             failover: None,
+            published: 0,
             shift: 0,
         }
     }
