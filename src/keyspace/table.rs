@@ -23,8 +23,8 @@
 //! the sum of the segments' lengths.
 //!
 //! Costs: a find is the directory, the segment's row, one line (on average 1.04, for an absent key 1.3) and one record.
-//! A split or merge re-hashes one or two segments, at most 720 records; a load announces its keys, so that most of its
-//! splits are of few records ([`growth`]).
+//! A split or merge re-hashes one or two segments, at most 720 records. A load announces its keys, so that it re-hashes
+//! only a third of them ([`growth`]).
 //!
 //! Sources: Fagin et al., Extendible hashing (1979); the overflow count is F14's.
 

@@ -48,8 +48,8 @@ enum Buffer {
 
 impl Batch {
     /// Replaces its contents by the requests at the front of `input`: all that are complete, but not more than `most`,
-    /// and none that begins behind [`MOST_BYTES`].
-    /// A client that has not logged in gets one at a time, as that one may log it in.
+    /// and none that begins behind [`MOST_BYTES`]. A client that has not logged in gets one at a time, as that one may
+    /// log it in.
     ///
     /// # Errors
     /// A protocol error behind the last request.

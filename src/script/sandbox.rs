@@ -17,7 +17,7 @@
 use super::arguments::{Open, lower_half, to_i64};
 use super::{ScriptBackend, api, bit, cjson, cmsgpack, code, patterns, structure};
 use crate::lua::{Function, GlobalUse, Kind, Raise, Reference, Stack};
-use crate::value::number::parse_short;
+use crate::value::number::parse_short_decimal;
 
 /// The error of a script that tries to change a shared table.
 pub(super) const READ_ONLY: &str = "Attempt to modify a readonly table";
@@ -94,7 +94,7 @@ pub(super) fn build<S: ScriptBackend>(stack: &mut Stack<'_>, kind: ScriptKind) -
     guard_all(stack, &slots, CHANGING, refuse_shared)?;
     guard_all(stack, &slots, &[("table", &["insert"])], insert_nearby)?;
     guard_all(stack, &slots, &[("", &["unpack"])], unpack_some)?;
-    guard_all(stack, &slots, &[("", &["tonumber"])], read_short)?;
+    guard_all(stack, &slots, &[("", &["tonumber"])], read_short_decimal)?;
     guard_all(stack, &slots, REWRITING, count_text)?;
     replace_with_proxies(stack, &slots)?;
     proxy_globals::<S>(stack, &slots, kind, json_settings)
@@ -191,10 +191,10 @@ fn unpack_some(stack: &mut Stack<'_>) -> Result<usize, Raise> {
 
 /// `tonumber` for decimal numbers of few digits, as most are that scripts get: C reads them digit by digit, and Lua
 /// lets it do so twice.
-fn read_short(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+fn read_short_decimal(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     let text = stack.argument(1).unwrap_or_default();
     stack.work(text.len())?;
-    let Some(number) = parse_short(text).filter(|_| stack.top() == 1) else { return Ok(0) };
+    let Some(number) = parse_short_decimal(text).filter(|_| stack.top() == 1) else { return Ok(0) };
     stack.push_number(number);
     Ok(1)
 }

@@ -2,7 +2,7 @@
 //!
 //! - [`parse_i64`] and [`write_i64`]: integers in the one form that Redis takes for an integer.
 //! - [`parse_u64`]: cursors and the parts of ids, where Redis is more lenient.
-//! - [`parse_short`]: decimal numbers of few digits, as most are, without a detour.
+//! - [`parse_short_decimal`]: decimal numbers of few digits, as most are, without a detour.
 //! - [`parse_f64`], [`parse_f64_bound`], [`write_f64`] and [`write_f64_by_digits`]: scores,
 //!   coordinates and RESP3 doubles.
 //! - [`LongDouble`]: the wider format that `INCRBYFLOAT` adds in.
@@ -130,7 +130,7 @@ fn parse_decimal(text: &[u8]) -> Option<f64> {
     if text.strip_prefix(b"-+").is_some_and(is_infinity) {
         return Some(f64::NEG_INFINITY);
     }
-    if let Some(value) = parse_short(text) {
+    if let Some(value) = parse_short_decimal(text) {
         return Some(value);
     }
     let value: f64 = std::str::from_utf8(text).ok()?.parse().ok()?;
@@ -140,7 +140,7 @@ fn parse_decimal(text: &[u8]) -> Option<f64> {
 /// Reads a decimal number of few digits without an exponent, as most scores and most numbers of scripts are. The digits
 /// as an integer, and the power of ten that divides them, are exact doubles, so their quotient is rounded correctly, as
 /// `strtod` reads it. `None` for anything else.
-pub fn parse_short(text: &[u8]) -> Option<f64> {
+pub fn parse_short_decimal(text: &[u8]) -> Option<f64> {
     const MOST_DIGITS: usize = 16;
     const EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
     let (is_negative, unsigned) = match text {
@@ -290,13 +290,13 @@ mod tests {
         let texts =
             ["0", "007", "9007199254740992", "1600000000000000", "42", "-1", "1.0", ".5", "-5.", "1700000000.123456"];
         for text in texts {
-            assert_eq!(parse_short(text.as_bytes()), text.parse().ok(), "{text}");
+            assert_eq!(parse_short_decimal(text.as_bytes()), text.parse().ok(), "{text}");
         }
-        assert_eq!(parse_short(b"-0.0").map(f64::to_bits), Some((-0.0_f64).to_bits()));
+        assert_eq!(parse_short_decimal(b"-0.0").map(f64::to_bits), Some((-0.0_f64).to_bits()));
         let others =
             ["", "-", ".", "-.", "+1", "1e3", "9007199254740993", "00000000000000001", "inf", "1 ", "1.2.3", "\u{664}"];
         for text in others {
-            assert_eq!(parse_short(text.as_bytes()), None, "{text}");
+            assert_eq!(parse_short_decimal(text.as_bytes()), None, "{text}");
         }
     }
 
@@ -494,7 +494,7 @@ mod tests {
 
         #[test]
         fn a_short_decimal_number_is_the_nearest_double(text in "-?[0-9]{0,9}[.]?[0-9]{0,9}") {
-            if let Some(value) = parse_short(text.as_bytes()) {
+            if let Some(value) = parse_short_decimal(text.as_bytes()) {
                 prop_assert_eq!(Some(value.to_bits()), text.parse().ok().map(f64::to_bits), "{}", text);
             }
         }

@@ -21,7 +21,7 @@ const SEEDS: u64 = 1500;
 
 /// How many seeds have two runs that are compared, unless DUNLIN_CLUSTERS says it.
 const COMPARED: u64 = 50;
-/// Of how many seeds one is compared then.
+/// One of so many seeds has two runs if DUNLIN_CLUSTERS is set.
 const SEEDS_PER_COMPARED: u64 = 100;
 /// After how many seeds a long run says how far it is.
 const SEEDS_PER_REPORT: u64 = 10_000;

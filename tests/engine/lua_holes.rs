@@ -481,8 +481,8 @@ fn a_string_converts_to_the_same_number_everywhere() {
         end
         local _, complaint = pcall(function() local number = tonumber() end)
         return {tonumber('11', 2), tonumber('z', 36), tonumber(7), tonumber('5', 10), tostring(tonumber('')), complaint}";
-    let texts = b"0,00,7,007,-0,-5,+5,1.5,-1.5,.5,-5.,-0.0,1700000000.123456,1e3,0x10, 12 ,999999999999999,9007199254740991,9007199254740992,\
-                 9007199254740993,9999999999999999,99999999999999999,123456789012345678901234567890";
+    let texts = b"0,00,7,007,-0,-5,+5,1.5,-1.5,.5,-5.,-0.0,1700000000.123456,1e3,0x10, 12 ,\
+                 999999999999999,9007199254740991,9007199254740992,9007199254740993,9999999999999999,99999999999999999,123456789012345678901234567890";
     let mut world = World::fresh();
     let (reply, _) = world.send(world.client, &[b"EVAL", script, b"0", texts]);
     let expected = "*6\r\n:3\r\n:35\r\n:7\r\n:5\r\n$3\r\nnil\r\n\

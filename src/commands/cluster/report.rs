@@ -16,7 +16,7 @@ pub(super) fn slots(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     let ranges = view.ranges();
     reply.array(ranges.len());
     for (range, owner) in ranges {
-        // Unlike SHARDS, by what it has announced: a replica without data is not shown until it announces some.
+        // A replica is shown once it has announced that it has data; SHARDS shows what it has now.
         let is_shown = |replica: &&Node| !view.has_failed(replica.id) && offset_of(engine, replica) > 0;
         let replicas: Vec<&Node> = view.replicas_of(owner.id).filter(is_shown).collect();
         reply.array(3 + replicas.len());

@@ -31,8 +31,9 @@ pub struct Load<R> {
 struct Progress {
     /// Whether keys and libraries replace present ones of the same name.
     replaces: bool,
-    /// The database of the next keys, and how many keys it is said to have.
+    /// The database of the next keys.
     database: usize,
+    /// How many keys the file says that database has; 0 if it does not.
     expected: usize,
     counts: LoadCounts,
     used_bytes: u64,
@@ -150,9 +151,6 @@ impl Progress {
         if !matches!(record, Record::Entry(_)) {
             self.store_batch(engine)?;
         }
-        if matches!(record, Record::End(_)) {
-            self.expect(engine, 0);
-        }
         match record {
             Record::Aux(name, value) => self.note(engine, &name, &value),
             Record::Function(source) => {
@@ -171,15 +169,17 @@ impl Progress {
                 })?;
             }
             Record::Entry(entry) => self.add(engine, entry)?,
-            Record::End(Checksum::Disabled) => {
-                self.lines.push("RDB file was saved with checksum disabled: no check performed.".to_owned());
-            }
             Record::Sizes(keys, _) => {
                 // Files of a cluster tell the sizes of the slots, too.
                 let keys = usize::try_from(keys).unwrap_or(usize::MAX);
                 self.expect(engine, keys.max(self.expected));
             }
-            Record::End(_) => {}
+            Record::End(checksum) => {
+                self.expect(engine, 0);
+                if matches!(checksum, Checksum::Disabled) {
+                    self.lines.push("RDB file was saved with checksum disabled: no check performed.".to_owned());
+                }
+            }
         }
         Ok(())
     }
