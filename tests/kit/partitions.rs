@@ -74,3 +74,31 @@ fn a_former_primary_that_has_not_got_the_data_of_the_next_one_does_not_replace_i
     assert_eq!(nodes.shown(0, 0).0, "myself,slave");
     nodes.expect(&[(1, "GET bar", "CLUSTERDOWN The cluster is down")]);
 }
+
+#[test]
+fn a_primary_that_was_replaced_hears_it_from_nodes_that_are_not_in_its_shard() {
+    let mut nodes = Nodes::with_replicas();
+    let others = 1..=5;
+    others.for_each(|other| nodes.server.cut_link(0, other).expect("there are such nodes"));
+    nodes.advance_ms(16_000);
+    nodes.expect(&[(3, "SET bar 2", "OK")]);
+    let owner = nodes.moved(5061, 3);
+    nodes.server.heal_link(0, 1).expect("there are such nodes");
+    assert_eq!(nodes.shown(0, 0).0, "myself,slave");
+    nodes.advance_ms(5_000);
+    nodes.server.heal_link(0, 2).expect("there are such nodes");
+    nodes.advance_ms(5_000);
+    nodes.expect(&[(0, "GET bar", &owner)]);
+    nodes.server.heal();
+    nodes.assert_equal_data(0, 3);
+}
+
+#[test]
+fn a_primary_hears_of_a_takeover_by_a_node_that_it_does_not_reach() {
+    let mut nodes = Nodes::with_replicas();
+    nodes.server.cut_link(0, 3).expect("there are such nodes");
+    nodes.expect(&[(3, "CLUSTER FAILOVER TAKEOVER", "OK")]);
+    assert_eq!(nodes.shown(0, 0).0, "myself,slave");
+    let owner = nodes.moved(5061, 3);
+    nodes.expect(&[(0, "GET bar", &owner), (1, "GET bar", &owner)]);
+}

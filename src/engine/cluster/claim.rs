@@ -1,5 +1,6 @@
 //! Claims: what a node announces of itself and its slots, and what another node's view makes of it.
 
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use super::{ClusterSettings, Node, NodeId, Opening, View};
@@ -27,14 +28,27 @@ pub struct Consequences {
     pub new_primary: Option<NodeId>,
     /// Whether the sender no longer claims slots that it is known to own: another node may have claimed them in vain.
     pub has_freed_slots: bool,
+    /// The other nodes that own slots which the sender claims, by higher epochs.
+    pub owners: Vec<NodeId>,
+    /// The other nodes that owned slots which the sender owns now.
+    pub losers: Vec<NodeId>,
 }
 
 impl View {
     /// What this node has to announce.
     pub fn claim(&self) -> Claim {
-        let node = self.myself().clone();
-        let (slots, suspected) = (self.ranges_of(node.id), self.suspected());
-        Claim { current_epoch: self.current_epoch, slots, suspected, node }
+        Claim { suspected: self.suspected(), ..self.claim_of(self.myself()) }
+    }
+
+    /// The claim of a node to its slots, as this one knows it.
+    fn claim_of(&self, node: &Node) -> Claim {
+        let (node, slots) = (node.clone(), self.ranges_of(node.id));
+        Claim { current_epoch: self.current_epoch, slots, suspected: Vec::new(), node }
+    }
+
+    /// The claim of another node, as this one knows it.
+    pub fn known_claim(&self, id: NodeId) -> Option<Claim> {
+        self.get(id).map(|node| self.claim_of(node))
     }
 
     /// Takes the claim of another node, if that is known: a slot belongs to the claim with the highest epoch.
@@ -63,18 +77,34 @@ impl View {
         consequences
     }
 
+    /// Takes the claim of a node as another one knows it (Redis's UPDATE), if it is a better one than what this node
+    /// knows: the node itself may be out of reach.
+    pub fn take_better_claim(&mut self, claim: &Claim, settings: &ClusterSettings) -> Option<Consequences> {
+        let is_better = |known: &Node| known.config_epoch < claim.node.config_epoch;
+        let is_other = !self.is_myself_id(claim.node.id);
+        let known = self.find_mut(claim.node.id).filter(|known| is_other && is_better(known))?;
+        (known.primary, known.config_epoch) = (None, claim.node.config_epoch);
+        self.current_epoch = self.current_epoch.max(claim.node.config_epoch);
+        let consequences = self.take_slots(claim, settings);
+        self.update_rank();
+        Some(consequences)
+    }
+
     fn take_slots(&mut self, claim: &Claim, settings: &ClusterSettings) -> Consequences {
         let (sender, epoch) = (claim.node.id, claim.node.config_epoch);
         let (own, shard_owner) = (self.myself().id, self.myself().primary.unwrap_or(self.myself().id));
         let (mut taken, mut lost, mut lost_by_shard) = (Vec::new(), Vec::new(), 0);
+        let (mut owners, mut losers) = (BTreeSet::new(), BTreeSet::new());
         let has_freed_slots = self.note_unclaimed(sender, &claim.slots);
         for (slots, owner) in claim.slots.iter().flat_map(|slots| self.ranges_within(slots.clone())) {
             let owner_id = owner.map(|owner| owner.id);
-            let is_outranked = owner.is_some_and(|owner| owner.config_epoch >= epoch);
-            if owner_id == Some(sender) || is_outranked && self.unclaimed.is_empty() {
+            if owner_id == Some(sender) {
                 continue;
             }
-            let free = if is_outranked { self.unclaimed_within(slots) } else { vec![slots] };
+            let is_outranked = owner.is_some_and(|owner| owner.config_epoch >= epoch);
+            let free = if is_outranked { self.unclaimed_within(slots.clone()) } else { vec![slots.clone()] };
+            let stays = free.iter().map(ExactSizeIterator::len).sum::<usize>() < slots.len();
+            owners.extend(owner.filter(|owner| stays && owner.config_epoch > epoch).map(|owner| owner.id));
             for slots in free.into_iter().flat_map(|slots| self.without_imported(slots)) {
                 if owner_id == Some(shard_owner) {
                     lost_by_shard += slots.len();
@@ -82,6 +112,7 @@ impl View {
                 if owner_id == Some(own) {
                     lost.extend(slots.clone());
                 }
+                losers.extend(owner_id);
                 taken.push(slots);
             }
         }
@@ -92,7 +123,9 @@ impl View {
         // A primary that has become a replica is left for its own primary.
         let passed_on = claim.node.primary.filter(|next| *next != own && self.is_replica_of(sender));
         let new_primary = (is_left_without && follows).then_some(sender).or(passed_on);
-        Consequences { lost, new_primary, has_freed_slots }
+        let [owners, losers] =
+            [owners, losers].map(|ids: BTreeSet<NodeId>| ids.into_iter().filter(|id| *id != own).collect());
+        Consequences { lost, new_primary, has_freed_slots, owners, losers }
     }
 
     /// Notes which of the slots of another node that one claims no more, and which it claims again. Returns whether

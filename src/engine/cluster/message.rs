@@ -8,6 +8,23 @@ use crate::engine::spec::Now;
 pub enum Message {
     /// What the sender announces of itself and its slots.
     Claim(Claim),
+    /// Tells a node that slots which it claims belong to another one, whose epoch is higher, and which it may not hear
+    /// (Redis's UPDATE).
+    Outranked {
+        /// The id of the sender.
+        from: NodeId,
+        /// The id of the node that claims the slots.
+        to: NodeId,
+        /// The claim of their owner, as the sender knows it.
+        by: Claim,
+    },
+    /// The highest epoch that the sender has seen, of a node that the receiver may not hear.
+    Epoch {
+        /// The id of the sender.
+        from: NodeId,
+        /// The epoch.
+        epoch: u64,
+    },
     /// The others are to announce themselves to all again. Redis's nodes do so all the time.
     ClaimsWanted,
     /// The sender and all nodes that it knows are to meet the node at that port, and those that it knows

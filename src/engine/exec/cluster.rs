@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use crate::engine::Engine;
 use crate::engine::cluster::{
-    Address, BUS_OFFSET, Claim, EndpointType, Health, Message, Node, NodeId, Opening, QueriedKey, Query, Refusal, View,
-    redirect,
+    Address, BUS_OFFSET, Claim, Consequences, EndpointType, Health, Message, Node, NodeId, Opening, QueriedKey, Query,
+    Refusal, View, redirect,
 };
 use crate::engine::exec::ctx::databases;
 use crate::engine::exec::gates::Asked;
@@ -186,7 +186,7 @@ pub fn apply_settings(engine: &mut Engine) {
 /// is no node.
 pub fn change<R>(engine: &mut Engine, act: impl FnOnce(&mut View) -> R) -> Option<R> {
     let view = engine.peers.cluster.as_mut()?;
-    let before = view.before();
+    let (before, epoch) = (view.before(), view.current_epoch);
     let result = act(view);
     let changes = view.changes_since(&before);
     if changes.concerns_health {
@@ -195,7 +195,11 @@ pub fn change<R>(engine: &mut Engine, act: impl FnOnce(&mut View) -> R) -> Optio
     view.update_orphans(&engine.settings.cluster, engine.timing.now);
     let knows_others = view.knows_others();
     let claim = (changes.claims && knows_others).then(|| view.claim());
+    // A claim has the epoch, too. What a node sees spreads, as it does among Redis's nodes within a second.
+    let has_seen_later = view.current_epoch > epoch && claim.is_none() && knows_others;
+    let later_epoch = Message::Epoch { from: view.myself().id, epoch: view.current_epoch };
     send(engine, claim.map(Message::Claim));
+    send(engine, has_seen_later.then_some(later_epoch));
     send(engine, (changes.wants_claims && knows_others).then_some(Message::ClaimsWanted));
     end_shard_subscriptions(engine, &changes.released);
     blocking::redirect_waiting(engine);
@@ -368,11 +372,50 @@ pub fn take_claim(engine: &mut Engine, claim: &Claim) {
         replication::reconnect(engine, claim.node.id);
     }
     send(engine, consequences.has_freed_slots.then_some(Message::ClaimsWanted));
+    if let Some(view) = &engine.peers.cluster {
+        let from = view.myself().id;
+        let to_sender = consequences.owners.iter().filter_map(|owner| Some((claim.node.id, view.known_claim(*owner)?)));
+        let to_losers = consequences.losers.iter().filter_map(|loser| Some((*loser, view.known_claim(claim.node.id)?)));
+        let messages: Vec<Message> =
+            to_sender.chain(to_losers).map(|(to, by)| Message::Outranked { from, to, by }).collect();
+        messages.into_iter().for_each(|message| send(engine, Some(message)));
+    }
+    follow_claim(engine, consequences);
+    spread_failures(engine);
+}
+
+/// Whether another node that this one knows has seen a later epoch.
+pub(super) fn is_later_epoch(engine: &Engine, from: NodeId, epoch: u64) -> bool {
+    engine.peers.cluster.as_ref().is_some_and(|view| view.current_epoch < epoch && view.knows_other(from))
+}
+
+/// Whether another node that this one knows tells it of a claim to its slots that it has not heard.
+pub(super) fn is_news_for(engine: &Engine, from: NodeId, to: NodeId, by: &Claim) -> bool {
+    let Some(view) = engine.peers.cluster.as_ref().filter(|view| view.is_myself_id(to)) else { return false };
+    view.knows_other(from) && view.get(by.node.id).is_some_and(|known| known.config_epoch < by.node.config_epoch)
+}
+
+/// Notes an epoch that another node has seen.
+pub(super) fn see_epoch(engine: &mut Engine, epoch: u64) {
+    change(engine, |view| view.current_epoch = view.current_epoch.max(epoch));
+}
+
+/// Takes the claim of a node as another one knows it.
+pub(super) fn take_better_claim(engine: &mut Engine, claim: &Claim) {
+    let settings = Arc::clone(&engine.settings.cluster);
+    if let Some(consequences) = change(engine, |view| view.take_better_claim(claim, &settings)).flatten() {
+        follow_claim(engine, consequences);
+        spread_failures(engine);
+    }
+}
+
+/// Does what follows from a claim: follows the new owner of this node's slots, or deletes the keys of those that it has
+/// lost.
+fn follow_claim(engine: &mut Engine, consequences: Consequences) {
     match consequences.new_primary {
         Some(primary) => follow(engine, primary),
         None => consequences.lost.into_iter().for_each(|slot| delete_keys(engine, slot)),
     }
-    spread_failures(engine);
 }
 
 fn delete_keys(engine: &mut Engine, hash_slot: u16) {

@@ -16,6 +16,8 @@ pub fn concerns(engine: &Engine, message: &NodeMessage) -> bool {
     match message {
         NodeMessage::Replication(message) => replication::is_addressed_by(engine, message),
         NodeMessage::Cluster(Message::Vote { to, .. }) => cluster::is_myself(engine, *to),
+        NodeMessage::Cluster(Message::Outranked { from, to, by }) => cluster::is_news_for(engine, *from, *to, by),
+        NodeMessage::Cluster(Message::Epoch { from, epoch }) => cluster::is_later_epoch(engine, *from, *epoch),
         NodeMessage::Cluster(_) => true,
     }
 }
@@ -28,6 +30,8 @@ pub fn receive(engine: &mut Engine, message: &NodeMessage) {
     };
     match message {
         Message::Claim(claim) => cluster::take_claim(engine, claim),
+        Message::Epoch { epoch, .. } => cluster::see_epoch(engine, *epoch),
+        Message::Outranked { by, .. } => cluster::take_better_claim(engine, by),
         Message::ClaimsWanted => cluster::announce(engine),
         // The host introduces the nodes at both ends to each other.
         Message::Meet { .. } => {}
