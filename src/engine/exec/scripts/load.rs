@@ -93,6 +93,9 @@ pub fn restore_libraries(engine: &mut Engine, bytes: &[u8], policy: Policy) -> R
 
 /// Replaces all libraries by those of these sources. Libraries that do not change keep their variables.
 pub(in crate::engine) fn restore_functions(engine: &mut Engine, sources: Vec<Arc<[u8]>>) {
+    if sources.is_empty() && engine.scripts.functions.registry.library_count() == 0 {
+        return;
+    }
     let mut vm = take_function_vm(engine);
     let mut registry = std::mem::take(&mut engine.scripts.functions.registry);
     let stays = |library: &Library| sources.contains(&library.source);
