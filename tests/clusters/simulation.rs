@@ -1,5 +1,7 @@
 //! One run: a cluster, what happens to it by chance, and what must hold after each step and in the end.
 
+mod moves;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
@@ -8,6 +10,7 @@ use dunlin::engine::cluster::NodeId;
 use dunlin::{CallError, Client, Reply, Server, World};
 
 use crate::history::{History, Reason};
+use moves::OpenMove;
 
 /// Keys of slots in all parts of the range, each with its slot.
 const KEYS: [(&str, u16); 6] =
@@ -35,18 +38,13 @@ pub struct Simulation {
     has_slow_links: bool,
     /// The move of a slot that has begun and not ended.
     open_move: Option<OpenMove>,
+    /// The keys whose slot was to move, and has not moved since.
+    given_up: BTreeSet<usize>,
+    /// The keys whose slot has moved, and not all nodes have heard of it.
+    moved_unheard: BTreeSet<usize>,
     /// The shard of each node after the last step.
     shards: Vec<NodeId>,
     is_printed: bool,
-}
-
-/// A slot that moves step by step, while other things happen.
-struct OpenMove {
-    key: usize,
-    from: usize,
-    to: usize,
-    /// Whether one of the nodes has failed or been replaced since: who takes its place does not know of the move.
-    is_disturbed: bool,
 }
 
 /// What a node knows of itself; what it knew last if it is down.
@@ -83,6 +81,8 @@ impl Simulation {
             has_unvoted_epochs: false,
             has_slow_links: false,
             open_move: None,
+            given_up: BTreeSet::new(),
+            moved_unheard: BTreeSet::new(),
             shards: Vec::new(),
             is_printed,
         };
@@ -182,8 +182,12 @@ impl Simulation {
                 if reply.is_ok() {
                     let slot = KEYS[key].1;
                     let risk = if is_asking { self.copy_risk_at(node, slot) } else { self.risk_at(node, slot) };
-                    let is_disturbed = |open: &OpenMove| open.key == key && open.is_disturbed;
-                    let risk = risk.or(self.open_move.as_ref().filter(|open| is_disturbed(open)).map(|_| "half moved"));
+                    // The target of a move that was given up takes a write, too, and never owns the slot.
+                    let is_half_moved = match self.open_move.as_ref().filter(|open| open.key == key) {
+                        Some(open) => open.is_disturbed,
+                        None => is_asking && self.given_up.contains(&key),
+                    };
+                    let risk = risk.or(is_half_moved.then_some("half moved")).or(self.unheard_risk(key, node));
                     let shard = self.facts(node, KEYS[key].1).shard;
                     self.tell(&format!("  may be lost: {risk:?}"));
                     self.history.acknowledge(key, shard, risk);
@@ -361,133 +365,13 @@ impl Simulation {
         self.server.advance(Duration::from_secs(if self.has_slow_links { 15 } else { 5 }));
     }
 
-    /// Moves a slot, begins to move one step by step, or takes the next step of one that moves.
-    fn migrate_or_go_on(&mut self) {
-        let (key, to) = (self.generator.usize(..KEYS.len()), self.any_node());
-        match self.open_move.take() {
-            Some(open) if open.key == key || self.generator.bool() => self.go_on_with(open),
-            Some(open) => {
-                self.migrate(key, to);
-                self.open_move = Some(open);
-            }
-            None if self.generator.bool() => self.begin_move(key, to),
-            None => self.migrate(key, to),
-        }
-    }
-
-    fn begin_move(&mut self, key: usize, to: usize) {
-        let (by, slot) = (self.any_node(), KEYS[key].1);
-        let claims = (0..self.nodes.len()).filter(|node| self.is_up(*node)).map(|node| (node, self.facts(node, slot)));
-        let from = claims.filter(|(_, facts)| facts.owns_slot).max_by_key(|(_, facts)| facts.epoch);
-        let from = from.map(|(node, _)| node);
-        let outcome = self.call(by, &format!("DUNLIN MIGRATE-SLOT {slot} TO {to} BEGIN"));
-        let shown = self.without_ports(&format!("{outcome:?}"));
-        self.tell(&format!("begin to migrate {slot} to {to}: {shown}"));
-        match (outcome, from) {
-            (Ok(_), Some(from)) => self.open_move = Some(OpenMove { key, from, to, is_disturbed: false }),
-            _ => self.give_up_move(key),
-        }
-    }
-
-    /// Notes which writes may be lost as a node that takes part in the move of a slot has failed, or no longer has the
-    /// only claim to it.
-    fn note_disturbed_move(&mut self) {
-        let Some(OpenMove { key, from, to, .. }) = self.open_move else { return };
-        let slot = KEYS[key].1;
-        let others_claim = (0..self.nodes.len()).any(|node| node != from && self.facts(node, slot).owns_slot);
-        let are_up = self.is_up(from) && self.is_up(to);
-        let are_primaries = self.facts(from, slot).owns_slot && self.facts(to, slot).primary.is_none();
-        if !are_up || !are_primaries || others_claim {
-            self.history.endanger("half moved", |write| write.key == key);
-            self.open_move.iter_mut().for_each(|open| open.is_disturbed = true);
-        }
-    }
-
-    /// Moves the key of a slot that moves, gives the slot to the node, or gives up.
-    fn go_on_with(&mut self, open: OpenMove) {
-        let (key, to, slot) = (open.key, open.to, KEYS[open.key].1);
-        match self.generator.u8(..4) {
-            0 => {
-                self.tell(&format!("give up the move of {slot}"));
-                self.give_up_move(key);
-            }
-            1 => self.migrate(key, to),
-            _ => {
-                let by = self.any_node();
-                let outcome = self.call(by, &format!("DUNLIN MIGRATE-SLOT {slot} TO {to} KEYS 1"));
-                let shown = self.without_ports(&format!("{outcome:?}"));
-                self.tell(&format!("migrate the key of {slot} to {to}: {shown}"));
-                if outcome.is_err() {
-                    return self.give_up_move(key);
-                }
-                if self.copy_risk_at(to, slot).is_some() {
-                    self.history.endanger("moved", |write| write.key == key);
-                }
-                let shard = self.facts(to, slot).shard;
-                self.history.move_to(key, shard);
-                self.open_move = Some(open);
-            }
-        }
-    }
-
-    /// Gives up the move of a slot: its key may be where nobody looks for it.
-    fn give_up_move(&mut self, key: usize) {
-        self.history.endanger("half moved", |write| write.key == key);
-        self.close_slot(key);
-    }
-
-    /// Has no node move a slot any more.
-    fn close_slot(&mut self, key: usize) {
-        for node in 0..self.nodes.len() {
-            // Replicas and nodes that are down refuse it.
-            _ = self.call(node, &format!("CLUSTER SETSLOT {} STABLE", KEYS[key].1));
-        }
-    }
-
-    fn migrate(&mut self, key: usize, to: usize) {
-        let slot = KEYS[key].1;
-        if self.has_slow_links {
-            // Who moves a slot again before all have heard of it has nodes of Redis disagree for good, too: what is
-            // still on its way claims a slot that its sender has given away since.
-            self.server.advance(LONGEST_DELAY);
-        }
-        let outcome = self.server.migrate_slot(slot, to);
-        let shown = self.without_ports(&format!("{outcome:?}"));
-        self.tell(&format!("migrate {slot} to {to}: {shown}"));
-        if outcome.is_ok() {
-            if let Some(reason) = self.risk_at(to, slot) {
-                self.history.endanger(if reason == "stale" { reason } else { "moved" }, |write| write.key == key);
-            }
-            if !self.all_know_owner(to, slot) {
-                // A node that has not heard of the move may take the slot with those of its primary, but not the keys.
-                self.history.endanger("moved unheard", |write| write.key == key);
-            }
-            let shard = self.facts(to, slot).shard;
-            self.history.move_to(key, shard);
-        } else {
-            self.give_up_move(key);
-        }
-        self.note_unvoted_epoch(to);
-    }
-
-    /// Notes which writes may be lost as a node has taken an epoch without asking anyone: by that it has all slots that
-    /// are its own as far as it knows, and it may not know who has them now.
+    /// Notes which writes may be lost as a node has taken an epoch without asking anyone: by that it has all slots
+    /// that are its own as far as it knows, and it may not know who has them now.
     fn note_unvoted_epoch(&mut self, node: usize) {
         self.has_unvoted_epochs = true;
         let shard = self.facts(node, 0).shard;
         let owned = KEYS.map(|(_, slot)| self.facts(node, slot).owns_slot);
         self.history.endanger("unvoted epoch", |write| owned[write.key] && write.shard != shard);
-    }
-
-    /// Whether a node owns a slot as all nodes see it.
-    fn all_know_owner(&self, owner: usize, slot: u16) -> bool {
-        let id = self.facts(owner, slot).id;
-        self.nodes.iter().all(|node| {
-            node.with_engine(|engine| {
-                let view = engine.peers.cluster.as_ref().expect("it is a node");
-                view.owner(slot).is_some_and(|known| known.id == id)
-            })
-        })
     }
 
     fn make_stale(&mut self) {
