@@ -1,5 +1,6 @@
 //! The time that a test needs for a cluster of its own: three primaries with a replica each until all six know each
-//! other, an ordered failover, and one after a node has died, on a clock that the test moves.
+//! other, as a server or as a world of one; an ordered failover; and one after a node has died, on a clock that the
+//! test moves.
 
 use std::time::Duration;
 
@@ -36,6 +37,24 @@ fn start(criterion: &mut Criterion) {
             cluster
         };
         bencher.iter_batched(|| (), started, BatchSize::PerIteration);
+    });
+}
+
+fn world(criterion: &mut Criterion) {
+    let server = cluster();
+    let mut number = 0;
+    criterion.bench_function("make a world of six nodes until each says that the cluster is ok", |bencher| {
+        let made = |()| {
+            number += 1;
+            let name = number.to_string();
+            let world = server.world(&name).expect("there is room");
+            for node in world.nodes() {
+                let info = node.client().and_then(|mut client| client.call(["CLUSTER", "INFO"])).expect("it answers");
+                assert!(info.text().is_some_and(|info| info.starts_with("cluster_state:ok")));
+            }
+            server.drop_world(&name).expect("it is there");
+        };
+        bencher.iter_batched(|| (), made, BatchSize::PerIteration);
     });
 }
 
@@ -119,5 +138,5 @@ fn write(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, start, failover, write);
+criterion_group!(benches, start, world, failover, write);
 criterion_main!(benches);

@@ -61,6 +61,14 @@ fn memory(_: &mut Criterion) {
         .collect();
     let each = resident_bytes().saturating_sub(before) / servers.len();
     println!("{} servers at once, each with a client: {} KB each", servers.len(), each >> 10);
+    let cluster = Server::cluster(3).replicas(1).start().expect("it starts");
+    let before = resident_bytes();
+    for number in 0..count / 10 {
+        let mut client = cluster.world(&number.to_string()).and_then(|world| world.client()).expect("there is room");
+        client.call(["SET", "bar", "value"]).expect("its first node owns the slot");
+    }
+    let all = resident_bytes().saturating_sub(before);
+    println!("{} worlds that are clusters of six nodes, each with a key: {} KB", count / 10, all >> 10);
 }
 
 /// A connection that has received a reply.

@@ -333,7 +333,7 @@ impl Connection {
         let mut taken = 0;
         loop {
             let (count, stop) = self.run_batch(input.from(taken), extent, work);
-            self.shared.worlds().deliver();
+            self.shared.deliver_and_settle();
             taken += count;
             let state = match stop {
                 Stop::More if self.is_turn_over(extent, &work.output) => {

@@ -7,8 +7,8 @@
 //! A connection is kept for further requests to the same address, until it was unused for [`KEPT`]. The other side may
 //! have closed it meanwhile, so a request that got no reply at all is tried once more on a new connection.
 //!
-//! The thread starts with the first request and ends with the server. A node of this process, whose requests the
-//! waiting thread may be the one to serve, gets them without any connection ([`super::nodes`]).
+//! The thread starts with the first request and ends with the server. A node of the same cluster in this
+//! process gets its requests without it ([`super::nodes`]).
 //!
 //! Source: the connections that Redis 8.0.6 makes, keeps and closes for MIGRATE.
 
@@ -18,7 +18,7 @@ use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc as answers;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -30,8 +30,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::contain::contain_async;
 use super::processors;
 use super::race::first_of;
-use super::shared::{Phase, Shared};
-use super::worlds::Worlds;
+use super::shared::Phase;
 use crate::engine::{RemoteFault, RemoteRequest, RemoteResult};
 
 /// The time for which an unused connection is kept.
@@ -56,8 +55,6 @@ pub(crate) struct MigrateClient {
     kept: Arc<AtomicUsize>,
     phase: watch::Receiver<Phase>,
     processors: String,
-    /// The worlds of this server, among which the other server may be.
-    worlds: OnceLock<Weak<Worlds>>,
 }
 
 /// A request, and the channel for its result.
@@ -67,23 +64,7 @@ impl MigrateClient {
     /// A client that gives up once `phase` says that the server ends. Its thread runs on the processors of the list
     /// `processors`.
     pub(crate) fn new(phase: watch::Receiver<Phase>, processors: &str) -> MigrateClient {
-        let (inbox, worlds, processors) = (OnceLock::new(), OnceLock::new(), processors.to_owned());
-        MigrateClient { inbox, kept: Arc::default(), phase, processors, worlds }
-    }
-
-    /// Tells it the worlds of this server, once.
-    pub(crate) fn know(&self, worlds: &Arc<Worlds>) {
-        self.worlds.get_or_init(|| Arc::downgrade(worlds));
-    }
-
-    /// The worlds of this server, while it runs.
-    pub(crate) fn worlds(&self) -> Option<Arc<Worlds>> {
-        self.worlds.get().and_then(Weak::upgrade)
-    }
-
-    /// The node of this process that listens there.
-    pub(crate) fn node_at(&self, host: &str, port: u16) -> Option<Arc<Shared>> {
-        self.worlds()?.node_at(host, port)
+        MigrateClient { inbox: OnceLock::new(), kept: Arc::default(), phase, processors: processors.to_owned() }
     }
 
     /// The number of connections that are kept now.
@@ -93,9 +74,6 @@ impl MigrateClient {
 
     /// Sends a request, and waits for its result.
     pub(crate) fn send(&self, remote: RemoteRequest) -> RemoteResult {
-        if let Some(node) = self.node_at(&remote.host, remote.port) {
-            return node.restore(&remote);
-        }
         let (sender, report) = answers::channel();
         let inbox = self.inbox.get_or_init(|| self.start());
         if inbox.send((remote, sender)).is_err() {

@@ -21,7 +21,9 @@ use super::dump_file;
 use super::listeners::Listeners;
 use super::loops::Loops;
 use super::migrate_client::MigrateClient;
+use super::nodes::Cluster;
 use super::oom_score;
+use super::shared::Shared;
 use crate::engine::cluster::NodeId;
 use crate::engine::state::host::{self, Facts, ProcessorTime, ProcessorTimes, Usage};
 use crate::engine::state::kit::DiskFaults;
@@ -35,6 +37,8 @@ pub(crate) struct OsHost {
     facts: Facts,
     clock: Arc<Clock>,
     migrate_client: Arc<MigrateClient>,
+    /// The cluster of the node that this is the host of, if it is one.
+    cluster: Option<Arc<Cluster>>,
     /// The listeners; `None` for worlds beside the first, which cannot change them.
     listeners: Option<Arc<Listeners>>,
     loops: Arc<Loops>,
@@ -59,12 +63,18 @@ impl OsHost {
         facts: Facts,
         clock: Arc<Clock>,
         migrate_client: Arc<MigrateClient>,
+        cluster: Option<Arc<Cluster>>,
         listeners: Option<Arc<Listeners>>,
         loops: Arc<Loops>,
         files: HostFiles,
     ) -> OsHost {
         let resident_memory = ResidentMemory::default();
-        OsHost { facts, clock, migrate_client, listeners, loops, files, resident_memory }
+        OsHost { facts, clock, migrate_client, cluster, listeners, loops, files, resident_memory }
+    }
+
+    /// The node of the same cluster that listens there.
+    fn node_at(&self, host: &str, port: u16) -> Option<Arc<Shared>> {
+        self.cluster.as_ref()?.node_at(host, port)
     }
 }
 
@@ -189,15 +199,18 @@ impl Host for OsHost {
     }
 
     fn send_remote(&self, remote: RemoteRequest) -> RemoteResult {
-        self.migrate_client.send(remote)
+        match self.node_at(&remote.host, remote.port) {
+            Some(node) => node.restore(&remote),
+            None => self.migrate_client.send(remote),
+        }
     }
 
     fn has_node_at(&self, ip: &str, port: u16) -> bool {
-        self.migrate_client.node_at(ip, port).is_some()
+        self.node_at(ip, port).is_some()
     }
 
     fn offset_of_node(&self, node: NodeId, asking: NodeId) -> Option<u64> {
-        self.migrate_client.worlds()?.bus().offset_of(node, asking)
+        self.cluster.as_ref()?.offset_of(node, asking)
     }
 
     fn secret(&self) -> Option<[u8; 32]> {
@@ -377,7 +390,7 @@ mod tests {
         let listeners = Some(Arc::new(listeners));
         let (migrate_client, loops) = (Arc::new(migrate_client), Loops::new(1));
         let files = HostFiles { storage: Arc::new(OsStorage), aof: None, faults: None };
-        let machine = OsHost::new(Facts::default(), clock, migrate_client, listeners, loops, files);
+        let machine = OsHost::new(Facts::default(), clock, migrate_client, None, listeners, loops, files);
         let (usage, time) = (machine.usage(), machine.processor_time().process);
         assert!(usage.resident_bytes > 0 && time.user_us + time.system_us > 0, "{usage:?} {time:?}");
     }

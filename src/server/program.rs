@@ -278,7 +278,7 @@ fn serve(
 fn log_start(server: &Server, unix_socket: &str, page: Option<&Page>) {
     // The first line of a server that has started: tests read from it the port that the system picked.
     info!("dunlin {VERSION} ready on {}", places(server.addresses(), unix_socket));
-    let nodes = server.shared().worlds().node_figures();
+    let nodes = server.shared().cluster().node_figures();
     if let [first, .., last] = &nodes[..] {
         info!("The {} nodes of the cluster have the ports {} to {}", nodes.len(), first.port, last.port);
     }

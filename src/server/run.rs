@@ -105,10 +105,12 @@ impl Server {
         let migrate_client = Arc::new(MigrateClient::new(phase.subscribe(), &settings.process.background_processors));
         let first_clock = Arc::new(clock.like());
         let aof = Arc::new(AofWriter::default());
+        let cluster = (settings.cluster.nodes() > 0).then(Arc::default);
         let host = Box::new(OsHost::new(
             facts.clone(),
             Arc::clone(&first_clock),
             Arc::clone(&migrate_client),
+            cluster.clone(),
             Some(Arc::clone(&listeners)),
             Arc::clone(&loops),
             HostFiles { storage: Arc::clone(&storage), aof: Some(Arc::clone(&aof)), faults: disk_faults.clone() },
@@ -134,7 +136,8 @@ impl Server {
         });
         let shared = Shared::first(engine, first_clock, phase, worlds);
         shared.worlds().listen_with(&listeners);
-        let (runtime, ()) = with_runtime(runtime, nodes::start(&shared, seed, sockets))?;
+        let started = cluster.map_or(Ok(()), |cluster| nodes::start(&shared, &cluster, sockets));
+        let (runtime, ()) = with_runtime(runtime, started)?;
         if let Some(faults) = &disk_faults {
             wake_waiters_on_fire(faults, &shared, runtime.handle().clone());
         }

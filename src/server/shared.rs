@@ -8,8 +8,9 @@
 //! Lock order: the engine's first, then that of `wake_flags`. Neither is ever held across an `await`.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
@@ -21,7 +22,7 @@ use super::clock::{Clock, later};
 use super::deliveries::{AT_ONCE, Deliveries};
 use super::dump_file;
 use super::log;
-use super::nodes::BusMessage;
+use super::nodes::{BusMessage, Membership};
 use super::wake_flags::{WakeFlag, WakeFlags};
 use super::wakeup::Wakeup;
 use super::world::World;
@@ -33,7 +34,6 @@ use crate::engine::{Checkpoint, DueState, Effect, Engine, Flow, LogLevel, Origin
 use crate::resp::{ReplyBuffer, Request};
 
 /// One server, as its threads and its in-process clients see it.
-#[derive(Debug)]
 pub(crate) struct Shared {
     pub(super) engine: Mutex<Engine>,
     clock: Arc<Clock>,
@@ -46,11 +46,20 @@ pub(crate) struct Shared {
     saves_at_end: AtomicBool,
     /// The world that this is; `None` for the first.
     world: Option<World>,
+    /// Its place in the cluster that it is a node of, if it is one.
+    membership: OnceLock<Membership>,
     /// Whether it is a node of a cluster that was killed, and not started again, or is paused. Set under the engine's
     /// lock.
     is_down: AtomicBool,
     #[cfg(test)]
     faults: super::contain::Faults,
+}
+
+/// The name alone: all the rest is megabytes of text, in the message of whatever assertion fails.
+impl fmt::Debug for Shared {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Shared").field(&self.world_name().as_str()).finish()
+    }
 }
 
 /// The phases of a server's life, in order.
@@ -107,6 +116,7 @@ impl Shared {
             worlds,
             saves_at_end,
             world,
+            membership: OnceLock::new(),
             is_down: AtomicBool::new(false),
             #[cfg(test)]
             faults: super::contain::Faults::default(),
@@ -127,6 +137,17 @@ impl Shared {
     /// The world that this is; `None` for the first.
     pub(crate) fn world(&self) -> Option<&World> {
         self.world.as_ref()
+    }
+
+    /// Its place in the cluster that it is a node of, if it is one.
+    #[inline]
+    pub(super) fn membership(&self) -> Option<&Membership> {
+        self.membership.get()
+    }
+
+    /// Makes it a node of a cluster, once.
+    pub(super) fn join(&self, membership: Membership) {
+        self.membership.get_or_init(|| membership);
     }
 
     /// Locks the engine.
@@ -169,7 +190,7 @@ impl Shared {
             fetch(&mut engine, session, output)?;
         }
         drop(engine);
-        self.worlds.deliver();
+        self.deliver_and_settle();
         if offset > 0 {
             self.worlds.aof().wait_released(offset);
         }
@@ -184,7 +205,7 @@ impl Shared {
     /// Runs `act` on the engine outside of any request, then carries out what follows from it, as after a batch.
     pub(crate) fn act<R>(&self, act: impl FnOnce(&mut Engine) -> R) -> R {
         let result = self.act_alone(act);
-        self.worlds.deliver();
+        self.deliver_and_settle();
         result
     }
 
@@ -254,7 +275,7 @@ impl Shared {
         engine.evict_clients();
         replication::complete_batch(engine);
         if let Some((node, offset)) = replication::changed_offset(engine) {
-            self.worlds.bus().publish_offset(self.world_name(), node, offset);
+            self.publish_offset(node, offset);
         }
         if !engine.effects.is_empty() {
             self.carry_out(engine, None);
@@ -405,7 +426,7 @@ impl Shared {
     fn shut_down(&self, engine: &mut Engine) {
         match self.world {
             None => self.stop(),
-            Some(_) if self.worlds.are_nodes() => self.kill(engine),
+            Some(_) if self.membership.get().is_some() => self.kill(engine),
             Some(_) => self.end_world(engine),
         }
     }

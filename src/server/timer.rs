@@ -128,16 +128,17 @@ pub(crate) async fn run(shared: Arc<Shared>) {
 async fn run_timer(shared: &Shared) {
     let (mut timer, mut near) = (Timer::default(), NearTimer::new(shared.world().is_none()));
     loop {
-        let next = {
+        shared.wakeup().set(None);
+        let next = shared.tick_beside_nodes(|| {
             let mut engine = shared.engine();
             let next = timer.tick(shared, &mut engine, shared.clock().now());
             #[cfg(test)]
             shared.faults().happen("timer");
             shared.wakeup().set(if let NextTick::At(moment) = next { Some(moment) } else { None });
             next
-        };
-        shared.worlds().deliver();
-        if next == NextTick::Again {
+        });
+        shared.cluster().deliver();
+        if next == Some(NextTick::Again) {
             tokio::task::yield_now().await;
         } else {
             shared.wakeup().elapsed(shared.clock(), &mut near).await;

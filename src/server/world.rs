@@ -57,8 +57,13 @@ impl World {
     }
 
     /// Makes the world end when its last client leaves.
-    pub(crate) fn make_temporary(&self) {
+    pub(super) fn make_temporary(&self) {
         self.is_temporary.store(true, Ordering::Release);
+    }
+
+    /// Lets clients in again.
+    pub(super) fn reopen(&self) {
+        self.has_ended.store(false, Ordering::Release);
     }
 
     pub(super) fn is_temporary(&self) -> bool {
@@ -89,6 +94,11 @@ impl World {
         Ok(Some(port))
     }
 
+    /// Whether it has a port of its own.
+    pub(super) fn has_port(&self) -> bool {
+        self.port.lock().is_some()
+    }
+
     /// Accepts clients from sockets that are open already.
     ///
     /// # Errors
@@ -111,6 +121,11 @@ impl World {
     }
 }
 
+/// Whether a world has no clients; the page is none, nor is the primary of a replica.
+fn is_left(engine: &Engine) -> bool {
+    engine.sessions.iter().all(|session| session.origin.is_page || session.origin.is_primary)
+}
+
 /// The port of these sockets, and what accepts clients from them into a world.
 fn opened(shared: &Arc<Shared>, sockets: Vec<TcpListener>, config: &WorldConfig) -> io::Result<(u16, Listeners)> {
     let port = sockets.first().ok_or_else(|| io::Error::other("'bind' has no address"))?.local_addr()?.port();
@@ -126,10 +141,14 @@ impl Shared {
         self.world().map_or_else(WorldName::first, |world| world.name.clone())
     }
 
-    /// The port of this world, 0 for none; that of the first world is the one that it started with.
+    /// The port of this world, 0 for none; that of the first world is the one that it started with, and the nodes of a
+    /// cluster have those that follow.
     pub(super) fn port(&self) -> u16 {
-        let own = |world: &World| world.port.lock().as_ref().map_or(0, |(port, _)| *port);
-        self.world().map_or_else(|| self.worlds().settings_at_start().port, own)
+        let start = self.worlds().settings_at_start().port;
+        match self.world() {
+            Some(world) if self.membership().is_none() => world.port.lock().as_ref().map_or(0, |(port, _)| *port),
+            _ => start + self.node_number() as u16,
+        }
     }
 
     /// Does something with what listens for this world, if it has a port.
@@ -147,18 +166,31 @@ impl Shared {
 
     /// Ends this world if it is temporary and has no clients.
     pub(super) fn end_if_left(&self, engine: &mut Engine) {
-        if engine.sessions.iter().all(|session| session.origin.is_page) && self.world().is_some_and(World::is_temporary)
-        {
-            self.end_world(engine);
+        let is_left = is_left(engine);
+        match self.world().filter(|world| is_left && world.is_temporary()) {
+            Some(_) if self.membership().is_some() => self.end_nodes_if_left(),
+            Some(_) => self.end_world(engine),
+            None => {}
         }
     }
 
     /// Ends this world and its clients' connections; does nothing to the first world.
     pub(super) fn end_world(&self, engine: &mut Engine) {
         let Some(world) = self.world() else { return };
-        if world.has_ended.swap(true, Ordering::AcqRel) {
-            return;
+        if !world.has_ended.swap(true, Ordering::AcqRel) {
+            self.finish_end(engine);
         }
+    }
+
+    /// Lets no more clients into this world if it is temporary and has none; returns whether it did.
+    pub(super) fn close_if_left(&self, engine: &Engine) -> bool {
+        let world = self.world().filter(|world| world.is_temporary() && is_left(engine));
+        world.is_some_and(|world| !world.has_ended.swap(true, Ordering::AcqRel))
+    }
+
+    /// Ends what a world has that lets no more clients in.
+    pub(super) fn finish_end(&self, engine: &mut Engine) {
+        let Some(world) = self.world() else { return };
         self.worlds().forget(self, &world.name);
         world.close_port();
         world.task.lock().take().iter().for_each(AbortHandle::abort);

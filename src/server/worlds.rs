@@ -12,6 +12,9 @@
 //! Lock order: an engine's first, then that of the list of worlds, then that of a world's port. A thread that holds the
 //! lock of one engine takes that of no other, but for MIGRATE between nodes of a cluster ([`super::nodes`]).
 //!
+//! On a server that is started as a cluster each world is a cluster: its nodes are listed one by one, by the names of
+//! nodes ([`WorldName::of_node`]), and are made and end together.
+//!
 //! Costs: the list is read when a client changes its world, not when it is served.
 
 use std::collections::BTreeMap;
@@ -33,7 +36,7 @@ use super::lazy_free::LazyFreeThread;
 use super::listeners::Listeners;
 use super::loops::Loops;
 use super::migrate_client::MigrateClient;
-use super::nodes::Bus;
+use super::nodes::{self, Cluster, Membership};
 use super::os_host::{self, HostFiles, OsHost};
 use super::race::first_of;
 use super::shared::{Phase, Shared};
@@ -54,7 +57,7 @@ use crate::engine::{
 use crate::storage::Storage;
 use crate::value::hashing::Key;
 
-/// The most worlds of a server, beside the first.
+/// The most worlds of a server, beside the first. The nodes of a cluster count one by one.
 const MOST_WORLDS: usize = 10_000;
 
 /// Everything that the worlds of a server are made with.
@@ -86,7 +89,6 @@ pub(crate) struct Worlds {
     saver: BackgroundSaver,
     aof: Arc<AofWriter>,
     first: OnceLock<Weak<Shared>>,
-    bus: Bus,
     first_listeners: OnceLock<Arc<Listeners>>,
     /// Whether new worlds keep a journal from the start.
     keeps_journals: AtomicBool,
@@ -108,11 +110,6 @@ pub(crate) struct Attachment {
     pub(crate) shared: Arc<Shared>,
     pub(crate) session: SessionId,
     pub(crate) wake_flags: Arc<WakeFlags>,
-}
-
-/// The seed that belongs to the name of a world, in a server with this seed.
-pub(super) fn seed_of(seed: u64, name: &WorldName) -> u64 {
-    Key::of(seed).hash(name.as_str().as_bytes())
 }
 
 /// What has become of a host call.
@@ -140,7 +137,7 @@ pub(crate) fn answer(shared: &Arc<Shared>, session: SessionId, output: &mut Vec<
 }
 
 fn answer_at_once(shared: &Arc<Shared>, session: SessionId, ask: HostCall, output: &mut Vec<u8>) -> Option<Attachment> {
-    let worlds = shared.worlds();
+    let (worlds, cluster) = (shared.worlds(), shared.cluster());
     let (answer, attachment) = match &ask {
         HostCall::Enter { world, is_temporary } => match worlds.enter(shared, session, world, *is_temporary) {
             Ok(attachment) => (HostReply::Done, attachment),
@@ -152,15 +149,15 @@ fn answer_at_once(shared: &Arc<Shared>, session: SessionId, ask: HostCall, outpu
             (worlds.dump(name, shared, session).map_or_else(HostReply::Refused, HostReply::Text), None)
         }
         HostCall::Advance(advance) => (HostReply::Moment(shared.advance_all(*advance)), None),
-        HostCall::Nodes => (HostReply::Nodes(worlds.node_figures()), None),
-        HostCall::Node(number, order) => (done(worlds.order_node(*number, *order)), None),
-        HostCall::Partition(groups) => (done(worlds.partition(groups)), None),
+        HostCall::Nodes => (HostReply::Nodes(cluster.node_figures()), None),
+        HostCall::Node(number, order) => (done(cluster.order_node(*number, *order)), None),
+        HostCall::Partition(groups) => (done(cluster.partition(groups)), None),
         HostCall::HealLinks => {
-            worlds.heal_links();
+            cluster.heal_links();
             (HostReply::Done, None)
         }
-        HostCall::Link { one, other, order } => (done(worlds.set_link(*one, *other, *order)), None),
-        HostCall::MoveSlot { slot, to, step } => (done(worlds.move_slot(*slot, *to, *step)), None),
+        HostCall::Link { one, other, order } => (done(cluster.set_link(*one, *other, *order)), None),
+        HostCall::MoveSlot { slot, to, step } => (done(cluster.move_slot(*slot, *to, *step)), None),
         // A thread answers it.
         HostCall::Tree(_) => return None,
         HostCall::DropWorld(name) => (done(worlds.end(name)), None),
@@ -189,22 +186,18 @@ impl Worlds {
         let tree_counter = TreeCounter::on(&config.settings.process.background_processors);
         let saver = BackgroundSaver::on(&config.settings.process.save_processors);
         let (first, keeps_journals, list) = (OnceLock::new(), AtomicBool::new(false), Mutex::default());
-        let (aof, bus) = (Arc::clone(&config.aof), Bus::default());
-        let migrate_client = Arc::clone(&config.migrate_client);
-        let worlds = Arc::new(Worlds {
+        let aof = Arc::clone(&config.aof);
+        Arc::new(Worlds {
             config,
             lazy_free_thread,
             tree_counter,
             saver,
             aof,
             first,
-            bus,
             first_listeners: OnceLock::new(),
             keeps_journals,
             list,
-        });
-        migrate_client.know(&worlds);
-        worlds
+        })
     }
 
     /// Sets the first world. The server calls it before it serves any client.
@@ -232,13 +225,8 @@ impl Worlds {
         &self.aof
     }
 
-    /// What the nodes of a cluster have said.
-    pub(super) fn bus(&self) -> &Bus {
-        &self.bus
-    }
-
-    /// Whether the worlds are the nodes of a cluster.
-    pub(super) fn are_nodes(&self) -> bool {
+    /// Whether each world is a cluster.
+    fn are_clusters(&self) -> bool {
         self.config.settings.cluster.nodes() > 0
     }
 
@@ -257,15 +245,31 @@ impl Worlds {
         &self.config.settings
     }
 
+    /// The event loop on which worlds have their tasks.
+    pub(super) fn event_loop(&self) -> &Handle {
+        &self.config.event_loop
+    }
+
+    /// The clock that new worlds copy.
+    pub(super) fn clock_at_start(&self) -> &Clock {
+        &self.config.clock
+    }
+
+    /// The seed that belongs to the name of a world, or of a node of a cluster.
+    pub(super) fn seed_of(&self, name: &WorldName) -> u64 {
+        let seed = self.config.seed;
+        if name.is_first() { seed } else { Key::of(seed).hash(name.as_str().as_bytes()) }
+    }
+
     /// The first world; `None` when it has ended.
     pub(crate) fn first(&self) -> Option<Arc<Shared>> {
         self.first.get().and_then(Weak::upgrade)
     }
 
-    /// The world of that name, made now if it does not exist.
+    /// The world of that name, made now if it does not exist. Of a cluster it is the node of that name.
     ///
     /// # Errors
-    /// When there are too many worlds, or the server is ending.
+    /// When there are too many worlds, or the server is ending; or the cluster has no such node.
     pub(crate) fn find_or_make(self: &Arc<Worlds>, name: &WorldName) -> Result<Arc<Shared>, KitError> {
         if name.is_first() {
             return self.first().ok_or(KitError::TooManyWorlds);
@@ -274,45 +278,73 @@ impl Worlds {
         if let Some(world) = list.worlds.get(name) {
             return Ok(Arc::clone(world));
         }
-        if self.are_nodes() {
-            return Err(KitError::NodesOnly);
-        }
         if list.is_closed || list.worlds.len() >= MOST_WORLDS {
             return Err(KitError::TooManyWorlds);
         }
-        let world = self.make(name, list.template.as_deref());
-        list.worlds.insert(name.clone(), Arc::clone(&world));
-        Ok(world)
+        if !self.are_clusters() {
+            let world = self.make(name, list.template.as_deref(), None);
+            list.worlds.insert(name.clone(), Arc::clone(&world));
+            return Ok(world);
+        }
+        let (world, number) = name.world_and_node();
+        if number >= self.config.settings.cluster.nodes().into() {
+            return Err(KitError::NoNode(number));
+        }
+        if world.world_and_node().1 > 0 {
+            return Err(KitError::NoWorld(world.as_str().to_owned()));
+        }
+        let (cluster, nodes) = nodes::make_nodes(self, &world);
+        list.worlds.extend(nodes.iter().map(|node| (node.world_name(), Arc::clone(node))));
+        drop(list);
+        cluster.begin();
+        nodes.into_iter().nth(number).ok_or(KitError::NoNode(number))
     }
 
-    /// Makes the world that is a node of a cluster, which sees it as `view` and accepts clients from `sockets`.
-    ///
-    /// # Errors
-    /// When a socket cannot be registered with the event loop.
+    /// Makes a node of a cluster, which sees it as `view`.
     pub(super) fn make_node(
         self: &Arc<Worlds>,
         name: &WorldName,
+        cluster: &Arc<Cluster>,
+        number: usize,
         view: View,
-        sockets: Vec<TcpListener>,
-    ) -> io::Result<()> {
-        let shared = self.make(name, None);
-        shared.act_alone(|engine| {
-            engine.settings.port = view.myself().address.port;
-            cluster::join(engine, view);
-        });
-        self.list.lock().worlds.insert(name.clone(), Arc::clone(&shared));
-        shared.world().map_or(Ok(()), |world| world.accept(&shared, sockets, &self.config).map(drop))
+    ) -> Arc<Shared> {
+        self.make(name, None, Some((Membership { cluster: Arc::clone(cluster), number }, view)))
     }
 
-    fn make(self: &Arc<Worlds>, name: &WorldName, template: Option<&Template>) -> Arc<Shared> {
+    /// Has a node of the first world's cluster accept clients from sockets of its own.
+    ///
+    /// # Errors
+    /// When a socket cannot be registered with the event loop.
+    pub(super) fn accept(&self, node: &Arc<Shared>, sockets: Vec<TcpListener>) -> io::Result<()> {
+        node.world().map_or(Ok(()), |world| world.accept(node, sockets, &self.config))
+    }
+
+    /// Lists a node of the first world's cluster.
+    pub(super) fn list_node(&self, node: &Arc<Shared>) {
+        self.list.lock().worlds.insert(node.world_name(), Arc::clone(node));
+    }
+
+    fn make(
+        self: &Arc<Worlds>,
+        name: &WorldName,
+        template: Option<&Template>,
+        node: Option<(Membership, View)>,
+    ) -> Arc<Shared> {
         let config = &self.config;
         let clock = Arc::new(match template {
             Some(template) => Clock::running(template.now, template.speed),
             None => config.clock.like(),
         });
-        let engine = self.engine(name, template, &clock);
+        let cluster = node.as_ref().map(|(own, _)| Arc::clone(&own.cluster));
+        let mut engine = self.engine(name, template, &clock, cluster);
+        let membership = node.map(|(membership, view)| {
+            engine.settings.port = view.myself().address.port;
+            cluster::join(&mut engine, view);
+            membership
+        });
         let world = World::of(name.clone());
         let shared = Arc::new(Shared::of_world(engine, clock, config.phase.clone(), Arc::clone(self), world));
+        membership.into_iter().for_each(|membership| shared.join(membership));
         let (kept, delivered) = (Arc::clone(&shared), Arc::clone(&shared));
         // Neither of the two ends by itself.
         let task = async { first_of(pin!(timer::run(kept)), pin!(deliveries::deliver(delivered))).await };
@@ -323,9 +355,15 @@ impl Worlds {
         shared
     }
 
-    fn engine(&self, name: &WorldName, template: Option<&Template>, clock: &Arc<Clock>) -> Engine {
+    fn engine(
+        &self,
+        name: &WorldName,
+        template: Option<&Template>,
+        clock: &Arc<Clock>,
+        cluster: Option<Arc<Cluster>>,
+    ) -> Engine {
         let config = &self.config;
-        let name_seed = seed_of(config.seed, name);
+        let name_seed = self.seed_of(name);
         let facts = Facts {
             run_id: os_host::run_id(&mut fastrand::Rng::with_seed(name_seed)),
             config_file: String::new(),
@@ -334,10 +372,10 @@ impl Worlds {
         };
         let (migrate_client, loops) = (Arc::clone(&config.migrate_client), Arc::clone(&config.loops));
         let files = HostFiles { storage: Arc::clone(&config.storage), aof: None, faults: None };
-        let host = OsHost::new(facts, Arc::clone(clock), migrate_client, None, loops, files);
+        let host = OsHost::new(facts, Arc::clone(clock), migrate_client, cluster, None, loops, files);
         let (table, settings) = (config.table.clone(), config.settings.clone());
         // Worlds are alike, but the nodes of a cluster must differ in their ids.
-        let seed = if self.are_nodes() { name_seed } else { config.seed };
+        let seed = if self.are_clusters() { name_seed } else { config.seed };
         let mut engine = Engine::new(table, settings, seed, clock.now(), Box::new(host));
         engine.switches.is_deterministic = config.repeats;
         match template {
@@ -357,6 +395,9 @@ impl Worlds {
     /// # Errors
     /// Those of [`Worlds::port_of`], or there are too many worlds.
     fn listen(self: &Arc<Worlds>, name: &WorldName) -> Result<u16, KitError> {
+        if self.are_clusters() && !name.world_and_node().0.is_first() {
+            return Err(KitError::NoOwnPort);
+        }
         loop {
             // A world that has ended meanwhile has no port; the next try makes another one of its name.
             if let Some(port) = self.port_of(&self.find_or_make(name)?)? {
@@ -377,6 +418,10 @@ impl Worlds {
             let none = || KitError::Listen("the server has no port".to_owned());
             return Some(settings.port).filter(|port| *port != 0).ok_or_else(none).map(Some);
         };
+        if let Some(port) = shared.node_port() {
+            // The other nodes would send its clients to the ports of the server.
+            return if world.has_port() { Ok(Some(port)) } else { Err(KitError::NoOwnPort) };
+        }
         settings.port = 0;
         world.listen(shared, &settings, &self.config).map_err(|error| KitError::Listen(error.to_string()))
     }
@@ -386,7 +431,8 @@ impl Worlds {
         self.list.lock().worlds.values().filter_map(|shared| shared.world()).for_each(World::close_port);
     }
 
-    /// Moves a session of `shared` to the world of that name; `None` if it is there already.
+    /// Moves a session of `shared` to the world of that name; `None` if it is there already. A session at a node of a
+    /// cluster moves to the node of the same number.
     fn enter(
         self: &Arc<Worlds>,
         shared: &Arc<Shared>,
@@ -394,10 +440,12 @@ impl Worlds {
         name: &WorldName,
         is_temporary: bool,
     ) -> Result<Option<Attachment>, KitError> {
+        let number = shared.node_number();
+        let name = if number > 0 && name.world_and_node().1 == 0 { name.of_node(number) } else { name.clone() };
         loop {
-            let target = self.find_or_make(name)?;
+            let target = self.find_or_make(&name)?;
             if is_temporary {
-                target.world().ok_or(KitError::LastingWorld)?.make_temporary();
+                target.make_temporary()?;
             }
             if Arc::ptr_eq(&target, shared) {
                 return Ok(None);
@@ -407,6 +455,11 @@ impl Worlds {
                 Some(attachment) => return Ok(Some(attachment)),
                 // The world ended meanwhile; the next try finds or makes another one of that name.
                 None if target.has_ended() => {}
+                // A node that is down refuses connections.
+                None if target.is_down() => {
+                    shared.engine().sessions.get_mut(session).into_iter().for_each(|client| client.cut_off = true);
+                    return Ok(None);
+                }
                 None => return Err(KitError::FullWorld),
             }
         }
@@ -440,9 +493,12 @@ impl Worlds {
     /// # Errors
     /// When there is no world of that name, or the session may not see it.
     fn dump(&self, name: &WorldName, viewer: &Shared, session: SessionId) -> Result<String, KitError> {
-        let shared = if name.is_first() { self.first.get().and_then(Weak::upgrade) } else { self.listed(name) };
+        let shared = if name.is_first() { self.first() } else { self.listed(name) };
         let shared = shared.ok_or_else(|| KitError::NoWorld(name.as_str().to_owned()))?;
-        if name.is_first() && viewer.world().is_some() && !is_shown_to(&shared, viewer, session) {
+        if shared.name_of_world().is_first()
+            && !viewer.name_of_world().is_first()
+            && !is_shown_to(&shared, viewer, session)
+        {
             return Err(KitError::HiddenWorld);
         }
         Ok(shared.act(|engine| dunlin::dump(engine)))
@@ -457,15 +513,20 @@ impl Worlds {
     /// # Errors
     /// When there is no world of that name, or it is the first.
     pub(crate) fn end(&self, name: &WorldName) -> Result<(), KitError> {
-        if name.is_first() {
+        let shared = if name.is_first() { self.first() } else { self.listed(name) };
+        let world = shared.ok_or_else(|| KitError::NoWorld(name.as_str().to_owned()))?.name_of_world();
+        if world.is_first() {
             return Err(KitError::LastingWorld);
         }
-        if self.are_nodes() {
-            return Err(KitError::NodesOnly);
-        }
-        let shared = self.listed(name).ok_or_else(|| KitError::NoWorld(name.as_str().to_owned()))?;
-        shared.end_world(&mut shared.engine());
+        self.take_out(&world).iter().for_each(|shared| shared.end_world(&mut shared.engine()));
         Ok(())
+    }
+
+    /// Takes a world out of the list, with all its nodes if it is a cluster.
+    fn take_out(&self, world: &WorldName) -> Vec<Arc<Shared>> {
+        let nodes = self.config.settings.cluster.nodes().max(1).into();
+        let mut list = self.list.lock();
+        (0..nodes).filter_map(|number| list.worlds.remove(&world.of_node(number))).collect()
     }
 
     /// Sets what new worlds start from: a template, or with `None` no data.

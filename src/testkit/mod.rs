@@ -8,6 +8,7 @@ pub mod assertions;
 mod asynchronous;
 mod builder;
 mod client;
+mod cluster;
 mod commands;
 mod disk;
 mod expected;

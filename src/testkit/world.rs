@@ -13,7 +13,6 @@ use crate::engine::{ClockOrder, Engine, FIRST_WORLD};
 use crate::server::clock::{from_system, to_system};
 use crate::server::shared::Shared;
 use crate::server::url::escaped;
-use crate::server::world::World as Place;
 
 /// A private server behind a server's port: with its own data, clients, clock, settings, users, scripts and snapshots.
 /// [`Server::world`](super::Server::world) creates one; a server dereferences to its first world.
@@ -73,15 +72,15 @@ impl World {
     }
 
     /// Returns the URL for Redis clients: `redis://127.0.0.1:PORT/`, with the password if there is one; or
-    /// `redis://world.NAME:PASSWORD@127.0.0.1:PORT/`, where any password is accepted unless the server has one. A node
-    /// of a cluster has a port of its own instead of a name.
+    /// `redis://world.NAME:PASSWORD@127.0.0.1:PORT/`, where any password is accepted unless the server has one. The
+    /// nodes of a cluster have the name of its world, and each its port.
     pub fn url(&self) -> String {
-        let world = self.shared.world().filter(|_| self.shared.node_port().is_none());
-        let (user, password) = match (world, &*self.password) {
+        let name = self.shared.name_of_world();
+        let (user, password) = match (Some(name).filter(|name| !name.is_first()), &*self.password) {
             (None, "") => return format!("redis://{}/", self.address),
             (None, password) => (String::new(), password),
-            (Some(world), password) => {
-                (format!("world.{}", world.name().as_str()), if password.is_empty() { ANY_PASSWORD } else { password })
+            (Some(name), password) => {
+                (format!("world.{}", name.as_str()), if password.is_empty() { ANY_PASSWORD } else { password })
             }
         };
         format!("redis://{user}:{}@{}/", escaped(password), self.address)
@@ -109,11 +108,12 @@ impl World {
 
     /// Makes it end when its last client leaves, direct ones included. The first world cannot: it ends with its server.
     pub fn make_temporary(&self) {
-        self.shared.world().into_iter().for_each(Place::make_temporary);
+        // The first world stays what it is.
+        _ = self.shared.make_temporary();
     }
 
     /// Makes new worlds start as a copy of the present state of this one: data, settings, users, scripts, functions,
-    /// the random generator, the clock and the rules of strict mode.
+    /// the random generator, the clock and the rules of strict mode. Worlds that are clusters start empty all the same.
     ///
     /// ```
     /// let server = dunlin::Server::start()?;

@@ -6,6 +6,7 @@ mod asynchronous;
 mod client;
 mod clock;
 mod cluster;
+mod cluster_worlds;
 mod disk;
 mod faults;
 mod guard;

@@ -29,11 +29,7 @@ impl Nodes {
 
     /// A reply in one line, or an error.
     pub fn text(&mut self, node: usize, line: &str) -> String {
-        match self.clients[node].call(line.split(' ')) {
-            Ok(reply) => in_one_line(&reply),
-            Err(CallError::Refused(error)) => error,
-            Err(error) => panic!("{line}: {error}"),
-        }
+        text(&mut self.clients[node], line)
     }
 
     #[track_caller]
@@ -125,6 +121,15 @@ impl Nodes {
 
     pub fn advance_ms(&self, ms: u64) {
         self.server.advance(Duration::from_millis(ms));
+    }
+}
+
+/// A reply in one line, or an error.
+pub fn text(client: &mut Client, line: &str) -> String {
+    match client.call(line.split(' ')) {
+        Ok(reply) => in_one_line(&reply),
+        Err(CallError::Refused(error)) => error,
+        Err(error) => panic!("{line}: {error}"),
     }
 }
 

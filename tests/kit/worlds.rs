@@ -24,7 +24,7 @@ fn text(text: &str) -> Reply {
 }
 
 /// The number of clients in a world, as a client of another world sees it.
-fn clients_in(client: &mut Client, world: &str) -> Option<i64> {
+pub fn clients_in(client: &mut Client, world: &str) -> Option<i64> {
     let Reply::Array(worlds) = client.call(["DUNLIN", "WORLDS"]).expect("it answers") else { panic!("it is a list") };
     let figures = worlds.iter().find(|figures| figure(figures, "name") == Reply::Bytes(world.into()))?;
     match figure(figures, "clients") {

@@ -110,6 +110,9 @@ pub(super) const TEMPLATE: Command = Command {
     cost: "O(N), N being all keys",
     about: "Makes new worlds start as a copy of the present state of this one.",
     run: |cx, _| {
+        if cx.settings().cluster.nodes() > 0 {
+            return Err(KitError::NoTemplate.into());
+        }
         let template = cx.engine().template();
         set_template(cx, Some(Box::new(template)));
         Ok(())

@@ -133,6 +133,12 @@ impl Engine {
     }
 }
 
+/// Like [`Engine::next_moment`], of what is not due yet at `now`.
+pub fn next_moment_after(engine: &Engine, now: Now) -> Option<Now> {
+    let moments = std::iter::once(&KEYS).chain(&OTHERS).filter_map(|source| source(engine, Asker::Clock));
+    moments.filter(|moment| *moment > now).min()
+}
+
 fn next_for(engine: &Engine, asker: Asker) -> Option<Now> {
     KEYS(engine, asker).into_iter().chain(next_other(engine, asker)).min()
 }

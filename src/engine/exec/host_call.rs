@@ -15,7 +15,9 @@ use crate::engine::Engine;
 use crate::engine::exec::Ctx;
 use crate::engine::exec::ctx::Halt;
 use crate::engine::spec::{Error, KitError};
-use crate::engine::state::{FIRST_WORLD, HostCall, HostReply, PendingHostCall, SessionId, SessionTransfer, Transport};
+use crate::engine::state::{
+    FIRST_WORLD, HostCall, HostReply, PendingHostCall, SessionId, SessionTransfer, Transport, WorldName,
+};
 
 impl Ctx<'_> {
     /// The result of a host call; `None` when the call is only made now: the handler then returns without a reply, and
@@ -109,7 +111,9 @@ pub fn first_user(engine: &Engine, session: SessionId) -> Option<Arc<User>> {
 }
 
 fn is_first_world(engine: &Engine) -> bool {
-    engine.host.facts().name_of_world() == FIRST_WORLD
+    let name = engine.host.facts().name_of_world();
+    let is_node = || WorldName::parse(name.as_bytes()).is_ok_and(|name| name.world_and_node().0.is_first());
+    name == FIRST_WORLD || engine.settings.cluster.nodes() > 0 && is_node()
 }
 
 /// The user of this world who somebody is that has logged in elsewhere, as `user`.

@@ -14,7 +14,7 @@ pub mod cluster;
 mod ctx;
 pub mod delivery;
 mod dispatch;
-mod due;
+pub mod due;
 pub mod eviction;
 pub mod failover;
 mod fast_path;

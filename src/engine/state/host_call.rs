@@ -43,14 +43,26 @@ impl WorldName {
         WorldName(FIRST_WORLD.into())
     }
 
-    /// The name of the world that is this node of a cluster, from 1 on; the first world is node 0.
-    pub fn of_node(number: usize) -> WorldName {
-        WorldName(format!("node-{number}").into())
+    /// The name of a node of the cluster that this world is: that of the world for node 0, `NAME.node-1` and so on for
+    /// the others, and `node-1` and so on for those of the first world.
+    pub fn of_node(&self, number: usize) -> WorldName {
+        match (number, self.is_first()) {
+            (0, _) => self.clone(),
+            (_, true) => WorldName(format!("node-{number}").into()),
+            (_, false) => WorldName(format!("{}.node-{number}", self.0).into()),
+        }
     }
 
-    /// The number of the node with that name.
-    pub fn node_number(&self) -> usize {
-        self.0.strip_prefix("node-").and_then(|number| number.parse().ok()).unwrap_or(0)
+    /// The world and the number of the node whose name it is, on a server whose worlds are clusters.
+    pub fn world_and_node(&self) -> (WorldName, usize) {
+        let split = || {
+            let (before, number) = self.0.rsplit_once("node-")?;
+            let number = number.parse().ok().filter(|number| *number > 0)?;
+            let world = WorldName(if before.is_empty() { FIRST_WORLD } else { before.strip_suffix('.')? }.into());
+            // Other forms of these names are names of worlds.
+            (world.of_node(number) == *self).then_some((world, number))
+        };
+        split().unwrap_or_else(|| (self.clone(), 0))
     }
 
     /// Whether it is the name of the world that a server starts with.
@@ -268,5 +280,21 @@ mod tests {
             assert_eq!(WorldName::parse(name.as_bytes()), Err(KitError::WorldName), "{name}");
         }
         assert_eq!(WorldName::parse(b"\xff"), Err(KitError::WorldName));
+    }
+
+    #[test]
+    fn the_name_of_a_node_has_that_of_its_world_and_its_number() {
+        let named = |name: &str| WorldName::parse(name.as_bytes()).expect("it is a name");
+        for (world, number, node) in
+            [("default", 0, "default"), ("default", 12, "node-12"), ("cart", 0, "cart"), ("cart", 2, "cart.node-2")]
+        {
+            assert_eq!(named(world).of_node(number), named(node));
+            assert_eq!(named(node).world_and_node(), (named(world), number));
+        }
+        let others =
+            ["node-0", "node-x", "node-01", "default.node-1", "cart.node-0", "cartnode-1", "a-node-1", "cart.node-"];
+        for name in others {
+            assert_eq!(named(name).world_and_node(), (named(name), 0), "{name}");
+        }
     }
 }

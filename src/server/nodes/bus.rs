@@ -11,26 +11,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 
+use super::Cluster;
 use super::links::{Link, Links, link};
 use crate::engine::cluster::{Claim, Message, Node, NodeId};
 use crate::engine::exec::{cluster, messages, replication};
-use crate::engine::{ClockOrder, NodeMessage, WorldName};
+use crate::engine::{ClockOrder, NodeMessage};
 use crate::server::shared::Shared;
-use crate::server::worlds::Worlds;
 
-/// The messages of the nodes to each other that are not delivered yet, each with its sender.
+/// The messages of the nodes to each other that are not delivered yet, each with the number of its sender.
 #[derive(Debug, Default)]
-pub(crate) struct Bus {
+pub(super) struct Bus {
     is_waiting: AtomicBool,
-    queue: Mutex<VecDeque<(WorldName, BusMessage)>>,
+    queue: Mutex<VecDeque<(usize, BusMessage)>>,
     /// The links that are cut.
     cut_links: Mutex<Links>,
     /// The delays of links that are slow, in milliseconds.
     delays_ms: Mutex<BTreeMap<Link, i64>>,
     /// The nodes that miss what is said of the cluster.
-    stale: Mutex<BTreeSet<WorldName>>,
-    /// The names of the nodes, and how much of the replication stream they have.
-    offsets: Mutex<BTreeMap<NodeId, (WorldName, u64)>>,
+    stale: Mutex<BTreeSet<usize>>,
+    /// The numbers of the nodes, and how much of the replication stream they have.
+    offsets: Mutex<BTreeMap<NodeId, (usize, u64)>>,
     /// Held while messages are delivered, so that a thread that wants to deliver its own waits until they are.
     delivery: Mutex<()>,
 }
@@ -49,14 +49,14 @@ pub(in crate::server) enum BusMessage {
 }
 
 impl Bus {
-    pub(super) fn push(&self, from: WorldName, message: BusMessage) {
+    pub(super) fn push(&self, from: usize, message: BusMessage) {
         self.queue.lock().push_back((from, message));
         self.is_waiting.store(true, Ordering::Release);
     }
 
     /// Whether the link between two nodes is not cut.
-    pub(super) fn are_linked(&self, one: &WorldName, other: &WorldName) -> bool {
-        !self.cut_links.lock().contains(&link(one.node_number(), other.node_number()))
+    pub(super) fn are_linked(&self, one: usize, other: usize) -> bool {
+        !self.cut_links.lock().contains(&link(one, other))
     }
 
     /// Changes which links are cut; returns those before and after.
@@ -68,8 +68,8 @@ impl Bus {
     }
 
     /// The delay of the link between two nodes, in milliseconds.
-    fn delay_ms(&self, one: &WorldName, other: &WorldName) -> i64 {
-        self.delays_ms.lock().get(&link(one.node_number(), other.node_number())).copied().unwrap_or(0)
+    fn delay_ms(&self, one: usize, other: usize) -> i64 {
+        self.delays_ms.lock().get(&link(one, other)).copied().unwrap_or(0)
     }
 
     /// Changes the delay of a link; returns whether it was another one.
@@ -91,37 +91,37 @@ impl Bus {
     }
 
     /// Has a node miss what is said of the cluster, or not; returns whether it did before.
-    pub(super) fn set_stale(&self, node: &WorldName, is_stale: bool) -> bool {
+    pub(super) fn set_stale(&self, node: usize, is_stale: bool) -> bool {
         let mut stale = self.stale.lock();
-        if is_stale { !stale.insert(node.clone()) } else { stale.remove(node) }
+        if is_stale { !stale.insert(node) } else { stale.remove(&node) }
     }
 
-    /// Has other nodes find how much of the replication stream the node of that name has.
-    pub(in crate::server) fn publish_offset(&self, name: WorldName, id: NodeId, offset: u64) {
-        self.offsets.lock().insert(id, (name, offset));
+    /// Has other nodes find how much of the replication stream the node of that number has.
+    fn publish_offset(&self, number: usize, id: NodeId, offset: u64) {
+        self.offsets.lock().insert(id, (number, offset));
     }
 
     /// How much of the replication stream a node has, unless what it says reaches `asking` late or not at all.
-    pub(in crate::server) fn offset_of(&self, node: NodeId, asking: NodeId) -> Option<u64> {
+    fn offset_of(&self, node: NodeId, asking: NodeId) -> Option<u64> {
         let offsets = self.offsets.lock();
-        let ((one, _), (other, offset)) = (offsets.get(&asking)?, offsets.get(&node)?);
+        let (&(one, _), &(other, offset)) = (offsets.get(&asking)?, offsets.get(&node)?);
         let is_heard = self.are_linked(one, other) && self.delay_ms(one, other) == 0 && !self.is_stale(one);
-        is_heard.then_some(*offset)
+        is_heard.then_some(offset)
     }
 
     /// Whether a node misses a message.
-    fn is_missed_by(&self, node: &WorldName, message: &BusMessage) -> bool {
+    fn is_missed_by(&self, node: usize, message: &BusMessage) -> bool {
         let BusMessage::Node(NodeMessage::Cluster(message)) = message else { return false };
         message.is_news() && self.is_stale(node)
     }
 
     /// Whether a node misses what is said of the cluster.
-    fn is_stale(&self, node: &WorldName) -> bool {
-        self.stale.lock().contains(node)
+    fn is_stale(&self, node: usize) -> bool {
+        self.stale.lock().contains(&node)
     }
 
     /// The next message. The one before has been delivered: until there is none, other threads wait for the delivery.
-    fn pop(&self) -> Option<(WorldName, BusMessage)> {
+    fn pop(&self) -> Option<(usize, BusMessage)> {
         let mut queue = self.queue.lock();
         let next = queue.pop_front();
         self.is_waiting.store(next.is_some(), Ordering::Release);
@@ -129,21 +129,26 @@ impl Bus {
     }
 }
 
-impl Worlds {
-    /// Delivers what the nodes have sent, and their answers. The caller holds no engine's lock.
+impl Cluster {
+    /// How much of the replication stream a node has, as another one has heard.
+    pub(in crate::server) fn offset_of(&self, node: NodeId, asking: NodeId) -> Option<u64> {
+        self.bus.offset_of(node, asking)
+    }
+
+    /// Delivers what the nodes have sent, and their answers, once they are all made. The caller holds no engine's lock.
     #[inline]
-    pub(crate) fn deliver(&self) {
-        if self.bus().is_waiting.load(Ordering::Acquire) {
+    pub(in crate::server) fn deliver(&self) {
+        if self.bus.is_waiting.load(Ordering::Acquire) && self.nodes.get().is_some() {
             self.deliver_all();
         }
     }
 
     #[cold]
     fn deliver_all(&self) {
-        let _delivery = self.bus().delivery.lock();
-        while let Some((from, message)) = self.bus().pop() {
+        let _delivery = self.bus.delivery.lock();
+        while let Some((from, message)) = self.bus.pop() {
             if let BusMessage::Node(NodeMessage::Cluster(Message::Meet { ip, port })) = &message {
-                self.introduce(&from, ip, *port);
+                self.introduce(from, ip, *port);
                 continue;
             }
             let is_for_all = match &message {
@@ -151,23 +156,23 @@ impl Worlds {
                 BusMessage::Node(message) => message.is_of_kit(),
                 _ => false,
             };
-            let is_meant = |name: &WorldName| {
-                let is_linked = is_for_all || self.bus().are_linked(name, &from);
-                *name != from && is_linked && !self.bus().is_missed_by(name, &message)
+            let is_meant = |node: &Arc<Shared>| {
+                let number = node.node_number();
+                let is_linked = is_for_all || self.bus.are_linked(number, from);
+                number != from && is_linked && !self.bus.is_missed_by(number, &message)
             };
-            let others = self.all().into_iter().filter(|shared| is_meant(&shared.world_name()));
-            others.for_each(|node| node.receive(&from, &message));
+            self.nodes().iter().filter(|node| is_meant(node)).for_each(|node| node.receive(from, &message));
         }
     }
 
     /// Makes two nodes, and all that they know, known to each other.
-    fn introduce(&self, from: &WorldName, ip: &str, port: u16) {
-        let nodes: Vec<Arc<Shared>> = self.all().into_iter().filter(|node| !node.is_down()).collect();
+    fn introduce(&self, from: usize, ip: &str, port: u16) {
+        let nodes: Vec<Arc<Shared>> = self.nodes().into_iter().filter(|node| !node.is_down()).collect();
         let known_to = |node: &Arc<Shared>| {
             let engine = node.engine();
             engine.peers.cluster.as_ref().map(|view| view.nodes().to_vec()).unwrap_or_default()
         };
-        let ends = nodes.iter().filter(|node| node.world_name() == *from || node.port() == port);
+        let ends = nodes.iter().filter(|node| node.node_number() == from || node.port() == port);
         let mut met: Vec<Node> = Vec::new();
         for node in ends.flat_map(known_to) {
             if met.iter().all(|known| known.id != node.id) {
@@ -185,33 +190,40 @@ impl Shared {
     pub(in crate::server) fn send_to_nodes(&self, message: BusMessage) {
         // The clock of a node that is down goes on.
         let is_sent = !self.is_down() || matches!(message, BusMessage::Clock(_));
-        if self.worlds().are_nodes() && is_sent {
-            self.worlds().bus().push(self.world_name(), message);
+        if is_sent && let Some(own) = self.membership() {
+            own.cluster.bus.push(own.number, message);
+        }
+    }
+
+    /// Has the other nodes find how much of the replication stream this one has, whose id is given.
+    pub(in crate::server) fn publish_offset(&self, id: NodeId, offset: u64) {
+        if let Some(own) = self.membership() {
+            own.cluster.bus.publish_offset(own.number, id, offset);
         }
     }
 
     /// Whether this node misses what is said of the cluster.
     pub(super) fn has_stale_view(&self) -> bool {
-        self.worlds().bus().is_stale(&self.world_name())
+        self.cluster().bus.is_stale(self.node_number())
     }
 
     /// Takes what another node says, as late as the link between them is slow.
-    fn hear(&self, from: &WorldName, message: &NodeMessage) {
+    fn hear(&self, from: usize, message: &NodeMessage) {
         let is_concerned = messages::concerns(&self.engine(), message);
-        let delay_ms = if message.is_of_kit() { 0 } else { self.worlds().bus().delay_ms(&self.world_name(), from) };
+        let delay_ms = if message.is_of_kit() { 0 } else { self.cluster().bus.delay_ms(self.node_number(), from) };
         match delay_ms {
             _ if !is_concerned => {}
             0 => self.act_alone(|engine| messages::receive(engine, message)),
             _ => self.act_alone(|engine| {
                 if !self.is_down() {
-                    messages::receive_later(engine, delay_ms, from.node_number(), message.clone());
+                    messages::receive_later(engine, delay_ms, from, message.clone());
                 }
             }),
         }
     }
 
     /// Takes a message of another node.
-    pub(super) fn receive(&self, from: &WorldName, message: &BusMessage) {
+    pub(super) fn receive(&self, from: usize, message: &BusMessage) {
         match message {
             BusMessage::Clock(order) => self.obey_alone(*order),
             _ if self.is_down() => {}
@@ -220,7 +232,7 @@ impl Shared {
             BusMessage::NodeDown(node) => {
                 let disconnect = if self.has_stale_view() { replication::disconnect } else { cluster::disconnect };
                 self.act_alone(|engine| {
-                    messages::drop_from(engine, from.node_number());
+                    messages::drop_from(engine, from);
                     disconnect(engine, *node);
                 });
             }
@@ -228,7 +240,7 @@ impl Shared {
                 self.act_alone(|engine| replication::reconnect(engine, claim.node.id));
             }
             BusMessage::NodeUp(claim) => self.act_alone(|engine| {
-                messages::drop_claims(engine, from.node_number());
+                messages::drop_claims(engine, from);
                 cluster::reconnect(engine, claim.node.id);
                 cluster::take_claim(engine, claim);
             }),

@@ -6,9 +6,14 @@
 
 use std::sync::Arc;
 
+use super::Cluster;
+use crate::engine::exec::due;
 use crate::engine::{Advance, ClockOrder, Now};
 use crate::server::clock::later;
 use crate::server::shared::Shared;
+
+/// The most rounds of ticks and deliveries at one moment: what a pause holds back is due all the time.
+const MOST_ROUNDS: usize = 4;
 
 impl Shared {
     /// Moves the clock on, which the nodes of a cluster have in common. Returns where it is then; `None` if it was to
@@ -33,33 +38,86 @@ impl Shared {
 
     /// Moves the clocks of all nodes to a moment; or that of this server, in one step, if it is by itself.
     fn reach_with_nodes(&self, target: Now) {
-        if !self.worlds().are_nodes() {
-            return self.reach_alone(target);
-        }
-        let mut now = self.clock().now();
-        while now < target {
-            now = self.next_moment().filter(|moment| now < *moment && *moment < target).unwrap_or(target);
-            self.reach_at_once(now);
-        }
-        // What nodes sent at that moment may have made more fall due at it.
-        self.reach_at_once(target);
+        let Some(own) = self.membership() else { return self.reach_alone(target) };
+        own.cluster.move_clock(|| {
+            let mut now = self.clock().now();
+            while now < target {
+                self.settle(now);
+                now = self.next_moment_after(now).filter(|moment| *moment < target).unwrap_or(target);
+            }
+            self.settle(target);
+        });
     }
 
-    /// Moves the clocks to a moment, and delivers what the nodes send by that.
-    fn reach_at_once(&self, moment: Now) {
-        self.with_nodes(|all| all.iter().for_each(|node| node.reach_alone(moment)));
-        self.worlds().deliver();
+    /// Has all happen at all nodes that is due at a moment, and what falls due at it by what they send to each other.
+    fn settle(&self, moment: Now) {
+        for _ in 0..MOST_ROUNDS {
+            self.with_nodes(|all| all.iter().for_each(|node| node.reach_alone(moment)));
+            self.cluster().deliver();
+            if !self.is_due_at_any_node(moment) {
+                return;
+            }
+        }
+    }
+
+    /// Delivers what the nodes have sent, and on a clock that stands still has all happen that is due: a client that
+    /// has read its reply finds it done, and it is done in the same order in every run. The caller holds no lock.
+    #[inline]
+    pub(crate) fn deliver_and_settle(&self) {
+        if let Some(own) = self.membership() {
+            own.cluster.deliver();
+            if self.clock().is_frozen() && self.is_due_at_any_node(self.clock().now()) {
+                own.cluster.move_clock(|| self.settle(self.clock().now()));
+            }
+        }
+    }
+
+    fn is_due_at_any_node(&self, moment: Now) -> bool {
+        self.with_nodes(|all| {
+            let mut running = all.iter().filter(|node| !node.is_down());
+            running.any(|node| node.engine().next_moment().is_some_and(|due| due <= moment))
+        })
+    }
+
+    /// When something happens after a moment without a request, at any node.
+    fn next_moment_after(&self, now: Now) -> Option<Now> {
+        self.with_nodes(|all| {
+            let running = all.iter().filter(|node| !node.is_down());
+            running.filter_map(|node| due::next_moment_after(&node.engine(), now)).min()
+        })
+    }
+
+    /// Runs a tick of this node's timer. `None` if a test moves the clock, which wakes the timer when it has.
+    pub(in crate::server) fn tick_beside_nodes<R>(&self, tick: impl FnOnce() -> R) -> Option<R> {
+        let Some(own) = self.membership() else { return Some(tick()) };
+        let _ticks = own.cluster.ticks.try_read()?;
+        Some(tick())
     }
 
     /// Has the clocks of all nodes obey an order, or that of this server if it is by itself.
     pub(in crate::server) fn obey_with_nodes(&self, order: ClockOrder) {
-        self.with_nodes(|all| all.iter().for_each(|node| node.obey_alone(order)));
-        self.worlds().deliver();
+        let obey = || self.with_nodes(|all| all.iter().for_each(|node| node.obey_alone(order)));
+        match self.membership() {
+            Some(own) => own.cluster.move_clock(obey),
+            None => obey(),
+        }
+        self.deliver_and_settle();
     }
 
     fn with_nodes<R>(&self, act: impl FnOnce(&[&Shared]) -> R) -> R {
-        let nodes: Vec<Arc<Shared>> = self.worlds().nodes();
+        let nodes: Vec<Arc<Shared>> = self.cluster().nodes();
         let all: Vec<&Shared> = if nodes.is_empty() { vec![self] } else { nodes.iter().map(|node| &**node).collect() };
         act(&all)
+    }
+}
+
+impl Cluster {
+    /// Runs `act`, which moves the clocks, while no timer ticks: so what is due at one moment happens in the order of
+    /// the nodes.
+    fn move_clock(&self, act: impl FnOnce()) {
+        let ticks = self.ticks.write();
+        act();
+        drop(ticks);
+        self.nodes().iter().for_each(|node| node.wake_timer());
     }
 }

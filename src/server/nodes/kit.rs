@@ -4,13 +4,12 @@
 use std::ptr;
 use std::sync::Arc;
 
-use super::{BusMessage, LOCAL};
+use super::{BusMessage, Cluster, LOCAL};
 use crate::engine::exec::{blocking, cluster, failover, messages, replication};
 use crate::engine::{Engine, Error, Flow, KitError, MoveStep, NodeFigures, NodeOrder, Origin};
 use crate::resp::{ReplyBuffer, Requests};
 use crate::server::listeners::Listeners;
 use crate::server::shared::Shared;
-use crate::server::worlds::Worlds;
 
 /// The most keys that one MIGRATE moves.
 const MOVED_TOGETHER: usize = 100;
@@ -19,18 +18,7 @@ const MOVED_TOGETHER: usize = 100;
 const MOVE_TIMEOUT_MS: &str = "5000";
 
 /// What the test kit does with the nodes.
-impl Worlds {
-    /// The nodes in the order of their numbers; none unless this process runs a cluster.
-    pub(crate) fn nodes(&self) -> Vec<Arc<Shared>> {
-        let mut nodes = if self.are_nodes() { self.all() } else { Vec::new() };
-        nodes.sort_by_key(|node| node.world_name().node_number());
-        nodes
-    }
-
-    pub(super) fn node(&self, number: usize) -> Result<Arc<Shared>, KitError> {
-        self.nodes().into_iter().nth(number).ok_or(KitError::NoNode(number))
-    }
-
+impl Cluster {
     fn running_node(&self, number: usize) -> Result<Arc<Shared>, KitError> {
         let node = self.node(number)?;
         if node.is_down() { Err(node.why_down(number)) } else { Ok(node) }
@@ -93,13 +81,13 @@ impl Worlds {
                 }
             }
             (NodeOrder::StaleView, false) => {
-                let _delivery = self.bus().hold_delivery();
-                self.bus().set_stale(&node.world_name(), true);
+                let _delivery = self.bus.hold_delivery();
+                self.bus.set_stale(node.node_number(), true);
                 node.act_alone(messages::drop_news);
             }
             (NodeOrder::FreshView, false) => {
-                let _delivery = self.bus().hold_delivery();
-                if self.bus().set_stale(&node.world_name(), false) {
+                let _delivery = self.bus.hold_delivery();
+                if self.bus.set_stale(node.node_number(), false) {
                     self.inform(&node);
                 }
             }
@@ -114,7 +102,7 @@ impl Worlds {
             cluster::start(engine, is_empty);
             engine.settings.clone()
         });
-        self.bus().set_stale(&node.world_name(), false);
+        self.bus.set_stale(node.node_number(), false);
         self.inform(node);
         let resumed = node.with_listeners(|listeners| listeners.resume(&settings)).unwrap_or(Ok(()));
         if let Err(error) = resumed {
@@ -143,7 +131,7 @@ impl Worlds {
     /// Has a node find out what the others claim, and which of them are disconnected.
     fn inform(&self, node: &Shared) {
         for other in self.nodes().iter().filter(|other| !ptr::eq(&raw const ***other, node)) {
-            let is_linked = self.bus().are_linked(&node.world_name(), &other.world_name());
+            let is_linked = self.bus.are_linked(node.node_number(), other.node_number());
             if other.is_down() || !is_linked { node.miss(other) } else { node.meet_again(other) }
         }
     }
@@ -248,7 +236,7 @@ impl Shared {
     /// Tells the others that they no longer hear this node.
     fn say_down(&self, engine: &Engine) {
         let id = engine.peers.cluster.as_ref().map(|view| view.myself().id);
-        id.into_iter().for_each(|id| self.worlds().bus().push(self.world_name(), BusMessage::NodeDown(id)));
+        id.into_iter().for_each(|id| self.cluster().bus.push(self.node_number(), BusMessage::NodeDown(id)));
     }
 
     /// Tells the others that they hear this node again.
@@ -304,11 +292,6 @@ impl Shared {
             self.run_own(&words.chain(keys.iter().map(Vec::as_slice)).collect::<Vec<_>>())?;
         }
         Ok(())
-    }
-
-    /// The port of this node; `None` if it is no node beside others.
-    pub(crate) fn node_port(&self) -> Option<u16> {
-        self.worlds().are_nodes().then(|| self.port())
     }
 }
 

@@ -7,11 +7,10 @@
 
 use std::collections::BTreeSet;
 
-use super::BusMessage;
+use super::{BusMessage, Cluster};
 use crate::engine::exec::messages;
 use crate::engine::{KitError, LinkOrder};
 use crate::server::shared::Shared;
-use crate::server::worlds::Worlds;
 
 /// A link as the numbers of its two nodes, the lower one first.
 pub(super) type Link = (usize, usize);
@@ -24,7 +23,7 @@ pub(super) fn link(one: usize, other: usize) -> Link {
     (one.min(other), one.max(other))
 }
 
-impl Worlds {
+impl Cluster {
     /// Cuts the links between nodes of different groups, which are lists of their numbers; all other nodes are a
     /// group, too. Other links that were cut before heal.
     ///
@@ -50,7 +49,7 @@ impl Worlds {
     pub(crate) fn heal_links(&self) {
         self.change_links(|| {
             self.change_cut_links(Links::clear);
-            self.bus().slow_links().into_iter().for_each(|link| self.set_delay_ms(link, 0));
+            self.bus.slow_links().into_iter().for_each(|link| self.set_delay_ms(link, 0));
         });
     }
 
@@ -79,7 +78,7 @@ impl Worlds {
     /// Changes links while no message is delivered: one that is sent later must not arrive before one that met the
     /// links as they were. Then delivers what the nodes have sent meanwhile.
     fn change_links(&self, change: impl FnOnce()) {
-        let delivery = self.bus().hold_delivery();
+        let delivery = self.bus.hold_delivery();
         change();
         drop(delivery);
         self.deliver();
@@ -87,19 +86,21 @@ impl Worlds {
 
     /// Gives a link another delay. What is in flight arrives as if it had been sent now, unless it arrives earlier.
     fn set_delay_ms(&self, link: Link, delay_ms: i64) {
-        if self.bus().set_delay_ms(link, delay_ms) {
-            let (nodes, (one, other)) = (self.nodes(), link);
+        if self.bus.set_delay_ms(link, delay_ms) {
+            let (one, other) = link;
             for (node, peer) in [(one, other), (other, one)] {
-                nodes[node].act_alone(|engine| messages::deliver_within(engine, delay_ms, peer));
+                if let Ok(node) = self.node(node) {
+                    node.act_alone(|engine| messages::deliver_within(engine, delay_ms, peer));
+                }
             }
         }
     }
 
     fn change_cut_links(&self, change: impl FnOnce(&mut Links)) {
-        let (before, now) = self.bus().change_cut_links(change);
-        let nodes = self.nodes();
+        let (before, now) = self.bus.change_cut_links(change);
         for &(one, other) in before.symmetric_difference(&now) {
-            for (node, peer) in [(&nodes[one], &nodes[other]), (&nodes[other], &nodes[one])] {
+            let (Ok(first), Ok(second)) = (self.node(one), self.node(other)) else { continue };
+            for (node, peer) in [(&first, &second), (&second, &first)] {
                 if now.contains(&(one, other)) {
                     node.miss(peer);
                 } else if !peer.is_down() {
@@ -114,12 +115,12 @@ impl Shared {
     /// Has this node find another one disconnected.
     pub(super) fn miss(&self, other: &Shared) {
         let id = other.engine().peers.cluster.as_ref().map(|view| view.myself().id);
-        id.into_iter().for_each(|id| self.receive(&other.world_name(), &BusMessage::NodeDown(id)));
+        id.into_iter().for_each(|id| self.receive(other.node_number(), &BusMessage::NodeDown(id)));
     }
 
     /// Has this node find another one connected again, with all that it claims.
     pub(super) fn meet_again(&self, other: &Shared) {
         let claim = other.engine().peers.cluster.as_ref().map(|view| view.claim());
-        claim.into_iter().for_each(|claim| self.receive(&other.world_name(), &BusMessage::NodeUp(claim)));
+        claim.into_iter().for_each(|claim| self.receive(other.node_number(), &BusMessage::NodeUp(claim)));
     }
 }

@@ -7,22 +7,20 @@ use std::time::Duration;
 
 use parking_lot::MutexGuard;
 
+use super::Cluster;
 use crate::engine::{Engine, Flow, Origin, RemoteFault, RemoteRequest, RemoteResult, Transport};
 use crate::resp::{Limits, Parser, ReplyBuffer};
 use crate::server::shared::Shared;
-use crate::server::worlds::Worlds;
 
 /// How long a thread waits for a node's lock before it looks whether the server ends.
 const LOCK_PART_MS: u64 = 50;
 
-impl Worlds {
-    /// The node that listens there for clients, if it runs; `None` unless this process runs a cluster.
+impl Cluster {
+    /// The node that listens there for clients, if it runs.
     pub(in crate::server) fn node_at(&self, host: &str, port: u16) -> Option<Arc<Shared>> {
-        let is_here = is_this_machine(host) || self.settings_at_start().bind.iter().any(|name| name == host);
-        if !self.are_nodes() || !is_here {
-            return None;
-        }
-        self.all().into_iter().find(|shared| shared.port() == port && !shared.is_down())
+        let node = self.nodes().into_iter().find(|node| node.port() == port && !node.is_down())?;
+        let is_here = is_this_machine(host) || node.worlds().settings_at_start().bind.iter().any(|name| name == host);
+        is_here.then_some(node)
     }
 }
 

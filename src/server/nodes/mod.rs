@@ -1,24 +1,92 @@
-//! The nodes of a cluster that run in this process.
+//! The nodes of the clusters that run in this process.
 //!
-//! A node is one more world with a port of its own ([`super::worlds`]); the first world is the first node.
-//! [`mod@start`] makes them, [`bus`] delivers what they send to each other, [`migrate`] restores keys that one moves to
-//! another, and [`kit`] is what tests do with them, of which [`links`] and [`clock`] are parts.
+//! On a server that is started as a cluster each world is one: the first world with the ports of the server, and any
+//! other one behind the same ports, as clients send the same user name to all nodes. A node is a [`Shared`] with an
+//! engine of its own, listed among the worlds under its own name ([`WorldName::of_node`]).
 //!
-//! Lock order: that of delivery, then an engine's. A thread that holds the lock of one engine takes that of no other,
-//! with one exception: MIGRATE to another node, which gives up after its timeout. So two nodes that move keys to each
-//! other at once both fail, as two servers of Redis do.
+//! [`mod@start`] makes the nodes and [`mod@end`] ends those of temporary worlds, [`bus`] delivers what they send to
+//! each other, [`migrate`] restores keys that one moves to another, and [`kit`] is what tests do with them, of
+//! which [`links`] and [`clock`] are parts.
 //!
-//! Costs: a server that is no such node reads one flag after each batch.
+//! Lock order: that of the clock's ticks, that of delivery, then an engine's. A thread that holds the lock of one
+//! engine takes that of no other, with one exception: MIGRATE to another node, which gives up after its timeout. So
+//! two nodes that move keys to each other at once both fail, as two servers of Redis do.
+//!
+//! Costs: a server that is no such node reads one flag after each batch. On a clock that stands still, a batch looks at
+//! all nodes for what is due.
 
 mod bus;
 mod clock;
+mod end;
 mod kit;
 mod links;
 mod migrate;
 mod start;
 
-pub(super) use bus::{Bus, BusMessage};
-pub(super) use start::{open_tcp, start};
+use std::sync::{Arc, LazyLock, OnceLock, Weak};
+
+use parking_lot::RwLock;
+
+use super::shared::Shared;
+use crate::engine::{KitError, WorldName};
+use bus::Bus;
+
+pub(super) use bus::BusMessage;
+pub(super) use start::{make_nodes, open_tcp, start};
 
 /// The address of this machine for its own clients.
 const LOCAL: &str = "127.0.0.1";
+
+/// The nodes of one cluster, and what they say to each other.
+#[derive(Debug, Default)]
+pub(crate) struct Cluster {
+    bus: Bus,
+    /// Held by each tick of a timer, and alone by a test that moves the clock.
+    ticks: RwLock<()>,
+    /// The nodes by their numbers, once they are made.
+    nodes: OnceLock<Vec<Weak<Shared>>>,
+}
+
+/// The place of a node in its cluster.
+#[derive(Debug)]
+pub(super) struct Membership {
+    pub(super) cluster: Arc<Cluster>,
+    pub(super) number: usize,
+}
+
+impl Cluster {
+    /// The nodes in the order of their numbers; none before they are made, and once their world has ended.
+    pub(crate) fn nodes(&self) -> Vec<Arc<Shared>> {
+        let nodes: Option<Vec<_>> = self.nodes.get().and_then(|nodes| nodes.iter().map(Weak::upgrade).collect());
+        nodes.unwrap_or_default()
+    }
+
+    fn node(&self, number: usize) -> Result<Arc<Shared>, KitError> {
+        self.nodes().into_iter().nth(number).ok_or(KitError::NoNode(number))
+    }
+}
+
+/// The part of a [`Shared`] that concerns its place among the nodes of a cluster.
+impl Shared {
+    /// The cluster that this is a node of; one without nodes if it is none.
+    pub(crate) fn cluster(&self) -> &Cluster {
+        static NONE: LazyLock<Cluster> = LazyLock::new(Cluster::default);
+        self.membership().map_or(&NONE, |own| &own.cluster)
+    }
+
+    /// The number of this node; 0 if it is none.
+    pub(super) fn node_number(&self) -> usize {
+        self.membership().map_or(0, |own| own.number)
+    }
+
+    /// The name of the world that this is, or that it is a node of.
+    pub(crate) fn name_of_world(&self) -> WorldName {
+        let name = self.world_name();
+        if self.membership().is_some() { name.world_and_node().0 } else { name }
+    }
+
+    /// The port of this node; `None` if it is none.
+    pub(crate) fn node_port(&self) -> Option<u16> {
+        self.membership().map(|_| self.port())
+    }
+}

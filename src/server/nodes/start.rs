@@ -3,18 +3,17 @@
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::iter;
 use std::net::{IpAddr, TcpListener};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use super::LOCAL;
+use super::{Cluster, LOCAL, Membership};
 use crate::engine::cluster::{Address, BUS_OFFSET, MOST_NODES, Node, View};
 use crate::engine::exec::cluster;
-use crate::engine::{Settings, WorldName};
+use crate::engine::{Now, Settings, WorldName};
 use crate::server::listen;
 use crate::server::shared::Shared;
-use crate::server::worlds::seed_of;
+use crate::server::worlds::Worlds;
 
 /// The highest port of a node: that for other nodes is 10,000 above.
 const HIGHEST_PORT: u16 = 55_535;
@@ -75,38 +74,72 @@ fn open_from(settings: &Settings, port: u16) -> io::Result<VecDeque<Vec<TcpListe
     (0..settings.cluster.nodes().max(1)).map(open).collect()
 }
 
-/// Starts the cluster that the settings ask for, if they do: `first` is its first node, and each of the others accepts
-/// clients from its sockets.
+/// Starts the cluster of a server's first world: `first` is its first node, and each of the others accepts clients from
+/// its sockets.
 ///
 /// # Errors
 /// When a socket cannot be registered with the event loop, or the server has none.
-pub(in crate::server) fn start(first: &Arc<Shared>, seed: u64, sockets: VecDeque<Vec<TcpListener>>) -> io::Result<()> {
-    if !first.worlds().are_nodes() {
-        return Ok(());
-    }
-    let now = first.clock().now();
-    let port = first.port();
-    if port == 0 {
+pub(in crate::server) fn start(
+    first: &Arc<Shared>,
+    cluster: &Arc<Cluster>,
+    sockets: VecDeque<Vec<TcpListener>>,
+) -> io::Result<()> {
+    if first.port() == 0 {
         return Err(io::Error::other("the nodes of a cluster need TCP ports"));
     }
-    let ip =
-        first.engine().settings.bind.iter().find_map(|name| reachable_ip(name)).unwrap_or_else(|| LOCAL.to_owned());
-    let names: Vec<WorldName> = (1..=sockets.len()).map(WorldName::of_node).collect();
-    let seeds = iter::once(seed).chain(names.iter().map(|name| seed_of(seed, name)));
-    let nodes = (port..).zip(seeds).map(|(port, seed)| {
-        let address = Address { ip: ip.clone(), port, bus_port: port + BUS_OFFSET, hostname: String::new() };
-        Node { address, ..Node::of_seed(seed, now) }
-    });
-    let primaries = first.worlds().settings_at_start().cluster.primaries;
-    let mut views = View::of_cluster(nodes.collect(), primaries.into()).into_iter();
+    let (worlds, world) = (first.worlds(), WorldName::first());
+    let mut views = views(worlds, &world, first.clock().now()).into_iter();
+    first.join(Membership { cluster: Arc::clone(cluster), number: 0 });
+    let mut nodes = vec![Arc::clone(first)];
     if let Some(view) = views.next() {
         first.act_alone(|engine| cluster::join(engine, view));
     }
-    for ((name, view), sockets) in names.iter().zip(views).zip(sockets) {
-        first.worlds().make_node(name, view, sockets)?;
+    for ((number, view), sockets) in (1..).zip(views).zip(sockets) {
+        let node = worlds.make_node(&world.of_node(number), cluster, number, view);
+        worlds.list_node(&node);
+        worlds.accept(&node, sockets)?;
+        nodes.push(node);
     }
-    first.worlds().deliver();
+    cluster.consist_of(&nodes);
+    cluster.begin();
     Ok(())
+}
+
+/// Makes the nodes of a world that is a cluster, which have the ports of those of the first world. The caller lists
+/// them, and then has the cluster begin ([`Cluster::begin`]).
+pub(in crate::server) fn make_nodes(worlds: &Arc<Worlds>, world: &WorldName) -> (Arc<Cluster>, Vec<Arc<Shared>>) {
+    let cluster = Arc::new(Cluster::default());
+    let views = views(worlds, world, worlds.clock_at_start().now()).into_iter();
+    let make = |(number, view)| worlds.make_node(&world.of_node(number), &cluster, number, view);
+    let nodes: Vec<Arc<Shared>> = views.enumerate().map(make).collect();
+    cluster.consist_of(&nodes);
+    (cluster, nodes)
+}
+
+/// The view of each node of a world's cluster when it starts.
+fn views(worlds: &Worlds, world: &WorldName, now: Now) -> Vec<View> {
+    let settings = worlds.settings_at_start();
+    let ip = settings.bind.iter().find_map(|name| reachable_ip(name)).unwrap_or_else(|| LOCAL.to_owned());
+    let node = |number: u16| {
+        let port = settings.port + number;
+        let address = Address { ip: ip.clone(), port, bus_port: port + BUS_OFFSET, hostname: String::new() };
+        let seed = worlds.seed_of(&world.of_node(number.into()));
+        Node { address, ..Node::of_seed(seed, now) }
+    };
+    View::of_cluster((0..settings.cluster.nodes()).map(node).collect(), settings.cluster.primaries.into())
+}
+
+impl Cluster {
+    /// Has these nodes be the cluster, once.
+    fn consist_of(&self, nodes: &[Arc<Shared>]) {
+        self.nodes.get_or_init(|| nodes.iter().map(Arc::downgrade).collect());
+    }
+
+    /// Has the nodes say what they have to say at first.
+    pub(in crate::server) fn begin(&self) {
+        self.nodes().iter().for_each(|node| node.act_alone(|_| ()));
+        self.deliver();
+    }
 }
 
 /// The address by which clients of this machine reach a server that is bound to a name.

@@ -23,9 +23,12 @@ pub enum KitError {
     /// The number of worlds has reached its limit.
     #[error("ERR max number of worlds reached")]
     TooManyWorlds,
-    /// A world was to be made by a server whose worlds are the nodes of a cluster.
-    #[error("ERR the nodes of a cluster are the only worlds of their server")]
-    NodesOnly,
+    /// A world that is a cluster was to have a port of its own.
+    #[error("ERR a world that is a cluster has the ports of its server")]
+    NoOwnPort,
+    /// Worlds that are clusters were to start from a template.
+    #[error("ERR a world that is a cluster cannot start from a template")]
+    NoTemplate,
     /// The cluster has no node with this number, or the server is none of a cluster.
     #[error("ERR no node {0}")]
     NoNode(usize),

@@ -1,0 +1,266 @@
+//! What a test in Rust does with the nodes of a world that is a cluster.
+
+use std::time::Duration;
+
+use super::world::refused;
+use super::{CallError, World};
+use crate::engine::state::replication::{FailoverWay, Lag};
+use crate::engine::{LinkOrder, MoveStep, NodeOrder};
+
+impl World {
+    /// Returns the nodes of the cluster in the order of their numbers, those that are down too; of a world that is no
+    /// cluster itself alone.
+    ///
+    /// A node is a [`World`], too: it has the name of the cluster's world, followed by `.node-1`, `.node-2` and so on
+    /// but for the first one. Those of the first world are `default`, `node-1`, `node-2`.
+    ///
+    /// ```
+    /// let server = dunlin::Server::cluster(3).replicas(1).start()?;
+    /// let (cart, stock) = (server.world("cart")?, server.world("stock")?); // each a cluster of its own
+    /// cart.fail_over(3)?;
+    /// cart.nodes()[3].client()?.call(["SET", "bar", "1"])?;
+    /// assert_eq!(stock.nodes()[0].client()?.call(["GET", "bar"])?, dunlin::Reply::Null);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn nodes(&self) -> Vec<World> {
+        let nodes = self.shared().cluster().nodes();
+        if nodes.is_empty() {
+            return vec![self.clone()];
+        }
+        nodes.into_iter().map(|shared| self.beside(shared)).collect()
+    }
+
+    /// Kills a node of the cluster, as a process that ends without a word: its port and its connections close. After
+    /// `cluster-node-timeout` the others, if they are a majority, agree that it has failed, and serve no keys while its
+    /// slots are required.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let cluster = dunlin::Server::cluster(3).frozen().start()?;
+    /// let mut client = cluster.client()?;
+    /// cluster.kill_node(2)?;
+    /// assert_eq!(client.call(["SET", "bar", "1"])?, "OK");
+    /// cluster.advance(Duration::from_secs(15));
+    /// let refused = client.call(["SET", "bar", "2"]).expect_err("a third of the slots is not served");
+    /// assert_eq!(refused.to_string(), "CLUSTERDOWN The cluster is down");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`CallError::Refused`]: there is no such node, or it is down.
+    pub fn kill_node(&self, number: usize) -> Result<(), CallError> {
+        self.shared().cluster().order_node(number, NodeOrder::Kill).map_err(refused)
+    }
+
+    /// Pauses a node, as a process that is stopped: its port and its connections stay open, clients connect, and nobody
+    /// is answered. The others no longer hear it, and its replica takes over after the node timeout.
+    /// [`World::resume_node`] ends that.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let cluster = dunlin::Server::cluster(3).replicas(1).frozen().start()?;
+    /// cluster.pause_node(0)?;
+    /// cluster.advance(Duration::from_secs(16)); // an application that waits for node 0 would have given up by now
+    /// assert_eq!(cluster.nodes()[3].client()?.call(["SET", "bar", "1"])?, "OK");
+    /// cluster.resume_node(0)?;
+    /// let moved = cluster.client()?.call(["GET", "bar"]).expect_err("it has heard that it was replaced");
+    /// assert_eq!(moved.to_string(), format!("MOVED 5061 {}", cluster.nodes()[3].addr()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`CallError::Refused`]: there is no such node, or it is down or paused.
+    pub fn pause_node(&self, number: usize) -> Result<(), CallError> {
+        self.shared().cluster().order_node(number, NodeOrder::Pause).map_err(refused)
+    }
+
+    /// Lets a node go on that was paused: it hears what it has missed, and then answers the requests that have come
+    /// meanwhile.
+    ///
+    /// # Errors
+    /// [`CallError::Refused`]: there is no such node, or it is not paused.
+    pub fn resume_node(&self, number: usize) -> Result<(), CallError> {
+        self.shared().cluster().order_node(number, NodeOrder::Resume).map_err(refused)
+    }
+
+    /// Starts a node again that was killed, on its port and with its data.
+    ///
+    /// # Errors
+    /// [`CallError::Refused`]: there is no such node, it is up, or its port is taken.
+    pub fn restart_node(&self, number: usize) -> Result<(), CallError> {
+        self.shared().cluster().order_node(number, NodeOrder::Restart).map_err(refused)
+    }
+
+    /// Starts a node again that was killed, on its port and without its data.
+    ///
+    /// # Errors
+    /// Those of [`World::restart_node`].
+    pub fn restart_node_empty(&self, number: usize) -> Result<(), CallError> {
+        self.shared().cluster().order_node(number, NodeOrder::RestartEmpty).map_err(refused)
+    }
+
+    /// Has a replica replace its primary, as `CLUSTER FAILOVER` at that node does: it gets all writes first, and all
+    /// nodes redirect to it when this returns. With a lag ([`World::set_lag`]) it takes over once it has caught up.
+    ///
+    /// ```
+    /// let cluster = dunlin::Server::cluster(3).replicas(1).start()?;
+    /// cluster.client()?.call(["SET", "bar", "1"])?;
+    /// cluster.fail_over(3)?;
+    /// assert_eq!(cluster.nodes()[3].client()?.call(["GET", "bar"])?, "1");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`CallError::Refused`]: there is no such node, it is down, no replica, or its primary is down.
+    pub fn fail_over(&self, number: usize) -> Result<(), CallError> {
+        let order = NodeOrder::FailOver(FailoverWay::Graceful);
+        self.shared().cluster().order_node(number, order).map_err(refused)
+    }
+
+    /// Has a replica apply what its primary sends so much later, by the server's clock; with zero at once, as at first.
+    /// What it has not applied when its primary is killed is lost.
+    ///
+    /// # Errors
+    /// [`CallError::Refused`]: there is no such node, it is down, or no replica.
+    pub fn set_lag(&self, number: usize, lag: Duration) -> Result<(), CallError> {
+        let lag = Lag::Milliseconds(i64::try_from(lag.as_millis()).unwrap_or(i64::MAX));
+        self.shared().cluster().order_node(number, NodeOrder::Lag(lag)).map_err(refused)
+    }
+
+    /// Has a replica stay that many writes behind its primary, a transaction being one; with 0 none, as at first. These
+    /// are what a failover loses, acknowledged or not.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let cluster = dunlin::Server::cluster(3).replicas(1).frozen().start()?;
+    /// cluster.set_lag_in_writes(3, 1)?;
+    /// cluster.client()?.call(["SET", "bar", "first"])?;
+    /// cluster.client()?.call(["SET", "bar", "second"])?;
+    /// cluster.kill_node(0)?;
+    /// cluster.advance(Duration::from_secs(16)); // the replica takes over, without the last write
+    /// assert_eq!(cluster.nodes()[3].client()?.call(["GET", "bar"])?, "first");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`World::set_lag`].
+    pub fn set_lag_in_writes(&self, number: usize, writes: usize) -> Result<(), CallError> {
+        self.shared().cluster().order_node(number, NodeOrder::Lag(Lag::Writes(writes))).map_err(refused)
+    }
+
+    /// Has a node go on with its present view of the cluster: it misses what the others say of slots, roles and
+    /// failures, and does not vote. So its redirects grow old, and a primary that was replaced still takes
+    /// writes. [`World::refresh_view`] or a restart ends that.
+    ///
+    /// ```
+    /// let cluster = dunlin::Server::cluster(3).start()?;
+    /// cluster.make_view_stale(2)?;
+    /// cluster.migrate_slot(5061, 1)?;
+    /// let moved = cluster.nodes()[2].client()?.call(["GET", "bar"]).expect_err("it does not have the slot");
+    /// assert_eq!(moved.to_string(), format!("MOVED 5061 {}", cluster.nodes()[0].addr()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`CallError::Refused`]: there is no such node, or it is down.
+    pub fn make_view_stale(&self, number: usize) -> Result<(), CallError> {
+        self.shared().cluster().order_node(number, NodeOrder::StaleView).map_err(refused)
+    }
+
+    /// Has a node find out what it has missed since [`World::make_view_stale`].
+    ///
+    /// # Errors
+    /// Those of [`World::make_view_stale`].
+    pub fn refresh_view(&self, number: usize) -> Result<(), CallError> {
+        self.shared().cluster().order_node(number, NodeOrder::FreshView).map_err(refused)
+    }
+
+    /// Cuts the links between nodes of different groups; nodes that are in none are a group, too. Links that were cut
+    /// before heal. Clients reach all nodes.
+    ///
+    /// # Errors
+    /// [`CallError::Refused`]: there is no such node, or one is in two groups.
+    pub fn partition(&self, groups: &[&[usize]]) -> Result<(), CallError> {
+        let groups: Vec<Vec<usize>> = groups.iter().map(|group| group.to_vec()).collect();
+        self.shared().cluster().partition(&groups).map_err(refused)
+    }
+
+    /// Cuts the link between two nodes, so that neither hears the other. Clients reach both. [`World::heal_link`] and
+    /// [`World::heal`] connect them again.
+    ///
+    /// # Errors
+    /// [`CallError::Refused`]: there is no such node, or it is the same one twice.
+    pub fn cut_link(&self, one: usize, other: usize) -> Result<(), CallError> {
+        self.shared().cluster().set_link(one, other, LinkOrder::Cut).map_err(refused)
+    }
+
+    /// Has what two nodes say to each other arrive later, by the server's clock; with zero at once, as at first. That
+    /// is the stream from a primary to its replica, what is published, and what they know of slots, failures and
+    /// votes. What is in flight when the link is cut, or one of them is killed or paused, is lost.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let cluster = dunlin::Server::cluster(3).frozen().start()?;
+    /// cluster.delay_link(1, 2, Duration::from_millis(300))?;
+    /// cluster.migrate_slot(5061, 1)?; // of which node 2 hears late
+    /// let mut client = cluster.nodes()[2].client()?;
+    /// let moved = |to: usize| format!("MOVED 5061 {}", cluster.nodes()[to].addr());
+    /// assert_eq!(client.call(["GET", "bar"]).expect_err("it has moved").to_string(), moved(0));
+    /// cluster.advance(Duration::from_millis(300));
+    /// assert_eq!(client.call(["GET", "bar"]).expect_err("it has moved").to_string(), moved(1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`World::cut_link`].
+    pub fn delay_link(&self, one: usize, other: usize, delay: Duration) -> Result<(), CallError> {
+        let delay_ms = i64::try_from(delay.as_millis()).unwrap_or(i64::MAX);
+        self.shared().cluster().set_link(one, other, LinkOrder::Delay(delay_ms)).map_err(refused)
+    }
+
+    /// Connects two nodes again, without a delay.
+    ///
+    /// # Errors
+    /// Those of [`World::cut_link`].
+    pub fn heal_link(&self, one: usize, other: usize) -> Result<(), CallError> {
+        self.shared().cluster().set_link(one, other, LinkOrder::Heal).map_err(refused)
+    }
+
+    /// Connects all nodes again that [`World::partition`] and [`World::cut_link`] have separated, without the delays
+    /// of [`World::delay_link`].
+    pub fn heal(&self) {
+        self.shared().cluster().heal_links();
+    }
+
+    /// Moves a slot, 0 to 16383, from the node that owns it to another one, with its keys. All nodes redirect there
+    /// when this returns.
+    ///
+    /// ```
+    /// let cluster = dunlin::Server::cluster(3).start()?;
+    /// cluster.client()?.call(["SET", "bar", "1"])?;
+    /// cluster.migrate_slot(5061, 2)?;
+    /// assert_eq!(cluster.nodes()[2].client()?.call(["GET", "bar"])?, "1");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`CallError::Refused`]: there is no such node, it is down, or it owns the slot; or a key cannot move.
+    pub fn migrate_slot(&self, slot: u16, to: usize) -> Result<(), CallError> {
+        self.shared().cluster().move_slot(slot, to, MoveStep::Whole).map_err(refused)
+    }
+
+    /// Moves only so many keys of a slot, which is then open: the node that owns it answers for keys that have moved
+    /// with `ASK`, and for several of which some have with `TRYAGAIN`. [`World::migrate_slot`] does the rest.
+    ///
+    /// # Errors
+    /// Those of [`World::migrate_slot`].
+    pub fn migrate_keys_of_slot(&self, slot: u16, to: usize, count: usize) -> Result<(), CallError> {
+        let cluster = self.shared().cluster();
+        cluster.move_slot(slot, to, MoveStep::Begin).map_err(refused)?;
+        cluster.move_slot(slot, to, MoveStep::Keys(count)).map_err(refused)
+    }
+}
