@@ -466,7 +466,6 @@ impl Worlds {
     }
 
     /// The world of that name; `None` if there is none.
-    #[cfg(feature = "page")]
     pub(crate) fn find(&self, name: &WorldName) -> Option<Arc<Shared>> {
         if name.is_first() { self.first() } else { self.listed(name) }
     }
@@ -493,8 +492,7 @@ impl Worlds {
     /// # Errors
     /// When there is no world of that name, or the session may not see it.
     fn dump(&self, name: &WorldName, viewer: &Shared, session: SessionId) -> Result<String, KitError> {
-        let shared = if name.is_first() { self.first() } else { self.listed(name) };
-        let shared = shared.ok_or_else(|| KitError::NoWorld(name.as_str().to_owned()))?;
+        let shared = self.find(name).ok_or_else(|| KitError::NoWorld(name.as_str().to_owned()))?;
         if shared.name_of_world().is_first()
             && !viewer.name_of_world().is_first()
             && !is_shown_to(&shared, viewer, session)
@@ -513,8 +511,7 @@ impl Worlds {
     /// # Errors
     /// When there is no world of that name, or it is the first.
     pub(crate) fn end(&self, name: &WorldName) -> Result<(), KitError> {
-        let shared = if name.is_first() { self.first() } else { self.listed(name) };
-        let world = shared.ok_or_else(|| KitError::NoWorld(name.as_str().to_owned()))?.name_of_world();
+        let world = self.find(name).ok_or_else(|| KitError::NoWorld(name.as_str().to_owned()))?.name_of_world();
         if world.is_first() {
             return Err(KitError::LastingWorld);
         }
