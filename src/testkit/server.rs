@@ -62,7 +62,7 @@ impl Server {
     /// to what caused it.
     ///
     /// [`Builder::replicas`] gives each of them replicas. The server dereferences to its first node;
-    /// [`Server::nodes`] returns all.
+    /// [`World::nodes`] returns all.
     ///
     /// ```
     /// let cluster = dunlin::Server::cluster(3).start()?;
