@@ -120,6 +120,12 @@ fn idle_sessions(engine: &Engine, now: Now, timeout: Duration) -> (Vec<SessionId
     (idle, next)
 }
 
+/// Whether the timer has something to do, or may have, that falls due at no moment: it goes on with a script or with
+/// evicting keys, or closes idle clients.
+pub(super) fn goes_on_without_moment(engine: &Engine) -> bool {
+    engine.scripts.is_busy() || engine.databases.is_evicting() || engine.settings.timeout_s > 0
+}
+
 /// Runs the timer of a server, or of one of its worlds, until it ends.
 pub(crate) async fn run(shared: Arc<Shared>) {
     keep_running("the timer", || run_timer(&shared)).await;
@@ -140,7 +146,6 @@ async fn run_timer(shared: &Shared) {
             shared.wakeup().set(if let NextTick::At(moment) = next { Some(moment) } else { None });
             next
         });
-        shared.cluster().deliver();
         if next == Some(NextTick::Again) {
             tokio::task::yield_now().await;
         } else {

@@ -11,6 +11,7 @@ use crate::engine::exec::due;
 use crate::engine::{Advance, ClockOrder, Now};
 use crate::server::clock::later;
 use crate::server::shared::Shared;
+use crate::server::timer;
 
 /// The most rounds of ticks and deliveries at one moment: what a pause holds back is due all the time.
 const MOST_ROUNDS: usize = 4;
@@ -87,11 +88,20 @@ impl Shared {
         })
     }
 
-    /// Runs a tick of this node's timer. `None` if a test moves the clock, which wakes the timer when it has.
+    /// Runs a tick of this node's timer, and delivers what it has sent. `None` if a test moves the clock, which wakes
+    /// the timer when it has, and on a clock that stands still: what is due there happens with the batch that causes
+    /// it, in the order of the nodes ([`Shared::deliver_and_settle`]). The timer does only what falls due at no moment.
     pub(in crate::server) fn tick_beside_nodes<R>(&self, tick: impl FnOnce() -> R) -> Option<R> {
         let Some(own) = self.membership() else { return Some(tick()) };
-        let _ticks = own.cluster.ticks.try_read()?;
-        Some(tick())
+        let ticks = own.cluster.ticks.try_read()?;
+        if self.clock().is_frozen() && !timer::goes_on_without_moment(&self.engine()) {
+            return None;
+        }
+        let result = tick();
+        own.cluster.deliver();
+        drop(ticks);
+        self.deliver_and_settle();
+        Some(result)
     }
 
     /// Has the clocks of all nodes obey an order, or that of this server if it is by itself.
