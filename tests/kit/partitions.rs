@@ -102,3 +102,19 @@ fn a_primary_hears_of_a_takeover_by_a_node_that_it_does_not_reach() {
     let owner = nodes.moved(5061, 3);
     nodes.expect(&[(0, "GET bar", &owner), (1, "GET bar", &owner)]);
 }
+
+#[test]
+fn nobody_claims_a_slot_for_a_node_that_has_given_it_away() {
+    let mut nodes = Nodes::start();
+    nodes.server.cut_link(0, 2).expect("there are such nodes");
+    nodes.server.kill_node(1).expect("it runs");
+    // Node 0 has a new epoch by this, of which node 2 does not hear, and then gives the next slot away.
+    nodes.server.migrate_slot(15_495, 0).expect("both ends are up");
+    nodes.server.migrate_slot(3_300, 2).expect("both ends are up");
+    nodes.restart(1);
+    nodes.server.heal();
+    nodes.advance_ms(2_000);
+    let owner = nodes.moved(3_300, 2);
+    nodes.expect(&[(0, "GET b", &owner), (1, "GET b", &owner), (2, "GET b", "nil")]);
+    assert_eq!(nodes.slots(0), nodes.slots(2));
+}

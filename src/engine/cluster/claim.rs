@@ -40,10 +40,12 @@ impl View {
         Claim { suspected: self.suspected(), ..self.claim_of(self.myself()) }
     }
 
-    /// The claim of a node to its slots, as this one knows it.
+    /// The claim of a node to its slots, as this one knows it. What the node no longer claims is left out: another one
+    /// may own it by now, with an older epoch.
     fn claim_of(&self, node: &Node) -> Claim {
-        let (node, slots) = (node.clone(), self.ranges_of(node.id));
-        Claim { current_epoch: self.current_epoch, slots, suspected: Vec::new(), node }
+        let claimed = |slots: RangeInclusive<u16>| without(slots.clone(), self.unclaimed.range(slots).copied());
+        let slots = self.ranges_of(node.id).into_iter().flat_map(claimed).collect();
+        Claim { current_epoch: self.current_epoch, slots, suspected: Vec::new(), node: node.clone() }
     }
 
     /// The claim of another node, as this one knows it.
@@ -153,17 +155,9 @@ impl View {
 
     /// Those of the slots that this node does not import.
     fn without_imported(&self, slots: RangeInclusive<u16>) -> Vec<RangeInclusive<u16>> {
-        let (mut first, last) = slots.into_inner();
-        let mut kept = Vec::new();
-        for (slot, opening) in self.openings_within(first..=last) {
-            if matches!(opening, Opening::Importing(_)) {
-                kept.extend(slot.checked_sub(1).map(|end| first..=end));
-                first = slot + 1;
-            }
-        }
-        kept.push(first..=last);
-        kept.retain(|slots| !slots.is_empty());
-        kept
+        let openings = self.openings_within(slots.clone());
+        let imported = openings.filter(|(_, opening)| matches!(opening, Opening::Importing(_)));
+        without(slots, imported.map(|(slot, _)| slot))
     }
 
     fn resolve_collision(&mut self, sender: NodeId, epoch: u64) {
@@ -173,6 +167,19 @@ impl View {
             self.myself_mut().config_epoch = self.current_epoch;
         }
     }
+}
+
+/// The slots without some of them, which come in their order.
+fn without(slots: RangeInclusive<u16>, left_out: impl Iterator<Item = u16>) -> Vec<RangeInclusive<u16>> {
+    let (mut first, last) = slots.into_inner();
+    let mut kept = Vec::new();
+    for slot in left_out {
+        kept.extend(slot.checked_sub(1).map(|end| first..=end));
+        first = slot + 1;
+    }
+    kept.push(first..=last);
+    kept.retain(|slots| !slots.is_empty());
+    kept
 }
 
 #[cfg(test)]

@@ -8,14 +8,14 @@ use crate::engine::spec::Now;
 pub enum Message {
     /// What the sender announces of itself and its slots.
     Claim(Claim),
-    /// Tells a node that slots which it claims belong to another one, whose epoch is higher, and which it may not hear
-    /// (Redis's UPDATE).
+    /// Tells a node who owns slots that it claims, or has lost in the sender's view: it may not hear their owner, whose
+    /// epoch is higher (Redis's UPDATE).
     Outranked {
         /// The id of the sender.
         from: NodeId,
-        /// The id of the node that claims the slots.
+        /// The id of the node that is told.
         to: NodeId,
-        /// The claim of their owner, as the sender knows it.
+        /// The claim of the owner, as the sender knows it.
         by: Claim,
     },
     /// The highest epoch that the sender has seen, of a node that the receiver may not hear.
