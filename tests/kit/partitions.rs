@@ -118,3 +118,26 @@ fn nobody_claims_a_slot_for_a_node_that_has_given_it_away() {
     nodes.expect(&[(0, "GET b", &owner), (1, "GET b", &owner), (2, "GET b", "nil")]);
     assert_eq!(nodes.slots(0), nodes.slots(2));
 }
+
+#[test]
+fn a_replica_hears_of_a_takeover_by_a_node_that_it_does_not_reach() {
+    let mut nodes = Nodes::with_replicas_each(2);
+    // 3 and 6 are the replicas of 0. One takes over, and the other one does not hear it.
+    nodes.expect(&[(1, "DUNLIN NODE 0 KILL", "OK"), (1, "DUNLIN LINK 3 6 CUT", "OK")]);
+    nodes.expect(&[(3, "CLUSTER FAILOVER TAKEOVER", "OK")]);
+    let owner = nodes.moved(5061, 3);
+    nodes.expect(&[(6, "GET bar", &owner), (1, "GET bar", &owner)]);
+    assert_eq!(nodes.shown(6, 3).0, "master");
+}
+
+#[test]
+fn a_replica_that_was_cut_off_hears_of_a_takeover_by_a_node_that_it_does_not_reach() {
+    let mut nodes = Nodes::with_replicas_each(2);
+    nodes.expect(&[(1, "DUNLIN NODE 0 KILL", "OK"), (1, "DUNLIN PARTITION 6", "OK")]);
+    nodes.expect(&[(3, "CLUSTER FAILOVER TAKEOVER", "OK"), (1, "DUNLIN LINK 1 6 HEAL", "OK")]);
+    let owner = nodes.moved(5061, 3);
+    assert_eq!(nodes.shown(6, 3).0, "master");
+    nodes.expect(&[(1, "DUNLIN LINK 2 6 HEAL", "OK")]);
+    nodes.advance_ms(10_000);
+    nodes.expect(&[(6, "GET bar", &owner)]);
+}

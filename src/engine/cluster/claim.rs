@@ -15,6 +15,8 @@ pub struct Claim {
     pub current_epoch: u64,
     /// The slots that it owns.
     pub slots: Vec<RangeInclusive<u16>>,
+    /// For a replica, the epoch of its primary and the slots of that one, as the replica knows them.
+    pub of_primary: Option<(u64, Vec<RangeInclusive<u16>>)>,
     /// The nodes that it suspects, or that have failed, each with the moment since when.
     pub suspected: Vec<(NodeId, Now)>,
 }
@@ -28,16 +30,18 @@ pub struct Consequences {
     pub new_primary: Option<NodeId>,
     /// Whether the sender no longer claims slots that it is known to own: another node may have claimed them in vain.
     pub has_freed_slots: bool,
-    /// The other nodes that own slots which the sender claims, by higher epochs.
+    /// The other nodes that own slots which the sender, or its primary, claims; their epochs are higher.
     pub owners: Vec<NodeId>,
-    /// The other nodes that owned slots which the sender owns now.
+    /// The other nodes that owned slots which the sender owns now, and their replicas.
     pub losers: Vec<NodeId>,
 }
 
 impl View {
     /// What this node has to announce.
     pub fn claim(&self) -> Claim {
-        Claim { suspected: self.suspected(), ..self.claim_of(self.myself()) }
+        let primary = self.myself().primary.and_then(|primary| self.get(primary));
+        let of_primary = primary.map(|primary| (primary.config_epoch, self.ranges_of(primary.id)));
+        Claim { suspected: self.suspected(), of_primary, ..self.claim_of(self.myself()) }
     }
 
     /// The claim of a node to its slots, as this one knows it. What the node no longer claims is left out: another one
@@ -45,7 +49,8 @@ impl View {
     fn claim_of(&self, node: &Node) -> Claim {
         let claimed = |slots: RangeInclusive<u16>| without(slots.clone(), self.unclaimed.range(slots).copied());
         let slots = self.ranges_of(node.id).into_iter().flat_map(claimed).collect();
-        Claim { current_epoch: self.current_epoch, slots, suspected: Vec::new(), node: node.clone() }
+        let (node, current_epoch) = (node.clone(), self.current_epoch);
+        Claim { node, current_epoch, slots, of_primary: None, suspected: Vec::new() }
     }
 
     /// The claim of another node, as this one knows it.
@@ -68,7 +73,8 @@ impl View {
         claim.suspected.iter().for_each(|(node, since)| self.take_report(sender, *node, *since));
         let epoch = claim.node.config_epoch;
         self.current_epoch = self.current_epoch.max(claim.current_epoch).max(epoch);
-        let consequences = self.take_slots(claim, settings);
+        let mut consequences = self.take_slots(claim, settings);
+        consequences.owners = self.better_owners(claim);
         if claim.node.is_replica() {
             // Its slots are owned by others now, whose claims have come before, or come next.
             self.assign_all(self.ranges_of(sender), None);
@@ -96,7 +102,7 @@ impl View {
         let (sender, epoch) = (claim.node.id, claim.node.config_epoch);
         let (own, shard_owner) = (self.myself().id, self.myself().primary.unwrap_or(self.myself().id));
         let (mut taken, mut lost, mut lost_by_shard) = (Vec::new(), Vec::new(), 0);
-        let (mut owners, mut losers) = (BTreeSet::new(), BTreeSet::new());
+        let mut losers = BTreeSet::new();
         let has_freed_slots = self.note_unclaimed(sender, &claim.slots);
         for (slots, owner) in claim.slots.iter().flat_map(|slots| self.ranges_within(slots.clone())) {
             let owner_id = owner.map(|owner| owner.id);
@@ -105,8 +111,6 @@ impl View {
             }
             let is_outranked = owner.is_some_and(|owner| owner.config_epoch >= epoch);
             let free = if is_outranked { self.unclaimed_within(slots.clone()) } else { vec![slots.clone()] };
-            let stays = free.iter().map(ExactSizeIterator::len).sum::<usize>() < slots.len();
-            owners.extend(owner.filter(|owner| stays && owner.config_epoch > epoch).map(|owner| owner.id));
             for slots in free.into_iter().flat_map(|slots| self.without_imported(slots)) {
                 if owner_id == Some(shard_owner) {
                     lost_by_shard += slots.len();
@@ -125,9 +129,24 @@ impl View {
         // A primary that has become a replica is left for its own primary.
         let passed_on = claim.node.primary.filter(|next| *next != own && self.is_replica_of(sender));
         let new_primary = (is_left_without && follows).then_some(sender).or(passed_on);
-        let [owners, losers] =
-            [owners, losers].map(|ids: BTreeSet<NodeId>| ids.into_iter().filter(|id| *id != own).collect());
-        Consequences { lost, new_primary, has_freed_slots, owners, losers }
+        let replicas = |primary: NodeId| self.replicas_of(primary).map(|replica| replica.id);
+        let losers = losers.into_iter().flat_map(|loser| replicas(loser).chain([loser]));
+        let losers = losers.filter(|id| *id != own && *id != sender).collect();
+        Consequences { lost, new_primary, has_freed_slots, owners: Vec::new(), losers }
+    }
+
+    /// The other nodes that own slots which the sender of a claim, or its primary, claims; their epochs are higher.
+    fn better_owners(&self, claim: &Claim) -> Vec<NodeId> {
+        let of_sender = (claim.node.config_epoch, &claim.slots);
+        let (epoch, slots) = claim.of_primary.as_ref().map_or(of_sender, |(epoch, slots)| (*epoch, slots));
+        let is_claimed = |slots: &RangeInclusive<u16>| self.unclaimed.range(slots.clone()).count() < slots.len();
+        let owned =
+            slots.iter().flat_map(|slots| self.ranges_within(slots.clone())).filter(|(slots, _)| is_claimed(slots));
+        let better =
+            owned.filter_map(|(_, owner)| owner).filter(|owner| owner.config_epoch > epoch).map(|owner| owner.id);
+        let [own, sender] = [self.myself().id, claim.node.id];
+        let others: BTreeSet<NodeId> = better.filter(|id| *id != own && *id != sender).collect();
+        others.into_iter().collect()
     }
 
     /// Notes which of the slots of another node that one claims no more, and which it claims again. Returns whether
