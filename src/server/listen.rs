@@ -57,33 +57,67 @@ const PROTECTED: &str = "-DENIED Redis is running in protected mode because prot
 pub(crate) fn open_tcp(settings: &Settings) -> io::Result<Vec<std::net::TcpListener>> {
     let is_taken = |error: &io::Error| error.kind() == io::ErrorKind::AddrInUse;
     let tries = if settings.port == 0 { FREE_PORT_TRIES } else { 1 };
+    let open = || Ok(bind_each(settings, |socket| listen(socket, settings))?.into_iter().map(Into::into).collect());
     for _ in 1..tries {
-        match open_each(settings) {
+        match open() {
             Err(error) if is_taken(&error) => {}
             opened => return opened,
         }
     }
-    open_each(settings)
+    open()
 }
 
-fn open_each(settings: &Settings) -> io::Result<Vec<std::net::TcpListener>> {
-    let mut listeners: Vec<std::net::TcpListener> = Vec::new();
+/// Binds a socket to each address of `bind` that nobody can connect to: the port is kept from others until
+/// [`listen_on`] is called.
+///
+/// # Errors
+/// Those of [`open_tcp`].
+pub(crate) fn reserve_tcp(settings: &Settings) -> io::Result<Vec<Socket>> {
+    // Where a socket may be bound to an address in use, all that share it have to allow that.
+    bind_each(settings, |socket| allow_reuse(socket, false))
+}
+
+/// Listens on sockets that [`reserve_tcp`] has bound.
+///
+/// # Errors
+/// The system's.
+pub(crate) fn listen_on(sockets: Vec<Socket>, settings: &Settings) -> io::Result<Vec<std::net::TcpListener>> {
+    let listen = |socket: Socket| {
+        allow_reuse(&socket, true)?;
+        listen(&socket, settings)?;
+        Ok(socket.into())
+    };
+    sockets.into_iter().map(listen).collect()
+}
+
+fn listen(socket: &Socket, settings: &Settings) -> io::Result<()> {
+    socket.listen(i32::try_from(settings.tcp_backlog).unwrap_or(i32::MAX))
+}
+
+/// Lets a socket be bound to an address that closed connections still use. Windows would let it take those in use.
+fn allow_reuse(socket: &Socket, allows: bool) -> io::Result<()> {
+    if cfg!(unix) { socket.set_reuse_address(allows) } else { Ok(()) }
+}
+
+/// Binds a socket to each address of `bind`; `prepare` does the rest with it.
+fn bind_each(settings: &Settings, prepare: impl Fn(&Socket) -> io::Result<()>) -> io::Result<Vec<Socket>> {
+    let mut sockets: Vec<Socket> = Vec::new();
     let mut port = settings.port;
     let mut missing = None;
     for name in &settings.bind {
         let (name, may_be_missing) = name.strip_prefix('-').map_or((name.as_str(), false), |name| (name, true));
-        match listen_on(name, port, settings) {
-            Ok(listener) => {
-                port = listener.local_addr()?.port();
-                listeners.push(listener);
+        match bind(name, port, settings, &prepare) {
+            Ok(socket) => {
+                port = socket.local_addr()?.as_socket().map_or(port, |address| address.port());
+                sockets.push(socket);
             }
             Err(error) if may_be_missing && is_of_address(&error) => missing = Some(error),
             Err(error) => return Err(error),
         }
     }
     match missing {
-        Some(error) if listeners.is_empty() => Err(error),
-        _ => Ok(listeners),
+        Some(error) if sockets.is_empty() => Err(error),
+        _ => Ok(sockets),
     }
 }
 
@@ -92,27 +126,25 @@ fn is_of_address(error: &io::Error) -> bool {
     !matches!(error.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied)
 }
 
-fn listen_on(name: &str, port: u16, settings: &Settings) -> io::Result<std::net::TcpListener> {
+fn bind(name: &str, port: u16, settings: &Settings, prepare: impl Fn(&Socket) -> io::Result<()>) -> io::Result<Socket> {
     let explain = |error: io::Error| {
         let why = format!("Could not create server TCP listening socket {name}:{port}: bind: {}", reason(&error));
         io::Error::new(error.kind(), why)
     };
     let address = resolve(name, port).map_err(explain)?;
-    let open = || {
+    let bind = || {
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
         if address.is_ipv6() {
             socket.set_only_v6(true)?;
         }
-        if cfg!(unix) {
-            socket.set_reuse_address(true)?;
-        }
+        allow_reuse(&socket, true)?;
         socket.set_nonblocking(true)?;
         mark(&socket, settings.process.socket_mark);
         socket.bind(&address.into())?;
-        socket.listen(i32::try_from(settings.tcp_backlog).unwrap_or(i32::MAX))?;
-        Ok(socket.into())
+        prepare(&socket)?;
+        Ok(socket)
     };
-    open().map_err(explain)
+    bind().map_err(explain)
 }
 
 /// Sets a socket's firewall mark (`socket-mark-id`, Linux only), unless the mark is 0.

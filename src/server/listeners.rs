@@ -7,10 +7,12 @@
 //! Lock order: the engine's before the listeners'.
 
 use std::io;
+use std::mem;
 use std::sync::{Arc, Weak};
 use std::thread;
 
 use parking_lot::Mutex;
+use socket2::Socket;
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
@@ -29,6 +31,8 @@ pub(crate) struct Listeners {
 #[derive(Debug, Default)]
 struct Open {
     listeners: Vec<Listener>,
+    /// Sockets that keep the port from others while there are no listeners.
+    reserved: Vec<Socket>,
     /// Takes the accepted clients; `None` before the server serves and after it has ended.
     acceptor: Option<Arc<Acceptor>>,
 }
@@ -107,9 +111,13 @@ impl Listeners {
         true
     }
 
-    /// Closes all listeners until [`Listeners::resume`]; returns when their ports are free.
-    pub(crate) fn suspend(&self) {
-        close(&mut self.open.lock().listeners);
+    /// Closes all listeners until [`Listeners::resume`]; returns when nobody can connect. Their port, which `settings`
+    /// have, is kept from others.
+    pub(crate) fn suspend(&self, settings: &Settings) {
+        let mut open = self.open.lock();
+        close(&mut open.listeners);
+        // Somebody may have taken it just now, and may give it back until it is needed.
+        open.reserved = listen::reserve_tcp(settings).unwrap_or_default();
     }
 
     /// Listens again, where `settings` say, unless this is already so.
@@ -119,7 +127,12 @@ impl Listeners {
     pub(crate) fn resume(&self, settings: &Settings) -> io::Result<()> {
         let mut open = self.open.lock();
         if open.listeners.is_empty() {
-            open.listeners = self.opened(settings)?;
+            let reserved = mem::take(&mut open.reserved);
+            open.listeners = if reserved.is_empty() {
+                self.opened(settings)?
+            } else {
+                listen::listen_on(reserved, settings).and_then(|sockets| self.registered(sockets))?
+            };
             self.start_accepting(&mut open);
         }
         Ok(())
@@ -147,6 +160,8 @@ fn close(listeners: &mut Vec<Listener>) {
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpStream;
+
     use super::*;
     use tokio::runtime::Builder;
 
@@ -168,5 +183,26 @@ mod tests {
             assert!(listeners.change(&before, &Settings { port: 0, ..before.clone() }));
             assert_eq!(old.strong_count(), 0, "the port is free");
         });
+    }
+
+    #[test]
+    fn a_port_is_kept_from_others_while_nobody_can_connect() {
+        let runtime = Builder::new_current_thread().enable_io().build().expect("there is an event loop");
+        let mut settings = Settings { port: 0, ..Settings::default() };
+        let sockets = listen::open_tcp(&settings).expect("there is a port");
+        let address = sockets[0].local_addr().expect("it is bound");
+        settings.port = address.port();
+        let listeners = Listeners::new(sockets, runtime.handle().clone()).expect("it is registered");
+        for _ in 0..3 {
+            let client = TcpStream::connect(address).expect("it listens");
+            listeners.suspend(&settings);
+            let refused = TcpStream::connect(address).expect_err("nobody listens");
+            assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+            let taken = std::net::TcpListener::bind(address).expect_err("it is bound");
+            assert_eq!(taken.kind(), io::ErrorKind::AddrInUse);
+            assert!(listen::open_tcp(&settings).is_err(), "nor can one that reuses addresses");
+            listeners.resume(&settings).expect("the port is kept");
+            drop(client);
+        }
     }
 }

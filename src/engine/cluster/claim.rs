@@ -15,8 +15,8 @@ pub struct Claim {
     pub current_epoch: u64,
     /// The slots that it owns.
     pub slots: Vec<RangeInclusive<u16>>,
-    /// For a replica, the epoch of its primary and the slots of that one, as the replica knows them.
-    pub of_primary: Option<(u64, Vec<RangeInclusive<u16>>)>,
+    /// For a replica, the claim of its primary, as the replica knows it.
+    pub of_primary: Option<Box<Claim>>,
     /// The nodes that it suspects, or that have failed, each with the moment since when.
     pub suspected: Vec<(NodeId, Now)>,
 }
@@ -40,7 +40,7 @@ impl View {
     /// What this node has to announce.
     pub fn claim(&self) -> Claim {
         let primary = self.myself().primary.and_then(|primary| self.get(primary));
-        let of_primary = primary.map(|primary| (primary.config_epoch, self.ranges_of(primary.id)));
+        let of_primary = primary.map(|primary| Box::new(self.claim_of(primary)));
         Claim { suspected: self.suspected(), of_primary, ..self.claim_of(self.myself()) }
     }
 
@@ -137,13 +137,11 @@ impl View {
 
     /// The other nodes that own slots which the sender of a claim, or its primary, claims; their epochs are higher.
     fn better_owners(&self, claim: &Claim) -> Vec<NodeId> {
-        let of_sender = (claim.node.config_epoch, &claim.slots);
-        let (epoch, slots) = claim.of_primary.as_ref().map_or(of_sender, |(epoch, slots)| (*epoch, slots));
+        let Claim { node, slots, .. } = claim.of_primary.as_deref().unwrap_or(claim);
         let is_claimed = |slots: &RangeInclusive<u16>| self.unclaimed.range(slots.clone()).count() < slots.len();
-        let owned =
-            slots.iter().flat_map(|slots| self.ranges_within(slots.clone())).filter(|(slots, _)| is_claimed(slots));
-        let better =
-            owned.filter_map(|(_, owner)| owner).filter(|owner| owner.config_epoch > epoch).map(|owner| owner.id);
+        let ranges = slots.iter().flat_map(|slots| self.ranges_within(slots.clone()));
+        let claimed = ranges.filter(|(slots, _)| is_claimed(slots)).filter_map(|(_, owner)| owner);
+        let better = claimed.filter(|owner| owner.config_epoch > node.config_epoch).map(|owner| owner.id);
         let [own, sender] = [self.myself().id, claim.node.id];
         let others: BTreeSet<NodeId> = better.filter(|id| *id != own && *id != sender).collect();
         others.into_iter().collect()

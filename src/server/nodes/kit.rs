@@ -8,7 +8,6 @@ use super::{BusMessage, Cluster, LOCAL};
 use crate::engine::exec::{blocking, cluster, failover, messages, replication};
 use crate::engine::{Engine, Error, Flow, KitError, MoveStep, NodeFigures, NodeOrder, Origin};
 use crate::resp::{ReplyBuffer, Requests};
-use crate::server::listeners::Listeners;
 use crate::server::shared::Shared;
 
 /// The most keys that one MIGRATE moves.
@@ -219,7 +218,7 @@ impl Shared {
     }
 
     fn close_ends(&self, engine: &mut Engine) {
-        self.with_listeners(Listeners::suspend);
+        self.with_listeners(|listeners| listeners.suspend(&engine.settings));
         self.close_all(engine);
     }
 
