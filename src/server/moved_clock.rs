@@ -66,8 +66,13 @@ impl Shared {
 
     /// Moves the clock of this world alone on to a moment.
     pub(super) fn reach_alone(&self, moment: Now) {
-        self.advance_engine(&mut self.engine(), moment);
+        self.advance_alone(moment);
         self.wake_timer();
+    }
+
+    /// Like [`Shared::reach_alone`], but leaves it to the caller to wake the timer if the clock has moved.
+    pub(super) fn advance_alone(&self, moment: Now) {
+        self.advance_engine(&mut self.engine(), moment);
     }
 
     /// Has a node that was paused go on: first happens what fell due meanwhile, then its clients are answered.

@@ -29,8 +29,8 @@ impl Default for Wakeup {
 }
 
 impl Wakeup {
-    /// Sets the moment; with `None` there is none. Only the timer calls this, and under the engine's lock, so that no
-    /// earlier moment can be lost between its check of the engine and its sleep.
+    /// Sets the moment; with `None` there is none. Only the timer calls this: under the engine's lock, so that no
+    /// earlier moment can be lost between its check of the engine and its sleep, or before such a check.
     pub(crate) fn set(&self, moment: Option<Now>) {
         self.at_us.store(moment.map_or(NEVER, |moment| moment.unix_us), Ordering::Release);
     }

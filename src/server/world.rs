@@ -23,6 +23,8 @@ pub(crate) struct World {
     is_temporary: AtomicBool,
     /// Whether it has ended: no client can enter any more. Set under its engine's lock.
     has_ended: AtomicBool,
+    /// Whether no client can enter until it is known whether it ends. Set under its engine's lock.
+    is_closing: AtomicBool,
     /// The task of its timer and its deliveries.
     task: Mutex<Option<AbortHandle>>,
     /// Its own port, if it has one, and what listens there.
@@ -36,6 +38,7 @@ impl World {
             name,
             is_temporary: AtomicBool::new(false),
             has_ended: AtomicBool::new(false),
+            is_closing: AtomicBool::new(false),
             task: Mutex::default(),
             port: Mutex::default(),
         }
@@ -46,9 +49,9 @@ impl World {
         *self.task.lock() = Some(task);
     }
 
-    /// Whether the world has ended.
+    /// Whether the world has ended, or is about to: no client can enter.
     pub(crate) fn has_ended(&self) -> bool {
-        self.has_ended.load(Ordering::Acquire)
+        self.has_ended.load(Ordering::Acquire) || self.is_closing.load(Ordering::Acquire)
     }
 
     /// The name of the world.
@@ -61,9 +64,9 @@ impl World {
         self.is_temporary.store(true, Ordering::Release);
     }
 
-    /// Lets clients in again.
+    /// Lets clients in again, unless it has ended meanwhile.
     pub(super) fn reopen(&self) {
-        self.has_ended.store(false, Ordering::Release);
+        self.is_closing.store(false, Ordering::Release);
     }
 
     pub(super) fn is_temporary(&self) -> bool {
@@ -123,7 +126,7 @@ impl World {
 
 /// Whether a world has no clients; the page is none, nor is the primary of a replica.
 fn is_left(engine: &Engine) -> bool {
-    engine.sessions.iter().all(|session| session.origin.is_page || session.origin.is_primary)
+    !engine.sessions.iter().any(|session| session.origin.is_of_user())
 }
 
 /// The port of these sockets, and what accepts clients from them into a world.
@@ -178,23 +181,22 @@ impl Shared {
     pub(super) fn end_world(&self, engine: &mut Engine) {
         let Some(world) = self.world() else { return };
         if !world.has_ended.swap(true, Ordering::AcqRel) {
-            self.finish_end(engine);
+            self.worlds().forget(self, &world.name);
+            world.close_port();
+            world.task.lock().take().iter().for_each(AbortHandle::abort);
+            self.close_all(engine);
         }
+    }
+
+    /// Whether this world has no clients.
+    pub(super) fn is_left(&self) -> bool {
+        is_left(&self.engine())
     }
 
     /// Lets no more clients into this world if it is temporary and has none; returns whether it did.
     pub(super) fn close_if_left(&self, engine: &Engine) -> bool {
         let world = self.world().filter(|world| world.is_temporary() && is_left(engine));
-        world.is_some_and(|world| !world.has_ended.swap(true, Ordering::AcqRel))
-    }
-
-    /// Ends what a world has that lets no more clients in.
-    pub(super) fn finish_end(&self, engine: &mut Engine) {
-        let Some(world) = self.world() else { return };
-        self.worlds().forget(self, &world.name);
-        world.close_port();
-        world.task.lock().take().iter().for_each(AbortHandle::abort);
-        self.close_all(engine);
+        world.is_some_and(|world| !world.is_closing.swap(true, Ordering::AcqRel))
     }
 
     /// Ends all connections, and disconnects the in-process clients, which have none.

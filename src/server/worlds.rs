@@ -278,7 +278,8 @@ impl Worlds {
         if let Some(world) = list.worlds.get(name) {
             return Ok(Arc::clone(world));
         }
-        if list.is_closed || list.worlds.len() >= MOST_WORLDS {
+        let more = usize::from(self.config.settings.cluster.nodes()).max(1);
+        if list.is_closed || list.worlds.len() + more > MOST_WORLDS {
             return Err(KitError::TooManyWorlds);
         }
         if !self.are_clusters() {
@@ -293,6 +294,8 @@ impl Worlds {
         if world.world_and_node().1 > 0 {
             return Err(KitError::NoWorld(world.as_str().to_owned()));
         }
+        // The names of its nodes are longer, and commands take them, too.
+        WorldName::parse(world.of_node(more - 1).as_str().as_bytes())?;
         let (cluster, nodes) = nodes::make_nodes(self, &world);
         list.worlds.extend(nodes.iter().map(|node| (node.world_name(), Arc::clone(node))));
         drop(list);
@@ -454,7 +457,7 @@ impl Worlds {
             match attach(&target, transfer) {
                 Some(attachment) => return Ok(Some(attachment)),
                 // The world ended meanwhile; the next try finds or makes another one of that name.
-                None if target.has_ended() => {}
+                None if target.has_ended() => std::thread::yield_now(),
                 // A node that is down refuses connections.
                 None if target.is_down() => {
                     shared.engine().sessions.get_mut(session).into_iter().for_each(|client| client.cut_off = true);
@@ -576,7 +579,7 @@ fn is_shown_to(first: &Shared, viewer: &Shared, session: SessionId) -> bool {
 
 fn figures_of(shared: &Shared) -> WorldFigures {
     let engine = shared.engine();
-    let clients = engine.sessions.iter().filter(|session| !session.origin.is_page).count();
+    let clients = engine.sessions.iter().filter(|session| session.origin.is_of_user()).count();
     WorldFigures {
         name: shared.world_name(),
         clients,

@@ -230,10 +230,12 @@ fn a_node_of_a_world_ends_meets_and_is_shown_as_one_of_its_own_cluster() {
     let (server, cart, mut clients) = with_cart();
     let port = server.nodes()[1].addr().port();
     assert_eq!(text(&mut clients[0], &format!("CLUSTER MEET 127.0.0.1 {port}")), "OK");
+    assert_eq!(text(&mut clients[0], "CLUSTER NODES").lines().count(), 6);
     assert_eq!(text(&mut clients[0], "SET bar 1"), "OK");
-    let migrate = format!("MIGRATE 127.0.0.1 {port} bar 0 1000");
-    assert_eq!(text(&mut clients[0], "CLUSTER SETSLOT 5061 MIGRATING nosuch").split(' ').next(), Some("ERR"));
-    assert!(text(&mut clients[0], &migrate).contains("MOVED 5061"), "node 1 of the world has not the slot");
+    let source = text(&mut clients[0], "CLUSTER MYID");
+    assert_eq!(text(&mut clients[1], &format!("CLUSTER SETSLOT 5061 IMPORTING {source}")), "OK");
+    assert_eq!(text(&mut clients[0], &format!("MIGRATE 127.0.0.1 {port} bar 0 1000")), "OK");
+    assert_eq!((text(&mut clients[1], "ASKING"), text(&mut clients[1], "GET bar")), ("OK".into(), "1".into()));
     assert_eq!(clients[1].call(["SHUTDOWN", "NOSAVE"]), Err(CallError::Closed));
     assert_eq!(answers(&server.nodes()[1], "AUTH world.cart any\n"), "");
     assert_eq!(answers(&server.nodes()[1], "PING\n"), "+PONG\n");
@@ -243,13 +245,46 @@ fn a_node_of_a_world_ends_meets_and_is_shown_as_one_of_its_own_cluster() {
 #[test]
 fn clients_that_come_to_all_nodes_at_once_find_one_world() {
     let server = Server::cluster(3).replicas(1).start().expect("the nodes start");
-    std::thread::scope(|scope| {
-        for node in server.nodes() {
-            scope.spawn(move || {
-                let known = answers(&node, "AUTH world.cart any\nDUNLIN NODES\nCLUSTER INFO\n");
-                assert!(known.starts_with("+OK\n*6\n") && known.contains("cluster_state:ok"), "{known}");
-            });
-        }
+    let logged_in = |node: World| {
+        let mut wire = TcpStream::connect(node.addr()).expect("it listens");
+        wire.write_all(b"AUTH world.cart any\r\n").expect("it reads");
+        wire.read_exact(&mut [0; 5]).expect("it answers");
+        wire
+    };
+    let wires: Vec<TcpStream> = std::thread::scope(|scope| {
+        let threads: Vec<_> = server.nodes().into_iter().map(|node| scope.spawn(|| logged_in(node))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("it is let in")).collect()
     });
     assert_eq!(server.worlds().len(), 12);
+    let names = server.world("cart").expect("it is there").nodes();
+    let mut client = server.client().expect("there is room");
+    let clients: Vec<_> = names.iter().map(|node| clients_in(&mut client, node.name())).collect();
+    assert_eq!(clients, [Some(1); 6], "each came into the same cluster");
+    let known = answers(&server, "AUTH world.cart any\nDUNLIN NODES\nCLUSTER INFO\n");
+    assert!(known.starts_with("+OK\n*6\n") && known.contains("cluster_state:ok"), "{known}");
+    drop(wires);
+}
+
+#[test]
+fn the_names_of_all_its_nodes_are_names_of_worlds() {
+    let server = Server::cluster(3).start().expect("the nodes start");
+    assert!(server.world(&"x".repeat(57)).is_ok());
+    let refused = server.world(&"x".repeat(58)).expect_err("that of its second node has 65 letters");
+    assert!(refused.to_string().contains("1 to 64 letters"), "{refused}");
+}
+
+#[test]
+fn a_temporary_world_in_use_refuses_no_commands_that_nodes_without_clients_get() {
+    let server = Server::cluster(3).start().expect("the nodes start");
+    let cart = server.world("cart").expect("it can be made");
+    let mut last = cart.nodes()[2].client().expect("there is room");
+    cart.make_temporary();
+    std::thread::scope(|scope| {
+        // Each of these clients is the last one of its node.
+        let others = cart.nodes()[1].clone();
+        scope.spawn(move || (0..2000).for_each(|_| drop(others.client().expect("the world is in use"))));
+        for target in (0..500).map(|round| round % 2) {
+            assert_eq!(text(&mut last, &format!("DUNLIN MIGRATE-SLOT 100 TO {}", 1 - target)), "OK");
+        }
+    });
 }

@@ -1,6 +1,9 @@
 //! Partitions of a cluster, and primaries that come back.
 
+use dunlin::Server;
+
 use crate::nodes::Nodes;
+use crate::timeout::wait_until;
 
 #[test]
 fn a_minority_serves_nothing_and_loses_what_it_took_before_it_noticed() {
@@ -101,6 +104,48 @@ fn a_primary_hears_of_a_takeover_by_a_node_that_it_does_not_reach() {
     assert_eq!(nodes.shown(0, 0).0, "myself,slave");
     let owner = nodes.moved(5061, 3);
     nodes.expect(&[(0, "GET bar", &owner), (1, "GET bar", &owner)]);
+}
+
+#[test]
+fn a_script_that_does_not_end_at_one_node_holds_up_no_clock() {
+    let settings = [("timeout", "100"), ("busy-reply-threshold", "10")];
+    let server = settings.iter().fold(Server::cluster(3).frozen(), |server, (name, value)| server.set(name, value));
+    let mut nodes = Nodes::of(server.start().expect("the nodes start"));
+    nodes.expect(&[(0, "SET bar 1 PX 100", "OK")]);
+    let mut busy = nodes.nodes[0].client().expect("there is room");
+    let script = std::thread::spawn(move || busy.call(["EVAL", "while true do end", "0"]));
+    wait_until("the script is busy", || nodes.text(0, "PING").starts_with("BUSY"));
+    nodes.advance_ms(500);
+    nodes.expect(&[(0, "SCRIPT KILL", "OK")]);
+    assert!(script.join().expect("it does not panic").is_err(), "it was killed");
+    nodes.expect(&[(0, "GET bar", "nil")]);
+}
+
+#[test]
+fn a_node_that_does_not_reach_the_new_primary_hears_of_it_by_the_former_one() {
+    for takeover in ["CLUSTER FAILOVER TAKEOVER", "CLUSTER FAILOVER"] {
+        let mut nodes = Nodes::with_replicas();
+        nodes.server.cut_link(1, 3).expect("there are such nodes");
+        nodes.expect(&[(3, takeover, "OK")]);
+        nodes.advance_ms(1_000);
+        let owner = nodes.moved(5061, 3);
+        nodes.expect(&[(1, "GET bar", &owner), (2, "GET bar", &owner)]);
+        assert_eq!((nodes.info(1, "cluster_state"), nodes.shown(1, 3).0), ("ok".into(), "master".into()));
+    }
+}
+
+#[test]
+fn what_a_node_said_before_it_took_over_changes_nothing_when_it_comes_late() {
+    let mut nodes = Nodes::with_replicas();
+    nodes.expect(&[(0, "DUNLIN LINK 0 3 DELAY 1000", "OK"), (3, "CONFIG SET cluster-announce-hostname three", "OK")]);
+    nodes.advance_ms(500);
+    nodes.expect(&[(3, "CLUSTER FAILOVER TAKEOVER", "OK")]);
+    let owner = nodes.moved(5061, 3);
+    for _ in 0..3 {
+        nodes.expect(&[(0, "GET bar", &owner)]);
+        assert_eq!((nodes.info(0, "cluster_state"), nodes.shown(0, 0).0), ("ok".into(), "myself,slave".into()));
+        nodes.advance_ms(500);
+    }
 }
 
 #[test]

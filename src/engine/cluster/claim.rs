@@ -1,6 +1,7 @@
 //! Claims: what a node announces of itself and its slots, and what another node's view makes of it.
 
 use std::collections::BTreeSet;
+use std::mem;
 use std::ops::RangeInclusive;
 
 use super::{ClusterSettings, Node, NodeId, Opening, View};
@@ -63,21 +64,25 @@ impl View {
     /// A slot that its owner no longer claims stays with that one until another node claims it, by whatever epoch. A
     /// slot that this node imports stays with its owner until this node says otherwise. Of two nodes with one epoch,
     /// the one with the smaller id takes a new epoch.
+    ///
+    /// A claim that is older than what others have said of its sender changes nothing: a node's epoch only grows.
     pub fn take_claim(&mut self, claim: &Claim, settings: &ClusterSettings) -> Consequences {
         let sender = claim.node.id;
         if self.is_myself_id(sender) {
             return Consequences::default();
         }
         let Some(known) = self.find_mut(sender) else { return Consequences::default() };
-        *known = Node { met_ms: known.met_ms, ..claim.node.clone() };
+        if claim.node.config_epoch < known.config_epoch {
+            return Consequences::default();
+        }
+        let before = mem::replace(known, Node { met_ms: known.met_ms, ..claim.node.clone() });
         claim.suspected.iter().for_each(|(node, since)| self.take_report(sender, *node, *since));
         let epoch = claim.node.config_epoch;
         self.current_epoch = self.current_epoch.max(claim.current_epoch).max(epoch);
         let mut consequences = self.take_slots(claim, settings);
         consequences.owners = self.better_owners(claim);
         if claim.node.is_replica() {
-            // Its slots are owned by others now, whose claims have come before, or come next.
-            self.assign_all(self.ranges_of(sender), None);
+            self.pass_on_slots(&before, claim);
         } else {
             self.resolve_collision(sender, epoch);
         }
@@ -133,6 +138,20 @@ impl View {
         let losers = losers.into_iter().flat_map(|loser| replicas(loser).chain([loser]));
         let losers = losers.filter(|id| *id != own && *id != sender).collect();
         Consequences { lost, new_primary, has_freed_slots, owners: Vec::new(), losers }
+    }
+
+    /// Takes the slots of a node that has become a replica. They go to its primary if that was a replica of the same
+    /// shard: it has taken over, and may be out of reach.
+    fn pass_on_slots(&mut self, before: &Node, claim: &Claim) {
+        let slots = self.ranges_of(before.id);
+        let own = self.myself().id;
+        let is_successor = |node: &Node| node.id != own && node.shard == before.shard && !before.is_replica();
+        let next = claim.node.primary.filter(|next| self.get(*next).is_some_and(is_successor));
+        if let Some(next) = next.and_then(|next| self.find_mut(next)) {
+            let epoch = claim.of_primary.as_ref().map_or(0, |primary| primary.node.config_epoch);
+            (next.primary, next.config_epoch) = (None, next.config_epoch.max(epoch));
+        }
+        self.assign_all(slots, next);
     }
 
     /// The other nodes that own slots which the sender of a claim, or its primary, claims; their epochs are higher.

@@ -64,6 +64,13 @@ pub struct Origin {
     pub is_page: bool,
 }
 
+impl Origin {
+    /// Whether it is a client that somebody has connected: not the page, nor the primary of a replica.
+    pub fn is_of_user(&self) -> bool {
+        !self.is_page && !self.is_primary
+    }
+}
+
 /// The replies that a session wants (CLIENT REPLY).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum ReplyMode {

@@ -53,7 +53,7 @@ impl Shared {
     /// Has all happen at all nodes that is due at a moment, and what falls due at it by what they send to each other.
     fn settle(&self, moment: Now) {
         for _ in 0..MOST_ROUNDS {
-            self.with_nodes(|all| all.iter().for_each(|node| node.reach_alone(moment)));
+            self.with_nodes(|all| all.iter().for_each(|node| node.advance_alone(moment)));
             self.cluster().deliver();
             if !self.is_due_at_any_node(moment) {
                 return;
@@ -68,16 +68,19 @@ impl Shared {
         if let Some(own) = self.membership() {
             own.cluster.deliver();
             if self.clock().is_frozen() && self.is_due_at_any_node(self.clock().now()) {
-                own.cluster.move_clock(|| self.settle(self.clock().now()));
+                let _ticks = own.cluster.ticks.write();
+                self.settle(self.clock().now());
             }
         }
     }
 
+    /// Whether something happens at a moment at any node. At one that runs a script nothing does before its end.
     fn is_due_at_any_node(&self, moment: Now) -> bool {
-        self.with_nodes(|all| {
-            let mut running = all.iter().filter(|node| !node.is_down());
-            running.any(|node| node.engine().next_moment().is_some_and(|due| due <= moment))
-        })
+        let is_due = |node: &Shared| {
+            let engine = node.engine();
+            !engine.scripts.is_busy() && engine.next_moment().is_some_and(|due| due <= moment)
+        };
+        self.with_nodes(|all| all.iter().any(|node| !node.is_down() && is_due(node)))
     }
 
     /// When something happens after a moment without a request, at any node.

@@ -32,11 +32,14 @@ impl Shared {
 impl Cluster {
     fn end_if_left(&self) {
         let nodes = self.nodes();
-        // No client comes in while it is not known whether all are left.
+        if !nodes.iter().all(|node| node.is_left()) {
+            return;
+        }
+        // No client comes in while it is not known whether all are left still.
         let closed = nodes.iter().take_while(|node| node.close_if_left(&node.engine())).count();
         if closed < nodes.len() {
             return nodes[..closed].iter().filter_map(|node| node.world()).for_each(World::reopen);
         }
-        nodes.iter().for_each(|node| node.finish_end(&mut node.engine()));
+        nodes.iter().for_each(|node| node.end_world(&mut node.engine()));
     }
 }
