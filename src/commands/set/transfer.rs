@@ -25,7 +25,11 @@ pub(super) const SMOVE: Command = Command {
 fn smove(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (source, destination, member) = (args.key()?, args.key()?, args.word()?);
     let moved = match holds(cx, source, member)? {
-        None => false,
+        None => {
+            // Redis looks at both: one that has expired is removed.
+            cx.lookup(destination, Lookup::NO_TRACE);
+            false
+        }
         Some(has_member) => {
             holds(cx, destination, member)?;
             if has_member && source != destination {

@@ -107,11 +107,31 @@ pub(super) fn park(
 
 /// A key changed: if it no longer holds a stream, its blocked stream readers become ready, to fail.
 pub(super) fn signal_loss(engine: &mut Engine, database: usize, key: &[u8]) {
-    if engine.observers.waiting.awaits(database, key) {
+    if engine.observers.waiting.heeds_loss(database, key) {
         let data = engine.databases.get(database);
         if !data.find(key).is_some_and(|slot| matches!(data.view(slot), View::Stream(_))) {
             engine.observers.waiting.signal(database, key);
         }
+    }
+}
+
+/// A key is new: if it holds what commands wait for, the clients blocked on it may go on when the command is done. A
+/// key of another type keeps no place among those that are ready, as it may get another value before the end.
+pub(super) fn signal_arrival(engine: &mut Engine, database: usize, key: &[u8]) {
+    if engine.observers.waiting.awaits(database, key) {
+        let data = engine.databases.get(database);
+        let view = data.find(key).map(|slot| data.view(slot));
+        if matches!(view, Some(View::List(_) | View::Zset(_) | View::Stream(_))) {
+            engine.observers.waiting.signal(database, key);
+        }
+    }
+}
+
+/// The keys of a database were replaced or removed.
+pub(super) fn signal_all(engine: &mut Engine, database: usize) {
+    for key in engine.observers.waiting.keys_of(database) {
+        signal_arrival(engine, database, &key);
+        signal_loss(engine, database, &key);
     }
 }
 

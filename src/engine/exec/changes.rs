@@ -50,6 +50,6 @@ pub(super) fn touched(engine: &mut Engine, database: usize, key: &[u8]) {
 pub(super) fn arrived(engine: &mut Engine, database: usize, key: &[u8]) {
     publish::notify(engine, database, Event::NEW, key);
     if !engine.observers.waiting.is_empty() {
-        engine.observers.waiting.signal(database, key);
+        blocking::signal_arrival(engine, database, key);
     }
 }

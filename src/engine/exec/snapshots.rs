@@ -17,7 +17,7 @@ use std::sync::Arc;
 use crate::engine::Engine;
 use crate::engine::exec::ctx::databases;
 use crate::engine::exec::scripts::load;
-use crate::engine::exec::{changes, eviction, replication, rights, tracking};
+use crate::engine::exec::{blocking, changes, eviction, replication, rights, tracking};
 use crate::engine::spec::{Error, Flags, KitError};
 use crate::engine::state::databases::Move;
 use crate::engine::state::snapshots::Snapshot;
@@ -114,9 +114,8 @@ fn undo_level(engine: &mut Engine) {
             engine.free(lazy_free);
             engine.stats.changes += 1;
             changes::touched(engine, number, &key);
-            if !engine.observers.waiting.is_empty() {
-                engine.observers.waiting.signal(number, &key);
-            }
+            blocking::signal_arrival(engine, number, &key);
+            blocking::signal_loss(engine, number, &key);
         }
     }
 }
@@ -129,7 +128,7 @@ fn put_back(engine: &mut Engine, number: usize, before: Database) {
     watches.replace(number, |key| Presence::of(current, key, due_ms), |key| Presence::of(&before, key, due_ms));
     let lazy_free = engine.databases.put(number, before).into_lazy_free();
     engine.free(lazy_free);
-    engine.observers.waiting.signal_all(number);
+    blocking::signal_all(engine, number);
 }
 
 /// Replaces all data and functions by those of another engine, whose databases are like the ones here
@@ -160,7 +159,7 @@ pub(super) fn replace_data(engine: &mut Engine, databases: Databases, functions:
         engine.stats.changes += 1;
         let lazy_free = engine.databases.replace(number, database);
         engine.free(lazy_free);
-        engine.observers.waiting.signal_all(number);
+        blocking::signal_all(engine, number);
     }
 }
 

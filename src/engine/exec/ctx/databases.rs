@@ -2,7 +2,7 @@
 
 use super::Ctx;
 use crate::engine::Engine;
-use crate::engine::exec::access;
+use crate::engine::exec::{access, blocking};
 use crate::engine::state::{Databases, Presence};
 
 /// Empties a database at once (FLUSHDB); the keys are freed elsewhere.
@@ -18,7 +18,7 @@ pub(in crate::engine) fn flush(engine: &mut Engine, database: usize) {
     engine.stats.changes += emptied.len() as u64;
     let lazy_free = engine.databases.empty(database);
     engine.free(lazy_free);
-    engine.observers.waiting.signal_all(database);
+    blocking::signal_all(engine, database);
 }
 
 /// Swaps two databases (SWAPDB).
@@ -64,6 +64,6 @@ pub(in crate::engine) fn exchange_databases(
     engine.observers.watches.replace(other, in_second, in_first);
     act(&mut engine.databases);
     for database in [one, other] {
-        engine.observers.waiting.signal_all(database);
+        blocking::signal_all(engine, database);
     }
 }

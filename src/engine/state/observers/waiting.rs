@@ -189,12 +189,9 @@ impl Waiting {
         }
     }
 
-    /// Records all waited-for keys of a database as ready: its keys were replaced or removed.
-    pub fn signal_all(&mut self, database: usize) {
-        let keys: Vec<Box<[u8]>> = self.queues.iter_mut(database).map(|(key, _)| key.into()).collect();
-        for key in keys {
-            self.signal(database, &key);
-        }
+    /// The keys of a database that sessions wait for.
+    pub fn keys_of(&mut self, database: usize) -> Vec<Box<[u8]>> {
+        self.queues.iter_mut(database).map(|(key, _)| key.into()).collect()
     }
 
     /// Whether a session waits for a key.
