@@ -141,16 +141,19 @@ impl View {
     }
 
     /// Takes the slots of a node that has become a replica. They go to its primary if that was a replica of the same
-    /// shard: it has taken over, and may be out of reach.
+    /// shard: it has taken over, and may be out of reach. Unless it has become a replica again since then, and said so.
     fn pass_on_slots(&mut self, before: &Node, claim: &Claim) {
         let slots = self.ranges_of(before.id);
         let own = self.myself().id;
-        let is_successor = |node: &Node| node.id != own && node.shard == before.shard && !before.is_replica();
-        let next = claim.node.primary.filter(|next| self.get(*next).is_some_and(is_successor));
-        if let Some(next) = next.and_then(|next| self.find_mut(next)) {
-            let epoch = claim.of_primary.as_ref().map_or(0, |primary| primary.node.config_epoch);
-            (next.primary, next.config_epoch) = (None, next.config_epoch.max(epoch));
-        }
+        let primary = claim.of_primary.as_ref().map(|primary| (primary.node.id, primary.node.config_epoch));
+        let next = primary.and_then(|(id, epoch)| {
+            let next = self.find_mut(id).filter(|next| next.id != own && next.shard == before.shard)?;
+            let has_taken_over = !before.is_replica() && (!next.is_replica() || next.config_epoch < epoch);
+            has_taken_over.then(|| {
+                (next.primary, next.config_epoch) = (None, next.config_epoch.max(epoch));
+                id
+            })
+        });
         self.assign_all(slots, next);
     }
 
@@ -239,5 +242,29 @@ mod tests {
         assert_eq!(kept(&[4, 5], 4..=5), []);
         assert_eq!(kept(&[0], 0..=0), []);
         assert_eq!(kept(&[2, 10], 3..=9), [3..=9]);
+    }
+
+    #[test]
+    fn a_replica_that_names_its_primary_late_does_not_undo_what_that_one_has_said_since() {
+        let [first, second, third, observer] = [1, 2, 3, 4].map(|seed| Node::of_seed(seed, Now::from_us(0)));
+        let of_shard = |node: &Node, primary: Option<NodeId>, config_epoch| Node {
+            shard: first.shard,
+            primary,
+            config_epoch,
+            ..node.clone()
+        };
+        let [late, successor] = [of_shard(&first, None, 1), of_shard(&second, None, 13)];
+        let role_of_successor = |known: Node| {
+            let mut view = View::alone(observer.clone());
+            let others = [late.clone(), known, of_shard(&third, None, 15)];
+            others.into_iter().for_each(|node| assert!(view.meet(node)));
+            let of_primary = Some(Box::new(View::alone(successor.clone()).claim()));
+            let replica = of_shard(&first, Some(second.id), 1);
+            view.take_claim(&Claim { of_primary, ..View::alone(replica).claim() }, &ClusterSettings::default());
+            view.get(second.id).map(|node| (node.primary, node.config_epoch))
+        };
+        assert_eq!(role_of_successor(of_shard(&second, Some(first.id), 7)), Some((None, 13)), "it has taken over");
+        assert_eq!(role_of_successor(of_shard(&second, None, 13)), Some((None, 13)), "that is known");
+        assert_eq!(role_of_successor(of_shard(&second, Some(third.id), 13)), Some((Some(third.id), 13)), "lost again");
     }
 }
