@@ -220,6 +220,7 @@ pub(super) fn memory_or_percent(word: &str) -> Result<String, String> {
         return parse_memory(word).map(|bytes| bytes.to_string()).ok_or_else(|| complaint.to_owned());
     };
     match percent.parse::<u64>() {
+        Ok(0) => Ok("0".to_owned()),
         Ok(percent) if percent <= 100 => Ok(format!("{percent}%")),
         Ok(_) => Err("percentage argument must be less or equal to 100".to_owned()),
         Err(_) => Err(complaint.to_owned()),
@@ -279,6 +280,14 @@ pub(super) fn hostname(word: &str) -> Result<String, String> {
     } else {
         Err("Hostnames may only contain alphanumeric characters, hyphens or dots".to_owned())
     }
+}
+
+/// The name of a node for people, or nothing.
+pub(super) fn node_name(word: &str) -> Result<String, String> {
+    if word.bytes().any(|byte| b"!#$%&()*+:;<>?@[]{|}^~\0".contains(&byte)) {
+        return Err("Announced human node name contained invalid character".to_owned());
+    }
+    Ok(word.to_owned())
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Parameters of sockets, clients and their limits.
 
-use super::{INT, LONG, LONG_BYTES, PORT, UINT};
+use super::{INT, LONG, LONG_BYTES, PORT, UINT, tls};
 use crate::config::parameter::{Held, Parameter};
 use crate::config::words;
 use crate::engine::{Notifications, Settings};
@@ -9,9 +9,7 @@ pub(super) const ROWS: &[Parameter] = &[
     Parameter::words("bind", words::addresses, Held::Field(|s| s.bind.join(" "), set_bind)),
     Parameter::text("bind-source-addr", Held::Idle("")),
     Parameter::number("port", 0, PORT, Held::Field(|s| s.port.into(), |s, port| s.port = port as u16)),
-    Parameter::number("tls-port", 0, PORT, Held::Always("0"))
-        .or_refuse()
-        .refusing("Unable to update TLS configuration. Check server logs."),
+    Parameter::number("tls-port", 0, PORT, Held::Always("0")).or_refuse().refusing(tls::REFUSAL),
     Parameter::text("unixsocket", Held::Field(|s| s.unix_socket.clone(), |s, path| s.unix_socket = path)).at_start(),
     Parameter::mode(
         "unixsocketperm",

@@ -8,12 +8,18 @@ use crate::config::parameter::{Held, Parameter};
 use crate::config::words;
 use crate::engine::cluster::EndpointType;
 
+/// The least size of the backlog for replicas. A smaller one is accepted and means this one.
+const LEAST_BACKLOG_BYTES: u64 = 16 * 1024;
+
 /// The size of the backlog for replicas, which INFO shows too.
 pub const REPL_BACKLOG_SIZE: Parameter = Parameter::memory(
     "repl-backlog-size",
     1,
     LONG_BYTES,
-    Held::Field(|s| s.replication.backlog_bytes, |s, bytes| s.replication_mut().backlog_bytes = bytes),
+    Held::Field(
+        |s| s.replication.backlog_bytes,
+        |s, bytes| s.replication_mut().backlog_bytes = bytes.max(LEAST_BACKLOG_BYTES),
+    ),
 );
 
 pub(super) const ROWS: &[Parameter] = &[
@@ -49,7 +55,7 @@ pub(super) const ROWS: &[Parameter] = &[
         words::hostname,
         Held::Field(|s| s.cluster.announced_hostname.clone(), |s, name| s.cluster_mut().announced_hostname = name),
     ),
-    Parameter::text("cluster-announce-human-nodename", Held::Idle("")),
+    Parameter::word("cluster-announce-human-nodename", words::node_name, Held::Idle("")),
     Parameter::text(
         "cluster-announce-ip",
         Held::Field(|s| s.cluster.announced_ip.clone(), |s, ip| s.cluster_mut().announced_ip = ip),

@@ -142,19 +142,25 @@ impl View {
 
     /// Takes the slots of a node that has become a replica. They go to its primary if that was a replica of the same
     /// shard: it has taken over, and may be out of reach. Unless it has become a replica again since then, and said so.
+    ///
+    /// Those that the primary does not claim had moved to another shard before; they are free for that one's claim.
     fn pass_on_slots(&mut self, before: &Node, claim: &Claim) {
         let slots = self.ranges_of(before.id);
-        let own = self.myself().id;
-        let primary = claim.of_primary.as_ref().map(|primary| (primary.node.id, primary.node.config_epoch));
-        let next = primary.and_then(|(id, epoch)| {
-            let next = self.find_mut(id).filter(|next| next.id != own && next.shard == before.shard)?;
-            let has_taken_over = !before.is_replica() && (!next.is_replica() || next.config_epoch < epoch);
-            has_taken_over.then(|| {
-                (next.primary, next.config_epoch) = (None, next.config_epoch.max(epoch));
-                id
-            })
-        });
-        self.assign_all(slots, next);
+        let successor = claim.of_primary.as_deref().filter(|primary| self.has_taken_over(before, &primary.node));
+        self.assign_all(slots.iter().cloned(), successor.map(|primary| primary.node.id));
+        let Some(Claim { node, slots: claimed, .. }) = successor else { return };
+        let is_claimed = |slot: &u16| claimed.iter().any(|slots| slots.contains(slot));
+        self.unclaimed.extend(slots.into_iter().flatten().filter(|slot| !is_claimed(slot)));
+        if let Some(known) = self.find_mut(node.id) {
+            (known.primary, known.config_epoch) = (None, known.config_epoch.max(node.config_epoch));
+        }
+    }
+
+    /// Whether another node has taken the place of a primary, by what a node of their shard says of it.
+    fn has_taken_over(&self, before: &Node, next: &Node) -> bool {
+        let is_newer = |known: &Node| !known.is_replica() || known.config_epoch < next.config_epoch;
+        let known = self.get(next.id).filter(|known| known.shard == before.shard && is_newer(known));
+        !before.is_replica() && known.is_some() && !self.is_myself_id(next.id)
     }
 
     /// The other nodes that own slots which the sender of a claim, or its primary, claims; their epochs are higher.
@@ -244,27 +250,47 @@ mod tests {
         assert_eq!(kept(&[2, 10], 3..=9), [3..=9]);
     }
 
+    /// What an observer knows who hears from the first node of a shard, the primary of slots 1 to 3, that it is a
+    /// replica of the second one, which has replaced it with epoch 13. A third node is a primary, too.
+    fn told_late(second: impl Fn(Node, [NodeId; 2]) -> Node) -> (View, NodeId, NodeId) {
+        let [one, two, three, observer] = [1, 2, 3, 4].map(|seed| Node::of_seed(seed, Now::from_us(0)));
+        let (shard, [first, next, third]) = (one.shard, [one.id, two.id, three.id]);
+        let of_shard = |node: Node, primary, config_epoch| Node { shard, primary, config_epoch, ..node };
+        let mut view = View::alone(observer);
+        let known_second = second(of_shard(two.clone(), None, 13), [first, third]);
+        let others = [of_shard(one.clone(), None, 1), known_second, of_shard(three, None, 12)];
+        others.into_iter().for_each(|node| assert!(view.meet(node)));
+        view.assign_all([1..=3], Some(first));
+        let mut successor = View::alone(of_shard(two, None, 13));
+        successor.assign_all([1..=2], Some(next));
+        let claim = View::alone(of_shard(one, Some(next), 1)).claim();
+        let claim = Claim { of_primary: Some(Box::new(successor.claim())), ..claim };
+        view.take_claim(&claim, &ClusterSettings::default());
+        (view, next, third)
+    }
+
     #[test]
-    fn a_replica_that_names_its_primary_late_does_not_undo_what_that_one_has_said_since() {
-        let [first, second, third, observer] = [1, 2, 3, 4].map(|seed| Node::of_seed(seed, Now::from_us(0)));
-        let of_shard = |node: &Node, primary: Option<NodeId>, config_epoch| Node {
-            shard: first.shard,
-            primary,
-            config_epoch,
-            ..node.clone()
-        };
-        let [late, successor] = [of_shard(&first, None, 1), of_shard(&second, None, 13)];
-        let role_of_successor = |known: Node| {
-            let mut view = View::alone(observer.clone());
-            let others = [late.clone(), known, of_shard(&third, None, 15)];
-            others.into_iter().for_each(|node| assert!(view.meet(node)));
-            let of_primary = Some(Box::new(View::alone(successor.clone()).claim()));
-            let replica = of_shard(&first, Some(second.id), 1);
-            view.take_claim(&Claim { of_primary, ..View::alone(replica).claim() }, &ClusterSettings::default());
-            view.get(second.id).map(|node| (node.primary, node.config_epoch))
-        };
-        assert_eq!(role_of_successor(of_shard(&second, Some(first.id), 7)), Some((None, 13)), "it has taken over");
-        assert_eq!(role_of_successor(of_shard(&second, None, 13)), Some((None, 13)), "that is known");
-        assert_eq!(role_of_successor(of_shard(&second, Some(third.id), 13)), Some((Some(third.id), 13)), "lost again");
+    fn the_slots_of_a_primary_that_has_become_a_replica_go_to_its_successor() {
+        let (view, next, _) = told_late(|node, [first, _]| Node { primary: Some(first), config_epoch: 7, ..node });
+        assert_eq!(view.get(next).map(|node| (node.primary, node.config_epoch)), Some((None, 13)));
+        assert_eq!(view.ranges_of(next), [1..=3]);
+        let (view, next, _) = told_late(|node, _| node);
+        assert_eq!(view.ranges_of(next), [1..=3], "it was known as a primary");
+    }
+
+    #[test]
+    fn a_slot_that_the_successor_does_not_claim_goes_to_whoever_claims_it() {
+        let (mut view, next, third) = told_late(|node, _| node);
+        let node = view.get(third).expect("it is known").clone();
+        let claim = Claim { slots: vec![2..=3], ..View::alone(node).claim() };
+        view.take_claim(&claim, &ClusterSettings::default());
+        assert_eq!((view.ranges_of(next), view.ranges_of(third)), (vec![1..=2], vec![3..=3]));
+    }
+
+    #[test]
+    fn a_successor_that_is_a_replica_again_by_its_own_word_stays_one() {
+        let (view, next, third) = told_late(|node, [_, third]| Node { primary: Some(third), ..node });
+        assert_eq!(view.get(next).map(|node| (node.primary, node.config_epoch)), Some((Some(third), 13)));
+        assert_eq!(view.ranges_of(next), []);
     }
 }
