@@ -288,11 +288,11 @@ impl Shared {
         }
     }
 
-    /// Connects a client; `None` when there are too many, or this world has ended.
+    /// Connects a client; `None` when there are too many, or none may enter this world.
     pub(crate) fn connect(&self, origin: Origin) -> Option<(SessionId, Arc<WakeFlags>)> {
         let now = self.clock.now();
         let mut engine = self.engine();
-        if self.has_ended() || (self.is_down() && !engine.timing.pause().is_node_paused()) {
+        if !self.is_open() || (self.is_down() && !engine.timing.pause().is_node_paused()) {
             return None;
         }
         let session = engine.connect(now, origin)?;

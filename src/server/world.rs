@@ -1,9 +1,9 @@
 //! One world of a server: its name, its port, and its end.
 
-use std::io;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::{io, mem};
 
 use parking_lot::Mutex;
 use tokio::task::AbortHandle;
@@ -21,14 +21,22 @@ pub(crate) struct World {
     name: WorldName,
     /// Whether it ends when its last client leaves.
     is_temporary: AtomicBool,
-    /// Whether it has ended: no client can enter any more. Set under its engine's lock.
-    has_ended: AtomicBool,
-    /// Whether no client can enter until it is known whether it ends. Set under its engine's lock.
-    is_closing: AtomicBool,
+    phase: Mutex<Phase>,
     /// The task of its timer and its deliveries.
     task: Mutex<Option<AbortHandle>>,
     /// Its own port, if it has one, and what listens there.
     port: Mutex<Option<(u16, Listeners)>>,
+}
+
+/// How far a world is from its end. It goes on to the next phase under the lock of the world's engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Clients may enter.
+    Open,
+    /// No client may enter until it is known whether the world ends.
+    Closing,
+    /// No client may enter any more.
+    Ended,
 }
 
 impl World {
@@ -37,8 +45,7 @@ impl World {
         World {
             name,
             is_temporary: AtomicBool::new(false),
-            has_ended: AtomicBool::new(false),
-            is_closing: AtomicBool::new(false),
+            phase: Mutex::new(Phase::Open),
             task: Mutex::default(),
             port: Mutex::default(),
         }
@@ -49,9 +56,9 @@ impl World {
         *self.task.lock() = Some(task);
     }
 
-    /// Whether the world has ended, or is about to: no client can enter.
-    pub(crate) fn has_ended(&self) -> bool {
-        self.has_ended.load(Ordering::Acquire) || self.is_closing.load(Ordering::Acquire)
+    /// Whether clients may enter: the world has not ended and is not about to.
+    pub(crate) fn is_open(&self) -> bool {
+        *self.phase.lock() == Phase::Open
     }
 
     /// The name of the world.
@@ -66,15 +73,25 @@ impl World {
 
     /// Lets clients in again, unless it has ended meanwhile.
     pub(super) fn reopen(&self) {
-        self.is_closing.store(false, Ordering::Release);
+        self.go_on(Phase::Closing, Phase::Open);
+    }
+
+    /// Changes the phase if it is `from`; returns whether it was.
+    fn go_on(&self, from: Phase, to: Phase) -> bool {
+        let mut phase = self.phase.lock();
+        let is_there = *phase == from;
+        if is_there {
+            *phase = to;
+        }
+        is_there
     }
 
     pub(super) fn is_temporary(&self) -> bool {
         self.is_temporary.load(Ordering::Acquire)
     }
 
-    /// Opens the port of this world, which `shared` is, where `settings` say, unless it is open; `None` if the world
-    /// has ended.
+    /// Opens the port of this world, which `shared` is, where `settings` say, unless it is open; `None` if no client
+    /// may enter.
     ///
     /// # Errors
     /// When a socket cannot be opened.
@@ -85,7 +102,7 @@ impl World {
         config: &WorldConfig,
     ) -> io::Result<Option<u16>> {
         let mut own = self.port.lock();
-        if self.has_ended() {
+        if !self.is_open() {
             return Ok(None);
         }
         if let Some((port, _)) = &*own {
@@ -124,11 +141,6 @@ impl World {
     }
 }
 
-/// Whether a world has no clients; the page is none, nor is the primary of a replica.
-fn is_left(engine: &Engine) -> bool {
-    !engine.sessions.iter().any(|session| session.origin.is_of_user())
-}
-
 /// The port of these sockets, and what accepts clients from them into a world.
 fn opened(shared: &Arc<Shared>, sockets: Vec<TcpListener>, config: &WorldConfig) -> io::Result<(u16, Listeners)> {
     let port = sockets.first().ok_or_else(|| io::Error::other("'bind' has no address"))?.local_addr()?.port();
@@ -162,15 +174,14 @@ impl Shared {
         }
     }
 
-    /// Whether this is a world that has ended.
-    pub(crate) fn has_ended(&self) -> bool {
-        self.world().is_some_and(World::has_ended)
+    /// Whether clients may enter this world; always, if it is the first one.
+    pub(crate) fn is_open(&self) -> bool {
+        self.world().is_none_or(World::is_open)
     }
 
     /// Ends this world if it is temporary and has no clients.
     pub(super) fn end_if_left(&self, engine: &mut Engine) {
-        let is_left = is_left(engine);
-        match self.world().filter(|world| is_left && world.is_temporary()) {
+        match self.world().filter(|world| world.is_temporary() && engine.sessions.clients_of_users() == 0) {
             Some(_) if self.membership().is_some() => self.end_nodes_if_left(),
             Some(_) => self.end_world(engine),
             None => {}
@@ -180,7 +191,7 @@ impl Shared {
     /// Ends this world and its clients' connections; does nothing to the first world.
     pub(super) fn end_world(&self, engine: &mut Engine) {
         let Some(world) = self.world() else { return };
-        if !world.has_ended.swap(true, Ordering::AcqRel) {
+        if mem::replace(&mut *world.phase.lock(), Phase::Ended) != Phase::Ended {
             self.worlds().forget(self, &world.name);
             world.close_port();
             world.task.lock().take().iter().for_each(AbortHandle::abort);
@@ -188,15 +199,10 @@ impl Shared {
         }
     }
 
-    /// Whether this world has no clients.
-    pub(super) fn is_left(&self) -> bool {
-        is_left(&self.engine())
-    }
-
     /// Lets no more clients into this world if it is temporary and has none; returns whether it did.
     pub(super) fn close_if_left(&self, engine: &Engine) -> bool {
-        let world = self.world().filter(|world| world.is_temporary() && is_left(engine));
-        world.is_some_and(|world| !world.is_closing.swap(true, Ordering::AcqRel))
+        let world = self.world().filter(|world| world.is_temporary() && engine.sessions.clients_of_users() == 0);
+        world.is_some_and(|world| world.go_on(Phase::Open, Phase::Closing))
     }
 
     /// Ends all connections, and disconnects the in-process clients, which have none.

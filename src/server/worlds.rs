@@ -457,7 +457,7 @@ impl Worlds {
             match attach(&target, transfer) {
                 Some(attachment) => return Ok(Some(attachment)),
                 // The world ended meanwhile; the next try finds or makes another one of that name.
-                None if target.has_ended() => std::thread::yield_now(),
+                None if !target.is_open() => std::thread::yield_now(),
                 // A node that is down refuses connections.
                 None if target.is_down() => {
                     shared.engine().sessions.get_mut(session).into_iter().for_each(|client| client.cut_off = true);
@@ -579,7 +579,7 @@ fn is_shown_to(first: &Shared, viewer: &Shared, session: SessionId) -> bool {
 
 fn figures_of(shared: &Shared) -> WorldFigures {
     let engine = shared.engine();
-    let clients = engine.sessions.iter().filter(|session| session.origin.is_of_user()).count();
+    let clients = engine.sessions.clients_of_users();
     WorldFigures {
         name: shared.world_name(),
         clients,

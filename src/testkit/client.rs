@@ -91,7 +91,7 @@ impl Client {
         let direct = Origin { transport: Transport::Direct, descriptor: -1, is_local: true, ..Origin::default() };
         let origin = Origin { is_test_client, ..direct };
         let full = || CallError::Refused("ERR max number of clients reached".to_owned());
-        let not_let_in = || if shared.has_ended() { CallError::Closed } else { full() };
+        let not_let_in = || if shared.is_open() { full() } else { CallError::Closed };
         let (session, wake_flags) = shared.connect(origin).ok_or_else(not_let_in)?;
         if let Some(own) = shared.engine().sessions.get_mut(session) {
             own.authenticated = true;

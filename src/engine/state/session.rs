@@ -467,6 +467,11 @@ impl Sessions {
 }
 
 impl Sessions {
+    /// The number of clients that somebody has connected: neither the page nor the primary of a replica.
+    pub fn clients_of_users(&self) -> usize {
+        self.iter().filter(|session| session.origin.is_of_user()).count()
+    }
+
     /// The flags of a command, and those of the queue that it is about to run.
     pub(in crate::engine) fn flags_with_queue(&self, session: SessionId, flags: Flags) -> Flags {
         let transaction = self.get(session).and_then(|client| client.transaction.as_ref());

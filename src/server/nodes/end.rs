@@ -32,10 +32,10 @@ impl Shared {
 impl Cluster {
     fn end_if_left(&self) {
         let nodes = self.nodes();
-        if !nodes.iter().all(|node| node.is_left()) {
+        if nodes.iter().any(|node| node.engine().sessions.clients_of_users() > 0) {
             return;
         }
-        // No client comes in while it is not known whether all are left still.
+        // A client that came meanwhile keeps the world; no other one enters before that is known.
         let closed = nodes.iter().take_while(|node| node.close_if_left(&node.engine())).count();
         if closed < nodes.len() {
             return nodes[..closed].iter().filter_map(|node| node.world()).for_each(World::reopen);
