@@ -205,6 +205,22 @@ fn a_key_of_a_replica_ends_when_its_primary_says_so_and_is_not_shown_from_its_de
 }
 
 #[test]
+fn a_node_that_has_taken_over_ends_keys_on_a_clock_that_runs() {
+    let server = Server::cluster(3).replicas(1).start().expect("it starts");
+    let mut nodes = Nodes::of(server);
+    nodes.expect(&[(0, "SET bar 1 PX 100", "OK"), (0, "DUNLIN FAILOVER 3 TAKEOVER", "OK")]);
+    timeout::wait_until("the key has ended", || nodes.ask(3, "DBSIZE") == Reply::Integer(0));
+}
+
+#[test]
+fn an_election_may_last_as_long_as_a_number_can_say() {
+    let mut nodes = Nodes::with_replicas();
+    nodes.expect(&[(3, "CONFIG SET cluster-node-timeout 9223372036854775807", "OK")]);
+    (0..3).for_each(|node| nodes.expect(&[(3, &format!("DUNLIN NODE {node} KILL"), "OK")]));
+    nodes.expect(&[(3, "CLUSTER FAILOVER FORCE", "OK"), (3, "PING", "PONG")]);
+}
+
+#[test]
 fn wait_counts_the_replicas_that_have_the_writes_of_its_client() {
     let mut nodes = Nodes::of(Server::cluster(1).replicas(2).seed(3).frozen().start().expect("it starts"));
     assert_eq!(nodes.ask(0, "WAIT 2 0"), Reply::Integer(2), "nothing was written");

@@ -98,7 +98,8 @@ pub(super) fn replicas(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error
 
 pub(super) fn count_failure_reports(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let id = known_node(cx, args.word()?)?.id;
-    let reports = view(cx)?.failure_reports(id);
+    let (now, timeout_ms) = (cx.now(), cx.engine().settings.cluster.node_timeout_ms);
+    let reports = view(cx)?.failure_reports(id, now, timeout_ms);
     cx.reply().count(reports);
     Ok(())
 }

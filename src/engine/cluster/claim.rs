@@ -76,7 +76,7 @@ impl View {
             return Consequences::default();
         }
         let before = mem::replace(known, Node { met_ms: known.met_ms, ..claim.node.clone() });
-        claim.suspected.iter().for_each(|(node, since)| self.take_report(sender, *node, *since));
+        self.take_reports(sender, &claim.suspected);
         let epoch = claim.node.config_epoch;
         self.current_epoch = self.current_epoch.max(claim.current_epoch).max(epoch);
         let mut consequences = self.take_slots(claim, settings);

@@ -50,6 +50,13 @@ pub(super) struct Votes {
     given: BTreeMap<NodeId, Now>,
 }
 
+impl Votes {
+    /// Forgets the votes for replicas of a node.
+    pub(super) fn forget(&mut self, primary: NodeId) {
+        self.given.remove(&primary);
+    }
+}
+
 /// A replica's request for votes.
 #[derive(Clone, Debug)]
 pub struct VoteRequest {
@@ -112,7 +119,7 @@ impl View {
         let election = self.election.as_ref()?;
         Some(match election.epoch {
             None => election.starts,
-            Some(_) => election.starts.after_ms(2 * longest_ms(timeout_ms)),
+            Some(_) => election.starts.after_ms(longest_ms(timeout_ms).saturating_mul(2)),
         })
     }
 

@@ -5,6 +5,9 @@
 //! connected again is as before at once, unless it had failed and owns slots: then the others wait until twice the
 //! timeout has passed since, in which a replica might have replaced it.
 //!
+//! A report counts until its sender takes it back, as it is connected to that node again, or until the sender itself has
+//! been disconnected for twice the timeout. Redis's nodes learn the former from the next gossip of the sender.
+//!
 //! Reports have the moment of their sender, which may be past when they are taken, as a test may move the clock far in
 //! one step: so all nodes have one moment for a failure.
 //!
@@ -34,6 +37,11 @@ impl NodeFailure {
     pub(super) fn forget_link(&mut self) {
         self.since = None;
     }
+
+    /// Whether there is anything to know.
+    fn is_needed(&self) -> bool {
+        self.since.is_some() || self.failed.is_some() || !self.reports.is_empty()
+    }
 }
 
 impl View {
@@ -44,25 +52,43 @@ impl View {
         }
     }
 
-    /// Records that a node is connected again.
-    pub fn reconnect(&mut self, id: NodeId, now: Now, timeout_ms: i64) {
+    /// Records that a node is connected again. Returns whether this node had suspected it.
+    pub fn reconnect(&mut self, id: NodeId, now: Now, timeout_ms: i64) -> bool {
         let owns_slots = self.owns_slots(id);
-        self.failures.retain_mut(|failure| {
-            if failure.node != id {
-                return true;
-            }
-            (failure.since, failure.suspected) = (None, None);
-            failure.reports.clear();
-            owns_slots && failure.next_step(timeout_ms).is_some_and(|due| due > now)
-        });
+        let Some(failure) = self.failures.iter_mut().find(|failure| failure.node == id) else { return false };
+        let was_suspected = failure.suspected.is_some();
+        (failure.since, failure.suspected) = (None, None);
+        if !owns_slots || failure.next_step(timeout_ms).is_some_and(|due| due <= now) {
+            failure.failed = None;
+        }
+        self.failures.retain(NodeFailure::is_needed);
+        was_suspected
     }
 
-    /// Records that another node suspects one since a moment. Only what primaries say counts.
-    pub fn take_report(&mut self, from: NodeId, suspected: NodeId, since: Now) {
+    /// Records that another node suspects one since a moment, or no longer does. Only what primaries say counts.
+    pub fn take_report(&mut self, from: NodeId, suspected: NodeId, since: Option<Now>) {
         let counts = self.knows_other(from) && self.get(from).is_some_and(|node| !node.is_replica());
-        if counts && self.knows_other(suspected) {
-            self.failure_of(suspected).reports.insert(from, since);
+        match since {
+            None => self.drop_reports(from, |node| node == suspected),
+            Some(since) if counts && self.knows_other(suspected) => {
+                self.failure_of(suspected).reports.insert(from, since);
+            }
+            Some(_) => {}
         }
+    }
+
+    /// Takes all that another node reports in the place of what it reported before.
+    pub(super) fn take_reports(&mut self, from: NodeId, suspected: &[(NodeId, Now)]) {
+        self.drop_reports(from, |node| suspected.iter().all(|(other, _)| *other != node));
+        suspected.iter().for_each(|(node, since)| self.take_report(from, *node, Some(*since)));
+    }
+
+    /// Forgets what a node has reported about some nodes.
+    pub(super) fn drop_reports(&mut self, from: NodeId, is_about: impl Fn(NodeId) -> bool) {
+        for failure in self.failures.iter_mut().filter(|failure| is_about(failure.node)) {
+            failure.reports.remove(&from);
+        }
+        self.failures.retain(NodeFailure::is_needed);
     }
 
     /// Records that a node has failed at a moment, as another one says.
@@ -82,33 +108,40 @@ impl View {
     /// when.
     pub fn take_failure_steps(&mut self, now: Now, timeout_ms: i64) -> Vec<(NodeId, Now)> {
         let mut suspected = Vec::new();
-        self.failures.retain_mut(|failure| {
-            let Some(due) = failure.next_step(timeout_ms).filter(|due| *due <= now) else { return true };
+        for failure in &mut self.failures {
+            let Some(due) = failure.next_step(timeout_ms).filter(|due| *due <= now) else { continue };
             if failure.since.is_some() {
                 failure.suspected = Some(due);
                 suspected.push((failure.node, due));
+            } else {
+                failure.failed = None;
             }
-            failure.since.is_some()
-        });
+        }
+        self.failures.retain(NodeFailure::is_needed);
         suspected
     }
 
     /// The nodes that this one and a majority of the primaries suspect, and that had not failed yet, each with the
     /// moment at which the majority was reached. They have failed from then on.
-    pub fn take_majority(&mut self) -> Vec<(NodeId, Now)> {
+    pub fn take_majority(&mut self, now: Now, timeout_ms: i64) -> Vec<(NodeId, Now)> {
         let (needed, counts) = (self.size() / 2 + 1, !self.myself().is_replica());
-        let mut failed = Vec::new();
-        for failure in self.failures.iter_mut().filter(|failure| failure.failed.is_none()) {
-            let Some(own) = failure.suspected else { continue };
-            let mut moments: Vec<Now> = failure.reports.values().copied().chain(counts.then_some(own)).collect();
+        let reached = |failure: &NodeFailure| {
+            let own = failure.suspected.filter(|_| failure.failed.is_none())?;
+            let mut moments: Vec<Now> = self.reports(failure, now, timeout_ms).chain(counts.then_some(own)).collect();
             moments.sort();
-            if let Some(reached) = needed.checked_sub(1).and_then(|last| moments.get(last)) {
-                let since = own.max(*reached);
-                failure.failed = Some(since);
-                failed.push((failure.node, since));
-            }
-        }
+            let reached = needed.checked_sub(1).and_then(|last| moments.get(last))?;
+            Some((failure.node, own.max(*reached)))
+        };
+        let failed: Vec<(NodeId, Now)> = self.failures.iter().filter_map(reached).collect();
+        failed.iter().for_each(|(node, since)| self.failure_of(*node).failed = Some(*since));
         failed
+    }
+
+    /// Since when each of the other nodes suspects one that do so still, as far as this node can know.
+    fn reports(&self, failure: &NodeFailure, now: Now, timeout_ms: i64) -> impl Iterator<Item = Now> {
+        let is_fresh = move |since: Now| since.after_ms(timeout_ms.saturating_mul(2)) > now;
+        let counts = move |from: NodeId| self.disconnected_since(from).is_none_or(is_fresh);
+        failure.reports.iter().filter(move |(from, _)| counts(**from)).map(|(_, since)| *since)
     }
 
     /// The nodes that this one suspects, or that have failed, each with the moment since when.
@@ -140,8 +173,8 @@ impl View {
     }
 
     /// How many other nodes suspect one.
-    pub fn failure_reports(&self, id: NodeId) -> usize {
-        self.failure(id).map_or(0, |failure| failure.reports.len())
+    pub fn failure_reports(&self, id: NodeId, now: Now, timeout_ms: i64) -> usize {
+        self.failure(id).map_or(0, |failure| self.reports(failure, now, timeout_ms).count())
     }
 
     fn failure(&self, id: NodeId) -> Option<&NodeFailure> {

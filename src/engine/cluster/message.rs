@@ -35,14 +35,14 @@ pub enum Message {
         /// The port of the node for clients.
         port: u16,
     },
-    /// The sender suspects a node, which is disconnected.
+    /// The sender suspects a node, which is disconnected, or no longer does.
     Suspects {
         /// The id of the sender.
         from: NodeId,
         /// The node.
         node: NodeId,
-        /// Since when the sender suspects it.
-        since: Now,
+        /// Since when the sender suspects it; `None` if it is connected again.
+        since: Option<Now>,
     },
     /// A node has failed, as a majority says.
     Failed {

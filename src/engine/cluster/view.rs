@@ -189,8 +189,13 @@ impl View {
         let Some(place) = self.nodes.iter().position(|node| node.id == id).filter(|place| *place != self.myself) else {
             return;
         };
+        for slots in self.ranges_of(id) {
+            self.unclaimed.retain(|slot| !slots.contains(slot));
+        }
         self.nodes.remove(place);
         self.failures.retain(|failure| failure.node() != id);
+        self.drop_reports(id, |_| true);
+        self.votes.forget(id);
         self.myself -= usize::from(self.myself > place);
         self.owners.renumber(|owner| match usize::from(owner) {
             owner_place if owner_place == place => None,

@@ -272,11 +272,20 @@ pub fn start(engine: &mut Engine, is_empty: bool) {
 /// Records that a node is connected again.
 pub fn reconnect(engine: &mut Engine, id: NodeId) {
     let (now, timeout_ms) = (engine.timing.now, engine.settings.cluster.node_timeout_ms);
-    change(engine, |view| view.reconnect(id, now, timeout_ms));
+    let was_suspected = change(engine, |view| view.reconnect(id, now, timeout_ms)).unwrap_or_default();
+    if was_suspected {
+        tell_suspicion(engine, id, None);
+    }
 }
 
-/// Takes what another node says of one that it suspects since a moment.
-pub fn take_report(engine: &mut Engine, from: NodeId, suspected: NodeId, since: Now) {
+/// Tells the others since when this node suspects one, or that it no longer does.
+fn tell_suspicion(engine: &mut Engine, node: NodeId, since: Option<Now>) {
+    let from = engine.peers.cluster.as_ref().map(|view| view.myself().id);
+    send(engine, from.map(|from| Message::Suspects { from, node, since }));
+}
+
+/// Takes what another node says of one that it suspects since a moment, or no longer suspects.
+pub fn take_report(engine: &mut Engine, from: NodeId, suspected: NodeId, since: Option<Now>) {
     change(engine, |view| view.take_report(from, suspected, since));
     spread_failures(engine);
 }
@@ -325,15 +334,15 @@ pub(super) fn take_steps(engine: &mut Engine) {
     });
     let suspected = suspected.unwrap_or_default();
     for (node, since) in suspected {
-        let from = engine.peers.cluster.as_ref().map(|view| view.myself().id);
-        send(engine, from.map(|from| Message::Suspects { from, node, since }));
+        tell_suspicion(engine, node, Some(since));
     }
     spread_failures(engine);
 }
 
 /// Tells the others of the nodes that have failed by the latest reports.
 fn spread_failures(engine: &mut Engine) {
-    let failed = change(engine, View::take_majority).unwrap_or_default();
+    let (now, timeout_ms) = (engine.timing.now, engine.settings.cluster.node_timeout_ms);
+    let failed = change(engine, |view| view.take_majority(now, timeout_ms)).unwrap_or_default();
     for (node, since) in failed {
         let from = engine.peers.cluster.as_ref().map(|view| view.myself().id);
         send(engine, from.map(|from| Message::Failed { from, node, since }));

@@ -80,10 +80,7 @@ impl Engine {
 
     /// The state to compare with a later one.
     pub fn due_state(&self) -> DueState {
-        DueState {
-            changes: self.stats.changes,
-            may_expire: self.switches.active_expiry && !self.switches.cron_paused && self.persistence.loading.is_none(),
-        }
+        DueState { changes: self.stats.changes, may_expire: may_expire(self) }
     }
 
     /// The moment when the timer has something to do next, but for keys that have not fallen due earlier since

@@ -519,6 +519,7 @@ pub(super) fn start(engine: &mut Engine, is_empty: bool) {
     let Some(replication) = &mut engine.peers.replication else { return };
     replication.waits.clear();
     replication.replicas.clear();
+    replication.waiting_replicas.clear();
     replication.link.iter_mut().for_each(|link| link.state = LinkState::NeverUp);
     if is_empty {
         replication.restart(id);

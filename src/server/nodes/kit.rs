@@ -96,18 +96,15 @@ impl Cluster {
     }
 
     fn restart(&self, node: &Shared, is_empty: bool) -> Result<(), KitError> {
-        let settings = node.act_alone(|engine| {
+        let settings = node.engine().settings.clone();
+        let resumed = node.with_listeners(|listeners| listeners.resume(&settings)).unwrap_or(Ok(()));
+        resumed.map_err(|error| KitError::Listen(error.to_string()))?;
+        node.act_alone(|engine| {
             node.set_down(false);
             cluster::start(engine, is_empty);
-            engine.settings.clone()
         });
         self.bus.set_stale(node.node_number(), false);
         self.inform(node);
-        let resumed = node.with_listeners(|listeners| listeners.resume(&settings)).unwrap_or(Ok(()));
-        if let Err(error) = resumed {
-            node.set_down(true);
-            return Err(KitError::Listen(error.to_string()));
-        }
         node.wake_timer();
         node.say_up();
         Ok(())

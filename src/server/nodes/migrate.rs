@@ -8,7 +8,7 @@ use std::time::Duration;
 use parking_lot::MutexGuard;
 
 use super::Cluster;
-use crate::engine::{Engine, Flow, Origin, RemoteFault, RemoteRequest, RemoteResult, Transport};
+use crate::engine::{Engine, Flow, Origin, RemoteFault, RemoteRequest, RemoteResult, SessionId, Transport};
 use crate::resp::{Limits, Parser, ReplyBuffer};
 use crate::server::shared::Shared;
 
@@ -61,32 +61,41 @@ impl Shared {
         let before = self.begin_batch(&mut engine);
         let limits = Limits { max_bulk_bytes: engine.settings.max_bulk_bytes, authenticated: true };
         let mut result = RemoteResult::default();
-        let greeting = remote.greeting();
-        for (bytes, is_greeting) in [(&greeting, true), (&remote.requests, false)] {
-            let (mut parser, mut start) = (Parser::new(), 0);
-            while let Ok(Some(request)) = parser.next(&bytes[start..], &limits) {
-                let mut output = ReplyBuffer::default();
-                let flow = self.run_in(&mut engine, session, request, &mut output);
-                start += parser.consumed();
-                let reply = output.into_bytes();
-                let Some(line) = reply.strip_suffix(b"\r\n").filter(|_| flow == Flow::Next) else {
-                    // A node that makes clients wait does not answer in time.
-                    result.fault = Some(RemoteFault::Reading);
-                    break;
-                };
-                match is_greeting {
-                    false => result.replies.push(line.to_vec()),
-                    true if line.starts_with(b"-") && result.refusal.is_none() => result.refusal = Some(line.to_vec()),
-                    true => {}
-                }
+        let RemoteResult { replies, refusal, fault } = &mut result;
+        let greeted = self.run_all(&mut engine, session, &remote.greeting(), &limits, |line| {
+            if line.starts_with(b"-") && refusal.is_none() {
+                *refusal = Some(line.to_vec());
             }
-            if start < bytes.len() {
-                // The node takes no words of that length, and would close a connection.
-                result.fault = Some(RemoteFault::Reading);
-            }
-        }
-        self.end_batch(&mut engine, before);
+        });
+        let restored = greeted.and_then(|()| {
+            self.run_all(&mut engine, session, &remote.requests, &limits, |line| replies.push(line.to_vec()))
+        });
+        *fault = restored.err();
         engine.disconnect(session);
+        self.end_batch(&mut engine, before);
         result
+    }
+
+    /// Runs requests one after the other, and has `take` read the line of each reply.
+    fn run_all(
+        &self,
+        engine: &mut Engine,
+        session: SessionId,
+        bytes: &[u8],
+        limits: &Limits,
+        mut take: impl FnMut(&[u8]),
+    ) -> Result<(), RemoteFault> {
+        let (mut parser, mut start) = (Parser::new(), 0);
+        while let Ok(Some(request)) = parser.next(&bytes[start..], limits) {
+            let mut output = ReplyBuffer::default();
+            let flow = self.run_in(engine, session, request, &mut output);
+            start += parser.consumed();
+            let reply = output.into_bytes();
+            // A node that makes clients wait does not answer in time.
+            let line = reply.strip_suffix(b"\r\n").filter(|_| flow == Flow::Next).ok_or(RemoteFault::Reading)?;
+            take(line);
+        }
+        // The node takes no words of that length, and would close a connection.
+        if start < bytes.len() { Err(RemoteFault::Reading) } else { Ok(()) }
     }
 }
