@@ -5,6 +5,7 @@ package dunlin
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,6 +23,9 @@ import (
 
 // startPatience is how long the program may take until it serves clients.
 var startPatience = 10 * time.Second
+
+// versionPatience is how long a program may take to say its version, for the text of an error.
+const versionPatience = 2 * time.Second
 
 type announcement struct {
 	Version *string `json:"dunlin"`
@@ -195,7 +199,11 @@ func start(program string, directives []string) (*child, error) {
 }
 
 func versionOf(program string) string {
-	said, err := exec.Command(program, "--version").CombinedOutput()
+	within, cancel := context.WithTimeout(context.Background(), versionPatience)
+	defer cancel()
+	command := exec.CommandContext(within, program, "--version")
+	command.WaitDelay = versionPatience
+	said, err := command.CombinedOutput()
 	if text := strings.TrimSpace(string(said)); text != "" {
 		return text[:min(len(text), 200)]
 	}

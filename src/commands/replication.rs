@@ -107,7 +107,7 @@ const FAILOVER: Command = Command {
     arity: Arity::AtLeast(1),
     flags: Flags::ADMIN.and(Flags::NOSCRIPT).and(Flags::STALE),
     since: "6.2.0",
-    about: "Would start a failover to a replica; there is none.",
+    about: "Refused: nodes of a cluster use CLUSTER FAILOVER, and other servers have no replicas.",
     run: failover,
     ..Command::ROW
 };
@@ -139,7 +139,7 @@ fn failover(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Err(if abort { ServerError::NoFailover } else { ServerError::FailoverWithoutReplicas }.into())
 }
 
-/// REPLCONF, which a replica sends to its primary: refused, so that the replica learns that this is none.
+/// SYNC, by which a replica asks for all data: refused, so that it learns that this is no primary for it.
 const SYNC: Command = Command {
     name: "SYNC",
     family: Family::Server,
@@ -182,7 +182,7 @@ const WAIT: Command = Command {
     arity: Arity::Exactly(3),
     flags: Flags::BLOCKING.and(Flags::CONNECTION),
     since: "3.0.0",
-    about: "Waits until a number of replicas have this client's writes, and returns how many have: none.",
+    about: "Waits until a number of replicas have this client's writes, and returns how many have.",
     tips: &["request_policy:all_shards", "response_policy:agg_min"],
     run: wait,
     ..Command::ROW
@@ -211,7 +211,7 @@ const WAITAOF: Command = Command {
     syntax: "numlocal numreplicas timeout",
     arity: Arity::Exactly(4),
     since: "7.2.0",
-    about: "Waits until a number of servers have this client's writes in their files, and returns how many have: none.",
+    about: "Waits until a number of servers have this client's writes in their files, and returns how many have.",
     run: waitaof,
     ..WAIT
 };

@@ -6,7 +6,7 @@
 //! rest in the same write. When [`ENOUGH_BYTES`] wait for a client, all are woken, so that publishers do not run ahead
 //! of readers.
 //!
-//! Invariant: a session is in this queue at most once, and while it is, nothing else wakes it for pushes.
+//! Invariant: a session is in this queue at most once, and while it is, no push wakes it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

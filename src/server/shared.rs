@@ -55,7 +55,7 @@ pub(crate) struct Shared {
     faults: super::contain::Faults,
 }
 
-/// The name alone: all the rest is megabytes of text, in the message of whatever assertion fails.
+/// Only the name: the whole state would put megabytes into the messages of assertions.
 impl fmt::Debug for Shared {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_tuple("Shared").field(&self.world_name().as_str()).finish()

@@ -128,17 +128,22 @@ pub(crate) enum HostCallState {
 ///
 /// [`WakeFlag::Resume`]: super::wake_flags::WakeFlag::Resume
 pub(crate) fn answer(shared: &Arc<Shared>, session: SessionId, output: &mut Vec<u8>) -> HostCallState {
-    let Some(ask) = shared.engine().take_host_call(session) else { return HostCallState::Answered };
-    if let HostCall::Tree(query) = ask {
+    let Some(call) = shared.engine().take_host_call(session) else { return HostCallState::Answered };
+    if let HostCall::Tree(query) = call {
         shared.worlds().tree_counter.count(TreeOrder { shared: Arc::clone(shared), session, query });
         return HostCallState::Pending;
     }
-    answer_at_once(shared, session, ask, output).map_or(HostCallState::Answered, HostCallState::Moved)
+    answer_at_once(shared, session, call, output).map_or(HostCallState::Answered, HostCallState::Moved)
 }
 
-fn answer_at_once(shared: &Arc<Shared>, session: SessionId, ask: HostCall, output: &mut Vec<u8>) -> Option<Attachment> {
+fn answer_at_once(
+    shared: &Arc<Shared>,
+    session: SessionId,
+    call: HostCall,
+    output: &mut Vec<u8>,
+) -> Option<Attachment> {
     let (worlds, cluster) = (shared.worlds(), shared.cluster());
-    let (answer, attachment) = match &ask {
+    let (reply, attachment) = match &call {
         HostCall::Enter { world, is_temporary } => match worlds.enter(shared, session, world, *is_temporary) {
             Ok(attachment) => (HostReply::Done, attachment),
             Err(why) => (HostReply::Refused(why), None),
@@ -163,9 +168,9 @@ fn answer_at_once(shared: &Arc<Shared>, session: SessionId, ask: HostCall, outpu
         HostCall::DropWorld(name) => (done(worlds.end(name)), None),
     };
     match &attachment {
-        None => shared.engine().answer_host_call(session, ask, answer),
+        None => shared.engine().answer_host_call(session, call, reply),
         Some(attachment) => {
-            attachment.shared.engine().answer_host_call(attachment.session, ask, answer);
+            attachment.shared.engine().answer_host_call(attachment.session, call, reply);
             if let Some(client) = shared.engine().sessions.get_mut(session) {
                 client.push_queue.take(output, usize::MAX);
             }
@@ -272,14 +277,17 @@ impl Worlds {
     /// When there are too many worlds, or the server is ending; or the cluster has no such node.
     pub(crate) fn find_or_make(self: &Arc<Worlds>, name: &WorldName) -> Result<Arc<Shared>, KitError> {
         if name.is_first() {
-            return self.first().ok_or(KitError::TooManyWorlds);
+            return self.first().ok_or(KitError::Ending);
         }
         let mut list = self.list.lock();
         if let Some(world) = list.worlds.get(name) {
             return Ok(Arc::clone(world));
         }
         let more = usize::from(self.config.settings.cluster.nodes()).max(1);
-        if list.is_closed || list.worlds.len() + more > MOST_WORLDS {
+        if list.is_closed {
+            return Err(KitError::Ending);
+        }
+        if list.worlds.len() + more > MOST_WORLDS {
             return Err(KitError::TooManyWorlds);
         }
         if !self.are_clusters() {
@@ -415,7 +423,7 @@ impl Worlds {
     /// # Errors
     /// When no port can be opened, or the server has ended.
     pub(crate) fn port_of(&self, shared: &Arc<Shared>) -> Result<Option<u16>, KitError> {
-        let first = self.first().ok_or(KitError::TooManyWorlds)?;
+        let first = self.first().ok_or(KitError::Ending)?;
         let mut settings = first.engine().settings.clone();
         let Some(world) = shared.world() else {
             let none = || KitError::Listen("the server has no port".to_owned());

@@ -31,7 +31,14 @@ class Connection {
 
   constructor(socket, address) {
     this.#socket = socket.unref()
-    socket.on('data', chunk => this.#receive(chunk))
+    socket.on('data', chunk => {
+      try {
+        this.#receive(chunk)
+      } catch (error) {
+        this.#end(error.message)
+        socket.destroy()
+      }
+    })
     socket.on('error', error => this.#end(error.message))
     socket.on('close', () => this.#end('it was closed'))
     this.address = address
@@ -117,7 +124,7 @@ class Reader {
       case ':': return Number(text)
       case '$': return this.#bulk(Number(text))
       case '*': return this.#array(Number(text))
-      default: throw new Error(`dunlin: the server sent ${type}${text}, which is no reply in RESP2`)
+      default: throw new Error(`the server sent ${type}${text}, which is no reply in RESP2`)
     }
   }
 

@@ -184,6 +184,15 @@ test('client() says what is missing where ioredis is not installed', async t => 
   assert.match(errors, /client\(\) needs the package ioredis, which .*package\.json does not find; run 'npm install/)
 })
 
+test('a reply in another protocol ends the connection, and not the process', async t => {
+  const fake = net.createServer(socket => socket.on('data', () => socket.write('%1\r\n'))).listen(0, '127.0.0.1')
+  await once(fake, 'listening')
+  t.after(() => fake.close())
+  process.env.DUNLIN_URL = `redis://127.0.0.1:${fake.address().port}`
+  t.after(() => delete process.env.DUNLIN_URL)
+  await assert.rejects(Dunlin.start(), /the server sent %1, which is no reply in RESP2/)
+})
+
 test("redis-memory-server's class starts, tells and stops a server", async () => {
   const server = new RedisMemoryServer()
   const [host, port] = [await server.getHost(), await server.getPort()]

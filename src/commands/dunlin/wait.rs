@@ -56,7 +56,7 @@ fn can_come(cx: &mut Ctx<'_>, condition: &Condition) -> Result<(), Error> {
     match condition {
         Condition::Cluster { .. } if cx.engine().peers.cluster.is_none() => Err(ServerError::NoCluster.into()),
         Condition::Journal { .. } if kit.is_none_or(|kit| kit.journal.is_none()) => Err(no_journal()),
-        Condition::Struck { rule, .. } if waits::trigger(cx.engine(), rule).is_none() => {
+        Condition::Fired { rule, .. } if waits::trigger(cx.engine(), rule).is_none() => {
             Err(ServerError::Kit(format!("no fault rule {}; add one with DUNLIN FAULT ADD", shown(rule))).into())
         }
         _ => Ok(()),
@@ -82,7 +82,7 @@ fn condition(cx: &mut Ctx<'_>, args: &mut Args<'_>) -> Result<Condition, Error> 
     }
     if says(kind, "FAULT") {
         let rule = args.word()?.to_vec();
-        return Ok(Condition::Struck { rule, count: count(args)? });
+        return Ok(Condition::Fired { rule, count: count(args)? });
     }
     if says(kind, "CLIENTS") {
         return Ok(Condition::Clients { count: count(args)?, asker: cx.session().id });
@@ -116,7 +116,7 @@ fn missed(condition: &Condition, progress: u64) -> String {
         Condition::Journal { count, filter } => {
             format!("waited in vain: the journal has {progress} of {count} commands of{filter}")
         }
-        Condition::Struck { rule, count } => {
+        Condition::Fired { rule, count } => {
             format!("waited in vain: the rule {} has fired {progress} of {count} times", shown(rule))
         }
         Condition::Clients { count, .. } => format!("waited in vain: the number of clients is {progress}, not {count}"),

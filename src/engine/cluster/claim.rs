@@ -25,16 +25,16 @@ pub struct Claim {
 /// What follows from a claim for the node that took it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Consequences {
-    /// The slots that belonged to this node, and belong to the other one now.
-    pub lost: Vec<u16>,
+    /// The slots that belonged to this node, and belong to the sender now.
+    pub lost_slots: Vec<u16>,
     /// The node whose replica this one is from now on: its slots, or those of its primary, have all gone there.
     pub new_primary: Option<NodeId>,
     /// Whether the sender no longer claims slots that it is known to own: another node may have claimed them in vain.
     pub has_freed_slots: bool,
     /// The other nodes that own slots which the sender, or its primary, claims; their epochs are higher.
-    pub owners: Vec<NodeId>,
+    pub better_owners: Vec<NodeId>,
     /// The other nodes that owned slots which the sender owns now, and their replicas.
-    pub losers: Vec<NodeId>,
+    pub former_owners: Vec<NodeId>,
 }
 
 impl View {
@@ -61,9 +61,9 @@ impl View {
 
     /// Takes the claim of another node, if that is known: a slot belongs to the claim with the highest epoch.
     ///
-    /// A slot that its owner no longer claims stays with that one until another node claims it, by whatever epoch. A
-    /// slot that this node imports stays with its owner until this node says otherwise. Of two nodes with one epoch,
-    /// the one with the smaller id takes a new epoch.
+    /// A slot that its owner no longer claims stays with the owner until another node claims it, whatever the epoch of
+    /// that claim. A slot that this node imports stays with its owner until this node says otherwise. Of two nodes with
+    /// one epoch, the one with the smaller id takes a new epoch.
     ///
     /// A claim that is older than what others have said of its sender changes nothing: a node's epoch only grows.
     pub fn take_claim(&mut self, claim: &Claim, settings: &ClusterSettings) -> Consequences {
@@ -80,7 +80,7 @@ impl View {
         let epoch = claim.node.config_epoch;
         self.current_epoch = self.current_epoch.max(claim.current_epoch).max(epoch);
         let mut consequences = self.take_slots(claim, settings);
-        consequences.owners = self.better_owners(claim);
+        consequences.better_owners = self.better_owners(claim);
         if claim.node.is_replica() {
             self.pass_on_slots(&before, claim);
         } else {
@@ -106,8 +106,8 @@ impl View {
     fn take_slots(&mut self, claim: &Claim, settings: &ClusterSettings) -> Consequences {
         let (sender, epoch) = (claim.node.id, claim.node.config_epoch);
         let (own, shard_owner) = (self.myself().id, self.myself().primary.unwrap_or(self.myself().id));
-        let (mut taken, mut lost, mut lost_by_shard) = (Vec::new(), Vec::new(), 0);
-        let mut losers = BTreeSet::new();
+        let (mut taken, mut lost_slots, mut lost_by_shard) = (Vec::new(), Vec::new(), 0);
+        let mut former = BTreeSet::new();
         let has_freed_slots = self.note_unclaimed(sender, &claim.slots);
         for (slots, owner) in claim.slots.iter().flat_map(|slots| self.ranges_within(slots.clone())) {
             let owner_id = owner.map(|owner| owner.id);
@@ -121,9 +121,9 @@ impl View {
                     lost_by_shard += slots.len();
                 }
                 if owner_id == Some(own) {
-                    lost.extend(slots.clone());
+                    lost_slots.extend(slots.clone());
                 }
-                losers.extend(owner_id);
+                former.extend(owner_id);
                 taken.push(slots);
             }
         }
@@ -135,15 +135,16 @@ impl View {
         let passed_on = claim.node.primary.filter(|next| *next != own && self.is_replica_of(sender));
         let new_primary = (is_left_without && follows).then_some(sender).or(passed_on);
         let replicas = |primary: NodeId| self.replicas_of(primary).map(|replica| replica.id);
-        let losers = losers.into_iter().flat_map(|loser| replicas(loser).chain([loser]));
-        let losers = losers.filter(|id| *id != own && *id != sender).collect();
-        Consequences { lost, new_primary, has_freed_slots, owners: Vec::new(), losers }
+        let former = former.into_iter().flat_map(|owner| replicas(owner).chain([owner]));
+        let former_owners = former.filter(|id| *id != own && *id != sender).collect();
+        Consequences { lost_slots, new_primary, has_freed_slots, better_owners: Vec::new(), former_owners }
     }
 
     /// Takes the slots of a node that has become a replica. They go to its primary if that was a replica of the same
     /// shard: it has taken over, and may be out of reach. Unless it has become a replica again since then, and said so.
     ///
-    /// Those that the primary does not claim had moved to another shard before; they are free for that one's claim.
+    /// Slots that the successor does not claim moved to another shard earlier; they are marked as unclaimed, so that
+    /// the claim of that shard takes them whatever its epoch.
     fn pass_on_slots(&mut self, before: &Node, claim: &Claim) {
         let slots = self.ranges_of(before.id);
         let successor = claim.of_primary.as_deref().filter(|primary| self.has_taken_over(before, &primary.node));

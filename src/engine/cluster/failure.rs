@@ -5,8 +5,8 @@
 //! connected again is as before at once, unless it had failed and owns slots: then the others wait until twice the
 //! timeout has passed since, in which a replica might have replaced it.
 //!
-//! A report counts until its sender takes it back, as it is connected to that node again, or until the sender itself has
-//! been disconnected for twice the timeout. Redis's nodes learn the former from the next gossip of the sender.
+//! A report counts until its sender takes it back, as it is connected to that node again, or until the sender itself
+//! has been disconnected for twice the timeout. Redis's nodes learn the former from the next gossip of the sender.
 //!
 //! Reports have the moment of their sender, which may be past when they are taken, as a test may move the clock far in
 //! one step: so all nodes have one moment for a failure.

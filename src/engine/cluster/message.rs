@@ -96,7 +96,7 @@ pub enum Message {
 }
 
 impl Message {
-    /// Whether it is for the test kit: nodes tell each other whatever the state of the cluster.
+    /// Whether it belongs to the test kit, so that links that are cut or slow, and stale views, do not affect it.
     pub fn is_of_kit(&self) -> bool {
         matches!(self, Message::Redirected { .. } | Message::Followed { .. })
     }

@@ -45,9 +45,9 @@ pub enum Refusal {
     ReadsOnly,
     /// Some of the keys have moved to another node, or not come from one yet.
     TryAgain,
-    /// The keys have moved already, or are new: this node is to be asked once.
+    /// The keys have moved already, or are new: the named node is to be asked, once.
     Ask(u16, NodeId),
-    /// The slot belongs to this node.
+    /// The slot belongs to the named node.
     Moved(u16, NodeId),
 }
 
@@ -110,10 +110,13 @@ fn find(view: &View, query: &Query<'_>, has_key: impl Fn(&[u8]) -> bool) -> Resu
             continue;
         }
         found.are_several |= key.name != first.name;
-        match key.is_channel || has_key(key.name) {
-            _ if key.is_channel => {}
-            true => found.present += 1,
-            false => found.missing += 1,
+        if key.is_channel {
+            continue;
+        }
+        if has_key(key.name) {
+            found.present += 1;
+        } else {
+            found.missing += 1;
         }
     }
     Ok(Some(found))

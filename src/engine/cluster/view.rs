@@ -374,18 +374,20 @@ impl View {
         self.serves_from
     }
 
+    fn highest_epoch(&self) -> u64 {
+        self.nodes.iter().map(|node| node.config_epoch).max().unwrap_or(0).max(self.current_epoch)
+    }
+
     /// Begins an epoch above all that this node has seen.
     pub fn next_epoch(&mut self) -> u64 {
-        let highest = self.nodes.iter().map(|node| node.config_epoch).chain([self.current_epoch]).max().unwrap_or(0);
-        self.current_epoch = highest.saturating_add(1);
+        self.current_epoch = self.highest_epoch().saturating_add(1);
         self.current_epoch
     }
 
     /// Gives this node an epoch above all others, unless it has that already; whether it got one.
     pub fn bump_epoch(&mut self) -> bool {
-        let highest = self.nodes.iter().map(|node| node.config_epoch).chain([self.current_epoch]).max().unwrap_or(0);
         let epoch = self.myself().config_epoch;
-        if epoch != 0 && epoch == highest {
+        if epoch != 0 && epoch == self.highest_epoch() {
             return false;
         }
         self.myself_mut().config_epoch = self.next_epoch();
@@ -397,7 +399,7 @@ impl View {
         self.nodes.iter().find(|node| node.address.port == port)
     }
 
-    /// What is to be announced, and to whom, since an earlier state of this view.
+    /// How this view differs from an earlier state of it: what is to be announced, and which slots have other owners.
     pub fn changes_since(&self, before: &Before) -> Changes {
         let mut changes = Changes { claims: *self.myself() != before.myself, ..Changes::default() };
         let has_other_role = self.myself().is_replica() != before.myself.is_replica();

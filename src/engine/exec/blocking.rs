@@ -31,7 +31,7 @@ impl Engine {
         }
         let mut held_back = Vec::new();
         while let Some((database, key)) = self.observers.waiting.next_ready() {
-            if unblock_on_key(self, database, &key) == ServeOutcome::LaterSome {
+            if unblock_on_key(self, database, &key) == ServeOutcome::HeldBack {
                 held_back.push((database, key));
             }
         }
@@ -152,7 +152,7 @@ fn unblock_on_key(engine: &mut Engine, database: usize, key: &[u8]) -> ServeOutc
         }
         let writes = engine.table.entry(wait.command).command.flags.has(Flags::WRITE);
         if engine.timing.pause.holds_back(engine.now(), writes).is_some() {
-            served = ServeOutcome::LaterSome;
+            served = ServeOutcome::HeldBack;
         } else {
             resume(engine, session);
         }
@@ -324,5 +324,5 @@ pub(super) fn answer(engine: &mut Engine, session: SessionId, frames_before: usi
 enum ServeOutcome {
     All,
     /// A pause holds some of them back; the key must stay ready.
-    LaterSome,
+    HeldBack,
 }

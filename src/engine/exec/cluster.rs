@@ -135,7 +135,8 @@ pub fn endpoint(settings: &Settings, address: &Address) -> Option<String> {
     }
 }
 
-/// Makes the server the node that `view` is of. Its data are one database, whose keys are indexed by their slots.
+/// Makes the server a node of a cluster, which it sees as `view`. Its data are one database, whose keys are indexed by
+/// their slots.
 pub fn join(engine: &mut Engine, view: View) {
     let primary = view.primary().map(|primary| primary.id);
     engine.databases.index_hash_slots();
@@ -243,8 +244,7 @@ pub fn introduce(engine: &mut Engine, nodes: &[Node], ip: &str) {
     let met_ms = engine.timing.now.unix_ms();
     change(engine, |view| nodes.iter().for_each(|node| _ = view.meet(Node { met_ms, ..node.clone() })));
     apply_settings(engine);
-    let claim = engine.peers.cluster.as_ref().map(|view| view.claim());
-    send(engine, claim.map(Message::Claim));
+    announce(engine);
 }
 
 /// Records that a node is disconnected, as its process has ended.
@@ -383,8 +383,10 @@ pub fn take_claim(engine: &mut Engine, claim: &Claim) {
     send(engine, consequences.has_freed_slots.then_some(Message::ClaimsWanted));
     if let Some(view) = &engine.peers.cluster {
         let from = view.myself().id;
-        let to_sender = consequences.owners.iter().filter_map(|owner| Some((claim.node.id, view.known_claim(*owner)?)));
-        let to_losers = consequences.losers.iter().filter_map(|loser| Some((*loser, view.known_claim(claim.node.id)?)));
+        let to_sender =
+            consequences.better_owners.iter().filter_map(|owner| Some((claim.node.id, view.known_claim(*owner)?)));
+        let to_losers =
+            consequences.former_owners.iter().filter_map(|loser| Some((*loser, view.known_claim(claim.node.id)?)));
         let messages: Vec<Message> =
             to_sender.chain(to_losers).map(|(to, by)| Message::Outranked { from, to, by }).collect();
         messages.into_iter().for_each(|message| send(engine, Some(message)));
@@ -423,7 +425,7 @@ pub(super) fn take_better_claim(engine: &mut Engine, claim: &Claim) {
 fn follow_claim(engine: &mut Engine, consequences: Consequences) {
     match consequences.new_primary {
         Some(primary) => follow(engine, primary),
-        None => consequences.lost.into_iter().for_each(|slot| delete_keys(engine, slot)),
+        None => consequences.lost_slots.into_iter().for_each(|slot| delete_keys(engine, slot)),
     }
 }
 

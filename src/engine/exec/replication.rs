@@ -174,7 +174,7 @@ fn synchronize(engine: &mut Engine, replica: NodeId, known: History) {
     replication.align(stream_offset);
     let missed = replication.missed_since(known);
     replication.replicas.retain(|other| other.id != replica);
-    replication.replicas.push(Replica { id: replica, offset: 0, told: now });
+    replication.replicas.push(Replica { id: replica, offset: 0, acknowledged: now });
     let history = replication.history;
     let answer = match missed {
         Some(bytes) => Content::Continue { id: history.id, offset: known.offset, bytes: bytes.into() },
@@ -184,7 +184,7 @@ fn synchronize(engine: &mut Engine, replica: NodeId, known: History) {
         }
     };
     send(engine, Some(replica), answer);
-    announce(engine);
+    announce_offset(engine);
 }
 
 /// Answers the replicas that had to wait until a script had ended.
@@ -235,11 +235,11 @@ fn begin_link(engine: &mut Engine) {
     if let Some(link) = link(engine) {
         (link.session, link.state) = (Some(session), LinkState::Up);
     }
-    announce(engine);
+    announce_offset(engine);
 }
 
 /// Tells all nodes how much of the stream this one has. They show clients no replica without any.
-fn announce(engine: &mut Engine) {
+fn announce_offset(engine: &mut Engine) {
     let offset = engine.peers.replication.as_ref().map_or(0, |replication| replication.history.offset);
     cluster::change(engine, |view| view.myself_mut().offset = offset);
 }
@@ -330,8 +330,8 @@ pub(super) fn apply_due(engine: &mut Engine) {
     }
 }
 
-/// Has this node apply the stream of its primary that much later than it gets it. What waits already becomes due as if
-/// it had come now.
+/// Sets how far this replica lags behind the stream of its primary. Parts that are queued already become due as if they
+/// arrived now.
 pub fn set_lag(engine: &mut Engine, lag: Lag) {
     let due = lag.due(engine.timing.now);
     let before = std::mem::replace(&mut replication(engine).lag, lag);
@@ -382,7 +382,7 @@ fn take_acknowledgement(engine: &mut Engine, from: NodeId, offset: u64) {
     let now = engine.timing.now;
     let Some(replication) = &mut engine.peers.replication else { return };
     let Some(replica) = replication.replicas.iter_mut().find(|replica| replica.id == from) else { return };
-    (replica.offset, replica.told) = (offset, now);
+    (replica.offset, replica.acknowledged) = (offset, now);
     end_waits(engine);
 }
 

@@ -18,7 +18,7 @@ pub enum NodeMessage {
 }
 
 impl NodeMessage {
-    /// Whether it is for the test kit, which hears of it at once whatever the links are like.
+    /// Whether it belongs to the test kit, so that slow links do not affect it.
     pub fn is_of_kit(&self) -> bool {
         matches!(self, NodeMessage::Cluster(message) if message.is_of_kit())
     }

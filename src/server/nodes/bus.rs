@@ -90,13 +90,13 @@ impl Bus {
         self.delivery.lock()
     }
 
-    /// Has a node miss what is said of the cluster, or not; returns whether it did before.
+    /// Sets whether a node ignores messages about the cluster (its view is stale); returns whether it did before.
     pub(super) fn set_stale(&self, node: usize, is_stale: bool) -> bool {
         let mut stale = self.stale.lock();
         if is_stale { !stale.insert(node) } else { stale.remove(&node) }
     }
 
-    /// Has other nodes find how much of the replication stream the node of that number has.
+    /// Records how much of the replication stream the node of that number has, for other nodes to look up.
     fn publish_offset(&self, number: usize, id: NodeId, offset: u64) {
         self.offsets.lock().insert(id, (number, offset));
     }
@@ -109,13 +109,13 @@ impl Bus {
         is_heard.then_some(offset)
     }
 
-    /// Whether a node misses a message.
-    fn is_missed_by(&self, node: usize, message: &BusMessage) -> bool {
+    /// Whether a node ignores a message.
+    fn is_ignored_by(&self, node: usize, message: &BusMessage) -> bool {
         let BusMessage::Node(NodeMessage::Cluster(message)) = message else { return false };
         message.is_news() && self.is_stale(node)
     }
 
-    /// Whether a node misses what is said of the cluster.
+    /// Whether a node ignores messages about the cluster.
     fn is_stale(&self, node: usize) -> bool {
         self.stale.lock().contains(&node)
     }
@@ -159,7 +159,7 @@ impl Cluster {
             let is_meant = |node: &Arc<Shared>| {
                 let number = node.node_number();
                 let is_linked = is_for_all || self.bus.are_linked(number, from);
-                number != from && is_linked && !self.bus.is_missed_by(number, &message)
+                number != from && is_linked && !self.bus.is_ignored_by(number, &message)
             };
             self.nodes().iter().filter(|node| is_meant(node)).for_each(|node| node.receive(from, &message));
         }
@@ -195,7 +195,7 @@ impl Shared {
         }
     }
 
-    /// Has the other nodes find how much of the replication stream this one has, whose id is given.
+    /// Records how much of the replication stream this node has, whose id is given, for the others to look up.
     pub(in crate::server) fn publish_offset(&self, id: NodeId, offset: u64) {
         if let Some(own) = self.membership() {
             own.cluster.bus.publish_offset(own.number, id, offset);

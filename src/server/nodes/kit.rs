@@ -106,7 +106,7 @@ impl Cluster {
         self.bus.set_stale(node.node_number(), false);
         self.inform(node);
         node.wake_timer();
-        node.say_up();
+        node.broadcast_up();
         Ok(())
     }
 
@@ -117,9 +117,12 @@ impl Cluster {
             node.set_down(false);
         }
         let others = self.nodes();
-        others.iter().filter(|other| !ptr::eq(&raw const ***other, node)).for_each(|other| node.miss(other));
+        others
+            .iter()
+            .filter(|other| !ptr::eq(&raw const ***other, node))
+            .for_each(|other| node.mark_disconnected(other));
         self.inform(node);
-        node.say_up();
+        node.broadcast_up();
         self.deliver();
         node.go_on();
     }
@@ -128,7 +131,7 @@ impl Cluster {
     fn inform(&self, node: &Shared) {
         for other in self.nodes().iter().filter(|other| !ptr::eq(&raw const ***other, node)) {
             let is_linked = self.bus.are_linked(node.node_number(), other.node_number());
-            if other.is_down() || !is_linked { node.miss(other) } else { node.meet_again(other) }
+            if other.is_down() || !is_linked { node.mark_disconnected(other) } else { node.mark_connected(other) }
         }
     }
 
@@ -201,7 +204,7 @@ impl Shared {
     /// it starts again.
     pub(in crate::server) fn kill(&self, engine: &mut Engine) {
         if !self.set_down(true) {
-            self.say_down(engine);
+            self.broadcast_down(engine);
             messages::drop_all(engine);
             self.close_ends(engine);
         }
@@ -223,20 +226,20 @@ impl Shared {
     fn pause(&self) {
         let mut engine = self.engine();
         if !self.set_down(true) {
-            self.say_down(&engine);
+            self.broadcast_down(&engine);
             messages::drop_all(&mut engine);
             blocking::set_node_paused(&mut engine, true);
         }
     }
 
     /// Tells the others that they no longer hear this node.
-    fn say_down(&self, engine: &Engine) {
+    fn broadcast_down(&self, engine: &Engine) {
         let id = engine.peers.cluster.as_ref().map(|view| view.myself().id);
         id.into_iter().for_each(|id| self.cluster().bus.push(self.node_number(), BusMessage::NodeDown(id)));
     }
 
     /// Tells the others that they hear this node again.
-    fn say_up(&self) {
+    fn broadcast_up(&self) {
         let claim = self.engine().peers.cluster.as_ref().map(|view| view.claim());
         claim.into_iter().for_each(|claim| self.send_to_nodes(BusMessage::NodeUp(claim)));
     }

@@ -102,9 +102,9 @@ impl Cluster {
             let (Ok(first), Ok(second)) = (self.node(one), self.node(other)) else { continue };
             for (node, peer) in [(&first, &second), (&second, &first)] {
                 if now.contains(&(one, other)) {
-                    node.miss(peer);
+                    node.mark_disconnected(peer);
                 } else if !peer.is_down() {
-                    node.meet_again(peer);
+                    node.mark_connected(peer);
                 }
             }
         }
@@ -112,14 +112,14 @@ impl Cluster {
 }
 
 impl Shared {
-    /// Has this node find another one disconnected.
-    pub(super) fn miss(&self, other: &Shared) {
+    /// Records at this node that another one is disconnected.
+    pub(super) fn mark_disconnected(&self, other: &Shared) {
         let id = other.engine().peers.cluster.as_ref().map(|view| view.myself().id);
         id.into_iter().for_each(|id| self.receive(other.node_number(), &BusMessage::NodeDown(id)));
     }
 
-    /// Has this node find another one connected again, with all that it claims.
-    pub(super) fn meet_again(&self, other: &Shared) {
+    /// Records at this node that another one is connected again, with all that it claims.
+    pub(super) fn mark_connected(&self, other: &Shared) {
         let claim = other.engine().peers.cluster.as_ref().map(|view| view.claim());
         claim.into_iter().for_each(|claim| self.receive(other.node_number(), &BusMessage::NodeUp(claim)));
     }

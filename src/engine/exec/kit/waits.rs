@@ -17,7 +17,7 @@ pub fn holds(engine: &Engine, condition: &Condition) -> bool {
         Condition::Blocked { count, .. }
         | Condition::Subscribers { count, .. }
         | Condition::Journal { count, .. }
-        | Condition::Struck { count, .. } => progress >= *count,
+        | Condition::Fired { count, .. } => progress >= *count,
         Condition::Clients { count, .. } => progress == *count,
         Condition::Cluster { .. } => progress > 0,
         Condition::Synced => progress == 0,
@@ -37,7 +37,7 @@ pub fn progress(engine: &Engine, condition: &Condition) -> u64 {
             let journal = engine.observers.kit.as_ref().and_then(|kit| kit.journal.as_ref());
             journal.map_or(0, |journal| journal.matching(filter, &engine.table).count())
         }
-        Condition::Struck { rule, .. } => {
+        Condition::Fired { rule, .. } => {
             return trigger(engine, rule).map_or(0, |trigger| trigger.fired);
         }
         Condition::Clients { asker, .. } => {

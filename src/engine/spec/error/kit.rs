@@ -23,6 +23,9 @@ pub enum KitError {
     /// The number of worlds has reached its limit.
     #[error("ERR max number of worlds reached")]
     TooManyWorlds,
+    /// A world was wanted of a server that is ending.
+    #[error("ERR the server is ending")]
+    Ending,
     /// A world that is a cluster was to have a port of its own.
     #[error("ERR a world that is a cluster has the ports of its server")]
     NoOwnPort,

@@ -31,7 +31,7 @@ pub enum Condition {
         filter: Filter,
     },
     /// A fault rule has fired at least `count` times.
-    Struck {
+    Fired {
         /// The name of the rule.
         rule: Vec<u8>,
         /// The number of times that the rule is to fire.

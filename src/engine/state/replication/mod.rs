@@ -49,8 +49,8 @@ pub struct Replica {
     pub id: NodeId,
     /// The offset up to which it has applied the stream.
     pub offset: u64,
-    /// When it told that.
-    pub told: Now,
+    /// When it last acknowledged that offset.
+    pub acknowledged: Now,
 }
 
 /// What a replica knows of the link to its primary.
@@ -278,9 +278,9 @@ impl Replication {
         self.replicas.iter().filter(|replica| replica.offset >= offset).count()
     }
 
-    /// For how many seconds a replica has not told that it has applied all.
+    /// For how many seconds a replica has been behind.
     pub fn lag_s(&self, replica: &Replica, now: Now) -> i64 {
-        if replica.offset >= self.history.offset { 0 } else { (now.since_us(replica.told) / 1_000_000) as i64 }
+        if replica.offset >= self.history.offset { 0 } else { (now.since_us(replica.acknowledged) / 1_000_000) as i64 }
     }
 
     /// The number of replicas whose lag is at most that many seconds.
