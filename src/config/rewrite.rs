@@ -78,18 +78,31 @@ struct Line {
     is_usual: bool,
 }
 
+/// The parameters whose lines stay when the value is empty: Redis, which may use the file as well, saves data unless a
+/// line says that it must not.
+const MEANS_SOMETHING_EMPTY: [&str; 2] = ["notify-keyspace-events", "save"];
+
 /// The lines for the value of a parameter: one, except for output buffer limits, where each class of clients has its
-/// own.
+/// own, and save points.
 fn lines_of(parameter: &Parameter, settings: &Settings, usual: &Settings) -> Vec<Line> {
     let (now, before) = (parameter.shown(settings), parameter.shown(usual));
     let name = parameter.name;
     if name == "client-output-buffer-limit" {
         return class_lines(name, &now, &before);
     }
-    if now.is_empty() && before.is_empty() {
+    if name == "save" && !now.is_empty() {
+        return save_lines(&now, now == before);
+    }
+    if now.is_empty() && before.is_empty() && !MEANS_SOMETHING_EMPTY.contains(&name) {
         return Vec::new();
     }
     vec![Line { text: format!("{name} {}", parameter.written(&now)).into_bytes(), is_usual: now == before }]
+}
+
+fn save_lines(now: &str, is_usual: bool) -> Vec<Line> {
+    let words: Vec<&str> = now.split(' ').collect();
+    let line = |point: &[&str]| Line { text: format!("save {}", point.join(" ")).into_bytes(), is_usual };
+    words.chunks(2).map(line).collect()
 }
 
 fn class_lines(name: &str, now: &str, before: &str) -> Vec<Line> {
@@ -97,9 +110,11 @@ fn class_lines(name: &str, now: &str, before: &str) -> Vec<Line> {
         let words: Vec<&str> = shown.split(' ').collect();
         words.chunks(4).map(|class| class.join(" ")).collect()
     };
-    let written = |class: &str| -> Vec<String> {
-        class.split(' ').map(|word| word.parse().map_or_else(|_| word.to_owned(), in_largest_unit)).collect()
+    let word = |word: &str| match word {
+        "slave" => "replica".to_owned(),
+        _ => word.parse().map_or_else(|_| word.to_owned(), in_largest_unit),
     };
+    let written = |class: &str| -> Vec<String> { class.split(' ').map(word).collect() };
     let pairs = classes(now).into_iter().zip(classes(before));
     let line = |(now, before): (String, String)| Line {
         text: format!("{name} {}", written(&now).join(" ")).into_bytes(),

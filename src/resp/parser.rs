@@ -288,8 +288,7 @@ impl Progress {
         too_long: ProtocolError,
     ) -> Result<Option<usize>, ProtocolError> {
         let line = input.get(self.position..).unwrap_or_default();
-        let window = &line[..line.len().min(MAX_LINE_BYTES + 1)];
-        let unseen = window.get(self.searched..).unwrap_or_default();
+        let unseen = line.get(self.searched..).unwrap_or_default();
         let stop = memchr2(terminator, 0, unseen);
         self.searched += stop.unwrap_or(unseen.len());
         match stop {

@@ -399,10 +399,7 @@ impl Connection {
     /// Parses a batch of requests, and runs them under one lock; returns the number of bytes consumed.
     fn run_batch(&mut self, input: Input<'_>, extent: Extent, Work { batch, output }: &mut Work) -> (usize, Stop) {
         let Input { bytes: input, buffer } = input;
-        if !self.limits.authenticated {
-            // Another client may have changed since then whether a login is needed.
-            self.limits = self.limits(&self.shared.engine());
-        }
+        self.refresh_limits();
         let unparsed = self.unparsed_bytes(input.len());
         let fault = batch.fill(&mut self.parser, input, &self.limits, extent.most_requests()).err();
         let before = output.len();
@@ -425,7 +422,9 @@ impl Connection {
         }
         let due = shared.begin_batch(&mut engine);
         let (done, mut stop) = self.run_requests(&mut engine, batch, Input { bytes: input, buffer }, extent, output);
-        if let Some(fault) = fault.filter(|_| done == batch.len() && stop == Stop::More) {
+        let is_fault_next = done == batch.len() && stop == Stop::More;
+        let is_left = done < batch.len() || fault.is_some() && !is_fault_next;
+        if is_fault_next && let Some(fault) = fault {
             engine.reject(self.session, fault, output.written_mut());
             stop = Stop::Closing;
         }
@@ -434,15 +433,15 @@ impl Connection {
         let taken = batch.end_of(done);
         self.produced += (output.len() - before) as u64;
         self.limits = self.limits(&engine);
-        if done < batch.len() {
-            // The rest is parsed again from its beginning when it is run.
+        if is_left {
+            // The rest is parsed again from its beginning when its turn comes.
             self.parser = Parser::new();
         }
-        let (partial_request, words) = self.parser.partial_request();
         // A request that a pause holds back counts as read, as in Redis.
         let read = if stop == Stop::Paused { batch.end_of(done + 1) } else { taken };
-        (self.buffers.query, self.buffers.words) = ((input.len() - read).saturating_sub(partial_request), words);
-        self.buffers.query_free = 0;
+        let (partial_request, words) = self.parser.partial_request();
+        let query = (input.len() - read).saturating_sub(partial_request);
+        self.buffers = Buffers { query, words, query_free: 0, ..self.buffers };
         self.report(&mut engine);
         self.weigh(&mut engine);
         let Some(session) = engine.sessions.get_mut(self.session).filter(|session| !session.cut_off) else {
@@ -456,6 +455,13 @@ impl Connection {
             MutexGuard::unlock_fair(engine);
         }
         (taken, stop)
+    }
+
+    /// Finds the limits of a client anew that has to log in: another one may have changed whether it has.
+    fn refresh_limits(&mut self) {
+        if !self.limits.authenticated {
+            self.limits = self.limits(&self.shared.engine());
+        }
     }
 
     /// Reports bytes whose requests are about to run.

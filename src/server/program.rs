@@ -237,6 +237,9 @@ fn serve(
     let clock = Clock::system();
     let (storage, disk_faults) = faulty_storage::of_real_files(&settings);
     let server = Server::open(Plan { settings, tcp, clock, seed, repeats: false, facts, storage, disk_faults })?;
+    if server.addresses().is_empty() && unix_socket.is_empty() {
+        return Err(io::Error::other("Configured to not listen anywhere, exiting."));
+    }
     server.shared().worlds().aof().end_on_failure(|why| {
         warn!("{why}");
         log::flush();

@@ -17,6 +17,21 @@ fn a_field_exists_until_its_last_millisecond_and_is_gone_on_its_deadline() {
 }
 
 #[test]
+fn a_field_whose_deadline_is_past_when_it_is_set_counts_as_expired() {
+    for (commands, count) in [
+        (&["HSET h a 1 b 2", "HPEXPIREAT h 1 FIELDS 3 a b c"][..], 2),
+        (&["HSET h a 1", "HEXPIRE h 0 FIELDS 1 a"], 1),
+        (&["HSETEX h EXAT 1 FIELDS 2 a 1 b 2"], 2),
+        (&["HSET h b 1 a 1", "HGETEX h PXAT 1 FIELDS 2 a c"], 1),
+        (&["HSETEX h PX 9 FIELDS 1 a 1", "HDEL h a"], 0),
+    ] {
+        let mut world = World::fresh();
+        commands.iter().for_each(|command| _ = world.ask(command));
+        assert_eq!(world.engine.stats.expired_fields, count, "{commands:?}");
+    }
+}
+
+#[test]
 fn overdue_fields_are_removed_without_being_accessed() {
     let mut world = World::fresh();
     for index in 0..1000 {

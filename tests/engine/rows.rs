@@ -192,3 +192,11 @@ fn read(text: &str) -> BTreeMap<String, Details> {
     }
     details
 }
+
+#[test]
+fn subcommands_are_an_array_and_none_are_a_set() {
+    let mut world = World::fresh();
+    world.ask("HELLO 3");
+    assert!(world.ask("COMMAND INFO slowlog").contains("~0\r\n*4\r\n*10\r\n$11\r\nslowlog|get"));
+    assert!(world.ask("COMMAND INFO ping").ends_with("~0\r\n~0\r\n"));
+}

@@ -312,6 +312,29 @@ fn invalid_input_is_answered_after_the_requests_before_it_and_closes_the_connect
 }
 
 #[test]
+fn invalid_input_behind_a_command_that_blocks_is_answered_when_that_is_done() {
+    let server = Server::start().expect("it starts");
+    let table = [
+        ("*x\r\n", "invalid multibulk length"),
+        ("*1\r\n$-1\r\n", "invalid bulk length"),
+        ("*1\r\nfoo\r\n", "expected '$', got 'f'"),
+        ("*2\r\n$4\r\nECHO\r\n:1\r\n", "expected '$', got ':'"),
+    ];
+    for (invalid, why) in table {
+        let (mut client, mut other) = (connect(server.addr()), connect(server.addr()));
+        client.send(format!("BLPOP list 0\r\n{invalid}"));
+        let mut watcher = server.client().expect("there is room");
+        wait_until("the client blocks", || {
+            let clients = watcher.call(["INFO", "clients"]).expect("it answers");
+            clients.text().is_some_and(|text| text.contains("blocked_clients:1"))
+        });
+        other.ask("RPUSH list a\r\n", ":1\r\n");
+        let reply = format!("*2\r\n$4\r\nlist\r\n$1\r\na\r\n-ERR Protocol error: {why}\r\n");
+        assert_eq!(String::from_utf8_lossy(&client.rest()), reply);
+    }
+}
+
+#[test]
 fn a_request_of_a_web_page_gets_no_reply() {
     let server = Server::start().expect("it starts");
     let mut client = connect(server.addr());

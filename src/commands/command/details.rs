@@ -26,7 +26,10 @@ fn write_command(reply: &mut Reply<'_>, name: &str, command: &Command) {
     for spec in command.keys {
         write_key_spec(reply, spec);
     }
-    reply.set(command.subcommands.len());
+    match command.subcommands.len() {
+        0 => reply.set(0),
+        count => reply.array(count),
+    }
     for subcommand in command.subcommands {
         let full_name = format!("{name}|{}", subcommand.name.to_ascii_lowercase());
         write_command(reply, &full_name, subcommand);

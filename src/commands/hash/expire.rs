@@ -72,6 +72,7 @@ fn expire(cx: &mut Ctx<'_>, mut args: Args<'_>, unit: Unit, command: &'static st
     if found.is_none() {
         refuse_all(cx, args);
     }
+    moment.count_ended(cx, changed.count);
     match changed.propagated() {
         None => {}
         Some(changed) if moment.is_past() => propagate_ended(cx, key, &changed),

@@ -79,6 +79,13 @@ impl Moment {
         if self.is_past() { hash.remove(field) } else { hash.set_deadline(field, Some(self.deadline_ms)) }
     }
 
+    /// Counts fields that got this deadline as expired if it has passed.
+    pub(super) fn count_ended(self, cx: &mut Ctx<'_>, fields: usize) {
+        if self.is_past() {
+            cx.stats_mut().expired_fields += fields as u64;
+        }
+    }
+
     /// Sets the deadline of all these fields.
     pub(super) fn apply_all<'f>(self, hash: &mut Hash, fields: impl Iterator<Item = &'f [u8]>) -> Changed<()> {
         hash.make_timed();

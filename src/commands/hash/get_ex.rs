@@ -60,6 +60,9 @@ fn hgetex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         }
     };
     let changed = answer_and_change(cx, key, event, args, prepare, |hash, field| aftermath.befalls(hash, field))?;
+    if let Aftermath::Expire(moment) = aftermath {
+        moment.count_ended(cx, changed.count);
+    }
     if let Some(changed) = changed.propagated() {
         propagate_aftermath(cx, &args.all(), aftermath, is_in_unix_ms, &changed);
     }
@@ -196,6 +199,7 @@ fn hsetex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     })?;
     if let Some(moment) = options.moment {
         cx.update(key, Missing::Skip, moment.event(), |hash: &mut Hash, _| Ok(moment.apply_all(hash, names(args))))?;
+        moment.count_ended(cx, names(args).count());
         if operations::is_propagating(cx) {
             propagate_deadline(cx, key, args, moment, options.relative);
         }

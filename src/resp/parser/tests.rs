@@ -155,7 +155,7 @@ fn incomplete_requests_are_waited_for() {
 }
 
 #[test]
-fn a_line_may_have_64_kib_and_not_one_byte_more() {
+fn of_a_line_64_kib_may_come_without_its_end_and_not_one_byte_more() {
     let table = [
         ("", "", "A", "inline request"),
         ("", "\0", "A\n", "inline request"),
@@ -170,9 +170,17 @@ fn a_line_may_have_64_kib_and_not_one_byte_more() {
         let over = [before, &line[..=MAX_LINE_BYTES]].concat();
         assert_eq!(error_text(over.as_bytes(), &LIMITS), Some(format!("Protocol error: too big {what}")));
     }
-    let longest = "A".repeat(MAX_LINE_BYTES);
-    let input = [&longest, "\n"].concat();
-    assert_eq!(read_whole(input.as_bytes()), (vec![vec![longest.into_bytes()]], Ok(0)));
+    for more in [0, 1, 1000] {
+        let line = "A".repeat(MAX_LINE_BYTES + more);
+        let whole = [&line, "\r\n"].concat();
+        assert_eq!(
+            read([whole.as_bytes()], &LIMITS),
+            (vec![vec![line.clone().into_bytes()]], Ok(0)),
+            "{more} more at once"
+        );
+        let in_two = [line.as_bytes(), b"\r\n"];
+        assert_eq!(read(in_two, &LIMITS).0.len(), usize::from(more == 0), "{more} more, and the end later");
+    }
 }
 
 #[test]
