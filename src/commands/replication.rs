@@ -1,15 +1,19 @@
 //! Commands about replication: its roles, and the wait for replicas.
 //!
 //! The nodes of a cluster in this process replicate to each other ([`crate::engine::exec::replication`]). Replication
-//! from or to another server is refused, since OK would be a promise.
+//! from or to another server is refused, since OK would be a promise; but a client that wants all data and no more, as
+//! `redis-cli --rdb` and `--cluster backup` do, gets them by SYNC.
 
 use crate::engine::cluster::{Address, NodeId};
 use crate::engine::exec::replication::{self, is_replica};
 use crate::engine::exec::{aof, operations};
-use crate::engine::state::LateReply;
-use crate::engine::state::replication::Replica;
-use crate::engine::{Args, Arity, Block, ClusterError, Command, Ctx, Error, Family, Flags, ServerError, says};
-use crate::resp::Reply;
+use crate::engine::state::replication::{History, HistoryId, Replica};
+use crate::engine::state::{LateReply, RdbParts, RdbRequest};
+use crate::engine::{
+    Args, Arity, Block, ClusterError, Command, Ctx, Error, Family, Flags, HostCall, HostReply, ServerError, Transport,
+    says, shown,
+};
+use crate::resp::{Reply, split_words};
 use crate::value::number;
 
 /// The rows of this family's commands.
@@ -139,14 +143,13 @@ fn failover(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Err(if abort { ServerError::NoFailover } else { ServerError::FailoverWithoutReplicas }.into())
 }
 
-/// SYNC, by which a replica asks for all data: refused, so that it learns that this is no primary for it.
 const SYNC: Command = Command {
     name: "SYNC",
     family: Family::Server,
     flags: Flags::ADMIN.and(Flags::NOSCRIPT).and(Flags::NO_MULTI).and(Flags::NO_ASYNC_LOADING),
     cost: "",
-    about: "Would send all data to a replica; replication is not supported.",
-    run: |_, _| Err(ServerError::NoReplication.into()),
+    about: "Sends all data as an RDB file, and closes the connection; replicas are refused.",
+    run: sync,
     ..Command::ROW
 };
 
@@ -155,9 +158,77 @@ const PSYNC: Command = Command {
     syntax: "replicationid offset",
     arity: Arity::AtLeast(3),
     since: "2.8.0",
-    about: "Would continue sending data to a replica; replication is not supported.",
+    about: "Like SYNC, for clients that want no stream (REPLCONF rdb-only 1), with the id and offset of the data before it.",
+    run: psync,
     ..SYNC
 };
+
+fn sync(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    check_request(cx)?;
+    let RdbRequest { is_only, is_of_replica, .. } = cx.session().rdb_request;
+    if is_of_replica && !is_only { refuse_replica(cx) } else { send_rdb(cx, None) }
+}
+
+fn psync(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let (_, offset) = (args.word()?, args.word()?);
+    if args.take("FAILOVER") {
+        let is_replica = is_replica(cx.engine());
+        return Err(if is_replica { ServerError::NoReplication } else { ServerError::FailoverAtPrimary }.into());
+    }
+    check_request(cx)?;
+    number::parse_i64(offset).ok_or(Error::NotAnInteger)?;
+    if !cx.session().rdb_request.is_only {
+        return refuse_replica(cx);
+    }
+    let history = replication::history(cx.engine());
+    send_rdb(cx, Some(history))
+}
+
+/// Whether the client can be sent what it asks for.
+fn check_request(cx: &Ctx<'_>) -> Result<(), Error> {
+    let RdbRequest { takes_mark, parts, .. } = cx.session().rdb_request;
+    if replication::is_disconnected(cx.engine()) {
+        return Err(ServerError::SyncWithoutPrimary.into());
+    }
+    if parts.is_some() && !takes_mark {
+        return Err(ServerError::FilterNeedsMark.into());
+    }
+    Ok(())
+}
+
+/// Refuses what only a replica asks for. Replicas of Redis try SYNC next, which is refused to this client as well.
+fn refuse_replica(cx: &mut Ctx<'_>) -> Result<(), Error> {
+    cx.session_mut().rdb_request.is_of_replica = true;
+    Err(ServerError::NoReplication.into())
+}
+
+/// Sends the data as an RDB file, behind the name of the data if that is given, and closes the connection. A direct
+/// client gets the file as a string.
+fn send_rdb(cx: &mut Ctx<'_>, history: Option<History>) -> Result<(), Error> {
+    let RdbRequest { takes_mark, parts, .. } = cx.session().rdb_request;
+    let parts = parts.unwrap_or(RdbParts { keys: true, functions: true });
+    let Some(HostReply::Rdb(file)) = cx.call_host(HostCall::Rdb(parts))? else { return Ok(()) };
+    let is_direct = cx.session().origin.transport == Transport::Direct;
+    let mark = takes_mark.then(|| HistoryId::random(|| cx.random()));
+    cx.session_mut().closing = !is_direct;
+    let reply = cx.reply();
+    if let Some(History { id, offset }) = history {
+        reply.simple(format!("FULLRESYNC {id} {offset}"));
+    }
+    match mark {
+        _ if is_direct => reply.shared(&file),
+        None => {
+            reply.whole(format!("${}\r\n", file.len()).as_bytes());
+            reply.raw(&file);
+        }
+        Some(mark) => {
+            reply.whole(format!("$EOF:{mark}\r\n").as_bytes());
+            reply.raw(&file);
+            reply.whole(mark.as_bytes());
+        }
+    }
+    Ok(())
+}
 
 const REPLCONF: Command = Command {
     name: "REPLCONF",
@@ -170,10 +241,51 @@ const REPLCONF: Command = Command {
         .and(Flags::ALLOW_BUSY)
         .and(Flags::SYSTEM),
     since: "3.0.0",
-    about: "Would configure the replication stream; replication is not supported.",
-    run: |_, _| Err(ServerError::NoReplication.into()),
+    about: "Says which RDB file SYNC is to send; what only replicas say is refused.",
+    run: replconf,
     ..Command::ROW
 };
+
+/// The options of REPLCONF by which replicas say where they are, and how far.
+const OF_REPLICAS: [&str; 6] = ["listening-port", "ip-address", "ack", "getack", "rdb-channel", "main-ch-client-id"];
+
+fn replconf(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    if !args.left().is_multiple_of(2) {
+        return Err(Error::Syntax);
+    }
+    while !args.is_empty() {
+        let (option, value) = (args.word()?, args.word()?);
+        let request = &mut cx.session_mut().rdb_request;
+        match () {
+            () if says(option, "capa") => request.takes_mark |= says(value, "eof"),
+            () if says(option, "rdb-only") => request.is_only = flag(value)?,
+            () if says(option, "rdb-filter-only") => request.parts = Some(parts(value)?),
+            () if OF_REPLICAS.iter().any(|name| says(option, name)) => return refuse_replica(cx),
+            () => return Err(ServerError::ReplconfOption(shown(option)).into()),
+        }
+    }
+    cx.reply().ok();
+    Ok(())
+}
+
+fn flag(value: &[u8]) -> Result<bool, Error> {
+    match number::parse_i64(value).ok_or(Error::NotAnInteger)? {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(ServerError::NotZeroOrOne.into()),
+    }
+}
+
+/// The parts of a file that a list of words names: functions, or nothing.
+fn parts(value: &[u8]) -> Result<RdbParts, Error> {
+    let (mut text, mut spans) = (Vec::new(), Vec::new());
+    split_words(value, &mut text, &mut spans).map_err(|_| ServerError::NoRdbFilter)?;
+    let mut words = spans.iter().map(|span| &text[span.start..span.end]);
+    match words.find(|word| !says(word, "functions")) {
+        Some(other) => Err(ServerError::RdbFilter(shown(other)).into()),
+        None => Ok(RdbParts { keys: false, functions: !spans.is_empty() }),
+    }
+}
 
 const WAIT: Command = Command {
     name: "WAIT",
@@ -217,28 +329,29 @@ const WAITAOF: Command = Command {
 };
 
 fn waitaof(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    if is_replica(cx.engine()) {
-        return Err(ServerError::WaitAofAtReplica.into());
-    }
     let own = args.integer()?;
     if !(0..=1).contains(&own) {
         return Err(ServerError::NotZeroOrOne.into());
     }
     let replicas = number::parse_i64(args.word()?).filter(|replicas| *replicas >= 0).ok_or(Error::NotPositive)?;
     let deadline_ms = args.timeout_ms(cx.now())?;
+    if is_replica(cx.engine()) {
+        return Err(ServerError::WaitAofAtReplica.into());
+    }
     let has_file = cx.engine().persistence.aof.is_on();
     if own > 0 && !has_file {
         return Err(ServerError::WaitWithoutFile.into());
     }
     let is_synced = has_file && aof::has_synced(cx.engine(), cx.session().id);
-    let reply = aof::synced_reply(is_synced.into());
-    if replicas <= 0 && (own == 0 || is_synced) {
+    let synced_replicas = replication::replicas_that_have_synced(cx.engine(), cx.session().id) as i64;
+    let reply = aof::synced_reply(is_synced.into(), synced_replicas);
+    if replicas <= synced_replicas && (own == 0 || is_synced) {
         reply.write(cx.reply());
         return Ok(());
     }
     cx.block(Block::until(deadline_ms, reply), |out| reply.write(out));
     if has_file && !is_synced {
-        operations::await_sync(cx, replicas <= 0);
+        operations::await_sync(cx, replicas <= synced_replicas);
     }
     Ok(())
 }

@@ -164,6 +164,14 @@ impl<'a> Reply<'a> {
         self.end_line();
     }
 
+    /// Writes bytes as they are; many are sent without a copy where that is possible.
+    pub fn raw(&mut self, bytes: &SharedBytes) {
+        match &mut self.shared_strings {
+            Some(shared_strings) if bytes.len() >= ZERO_COPY_BYTES => shared_strings.push(self.out.len(), bytes),
+            _ => self.out.extend_from_slice(bytes),
+        }
+    }
+
     /// Whether clients read this reply, who are sent elements that were encoded before ([`Reply::encoded`]).
     pub fn takes_encoded(&self) -> bool {
         self.form == Form::Wire
@@ -172,11 +180,7 @@ impl<'a> Reply<'a> {
     /// Writes elements that were encoded for this protocol, behind the header of their array or map; without a copy
     /// where that is possible.
     pub fn encoded(&mut self, elements: &EncodedElements) {
-        let bytes = elements.bytes();
-        match &mut self.shared_strings {
-            Some(shared_strings) if bytes.len() >= ZERO_COPY_BYTES => shared_strings.push(self.out.len(), bytes),
-            _ => self.out.extend_from_slice(bytes),
-        }
+        self.raw(elements.bytes());
         self.end_line();
     }
 

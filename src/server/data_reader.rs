@@ -1,6 +1,7 @@
-//! Counting keys for DUNLIN TREE: a thread that does it, so that no event loop waits for a walk over all keys.
+//! Reads all data for clients on a thread, so that no event loop waits for a walk over all keys: counts the keys for
+//! DUNLIN TREE, and writes the RDB file that SYNC sends.
 //!
-//! One thread counts for all clients of the server, one after the other: a database that is frozen for one client would
+//! One thread reads for all clients of the server, one after the other: a database that is frozen for one client would
 //! have to be counted under the engine's lock for another. Its thread ([`Worker`]) has a low priority, as clients who
 //! look at all keys can wait for a moment and others cannot.
 
@@ -11,36 +12,39 @@ use super::shared::Shared;
 use super::wake_flags::WakeFlag;
 use super::worker::Worker;
 use crate::engine::exec::kit::tree;
+use crate::engine::exec::persistence;
+use crate::engine::state::RdbParts;
 use crate::engine::state::kit::tree::{Tree, TreeQuery};
 use crate::engine::{HostCall, HostReply, SessionId};
+use crate::value::SharedBytes;
 
-/// What is counted, and for whom.
+/// A host call that reads all data of a world, and the session that waits for it.
 #[derive(Debug)]
-pub(super) struct TreeOrder {
+pub(super) struct ReadOrder {
     pub(super) shared: Arc<Shared>,
     pub(super) session: SessionId,
-    pub(super) query: TreeQuery,
+    pub(super) call: HostCall,
 }
 
-/// Counts keys on a thread of its own.
+/// Reads data on a thread of its own.
 #[derive(Debug)]
-pub(super) struct TreeCounter(Worker<TreeOrder>);
+pub(super) struct DataReader(Worker<ReadOrder>);
 
-impl TreeCounter {
+impl DataReader {
     /// Makes one whose thread will run on the processors of a list.
-    pub(super) fn on(processors: &str) -> TreeCounter {
-        TreeCounter(Worker::new("dunlin-tree", processors, yield_to_others, count_or_end))
+    pub(super) fn on(processors: &str) -> DataReader {
+        DataReader(Worker::new("dunlin-read", processors, yield_to_others, read_or_end))
     }
 
-    /// Has keys counted: then the session has the answer to its host call, and gets [`WakeFlag::Resume`].
-    pub(super) fn count(&self, order: TreeOrder) {
+    /// Has data read: then the session has the answer to its host call, and gets [`WakeFlag::Resume`].
+    pub(super) fn read(&self, order: ReadOrder) {
         self.0.send(order);
     }
 }
 
 /// Carries out an order, or, if that panics, ends the session, which would wait for ever.
-fn count_or_end(order: TreeOrder) {
-    if contain("the thread that counts keys", || carry_out(&order)).is_none() {
+fn read_or_end(order: ReadOrder) {
+    if contain("the thread that reads all data", || carry_out(&order)).is_none() {
         order.shared.engine().kill(order.session);
     }
 }
@@ -51,10 +55,15 @@ fn yield_to_others() {
     let _ = rustix::process::nice(10);
 }
 
-fn carry_out(order: &TreeOrder) {
-    let TreeOrder { shared, session, query } = order;
-    let tree = Box::new(tree_of(shared, query));
-    shared.engine().answer_host_call(*session, HostCall::Tree(query.clone()), HostReply::Tree(tree));
+fn carry_out(order: &ReadOrder) {
+    let ReadOrder { shared, session, call } = order;
+    let reply = match call {
+        HostCall::Tree(query) => HostReply::Tree(Box::new(tree_of(shared, query))),
+        HostCall::Rdb(parts) => HostReply::Rdb(rdb_of(shared, *parts)),
+        // The others are answered where they are asked.
+        _ => HostReply::Done,
+    };
+    shared.engine().answer_host_call(*session, call.clone(), reply);
     shared.notify(*session, WakeFlag::Resume);
 }
 
@@ -66,4 +75,15 @@ fn tree_of(shared: &Shared, query: &TreeQuery) -> Tree {
     drop(frozen);
     shared.act(tree::thaw);
     counted
+}
+
+/// The data of a world as an RDB file, written without its lock.
+fn rdb_of(shared: &Shared, parts: RdbParts) -> SharedBytes {
+    let checkpoint = shared.act(persistence::checkpoint).of_parts(parts);
+    let mut bytes = Vec::new();
+    // Writing into memory cannot fail.
+    let _ = checkpoint.write(&mut bytes, || Ok(()));
+    drop(checkpoint);
+    shared.act(persistence::reclaim);
+    bytes.into()
 }

@@ -31,6 +31,7 @@ use tokio::sync::watch;
 use super::aof_writer::AofWriter;
 use super::background_saver::BackgroundSaver;
 use super::clock::Clock;
+use super::data_reader::{DataReader, ReadOrder};
 use super::deliveries;
 use super::lazy_free::LazyFreeThread;
 use super::listeners::Listeners;
@@ -41,7 +42,6 @@ use super::os_host::{self, HostFiles, OsHost};
 use super::race::first_of;
 use super::shared::{Phase, Shared};
 use super::timer;
-use super::tree_counter::{TreeCounter, TreeOrder};
 use super::wake_flags::{WakeFlag, WakeFlags};
 use super::world::World;
 use crate::acl::Users;
@@ -85,7 +85,7 @@ pub(crate) struct WorldConfig {
 pub(crate) struct Worlds {
     config: WorldConfig,
     lazy_free_thread: Arc<LazyFreeThread>,
-    tree_counter: TreeCounter,
+    data_reader: DataReader,
     saver: BackgroundSaver,
     aof: Arc<AofWriter>,
     first: OnceLock<Weak<Shared>>,
@@ -129,8 +129,8 @@ pub(crate) enum HostCallState {
 /// [`WakeFlag::Resume`]: super::wake_flags::WakeFlag::Resume
 pub(crate) fn answer(shared: &Arc<Shared>, session: SessionId, output: &mut Vec<u8>) -> HostCallState {
     let Some(call) = shared.engine().take_host_call(session) else { return HostCallState::Answered };
-    if let HostCall::Tree(query) = call {
-        shared.worlds().tree_counter.count(TreeOrder { shared: Arc::clone(shared), session, query });
+    if matches!(call, HostCall::Tree(_) | HostCall::Rdb(_)) {
+        shared.worlds().data_reader.read(ReadOrder { shared: Arc::clone(shared), session, call });
         return HostCallState::Pending;
     }
     answer_at_once(shared, session, call, output).map_or(HostCallState::Answered, HostCallState::Moved)
@@ -163,8 +163,8 @@ fn answer_at_once(
         }
         HostCall::Link { one, other, order } => (done(cluster.set_link(*one, *other, *order)), None),
         HostCall::MoveSlot { slot, to, step } => (done(cluster.move_slot(*slot, *to, *step)), None),
-        // A thread answers it.
-        HostCall::Tree(_) => return None,
+        // A thread answers them.
+        HostCall::Tree(_) | HostCall::Rdb(_) => return None,
         HostCall::DropWorld(name) => (done(worlds.end(name)), None),
     };
     match &attachment {
@@ -188,14 +188,14 @@ impl Worlds {
     /// The worlds of a new server: only the first, which [`Worlds::begin_with`] sets.
     pub(crate) fn new(config: WorldConfig) -> Arc<Worlds> {
         let lazy_free_thread = Arc::new(LazyFreeThread::on(&config.settings.process.background_processors));
-        let tree_counter = TreeCounter::on(&config.settings.process.background_processors);
+        let data_reader = DataReader::on(&config.settings.process.background_processors);
         let saver = BackgroundSaver::on(&config.settings.process.save_processors);
         let (first, keeps_journals, list) = (OnceLock::new(), AtomicBool::new(false), Mutex::default());
         let aof = Arc::clone(&config.aof);
         Arc::new(Worlds {
             config,
             lazy_free_thread,
-            tree_counter,
+            data_reader,
             saver,
             aof,
             first,

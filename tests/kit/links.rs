@@ -75,50 +75,25 @@ fn two_nodes_without_a_link_suspect_each_other_and_no_other_node_does() {
     }
 }
 
-/// A cluster in which the first node suspects the second one, and the third one knows.
-fn suspecting() -> (Nodes, String) {
+#[test]
+fn a_node_that_was_reset_is_a_primary_for_the_others_and_one_that_is_forgotten_twice_is_no_error() {
     let mut nodes = Nodes::with_replicas();
-    let second = nodes.id(1);
-    nodes.expect(&[(2, "DUNLIN LINK 0 1 CUT", "OK")]);
-    nodes.advance_ms(15_000);
-    let count = format!("CLUSTER COUNT-FAILURE-REPORTS {second}");
-    nodes.expect(&[(2, &count, "1")]);
-    (nodes, count)
-}
-
-#[test]
-fn a_node_that_is_connected_again_is_no_longer_reported() {
-    let (mut nodes, count) = suspecting();
-    nodes.expect(&[(2, "DUNLIN LINK 0 1 HEAL", "OK"), (2, &count, "0"), (2, "DUNLIN LINK 2 1 CUT", "OK")]);
+    let (replica, nobody) = (nodes.id(3), "f".repeat(40));
+    nodes.expect(&[(3, "CLUSTER RESET SOFT", "OK")]);
+    assert_eq!([nodes.shown(0, 3).0, nodes.shown(1, 3).0], ["master", "master"]);
+    let forget = format!("CLUSTER FORGET {replica}");
+    let unknown = format!("ERR Unknown node {replica}");
+    nodes.expect(&[(1, &forget, "OK"), (1, &forget, "OK"), (2, &forget, "OK")]);
+    nodes.expect(&[(1, &format!("CLUSTER FORGET {nobody}"), &format!("ERR Unknown node {nobody}"))]);
     nodes.advance_ms(60_000);
-    assert_eq!([nodes.shown(0, 1).0, nodes.shown(2, 1).0], ["master", "master,fail?"], "one of three is no majority");
-    nodes.expect(&[(0, &count, "1"), (2, &count, "0")]);
+    nodes.expect(&[(1, &forget, &unknown)]);
 }
 
 #[test]
-fn what_a_node_reports_outlives_the_link_of_others_to_the_reported_one() {
-    let (mut nodes, count) = suspecting();
-    nodes.expect(&[(2, "DUNLIN LINK 2 1 CUT", "OK"), (2, "DUNLIN LINK 2 1 HEAL", "OK"), (2, &count, "1")]);
-    nodes.expect(&[(2, "DUNLIN LINK 2 1 CUT", "OK")]);
-    nodes.advance_ms(15_000);
-    assert_eq!(nodes.shown(2, 1).0, "master,fail", "two of three are");
-}
-
-#[test]
-fn what_a_node_reports_that_is_disconnected_itself_counts_for_twice_the_timeout() {
-    let (mut nodes, count) = suspecting();
-    nodes.expect(&[(2, "DUNLIN LINK 2 0 CUT", "OK")]);
-    nodes.advance_ms(29_999);
-    nodes.expect(&[(2, &count, "1")]);
-    nodes.advance_ms(1);
-    nodes.expect(&[(2, &count, "0")]);
-}
-
-#[test]
-fn what_a_forgotten_node_has_reported_counts_no_more() {
-    let (mut nodes, count) = suspecting();
+fn a_slot_that_migrates_to_its_own_node_is_served_there() {
+    let mut nodes = Nodes::start();
     let first = nodes.id(0);
-    nodes.expect(&[(2, &format!("CLUSTER FORGET {first}"), "OK"), (2, &count, "0")]);
+    nodes.expect(&[(0, &format!("CLUSTER SETSLOT 5061 MIGRATING {first}"), "OK"), (0, "GET bar", "nil")]);
 }
 
 #[test]

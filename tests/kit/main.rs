@@ -8,6 +8,7 @@ mod clock;
 mod cluster;
 mod cluster_worlds;
 mod disk;
+mod failures;
 mod faults;
 mod guard;
 mod journal;

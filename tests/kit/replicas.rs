@@ -205,19 +205,17 @@ fn a_key_of_a_replica_ends_when_its_primary_says_so_and_is_not_shown_from_its_de
 }
 
 #[test]
-fn a_node_that_has_taken_over_ends_keys_on_a_clock_that_runs() {
-    let server = Server::cluster(3).replicas(1).start().expect("it starts");
-    let mut nodes = Nodes::of(server);
-    nodes.expect(&[(0, "SET bar 1 PX 100", "OK"), (0, "DUNLIN FAILOVER 3 TAKEOVER", "OK")]);
-    timeout::wait_until("the key has ended", || nodes.ask(3, "DBSIZE") == Reply::Integer(0));
-}
-
-#[test]
-fn an_election_may_last_as_long_as_a_number_can_say() {
+fn replicas_have_all_that_a_client_wrote_in_files_if_it_wrote_nothing() {
     let mut nodes = Nodes::with_replicas();
-    nodes.expect(&[(3, "CONFIG SET cluster-node-timeout 9223372036854775807", "OK")]);
-    (0..3).for_each(|node| nodes.expect(&[(3, &format!("DUNLIN NODE {node} KILL"), "OK")]));
-    nodes.expect(&[(3, "CLUSTER FAILOVER FORCE", "OK"), (3, "PING", "PONG")]);
+    assert_eq!(nodes.text(0, "WAITAOF 0 1 0"), "[0, 1]");
+    nodes.expect(&[(0, "SET bar 1", "OK")]);
+    assert_eq!(nodes.text(0, "WAITAOF 0 0 0"), "[0, 0]");
+    nodes.expect(&[
+        (3, "WAITAOF 2 0 0", "ERR value is out of range, value must between 0 and 1"),
+        (3, "WAITAOF 0 -1 0", "ERR value is out of range, must be positive"),
+        (3, "WAITAOF 0 0 -1", "ERR timeout is negative"),
+    ]);
+    assert!(nodes.text(3, "WAITAOF 0 0 0").starts_with("ERR WAITAOF cannot be used with replica instances."));
 }
 
 #[test]

@@ -9,6 +9,7 @@ use crate::files::{DATA, Folder, ask, error, info, run, told, told_by};
 use crate::oracle::{Process, Program};
 use crate::program::{dunlin, start};
 use crate::timeout::wait_until;
+use crate::wire::connect;
 
 #[test]
 fn saved_data_are_there_after_a_restart() {
@@ -37,6 +38,51 @@ fn a_server_that_is_asked_for_no_files_leaves_none_and_reads_none() {
     assert!(program.end().0.success());
     assert_eq!(folder.files(), ["dump.rdb"]);
     assert_eq!(fs::read(folder.dump()).expect("it is there"), b"not an RDB file");
+}
+
+#[test]
+fn a_client_that_wants_a_file_and_no_stream_gets_all_data_or_the_libraries_alone() {
+    let folder = Folder::new("sync");
+    let server = folder.server();
+    run(&server, DATA);
+    let library = "#!lua name=l\nredis.register_function('f', function() return 7 end)";
+    let loaded = server.client().and_then(|mut client| client.call(["FUNCTION", "LOAD", library]));
+    assert_eq!(loaded, Ok(Reply::Bytes(b"l".to_vec())));
+    let received = |lines: &str| {
+        let mut client = connect(server.addr());
+        client.send(lines);
+        client.rest()
+    };
+    let all = received("REPLCONF rdb-only 1\r\nSYNC\r\n");
+    let all = all.strip_prefix(b"+OK\r\n$").expect("it is a file");
+    let (length, file) = all.split_at(all.iter().position(|&byte| byte == b'\r').expect("a length stands before it"));
+    let file = file.strip_prefix(b"\r\n").expect("the length ends");
+    assert_eq!(String::from_utf8_lossy(length), file.len().to_string());
+    let seeded = |name: &str, file: &[u8]| {
+        let path = folder.0.join(name);
+        fs::write(&path, file).expect("it can be written");
+        let path = path.to_str().expect("its name is text");
+        Server::builder().set("load", path).allow_debug().start().expect("it starts")
+    };
+    assert_eq!(seeded("all.rdb", file).dump(), server.dump());
+
+    let parts = received("REPLCONF capa eof rdb-only 1 rdb-filter-only functions\r\nPSYNC ? -1\r\n");
+    let text = String::from_utf8_lossy(&parts);
+    assert!(text.starts_with("+OK\r\n+FULLRESYNC "), "{text}");
+    let start = text.find("$EOF:").expect("it ends with a mark") + "$EOF:".len();
+    let mark = &text[start..start + 40];
+    assert!(text.ends_with(mark) && text.matches(mark).count() == 2, "{text}");
+    let first = parts.windows(5).position(|bytes| bytes == b"REDIS").expect("it is a file");
+    let libraries = seeded("functions.rdb", &parts[first..parts.len() - 40]);
+    assert_eq!([ask(&libraries, "DBSIZE"), ask(&libraries, "FCALL f 0")], [0, 7].map(Reply::Integer));
+
+    assert!(received("SYNC\r\n").starts_with(b"$"), "the old form says no more than that");
+    for of_replica in ["REPLCONF listening-port 1", "PSYNC ? -1"] {
+        let replies = received(&format!("{of_replica}\r\nSYNC\r\nQUIT\r\n"));
+        let refused = "-ERR this server does not replicate\r\n";
+        assert_eq!(String::from_utf8_lossy(&replies), format!("{refused}{refused}+OK\r\n"));
+    }
+    assert!(server.client().and_then(|mut direct| direct.call(["REPLCONF", "rdb-only", "1"])).is_ok());
 }
 
 #[test]

@@ -39,14 +39,20 @@ fn subcommand_or_arity(args: &Args<'_>) -> Error {
 }
 
 pub(super) fn forget(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let id = known_node(cx, args.word()?)?.id;
+    let word = args.word()?;
+    let now = cx.now();
+    if view(cx)?.has_forgotten(word, now) {
+        cx.reply().ok();
+        return Ok(());
+    }
+    let id = known_node(cx, word)?.id;
     if id == view(cx)?.myself().id {
         return Err(ClusterError::ForgetsItself.into());
     }
     if view(cx)?.is_replica_of(id) {
         return Err(ClusterError::ForgetsPrimary.into());
     }
-    operations::change_cluster(cx, |view| view.forget(id));
+    operations::change_cluster(cx, |view| view.forget(id, now));
     cx.reply().ok();
     Ok(())
 }

@@ -51,16 +51,9 @@ pub(super) const FIELDS: &[Field] = &[
     },
     Field { is_shown: |scene| !replicas(scene).is_empty(), ..field("slave0", |scene| replica_lines(scene).into()) },
     field("master_failover_state", |_| "no-failover".into()),
-    field("master_replid", |scene| {
-        let id = own(scene).map_or_else(|| replication::initial_id(scene.engine), |own| own.history.id);
-        id.to_string().into()
-    }),
+    field("master_replid", |scene| replication::history(scene.engine).id.to_string().into()),
     field("master_replid2", |scene| former(scene).map_or_else(|| NO_ID.to_owned(), |one| one.id.to_string()).into()),
-    field("master_repl_offset", |scene| match own(scene) {
-        Some(own) => own.history.offset.into(),
-        None => scene.engine.effects.propagation.commands().into(),
-    })
-    .gauge("master_repl_offset"),
+    field("master_repl_offset", |scene| replication::history(scene.engine).offset.into()).gauge("master_repl_offset"),
     field("second_repl_offset", |scene| former(scene).map_or(-1, |former| former.offset as i64 + 1).into())
         .gauge("second_repl_offset"),
     field("repl_backlog_active", |scene| u8::from(own(scene).is_some()).into()).gauge("repl_backlog_is_active"),

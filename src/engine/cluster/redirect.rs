@@ -81,7 +81,7 @@ pub fn redirect(
     match found.opening {
         Some(_) if query.migrates => Ok(Some(slot)),
         Some(Opening::Migrating(_)) if found.missing > 0 && found.present > 0 => Err(Refusal::TryAgain),
-        Some(Opening::Migrating(to)) if found.missing > 0 => Err(Refusal::Ask(slot, to)),
+        Some(Opening::Migrating(to)) if found.missing > 0 && !view.is_myself_id(to) => Err(Refusal::Ask(slot, to)),
         Some(Opening::Importing(_)) if query.is_asking && found.are_several && found.missing > 0 => {
             Err(Refusal::TryAgain)
         }

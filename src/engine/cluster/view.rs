@@ -20,6 +20,9 @@ use crate::value::hash_slot::HASH_SLOTS;
 /// The most nodes of a cluster.
 pub const MOST_NODES: usize = 1000;
 
+/// How long a node remembers which ones it has forgotten, so that forgetting one twice is no error.
+const REMEMBERED_MS: i64 = 60_000;
+
 /// How long a node that has started waits before it serves keys.
 const START_MS: i64 = 2000;
 
@@ -67,6 +70,8 @@ pub struct View {
     pub(super) votes: Votes,
     /// What it remembers of the replicas of others.
     pub(super) orphans: Orphans,
+    /// The nodes that were forgotten lately, each with the moment when.
+    forgotten: Vec<(NodeId, Now)>,
     health: Health,
     /// Whether it was connected to no majority of the nodes with slots when it last looked.
     is_in_minority: bool,
@@ -89,6 +94,7 @@ impl View {
             election: None,
             votes: Votes::default(),
             orphans: Orphans::default(),
+            forgotten: Vec::new(),
             health: Health::Fail,
             is_in_minority: false,
             serves_from: None,
@@ -119,6 +125,7 @@ impl View {
             election: None,
             votes: Votes::default(),
             orphans: Orphans::default(),
+            forgotten: Vec::new(),
             health: Health::Ok,
             is_in_minority: false,
             serves_from: None,
@@ -184,14 +191,23 @@ impl View {
         is_new
     }
 
+    /// Whether a node that is not known was forgotten within the last minute.
+    pub fn has_forgotten(&self, id: &[u8], now: Now) -> bool {
+        let is_it =
+            |(forgotten, moment): &(NodeId, Now)| forgotten.as_bytes() == id && now < moment.after_ms(REMEMBERED_MS);
+        self.find(id).is_none() && self.forgotten.iter().any(is_it)
+    }
+
     /// Forgets a node, which must not be this one. Its slots have no owner then.
-    pub fn forget(&mut self, id: NodeId) {
+    pub fn forget(&mut self, id: NodeId, now: Now) {
         let Some(place) = self.nodes.iter().position(|node| node.id == id).filter(|place| *place != self.myself) else {
             return;
         };
         for slots in self.ranges_of(id) {
             self.unclaimed.retain(|slot| !slots.contains(slot));
         }
+        self.forgotten.retain(|(other, moment)| *other != id && now < moment.after_ms(REMEMBERED_MS));
+        self.forgotten.push((id, now));
         self.nodes.remove(place);
         self.failures.retain(|failure| failure.node() != id);
         self.drop_reports(id, |_| true);
@@ -447,6 +463,13 @@ pub struct Before {
     myself: Node,
     failures: Vec<NodeFailure>,
     openings: BTreeMap<u16, Opening>,
+}
+
+impl Before {
+    /// Whether the node knew others.
+    pub fn knows_others(&self) -> bool {
+        self.ids.len() > 1
+    }
 }
 
 /// How a view differs from its earlier state.

@@ -122,7 +122,11 @@ pub fn reload(engine: &mut Engine) -> Result<(), Error> {
     engine.effects.propagation.take_into(&mut rest);
     let was_on = engine.effects.propagation.is_on();
     remove_all(engine);
-    let loaded = engine.host.open_aof(&engine.settings, rest).and_then(|sources| load_all(engine, sources));
+    let sources = engine.host.open_aof(&engine.settings, rest).and_then(|sources| match sources.is_empty() {
+        true => Err("there is no append-only file".to_owned()),
+        false => Ok(sources),
+    });
+    let loaded = sources.and_then(|sources| load_all(engine, sources));
     if was_on {
         engine.effects.propagation.turn_on();
     }
@@ -307,7 +311,7 @@ pub fn set_error(engine: &mut Engine, reason: Option<String>) {
 /// Ends the waits for what is synced by now.
 pub fn end_synced_waits(engine: &mut Engine) {
     for wait in engine.persistence.aof.take_synced() {
-        let reply = synced_reply(1);
+        let reply = synced_reply(1, 0);
         if wait.ends {
             blocking::complete(engine, wait.session, wait.command, Ok(reply));
         } else {
@@ -317,8 +321,8 @@ pub fn end_synced_waits(engine: &mut Engine) {
 }
 
 /// The reply of WAITAOF: how many servers have the client's writes in their files, of this one and of replicas.
-pub fn synced_reply(own: i64) -> LateReply {
-    LateReply::Integers([own, 0])
+pub fn synced_reply(own: i64, replicas: i64) -> LateReply {
+    LateReply::Integers([own, replicas])
 }
 
 /// Whether the files have all that a client wrote. Without a base they have nothing.

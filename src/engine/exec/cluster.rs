@@ -194,7 +194,8 @@ pub fn change<R>(engine: &mut Engine, act: impl FnOnce(&mut View) -> R) -> Optio
         view.update_health(&engine.settings.cluster, engine.timing.now);
     }
     view.update_orphans(&engine.settings.cluster, engine.timing.now);
-    let knows_others = view.knows_others();
+    // A node that was reset tells the nodes that it has forgotten what it is now.
+    let knows_others = view.knows_others() || before.knows_others();
     let claim = (changes.claims && knows_others).then(|| view.claim());
     // A claim has the epoch, too. What a node sees spreads, as it does among Redis's nodes within a second.
     let has_seen_later = view.current_epoch > epoch && claim.is_none() && knows_others;

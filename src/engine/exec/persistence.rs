@@ -15,7 +15,7 @@ use crate::engine::spec::{Error, Now, ServerError};
 use crate::engine::state::{Checkpoint, Effect, FIRST_WORLD, LoadCounts, LogLevel};
 
 /// Takes a checkpoint of the present data. The databases share it until [`reclaim`] is called.
-pub(super) fn checkpoint(engine: &mut Engine) -> Checkpoint {
+pub fn checkpoint(engine: &mut Engine) -> Checkpoint {
     let databases = engine.databases.freeze();
     let libraries = engine.scripts.functions.registry.sources();
     let used_bytes = engine.databases.memory_bytes();
@@ -30,7 +30,7 @@ pub(super) fn checkpoint(engine: &mut Engine) -> Checkpoint {
 }
 
 /// Gives the databases back what a checkpoint that was dropped had shared.
-pub(super) fn reclaim(engine: &mut Engine) {
+pub fn reclaim(engine: &mut Engine) {
     for lazy_free in engine.databases.thaw() {
         engine.free(lazy_free);
     }

@@ -39,6 +39,12 @@ pub fn initial_id(engine: &Engine) -> HistoryId {
     HistoryId::named(&format!("{} {}", engine.host.facts().run_id, engine.switches.replid_generation))
 }
 
+/// The name of the present data.
+pub fn history(engine: &Engine) -> History {
+    let own = engine.peers.replication.as_ref().map(|replication| replication.history);
+    own.unwrap_or_else(|| History { id: initial_id(engine), offset: engine.effects.propagation.commands() })
+}
+
 /// A fresh id of a history.
 fn random_id(engine: &mut Engine) -> HistoryId {
     HistoryId::random(|| engine.generator.u64(..))
@@ -435,6 +441,13 @@ pub fn await_replicas(engine: &mut Engine, session: SessionId, command: CommandI
     waits.push(ReplicaWait { session, command, count, offset });
 }
 
+/// The number of replicas that have all writes of a client in files, which no replica has: all, if it wrote nothing.
+pub fn replicas_that_have_synced(engine: &Engine, session: SessionId) -> usize {
+    let has_written = engine.sessions.get(session).is_some_and(|client| client.written_offset > 0);
+    let replicas = engine.peers.replication.as_ref().map_or(0, |replication| replication.replicas.len());
+    if has_written { 0 } else { replicas }
+}
+
 /// Makes this node a replica of another one, whose data it gets.
 pub(super) fn follow(engine: &mut Engine, primary: NodeId) {
     let (now, was_replica) = (engine.timing.now, is_replica(engine));
@@ -532,6 +545,12 @@ pub fn is_replica(engine: &Engine) -> bool {
     engine.peers.replication.as_ref().is_some_and(|replication| replication.link.is_some())
 }
 
+/// Whether this node is a replica that is disconnected from its primary.
+pub fn is_disconnected(engine: &Engine) -> bool {
+    let link = engine.peers.replication.as_ref().and_then(|replication| replication.link.as_ref());
+    link.is_some_and(|link| !link.is_up())
+}
+
 /// Whether this node refuses the writes of clients, as it is a replica.
 pub(super) fn is_read_only(engine: &Engine) -> bool {
     is_replica(engine) && engine.settings.replication.is_read_only
@@ -539,8 +558,7 @@ pub(super) fn is_read_only(engine: &Engine) -> bool {
 
 /// Whether this node is a replica that must not serve clients, as it is disconnected from its primary.
 pub(super) fn is_stale(engine: &Engine) -> bool {
-    let link = engine.peers.replication.as_ref().and_then(|replication| replication.link.as_ref());
-    link.is_some_and(|link| !link.is_up()) && !engine.settings.replication.serves_stale_data
+    is_disconnected(engine) && !engine.settings.replication.serves_stale_data
 }
 
 /// Whether writes are refused, as there are fewer replicas than `min-replicas-to-write`.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::aof::rewrite::Rewriter;
 use crate::engine::spec::{Now, REDIS_VERSION};
-use crate::engine::state::{FileSettings, Settings, lru};
+use crate::engine::state::{FileSettings, RdbParts, Settings, lru};
 use crate::keyspace::{FrozenDatabase, FrozenKey};
 use crate::rdb::file::{LruHint, Options, SavedKey, Saver};
 
@@ -80,6 +80,17 @@ impl Checkpoint {
     /// This checkpoint as the base of an append-only file.
     pub(in crate::engine) fn into_base(self) -> Checkpoint {
         Checkpoint { is_base: true, ..self }
+    }
+
+    /// This checkpoint with those of its parts only.
+    pub fn of_parts(mut self, parts: RdbParts) -> Checkpoint {
+        if !parts.keys {
+            self.databases.clear();
+        }
+        if !parts.functions {
+            self.libraries.clear();
+        }
+        self
     }
 
     /// The number of the save, counted from 1; it tells apart those that are stopped from those that replace them.

@@ -13,8 +13,9 @@ use crate::engine::spec::{KitError, Now};
 use crate::engine::state::Advance;
 use crate::engine::state::kit::tree::{Tree, TreeQuery};
 use crate::engine::state::replication::{FailoverWay, Lag};
-use crate::engine::state::{Origin, ReplyMode};
+use crate::engine::state::{Origin, RdbParts, ReplyMode};
 use crate::resp::Protocol;
+use crate::value::SharedBytes;
 
 /// The name of the world that a server starts with.
 pub const FIRST_WORLD: &str = "default";
@@ -96,6 +97,8 @@ pub enum HostCall {
     Dump(WorldName),
     /// Count the keys of this world.
     Tree(TreeQuery),
+    /// Write the data of this world as an RDB file, of these parts.
+    Rdb(RdbParts),
     /// Move the clock of all nodes of the cluster on.
     Advance(Advance),
     /// List the nodes of the cluster.
@@ -188,6 +191,8 @@ pub enum HostReply {
     Text(String),
     /// The counts of keys.
     Tree(Box<Tree>),
+    /// The data as an RDB file.
+    Rdb(SharedBytes),
     /// The state of all nodes of the cluster, by number.
     Nodes(Vec<NodeFigures>),
     /// Where the clock is; `None` if nothing falls due to which it could go.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::acl::User;
 use crate::engine::spec::{CommandId, Flags, Now};
 use crate::engine::state::eviction::clients::{AccountedMemory, ClientMemory};
-use crate::engine::state::{PendingHostCall, PushQueue, Subscribed, Transaction, tracking};
+use crate::engine::state::{PendingHostCall, PushQueue, RdbRequest, Subscribed, Transaction, tracking};
 use crate::resp::Protocol;
 
 /// Identifies a session while it lives; after that it finds nothing.
@@ -170,6 +170,8 @@ pub struct Session {
     pub no_evict: bool,
     /// The client's reads do not change the access times of keys (CLIENT NO-TOUCH).
     pub no_touch: bool,
+    /// The RDB file that it wants of SYNC.
+    pub rdb_request: RdbRequest,
     /// The moment when the client connected.
     pub connected: Now,
     /// The moment when the client last sent a command.
@@ -320,6 +322,7 @@ impl Sessions {
             skips_next: false,
             no_evict: false,
             no_touch: false,
+            rdb_request: RdbRequest::default(),
             connected: now,
             active: now,
             last_command: None,

@@ -106,6 +106,24 @@ pub enum ServerError {
     /// A command would begin replication: REPLICAOF, SYNC, PSYNC, REPLCONF.
     #[error("ERR this server does not replicate")]
     NoReplication,
+    /// SYNC was sent to a replica that is disconnected from its primary.
+    #[error("NOMASTERLINK Can't SYNC while not connected with my master")]
+    SyncWithoutPrimary,
+    /// REPLCONF has an option that does not exist.
+    #[error("ERR Unrecognized REPLCONF option: {0}")]
+    ReplconfOption(String),
+    /// `rdb-filter-only` of REPLCONF has quotes that do not close.
+    #[error("ERR Missing rdb-filter-only values")]
+    NoRdbFilter,
+    /// `rdb-filter-only` of REPLCONF names a part that does not exist.
+    #[error("ERR Unsupported rdb-filter-only option: {0}")]
+    RdbFilter(String),
+    /// SYNC is to send parts of a file to a client that cannot take one that ends with a mark.
+    #[error("ERR Filtered replica requires EOF capability")]
+    FilterNeedsMark,
+    /// PSYNC is to end a failover, of which a primary knows nothing.
+    #[error("ERR PSYNC FAILOVER can't be sent to a master.")]
+    FailoverAtPrimary,
     /// MIGRATE has both a key and the option KEYS.
     #[error("ERR When using MIGRATE KEYS option, the key argument must be set to the empty string")]
     KeyBesideKeys,

@@ -1,0 +1,23 @@
+//! The RDB file that a client wants of SYNC or PSYNC: what it said of that by REPLCONF before.
+
+/// What a client has said by REPLCONF.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RdbRequest {
+    /// It wants a file, and no stream of changes after it (`rdb-only`): it is no replica.
+    pub is_only: bool,
+    /// It has asked for what only replicas ask for, a stream or a place among them, and was refused.
+    pub is_of_replica: bool,
+    /// It can take a file whose length it is not told before, but which ends with a mark (`capa eof`).
+    pub takes_mark: bool,
+    /// The parts that it wants (`rdb-filter-only`); `None` for all.
+    pub parts: Option<RdbParts>,
+}
+
+/// Parts of an RDB file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RdbParts {
+    /// The keys of all databases.
+    pub keys: bool,
+    /// The libraries of functions.
+    pub functions: bool,
+}

@@ -1,0 +1,68 @@
+//! What the nodes of a cluster make of failures: who is suspected, by whom, for how long, and what follows.
+
+use dunlin::{Reply, Server};
+
+use crate::nodes::Nodes;
+use crate::timeout;
+
+/// A cluster in which the first node suspects the second one, and the third one knows.
+fn suspecting() -> (Nodes, String) {
+    let mut nodes = Nodes::with_replicas();
+    let second = nodes.id(1);
+    nodes.expect(&[(2, "DUNLIN LINK 0 1 CUT", "OK")]);
+    nodes.advance_ms(15_000);
+    let count = format!("CLUSTER COUNT-FAILURE-REPORTS {second}");
+    nodes.expect(&[(2, &count, "1")]);
+    (nodes, count)
+}
+
+#[test]
+fn a_node_that_is_connected_again_is_no_longer_reported() {
+    let (mut nodes, count) = suspecting();
+    nodes.expect(&[(2, "DUNLIN LINK 0 1 HEAL", "OK"), (2, &count, "0"), (2, "DUNLIN LINK 2 1 CUT", "OK")]);
+    nodes.advance_ms(60_000);
+    assert_eq!([nodes.shown(0, 1).0, nodes.shown(2, 1).0], ["master", "master,fail?"], "one of three is no majority");
+    nodes.expect(&[(0, &count, "1"), (2, &count, "0")]);
+}
+
+#[test]
+fn what_a_node_reports_outlives_the_link_of_others_to_the_reported_one() {
+    let (mut nodes, count) = suspecting();
+    nodes.expect(&[(2, "DUNLIN LINK 2 1 CUT", "OK"), (2, "DUNLIN LINK 2 1 HEAL", "OK"), (2, &count, "1")]);
+    nodes.expect(&[(2, "DUNLIN LINK 2 1 CUT", "OK")]);
+    nodes.advance_ms(15_000);
+    assert_eq!(nodes.shown(2, 1).0, "master,fail", "two of three are");
+}
+
+#[test]
+fn what_a_node_reports_that_is_disconnected_itself_counts_for_twice_the_timeout() {
+    let (mut nodes, count) = suspecting();
+    nodes.expect(&[(2, "DUNLIN LINK 2 0 CUT", "OK")]);
+    nodes.advance_ms(29_999);
+    nodes.expect(&[(2, &count, "1")]);
+    nodes.advance_ms(1);
+    nodes.expect(&[(2, &count, "0")]);
+}
+
+#[test]
+fn what_a_forgotten_node_has_reported_counts_no_more() {
+    let (mut nodes, count) = suspecting();
+    let first = nodes.id(0);
+    nodes.expect(&[(2, &format!("CLUSTER FORGET {first}"), "OK"), (2, &count, "0")]);
+}
+
+#[test]
+fn a_node_that_has_taken_over_ends_keys_on_a_clock_that_runs() {
+    let server = Server::cluster(3).replicas(1).start().expect("it starts");
+    let mut nodes = Nodes::of(server);
+    nodes.expect(&[(0, "SET bar 1 PX 100", "OK"), (0, "DUNLIN FAILOVER 3 TAKEOVER", "OK")]);
+    timeout::wait_until("the key has ended", || nodes.ask(3, "DBSIZE") == Reply::Integer(0));
+}
+
+#[test]
+fn an_election_may_last_as_long_as_a_number_can_say() {
+    let mut nodes = Nodes::with_replicas();
+    nodes.expect(&[(3, "CONFIG SET cluster-node-timeout 9223372036854775807", "OK")]);
+    (0..3).for_each(|node| nodes.expect(&[(3, &format!("DUNLIN NODE {node} KILL"), "OK")]));
+    nodes.expect(&[(3, "CLUSTER FAILOVER FORCE", "OK"), (3, "PING", "PONG")]);
+}
