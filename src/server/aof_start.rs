@@ -246,7 +246,11 @@ pub(crate) fn begin_new(shared: &Arc<Shared>, mut files: AofFiles) -> Result<(),
 fn go_on_with_loaded(shared: &Arc<Shared>, files: AofFiles) -> Result<(), String> {
     let base_bytes = files.base_bytes();
     let total_bytes = base_bytes + files.incr_bytes();
-    go_on(shared, files, base_bytes, total_bytes)
+    go_on(shared, files, base_bytes, total_bytes)?;
+    if !shared.engine().settings.files.keeps_history {
+        shared.worlds().aof().remove_history();
+    }
+    Ok(())
 }
 
 /// Opens the last file, and has changes go into it. Growth is measured from `base_bytes`; the files have `total_bytes`

@@ -50,6 +50,23 @@ fn wait_for_rewrite(server: &Server) {
 }
 
 #[test]
+fn a_start_removes_what_a_rewrite_has_replaced_unless_that_is_kept() {
+    let folder = Folder::new("aof-history");
+    run(&folder.appending(), "SET a 1");
+    let (manifest, old) = (folder.part("appendonly.aof.manifest"), "appendonly.aof.9.base.rdb");
+    let listed = fs::read_to_string(&manifest).expect("it is there");
+    fs::write(folder.part(old), "what a crash has left").expect("it can be written");
+    fs::write(&manifest, format!("{listed}file {old} seq 9 type h\n")).expect("it can be written");
+    let kept = Server::builder().set("dir", folder.text()).set("appendonly", "yes").set("aof-disable-auto-gc", "yes");
+    drop(kept.start().expect("it starts"));
+    assert!(folder.part(old).exists());
+    let server = folder.appending();
+    assert!(!folder.part(old).exists());
+    assert!(!fs::read_to_string(&manifest).expect("it is there").contains("type h"));
+    assert_eq!(ask(&server, "GET a"), "1");
+}
+
+#[test]
 fn changes_are_there_after_a_restart() {
     let folder = Folder::new("aof-restart");
     let before = {
