@@ -102,7 +102,9 @@ pub fn log(cx: &mut Ctx<'_>, level: LogLevel, line: String) {
 /// # Errors
 /// The file could not be written; the log has the reason.
 pub fn save(cx: &mut Ctx<'_>) -> Result<(), Error> {
-    persistence::save(cx.engine)
+    persistence::save(cx.engine)?;
+    cx.engine.persistence.saves += 1;
+    Ok(())
 }
 
 /// Begins to save all databases to the RDB file in the background (BGSAVE).

@@ -27,7 +27,7 @@ pub struct Persistence {
     pub last_checkpoint_us: u64,
     /// The bytes that were copied during the last BGSAVE, as they changed.
     pub last_copied_bytes: usize,
-    /// The number of saves that succeeded.
+    /// The number of saves by SAVE and BGSAVE that succeeded.
     pub saves: u64,
     /// The count of changes at the last save.
     saved_changes: u64,
@@ -150,7 +150,6 @@ impl Persistence {
         self.saved_changes = changes;
         self.last_save = now;
         self.is_last_ok = true;
-        self.saves += 1;
     }
 
     /// Notes that a BGSAVE begins.
