@@ -10,8 +10,7 @@ use crate::engine::exec::{aof, operations};
 use crate::engine::state::replication::{History, HistoryId, Replica};
 use crate::engine::state::{LateReply, RdbParts, RdbRequest};
 use crate::engine::{
-    Args, Arity, Block, ClusterError, Command, Ctx, Error, Family, Flags, HostCall, HostReply, ServerError, Transport,
-    says, shown,
+    Args, Arity, Block, ClusterError, Command, Ctx, Error, Family, Flags, HostCall, HostReply, ServerError, says, shown,
 };
 use crate::resp::{Reply, split_words};
 use crate::value::number;
@@ -202,21 +201,23 @@ fn refuse_replica(cx: &mut Ctx<'_>) -> Result<(), Error> {
     Err(ServerError::NoReplication.into())
 }
 
-/// Sends the data as an RDB file, behind the name of the data if that is given, and closes the connection. A direct
-/// client gets the file as a string.
+/// Sends the data as an RDB file, behind the name of the data if that is given, and closes the connection. A client
+/// without a socket gets the file as a string, which is all that it can read.
 fn send_rdb(cx: &mut Ctx<'_>, history: Option<History>) -> Result<(), Error> {
     let RdbRequest { takes_mark, parts, .. } = cx.session().rdb_request;
     let parts = parts.unwrap_or(RdbParts { keys: true, functions: true });
     let Some(HostReply::Rdb(file)) = cx.call_host(HostCall::Rdb(parts))? else { return Ok(()) };
-    let is_direct = cx.session().origin.transport == Transport::Direct;
+    if cx.session().origin.is_in_process() {
+        cx.reply().shared(&file);
+        return Ok(());
+    }
     let mark = takes_mark.then(|| HistoryId::random(|| cx.random()));
-    cx.session_mut().closing = !is_direct;
+    cx.session_mut().closing = true;
     let reply = cx.reply();
     if let Some(History { id, offset }) = history {
         reply.simple(format!("FULLRESYNC {id} {offset}"));
     }
     match mark {
-        _ if is_direct => reply.shared(&file),
         None => {
             reply.whole(format!("${}\r\n", file.len()).as_bytes());
             reply.raw(&file);

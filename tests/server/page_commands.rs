@@ -109,6 +109,14 @@ fn a_batch_is_a_client_of_its_own_that_may_not_wait() {
 }
 
 #[test]
+fn a_file_of_all_data_is_a_reply_as_any_other() {
+    let page = Page::start(&[]);
+    let replies = page.run(r#"["SET","a","b"],["REPLCONF","rdb-only","1"],["SYNC"],["PSYNC","?","-1"],["GET","a"]"#);
+    assert!(replies.starts_with(r#"{"status":"OK"},{"status":"OK"},{"#) && replies.ends_with(r#","b""#), "{replies}");
+    assert_eq!(replies.matches("UkVESVMwMDEy").count(), 2, "REDIS0012 in Base64: {replies}");
+}
+
+#[test]
 fn a_batch_waits_while_clients_are_paused_and_others_are_answered() {
     let page = Page::start(&[]);
     let mut client = connect(page.server.address());

@@ -65,6 +65,11 @@ pub struct Origin {
 }
 
 impl Origin {
+    /// Whether code of this process reads its replies: a direct client's, or the page's.
+    pub fn is_in_process(&self) -> bool {
+        self.transport == Transport::Direct || self.is_page
+    }
+
     /// Whether it is a client that somebody has connected: not the page, nor the primary of a replica.
     pub fn is_of_user(&self) -> bool {
         !self.is_page && !self.is_primary
