@@ -2,7 +2,7 @@
 //!
 //! The nodes of a cluster in this process replicate to each other ([`crate::engine::exec::replication`]). Replication
 //! from or to another server is refused, since OK would be a promise; but a client that wants all data and no more, as
-//! `redis-cli --rdb` and `--cluster backup` do, gets them by SYNC.
+//! `redis-cli --rdb` does, gets them by SYNC.
 
 use crate::engine::cluster::{Address, NodeId};
 use crate::engine::exec::replication::{self, is_replica};
@@ -147,7 +147,7 @@ const SYNC: Command = Command {
     family: Family::Server,
     flags: Flags::ADMIN.and(Flags::NOSCRIPT).and(Flags::NO_MULTI).and(Flags::NO_ASYNC_LOADING),
     cost: "",
-    about: "Sends all data as an RDB file, and closes the connection; replicas are refused.",
+    about: "Sends all data as an RDB file to a client that wants no more than that (REPLCONF rdb-only 1).",
     run: sync,
     ..Command::ROW
 };
@@ -157,15 +157,14 @@ const PSYNC: Command = Command {
     syntax: "replicationid offset",
     arity: Arity::AtLeast(3),
     since: "2.8.0",
-    about: "Like SYNC, for clients that want no stream (REPLCONF rdb-only 1), with the id and offset of the data before it.",
+    about: "Like SYNC; says first what the data are called, and how many bytes the stream of changes has had.",
     run: psync,
     ..SYNC
 };
 
 fn sync(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     check_request(cx)?;
-    let RdbRequest { is_only, is_of_replica, .. } = cx.session().rdb_request;
-    if is_of_replica && !is_only { refuse_replica(cx) } else { send_rdb(cx, None) }
+    send_rdb(cx, false)
 }
 
 fn psync(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
@@ -176,37 +175,31 @@ fn psync(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     }
     check_request(cx)?;
     number::parse_i64(offset).ok_or(Error::NotAnInteger)?;
-    if !cx.session().rdb_request.is_only {
-        return refuse_replica(cx);
-    }
-    let history = replication::history(cx.engine());
-    send_rdb(cx, Some(history))
+    send_rdb(cx, true)
 }
 
-/// Whether the client can be sent what it asks for.
+/// Whether the client can be sent what it asks for: a file, and no stream of changes after it, as a replica wants. A
+/// request that runs again, as the file is there, was checked.
 fn check_request(cx: &Ctx<'_>) -> Result<(), Error> {
-    let RdbRequest { takes_mark, parts, .. } = cx.session().rdb_request;
+    if cx.session().host_call.is_some() {
+        return Ok(());
+    }
+    let RdbRequest { is_only, takes_mark, parts } = cx.session().rdb_request;
     if replication::is_disconnected(cx.engine()) {
         return Err(ServerError::SyncWithoutPrimary.into());
     }
     if parts.is_some() && !takes_mark {
         return Err(ServerError::FilterNeedsMark.into());
     }
-    Ok(())
+    if is_only { Ok(()) } else { Err(ServerError::NoReplication.into()) }
 }
 
-/// Refuses what only a replica asks for. Replicas of Redis try SYNC next, which is refused to this client as well.
-fn refuse_replica(cx: &mut Ctx<'_>) -> Result<(), Error> {
-    cx.session_mut().rdb_request.is_of_replica = true;
-    Err(ServerError::NoReplication.into())
-}
-
-/// Sends the data as an RDB file, behind the name of the data if that is given, and closes the connection. A client
+/// Sends the data as an RDB file, behind the name of the data if that is wanted, and closes the connection. A client
 /// without a socket gets the file as a string, which is all that it can read.
-fn send_rdb(cx: &mut Ctx<'_>, history: Option<History>) -> Result<(), Error> {
+fn send_rdb(cx: &mut Ctx<'_>, is_named: bool) -> Result<(), Error> {
     let RdbRequest { takes_mark, parts, .. } = cx.session().rdb_request;
     let parts = parts.unwrap_or(RdbParts { keys: true, functions: true });
-    let Some(HostReply::Rdb(file)) = cx.call_host(HostCall::Rdb(parts))? else { return Ok(()) };
+    let Some(HostReply::Rdb(file, History { id, offset })) = cx.call_host(HostCall::Rdb(parts))? else { return Ok(()) };
     if cx.session().origin.is_in_process() {
         cx.reply().shared(&file);
         return Ok(());
@@ -214,7 +207,7 @@ fn send_rdb(cx: &mut Ctx<'_>, history: Option<History>) -> Result<(), Error> {
     let mark = takes_mark.then(|| HistoryId::random(|| cx.random()));
     cx.session_mut().closing = true;
     let reply = cx.reply();
-    if let Some(History { id, offset }) = history {
+    if is_named {
         reply.simple(format!("FULLRESYNC {id} {offset}"));
     }
     match mark {
@@ -261,7 +254,7 @@ fn replconf(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
             () if says(option, "capa") => request.takes_mark |= says(value, "eof"),
             () if says(option, "rdb-only") => request.is_only = flag(value)?,
             () if says(option, "rdb-filter-only") => request.parts = Some(parts(value)?),
-            () if OF_REPLICAS.iter().any(|name| says(option, name)) => return refuse_replica(cx),
+            () if OF_REPLICAS.iter().any(|name| says(option, name)) => return Err(ServerError::NoReplication.into()),
             () => return Err(ServerError::ReplconfOption(shown(option)).into()),
         }
     }

@@ -478,8 +478,9 @@ impl<const LINES: usize> Database<LINES> {
 
     /// Takes back what a frozen copy shared, once that has been dropped; returns what only the copy had, to be freed.
     pub fn thaw(&mut self) -> LazyFree {
-        self.table.is_frozen = false;
         let rest = (self.table.reclaim(), self.records.reclaim());
+        // Another frozen copy may share the data still.
+        self.table.is_frozen &= self.is_shared();
         LazyFree::of(rest, self.records.memory())
     }
 

@@ -39,8 +39,8 @@
 //!
 //! Empty requests (`*0`, `*-1`, a blank line) are skipped and get no reply. A count line ends at its CR and the byte
 //! after it, whatever that is; the two bytes after a bulk string are not checked either. An inline line ends at LF. A
-//! NUL in a line hides the rest of it: the line never ends, and is refused once it is too long. One difference: a
-//! line of more than 64 KiB is always refused here, where Redis still takes one whose end arrives in the same read.
+//! NUL in a line hides the rest of it: the line never ends, and is refused once it is too long. A line may be longer
+//! than 64 KiB if its end has come with it: up to 128 KiB here, up to what one read brings in Redis.
 //!
 //! # Bounds
 //!
@@ -58,8 +58,10 @@ use super::request::{Request, Span};
 use super::whole::short_count;
 use crate::value::number::parse_i64;
 
-/// The longest line, inline or count, in bytes.
+/// The most bytes of a line, inline or count, that may wait for its end.
 const MAX_LINE_BYTES: usize = 64 * 1024;
+/// The most bytes of a line that has come with its end.
+const MAX_WHOLE_LINE_BYTES: usize = 2 * MAX_LINE_BYTES;
 /// The most words, and the most bulk bytes, that a client may declare before it has logged in.
 const MAX_WORDS_BEFORE_LOGIN: i64 = 10;
 const MAX_BULK_BYTES_BEFORE_LOGIN: usize = 16 * 1024;
@@ -288,7 +290,8 @@ impl Progress {
         too_long: ProtocolError,
     ) -> Result<Option<usize>, ProtocolError> {
         let line = input.get(self.position..).unwrap_or_default();
-        let unseen = line.get(self.searched..).unwrap_or_default();
+        let window = &line[..line.len().min(MAX_WHOLE_LINE_BYTES)];
+        let unseen = window.get(self.searched..).unwrap_or_default();
         let stop = memchr2(terminator, 0, unseen);
         self.searched += stop.unwrap_or(unseen.len());
         match stop {

@@ -21,11 +21,11 @@ pub enum ProtocolError {
     UnauthenticatedBulkLength,
     /// A word of an array began with this byte instead of `$`.
     ExpectedDollar(u8),
-    /// No LF within 64 KiB.
+    /// A line without LF is longer than 64 KiB.
     TooBigInline,
-    /// No CR within 64 KiB of a `*`.
+    /// A line without CR that begins with `*` is longer than 64 KiB.
     TooBigMultibulkCount,
-    /// No CR within 64 KiB where a word should begin.
+    /// A line without CR where a word should begin is longer than 64 KiB.
     TooBigBulkCount,
     /// A quote in an inline line does not close, or closes in the middle of a word.
     UnbalancedQuotes,

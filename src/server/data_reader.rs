@@ -12,9 +12,10 @@ use super::shared::Shared;
 use super::wake_flags::WakeFlag;
 use super::worker::Worker;
 use crate::engine::exec::kit::tree;
-use crate::engine::exec::persistence;
+use crate::engine::exec::{persistence, replication};
 use crate::engine::state::RdbParts;
 use crate::engine::state::kit::tree::{Tree, TreeQuery};
+use crate::engine::state::replication::History;
 use crate::engine::{HostCall, HostReply, SessionId};
 use crate::value::SharedBytes;
 
@@ -57,9 +58,15 @@ fn yield_to_others() {
 
 fn carry_out(order: &ReadOrder) {
     let ReadOrder { shared, session, call } = order;
+    if shared.engine().sessions.get(*session).is_none() {
+        return;
+    }
     let reply = match call {
         HostCall::Tree(query) => HostReply::Tree(Box::new(tree_of(shared, query))),
-        HostCall::Rdb(parts) => HostReply::Rdb(rdb_of(shared, *parts)),
+        HostCall::Rdb(parts) => {
+            let (file, history) = rdb_of(shared, *parts);
+            HostReply::Rdb(file, history)
+        }
         // The others are answered where they are asked.
         _ => HostReply::Done,
     };
@@ -77,13 +84,15 @@ fn tree_of(shared: &Shared, query: &TreeQuery) -> Tree {
     counted
 }
 
-/// The data of a world as an RDB file, written without its lock.
-fn rdb_of(shared: &Shared, parts: RdbParts) -> SharedBytes {
-    let checkpoint = shared.act(persistence::checkpoint).of_parts(parts);
+/// The data of a world as an RDB file, written without its lock, and their name. Data that another file is being
+/// written from are copied first, while all wait.
+fn rdb_of(shared: &Shared, parts: RdbParts) -> (SharedBytes, History) {
+    let (checkpoint, history) = shared.act(|engine| (persistence::checkpoint(engine), replication::history(engine)));
+    let checkpoint = checkpoint.of_parts(parts);
     let mut bytes = Vec::new();
     // Writing into memory cannot fail.
     let _ = checkpoint.write(&mut bytes, || Ok(()));
     drop(checkpoint);
     shared.act(persistence::reclaim);
-    bytes.into()
+    (bytes.into(), history)
 }

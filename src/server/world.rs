@@ -28,7 +28,7 @@ pub(crate) struct World {
     port: Mutex<Option<(u16, Listeners)>>,
 }
 
-/// How far a world is from its end. It goes on to the next phase under the lock of the world's engine.
+/// How far a world is from its end. It gets nearer to it under the lock of the world's engine alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Clients may enter.
@@ -73,11 +73,11 @@ impl World {
 
     /// Lets clients in again, unless it has ended meanwhile.
     pub(super) fn reopen(&self) {
-        self.go_on(Phase::Closing, Phase::Open);
+        self.change_phase(Phase::Closing, Phase::Open);
     }
 
     /// Changes the phase if it is `from`; returns whether it was.
-    fn go_on(&self, from: Phase, to: Phase) -> bool {
+    fn change_phase(&self, from: Phase, to: Phase) -> bool {
         let mut phase = self.phase.lock();
         let is_there = *phase == from;
         if is_there {
@@ -202,7 +202,7 @@ impl Shared {
     /// Lets no more clients into this world if it is temporary and has none; returns whether it did.
     pub(super) fn close_if_left(&self, engine: &Engine) -> bool {
         let world = self.world().filter(|world| world.is_temporary() && engine.sessions.clients_of_users() == 0);
-        world.is_some_and(|world| world.go_on(Phase::Open, Phase::Closing))
+        world.is_some_and(|world| world.change_phase(Phase::Open, Phase::Closing))
     }
 
     /// Ends all connections, and disconnects the in-process clients, which have none.

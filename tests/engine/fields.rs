@@ -22,6 +22,7 @@ fn a_field_whose_deadline_is_past_when_it_is_set_counts_as_expired() {
         (&["HSET h a 1 b 2", "HPEXPIREAT h 1 FIELDS 3 a b c"][..], 2),
         (&["HSET h a 1", "HEXPIRE h 0 FIELDS 1 a"], 1),
         (&["HSETEX h EXAT 1 FIELDS 2 a 1 b 2"], 2),
+        (&["HSETEX h EXAT 1 FIELDS 2 a 1 a 2"], 1),
         (&["HSET h b 1 a 1", "HGETEX h PXAT 1 FIELDS 2 a c"], 1),
         (&["HSETEX h PX 9 FIELDS 1 a 1", "HDEL h a"], 0),
     ] {

@@ -198,8 +198,14 @@ fn hsetex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         Ok(set_all(hash, args, options.keep, &limits))
     })?;
     if let Some(moment) = options.moment {
-        cx.update(key, Missing::Skip, moment.event(), |hash: &mut Hash, _| Ok(moment.apply_all(hash, names(args))))?;
-        moment.count_ended(cx, names(args).count());
+        let mut ended = 0;
+        cx.update(key, Missing::Skip, moment.event(), |hash: &mut Hash, _| {
+            let before = hash.len();
+            let changed = moment.apply_all(hash, names(args));
+            ended = before - hash.len();
+            Ok(changed)
+        })?;
+        moment.count_ended(cx, ended);
         if operations::is_propagating(cx) {
             propagate_deadline(cx, key, args, moment, options.relative);
         }

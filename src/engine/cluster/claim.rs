@@ -141,7 +141,7 @@ impl View {
     }
 
     /// Takes the slots of a node that has become a replica. They go to its primary if that was a replica of the same
-    /// shard: it has taken over, and may be out of reach. Unless it has become a replica again since then, and said so.
+    /// shard, which has taken over and may be out of reach, unless it has said since that it is a replica again.
     ///
     /// Slots that the successor does not claim moved to another shard earlier; they are marked as unclaimed, so that
     /// the claim of that shard takes them whatever its epoch.
@@ -161,7 +161,7 @@ impl View {
     fn has_taken_over(&self, before: &Node, next: &Node) -> bool {
         let is_newer = |known: &Node| !known.is_replica() || known.config_epoch < next.config_epoch;
         let known = self.get(next.id).filter(|known| known.shard == before.shard && is_newer(known));
-        !before.is_replica() && known.is_some() && !self.is_myself_id(next.id)
+        !before.is_replica() && !next.is_replica() && known.is_some() && !self.is_myself_id(next.id)
     }
 
     /// The other nodes that own slots which the sender of a claim, or its primary, claims; their epochs are higher.

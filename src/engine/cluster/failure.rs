@@ -123,11 +123,12 @@ impl View {
 
     /// The nodes that this one and a majority of the primaries suspect, and that had not failed yet, each with the
     /// moment at which the majority was reached. They have failed from then on.
-    pub fn take_majority(&mut self, now: Now, timeout_ms: i64) -> Vec<(NodeId, Now)> {
+    pub fn take_majority(&mut self, timeout_ms: i64) -> Vec<(NodeId, Now)> {
         let (needed, counts) = (self.size() / 2 + 1, !self.myself().is_replica());
         let reached = |failure: &NodeFailure| {
             let own = failure.suspected.filter(|_| failure.failed.is_none())?;
-            let mut moments: Vec<Now> = self.reports(failure, now, timeout_ms).chain(counts.then_some(own)).collect();
+            let reports = self.reports(failure, timeout_ms, |since| own.max(since));
+            let mut moments: Vec<Now> = reports.chain(counts.then_some(own)).collect();
             moments.sort();
             let reached = needed.checked_sub(1).and_then(|last| moments.get(last))?;
             Some((failure.node, own.max(*reached)))
@@ -137,11 +138,13 @@ impl View {
         failed
     }
 
-    /// Since when each of the other nodes suspects one that do so still, as far as this node can know.
-    fn reports(&self, failure: &NodeFailure, now: Now, timeout_ms: i64) -> impl Iterator<Item = Now> {
-        let is_fresh = move |since: Now| since.after_ms(timeout_ms.saturating_mul(2)) > now;
-        let counts = move |from: NodeId| self.disconnected_since(from).is_none_or(is_fresh);
-        failure.reports.iter().filter(move |(from, _)| counts(**from)).map(|(_, since)| *since)
+    /// The moments since which other nodes suspect one, without those whose reports no longer count at the moment that
+    /// is looked at.
+    fn reports(&self, failure: &NodeFailure, timeout_ms: i64, at: impl Fn(Now) -> Now) -> impl Iterator<Item = Now> {
+        let last = move |from: NodeId| Some(self.disconnected_since(from)?.after_ms(timeout_ms.saturating_mul(2)));
+        let reports = failure.reports.iter().map(|(from, since)| (*from, *since));
+        let counting = reports.filter(move |(from, since)| last(*from).is_none_or(|last| at(*since) < last));
+        counting.map(|(_, since)| since)
     }
 
     /// The nodes that this one suspects, or that have failed, each with the moment since when.
@@ -174,7 +177,7 @@ impl View {
 
     /// How many other nodes suspect one.
     pub fn failure_reports(&self, id: NodeId, now: Now, timeout_ms: i64) -> usize {
-        self.failure(id).map_or(0, |failure| self.reports(failure, now, timeout_ms).count())
+        self.failure(id).map_or(0, |failure| self.reports(failure, timeout_ms, |_| now).count())
     }
 
     fn failure(&self, id: NodeId) -> Option<&NodeFailure> {

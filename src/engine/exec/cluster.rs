@@ -285,7 +285,7 @@ fn tell_suspicion(engine: &mut Engine, node: NodeId, since: Option<Now>) {
     send(engine, from.map(|from| Message::Suspects { from, node, since }));
 }
 
-/// Takes what another node says of one that it suspects since a moment, or no longer suspects.
+/// Takes a report of another node: that it suspects a node since a moment, or no longer does.
 pub fn take_report(engine: &mut Engine, from: NodeId, suspected: NodeId, since: Option<Now>) {
     change(engine, |view| view.take_report(from, suspected, since));
     spread_failures(engine);
@@ -342,8 +342,8 @@ pub(super) fn take_steps(engine: &mut Engine) {
 
 /// Tells the others of the nodes that have failed by the latest reports.
 fn spread_failures(engine: &mut Engine) {
-    let (now, timeout_ms) = (engine.timing.now, engine.settings.cluster.node_timeout_ms);
-    let failed = change(engine, |view| view.take_majority(now, timeout_ms)).unwrap_or_default();
+    let timeout_ms = engine.settings.cluster.node_timeout_ms;
+    let failed = change(engine, |view| view.take_majority(timeout_ms)).unwrap_or_default();
     for (node, since) in failed {
         let from = engine.peers.cluster.as_ref().map(|view| view.myself().id);
         send(engine, from.map(|from| Message::Failed { from, node, since }));
@@ -387,7 +387,7 @@ pub fn take_claim(engine: &mut Engine, claim: &Claim) {
         let to_sender =
             consequences.better_owners.iter().filter_map(|owner| Some((claim.node.id, view.known_claim(*owner)?)));
         let to_losers =
-            consequences.former_owners.iter().filter_map(|loser| Some((*loser, view.known_claim(claim.node.id)?)));
+            consequences.former_owners.iter().filter_map(|owner| Some((*owner, view.known_claim(claim.node.id)?)));
         let messages: Vec<Message> =
             to_sender.chain(to_losers).map(|(to, by)| Message::Outranked { from, to, by }).collect();
         messages.into_iter().for_each(|message| send(engine, Some(message)));

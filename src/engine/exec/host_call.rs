@@ -75,6 +75,7 @@ impl Engine {
             skips_next: client.skips_next,
             no_evict: client.no_evict,
             no_touch: client.no_touch,
+            rdb_request: client.rdb_request,
             buffers: client.buffers,
         })
     }
@@ -97,7 +98,7 @@ impl Engine {
         client.library_version = transfer.library_version;
         (client.reply_mode, client.skips_next) = (transfer.reply_mode, transfer.skips_next);
         (client.no_evict, client.no_touch) = (transfer.no_evict, transfer.no_touch);
-        client.buffers = transfer.buffers;
+        (client.rdb_request, client.buffers) = (transfer.rdb_request, transfer.buffers);
     }
 }
 

@@ -441,7 +441,8 @@ pub fn await_replicas(engine: &mut Engine, session: SessionId, command: CommandI
     waits.push(ReplicaWait { session, command, count, offset });
 }
 
-/// The number of replicas that have all writes of a client in files, which no replica has: all, if it wrote nothing.
+/// The number of replicas that have all writes of a client in files. Replicas keep no files, so it is 0 if the client
+/// has written anything, and otherwise all of them.
 pub fn replicas_that_have_synced(engine: &Engine, session: SessionId) -> usize {
     let has_written = engine.sessions.get(session).is_some_and(|client| client.written_offset > 0);
     let replicas = engine.peers.replication.as_ref().map_or(0, |replication| replication.replicas.len());

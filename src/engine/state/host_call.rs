@@ -12,8 +12,8 @@ use crate::acl::User;
 use crate::engine::spec::{KitError, Now};
 use crate::engine::state::Advance;
 use crate::engine::state::kit::tree::{Tree, TreeQuery};
-use crate::engine::state::replication::{FailoverWay, Lag};
-use crate::engine::state::{Origin, RdbParts, ReplyMode};
+use crate::engine::state::replication::{FailoverWay, History, Lag};
+use crate::engine::state::{Origin, RdbParts, RdbRequest, ReplyMode};
 use crate::resp::Protocol;
 use crate::value::SharedBytes;
 
@@ -191,8 +191,8 @@ pub enum HostReply {
     Text(String),
     /// The counts of keys.
     Tree(Box<Tree>),
-    /// The data as an RDB file.
-    Rdb(SharedBytes),
+    /// The data as an RDB file, and their name.
+    Rdb(SharedBytes, History),
     /// The state of all nodes of the cluster, by number.
     Nodes(Vec<NodeFigures>),
     /// Where the clock is; `None` if nothing falls due to which it could go.
@@ -262,6 +262,7 @@ pub struct SessionTransfer {
     pub(in crate::engine) skips_next: bool,
     pub(in crate::engine) no_evict: bool,
     pub(in crate::engine) no_touch: bool,
+    pub(in crate::engine) rdb_request: RdbRequest,
     pub(in crate::engine) buffers: super::Buffers,
 }
 

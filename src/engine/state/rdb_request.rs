@@ -5,8 +5,6 @@
 pub struct RdbRequest {
     /// It wants a file, and no stream of changes after it (`rdb-only`): it is no replica.
     pub is_only: bool,
-    /// It has asked for what only replicas ask for, a stream or a place among them, and was refused.
-    pub is_of_replica: bool,
     /// It can take a file whose length it is not told before, but which ends with a mark (`capa eof`).
     pub takes_mark: bool,
     /// The parts that it wants (`rdb-filter-only`); `None` for all.

@@ -181,6 +181,8 @@ fn of_a_line_64_kib_may_come_without_its_end_and_not_one_byte_more() {
         let in_two = [line.as_bytes(), b"\r\n"];
         assert_eq!(read(in_two, &LIMITS).0.len(), usize::from(more == 0), "{more} more, and the end later");
     }
+    let too_long = ["A".repeat(MAX_WHOLE_LINE_BYTES).as_bytes(), b"\r\n"].concat();
+    assert!(error_text(&too_long, &LIMITS).is_some_and(|text| text.ends_with("too big inline request")));
 }
 
 #[test]

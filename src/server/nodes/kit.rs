@@ -96,6 +96,7 @@ impl Cluster {
     }
 
     fn restart(&self, node: &Shared, is_empty: bool) -> Result<(), KitError> {
+        // First, as a node that cannot listen is to stay as it is.
         let settings = node.engine().settings.clone();
         let resumed = node.with_listeners(|listeners| listeners.resume(&settings)).unwrap_or(Ok(()));
         resumed.map_err(|error| KitError::Listen(error.to_string()))?;
