@@ -184,27 +184,27 @@ fn check_request(cx: &Ctx<'_>) -> Result<(), Error> {
     if cx.session().host_call.is_some() {
         return Ok(());
     }
-    let RdbRequest { is_only, takes_mark, parts } = cx.session().rdb_request;
+    let RdbRequest { wants_rdb_only, takes_eof_mark, parts } = cx.session().rdb_request;
     if replication::is_disconnected(cx.engine()) {
         return Err(ServerError::SyncWithoutPrimary.into());
     }
-    if parts.is_some() && !takes_mark {
+    if parts.is_some() && !takes_eof_mark {
         return Err(ServerError::FilterNeedsMark.into());
     }
-    if is_only { Ok(()) } else { Err(ServerError::NoReplication.into()) }
+    if wants_rdb_only { Ok(()) } else { Err(ServerError::NoReplication.into()) }
 }
 
 /// Sends the data as an RDB file, behind the name of the data if that is wanted, and closes the connection. A client
 /// without a socket gets the file as a string, which is all that it can read.
 fn send_rdb(cx: &mut Ctx<'_>, is_named: bool) -> Result<(), Error> {
-    let RdbRequest { takes_mark, parts, .. } = cx.session().rdb_request;
+    let RdbRequest { takes_eof_mark, parts, .. } = cx.session().rdb_request;
     let parts = parts.unwrap_or(RdbParts { keys: true, functions: true });
     let Some(HostReply::Rdb(file, History { id, offset })) = cx.call_host(HostCall::Rdb(parts))? else { return Ok(()) };
     if cx.session().origin.is_in_process() {
         cx.reply().shared(&file);
         return Ok(());
     }
-    let mark = takes_mark.then(|| HistoryId::random(|| cx.random()));
+    let mark = takes_eof_mark.then(|| HistoryId::random(|| cx.random()));
     cx.session_mut().closing = true;
     let reply = cx.reply();
     if is_named {
@@ -251,8 +251,8 @@ fn replconf(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         let (option, value) = (args.word()?, args.word()?);
         let request = &mut cx.session_mut().rdb_request;
         match () {
-            () if says(option, "capa") => request.takes_mark |= says(value, "eof"),
-            () if says(option, "rdb-only") => request.is_only = flag(value)?,
+            () if says(option, "capa") => request.takes_eof_mark |= says(value, "eof"),
+            () if says(option, "rdb-only") => request.wants_rdb_only = flag(value)?,
             () if says(option, "rdb-filter-only") => request.parts = Some(parts(value)?),
             () if OF_REPLICAS.iter().any(|name| says(option, name)) => return Err(ServerError::NoReplication.into()),
             () => return Err(ServerError::ReplconfOption(shown(option)).into()),

@@ -154,13 +154,8 @@ impl<'a> Reply<'a> {
 
     /// Writes a stored, immutable string as a bulk string; a large one is sent without a copy where that is possible.
     pub fn shared(&mut self, bytes: &SharedBytes) {
-        if self.shared_strings.is_none() || bytes.len() < ZERO_COPY_BYTES {
-            return self.bulk(bytes);
-        }
         self.number(b'$', bytes.len() as i64);
-        if let Some(shared_strings) = &mut self.shared_strings {
-            shared_strings.push(self.out.len(), bytes);
-        }
+        self.raw(bytes);
         self.end_line();
     }
 

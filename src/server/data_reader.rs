@@ -80,7 +80,7 @@ fn tree_of(shared: &Shared, query: &TreeQuery) -> Tree {
     let Some(frozen) = frozen else { return tree::count(&shared.engine(), query) };
     let counted = tree::count_frozen(&frozen, query);
     drop(frozen);
-    shared.act(tree::thaw);
+    shared.act(persistence::reclaim);
     counted
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct World {
     port: Mutex<Option<(u16, Listeners)>>,
 }
 
-/// How far a world is from its end. It gets nearer to it under the lock of the world's engine alone.
+/// How far a world is from its end. Each step towards that is made under the lock of the world's engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Clients may enter.

@@ -117,18 +117,10 @@ impl View {
             nodes: nodes.clone(),
             myself,
             owners: owners.clone(),
-            openings: BTreeMap::new(),
-            unclaimed: BTreeSet::new(),
             current_epoch: count as u64,
             own_ip: nodes[myself].address.ip.clone(),
-            failures: Vec::new(),
-            election: None,
-            votes: Votes::default(),
-            orphans: Orphans::default(),
-            forgotten: Vec::new(),
             health: Health::Ok,
-            is_in_minority: false,
-            serves_from: None,
+            ..View::alone(nodes[myself].clone())
         };
         (0..count).map(view_of).collect()
     }
@@ -203,9 +195,7 @@ impl View {
         let Some(place) = self.nodes.iter().position(|node| node.id == id).filter(|place| *place != self.myself) else {
             return;
         };
-        for slots in self.ranges_of(id) {
-            self.unclaimed.retain(|slot| !slots.contains(slot));
-        }
+        self.assign_all(self.ranges_of(id), None);
         self.forgotten.retain(|(other, moment)| *other != id && now < moment.after_ms(REMEMBERED_MS));
         self.forgotten.push((id, now));
         self.nodes.remove(place);

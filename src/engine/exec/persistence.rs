@@ -29,7 +29,7 @@ pub fn checkpoint(engine: &mut Engine) -> Checkpoint {
     )
 }
 
-/// Gives the databases back what a checkpoint that was dropped had shared.
+/// Gives the databases back what a checkpoint or another frozen copy that was dropped had shared.
 pub fn reclaim(engine: &mut Engine) {
     for lazy_free in engine.databases.thaw() {
         engine.free(lazy_free);

@@ -1,12 +1,12 @@
 //! The RDB file that a client wants of SYNC or PSYNC: what it said of that by REPLCONF before.
 
-/// What a client has said by REPLCONF.
+/// The RDB file that a client wants of SYNC, as it has said by REPLCONF.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RdbRequest {
     /// It wants a file, and no stream of changes after it (`rdb-only`): it is no replica.
-    pub is_only: bool,
+    pub wants_rdb_only: bool,
     /// It can take a file whose length it is not told before, but which ends with a mark (`capa eof`).
-    pub takes_mark: bool,
+    pub takes_eof_mark: bool,
     /// The parts that it wants (`rdb-filter-only`); `None` for all.
     pub parts: Option<RdbParts>,
 }

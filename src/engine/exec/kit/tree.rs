@@ -35,10 +35,3 @@ pub fn count_frozen(data: &FrozenDatabase, query: &TreeQuery) -> Tree {
     }
     builder.finish()
 }
-
-/// Takes back what a frozen database shared that has been dropped.
-pub fn thaw(engine: &mut Engine) {
-    for lazy_free in engine.databases.thaw() {
-        engine.free(lazy_free);
-    }
-}
