@@ -70,7 +70,7 @@ impl Shard {
         Shard { cluster: cluster(), primary: 0, replica: 3 }
     }
 
-    /// Has the two nodes change places, once a client and another node have seen the replica as the primary.
+    /// Makes the two nodes change places, once a client and another node have seen the replica as the primary.
     fn change_places(&mut self) {
         client(&self.cluster, self.replica).call(SET).expect("the replica is the primary now");
         let moved = client(&self.cluster, 1).call(["GET", "bar"]).expect_err("the other node has not the slot");

@@ -1,4 +1,4 @@
-//! What files cost: writes with and without an append-only file, and saving and loading.
+//! Costs of files: writes with and without an append-only file, and saving and loading.
 //!
 //! `cargo bench --bench files -- PROGRAM ...` starts this server and each program, which takes redis-server's command
 //! line, anew for each row, with a folder of its own. The rows of the append-only file are the commands a second, and

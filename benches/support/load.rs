@@ -114,7 +114,7 @@ impl Clients {
         Ok(clients)
     }
 
-    /// Has the connections send in step from now on.
+    /// Makes the connections send in step from now on.
     pub fn in_step(mut self) -> Clients {
         self.pace = Pace::InStep;
         self

@@ -47,7 +47,7 @@ impl Stream {
         }
     }
 
-    /// Has the registry report when the connection can be read or written.
+    /// Asks the registry to report when the connection can be read or written.
     ///
     /// # Errors
     /// When the system refuses it.

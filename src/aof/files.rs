@@ -31,7 +31,7 @@ use crate::storage::{PathLock, Storage, StorageFile, reason, replace};
 pub struct Place {
     /// Its folder (`dir` and `appenddirname`).
     pub folder: PathBuf,
-    /// What the names of its files begin with (`appendfilename`).
+    /// The beginning of the names of its files (`appendfilename`).
     pub name: String,
 }
 
@@ -68,7 +68,7 @@ pub enum Fault {
     /// The disk fails.
     #[error("{action}: {}", reason(.error))]
     Io {
-        /// What was being done.
+        /// The step that failed.
         action: String,
         /// The system's error.
         error: io::Error,
@@ -108,7 +108,7 @@ pub fn files_of(manifest: &Manifest, storage: &dyn Storage, folder: &Path) -> Ve
 pub struct AofFiles {
     storage: Arc<dyn Storage>,
     place: Place,
-    /// What is durable.
+    /// The durable state.
     manifest: Manifest,
     /// The incremental file of an AOF that begins anew, and where it is now.
     pending: Option<(Listed, PathBuf)>,
@@ -186,7 +186,7 @@ impl AofFiles {
         files_of(&self.manifest, &*self.storage, &self.place.folder)
     }
 
-    /// What there is to log since the last call.
+    /// Takes the lines to log since the last call.
     pub fn take_lines(&mut self) -> Vec<String> {
         std::mem::take(&mut self.lines)
     }

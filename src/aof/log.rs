@@ -104,7 +104,7 @@ impl Log {
         result
     }
 
-    /// Has what is appended from now on go into another file.
+    /// Directs bytes that are appended from now on into another file.
     pub fn switch(&mut self, file: Arc<dyn StorageFile>, is_listed: bool) {
         self.next.push_back((self.appended, file, is_listed));
     }
@@ -167,7 +167,7 @@ impl Log {
         self.file.sync().inspect_err(|error| self.note_failure(error))
     }
 
-    /// What is to be synced so that all that is written is durable; `None` when a sync has failed. The caller syncs the
+    /// The sync that makes all that is written durable; `None` when a sync has failed. The caller syncs the
     /// file, without holding the log, and then calls [`Log::note_sync`].
     pub fn sync_order(&self) -> Option<SyncOrder> {
         let offset = self.is_listed.then(|| self.written());

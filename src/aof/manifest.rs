@@ -54,11 +54,11 @@ pub struct Listed {
 pub struct Fault {
     /// The number of the line from 1, and its text; `None` when the fault is not one of a line.
     pub line: Option<(usize, String)>,
-    /// What is wrong.
+    /// The reason why it is refused.
     pub reason: FaultReason,
 }
 
-/// What is wrong with a manifest. The texts are Redis's.
+/// A reason why a manifest is refused. The texts are Redis's.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum FaultReason {
     /// It has no line.

@@ -72,7 +72,7 @@ impl<'w> Command<'w> {
     }
 }
 
-/// What is behind the valid bytes of a log.
+/// The state of a log behind its valid bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tail {
     /// Nothing.
@@ -93,11 +93,11 @@ pub enum Tail {
 pub struct Fault {
     /// The bytes of the log before what is wrong.
     pub offset: u64,
-    /// What is wrong.
+    /// The reason why it is refused.
     pub reason: FaultReason,
 }
 
-/// What is wrong with a log.
+/// A reason why a log is refused.
 #[derive(Debug, Error)]
 pub enum FaultReason {
     /// There is no command where one should begin or go on.
@@ -131,7 +131,7 @@ pub struct Scanner<R> {
     check: Option<Check>,
 }
 
-/// What is at the start of the window. Positions count from there.
+/// The part at the start of the window. Positions count from there.
 enum Found {
     Command { end: usize },
     Annotation { end: usize },
@@ -170,7 +170,7 @@ impl<R: Read> Scanner<R> {
         }
     }
 
-    /// Has what was not read yet checked against its annotations of checksums, if `checks`.
+    /// Checks what was not read yet against its annotations of checksums, if `checks`.
     #[must_use]
     pub fn checking(mut self, checks: bool) -> Scanner<R> {
         self.check = checks.then(|| Check::at(self.offset()));
@@ -212,7 +212,7 @@ impl<R: Read> Scanner<R> {
         self.valid_bytes
     }
 
-    /// What is behind the valid bytes; `None` while there is more to read.
+    /// The state behind the valid bytes; `None` while there is more to read.
     pub fn tail(&self) -> Option<Tail> {
         self.tail
     }
@@ -227,7 +227,7 @@ impl<R: Read> Scanner<R> {
         self.before_window + self.start as u64
     }
 
-    /// What was read of the part that is neither a command nor an annotation. At a [`Tail::Short`] that is all there
+    /// The bytes read of a part that is neither a command nor an annotation. At a [`Tail::Short`] that is all there
     /// is.
     pub fn rest(&self) -> &[u8] {
         &self.window[self.start..]

@@ -81,7 +81,7 @@ pub struct Engine {
     pub scripts: Scripts,
     /// The sessions that other sessions' commands concern.
     pub observers: Observers,
-    /// What it knows of saving and loading the data.
+    /// The state of saving and loading the data.
     pub persistence: Persistence,
     /// Switches that DEBUG and tests set.
     pub switches: Switches,

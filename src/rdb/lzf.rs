@@ -58,7 +58,7 @@ thread_local! {
 /// it. That byte and the hash determine the two others.
 type Notes = [u32; 1 << HASH_BITS];
 
-/// What a thread keeps from one text to the next.
+/// The compressor of a thread, with the memory that it keeps from one text to the next.
 struct Compressor {
     notes: Option<Box<Notes>>,
     /// The end of the places so far.

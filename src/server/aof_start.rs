@@ -37,7 +37,7 @@ pub(crate) struct AofStart {
     file_began_us: u64,
 }
 
-/// What was found where an append-only file is to be.
+/// The append-only file as a start finds it.
 #[derive(Debug)]
 pub(crate) enum Opened {
     /// Files, which are to be loaded now.

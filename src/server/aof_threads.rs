@@ -25,7 +25,7 @@ pub(super) struct Worker {
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// What a thread is to do.
+/// The work that a thread is to do.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Orders {
     /// Write what was appended.

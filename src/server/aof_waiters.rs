@@ -67,7 +67,7 @@ mod tests {
 
     use super::*;
 
-    /// What the tasks of the test wait for.
+    /// A gate that the tasks of the test wait for.
     #[derive(Default)]
     struct Gate {
         waiters: Mutex<Waiters>,

@@ -13,7 +13,7 @@
 //!   share one sync, and nobody else waits for the disk. A connection that is the only one to wait syncs by itself, if
 //!   the disk is so quick that a change of threads would take longer.
 //!
-//! What is not written yet is limited to [`MOST_UNWRITTEN_BYTES`]: beyond that replies wait, and so do the requests of
+//! Unwritten bytes are limited to [`MOST_UNWRITTEN_BYTES`]: beyond that replies wait, and so do the requests of
 //! clients that do not wait for replies ([`AofWriter::is_full`]).
 //!
 //! The threads tell the engine what it has to know: errors, and that what clients wait for (WAITAOF) is synced. They
@@ -103,7 +103,7 @@ pub(crate) struct AofWriter {
     pub(super) on_failure: Mutex<Option<OnFailureHook>>,
 }
 
-/// What is done when a server with the policy `always` cannot write or sync.
+/// The action when a server with the policy `always` cannot write or sync.
 pub(super) struct OnFailureHook(pub(super) OnFailure);
 
 impl std::fmt::Debug for OnFailureHook {
@@ -222,7 +222,7 @@ impl AofWriter {
         needs_base
     }
 
-    /// Has the stream go into another file from now on: one that follows the present one, or one that begins anew.
+    /// Directs the stream into another file from now on: one that follows the present one, or one that begins anew.
     /// Called under the engine's lock, right after [`AofWriter::append`].
     pub(crate) fn switch(&self, file: Arc<dyn StorageFile>, is_listed: bool) {
         let mut guard = self.log.lock();
@@ -463,7 +463,7 @@ impl AofWriter {
         result
     }
 
-    /// Has the replies leave that depend on the stream up to `offset`.
+    /// Sends the replies that depend on the stream up to `offset`.
     fn release_to(&self, offset: u64) {
         if self.released.fetch_max(offset, Ordering::SeqCst) >= offset {
             return;
@@ -474,7 +474,7 @@ impl AofWriter {
     }
 
     /// Writes, syncs and closes the files (`appendonly no`, the end of the server), whose stream has so many commands.
-    /// What clients wait for is released.
+    /// Releases the clients that wait.
     pub(crate) fn close(&self, commands: u64) {
         let written = self.write().and_then(|()| self.sync());
         if let Err(error) = written {

@@ -37,7 +37,7 @@ impl DataReader {
         DataReader(Worker::new("dunlin-read", processors, yield_to_others, read_or_end))
     }
 
-    /// Has data read: then the session has the answer to its host call, and gets [`WakeFlag::Resume`].
+    /// Orders data to be read: then the session has the answer to its host call, and gets [`WakeFlag::Resume`].
     pub(super) fn read(&self, order: ReadOrder) {
         self.0.send(order);
     }

@@ -32,7 +32,7 @@ pub(crate) struct FaultyStorage {
 }
 
 impl FaultyStorage {
-    /// Has the calls of a file system fail by these rules.
+    /// Makes the calls of a file system fail by these rules.
     pub(crate) fn over(inner: Arc<dyn Storage>, faults: DiskFaults) -> Arc<dyn Storage> {
         Arc::new(FaultyStorage { inner, faults })
     }

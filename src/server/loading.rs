@@ -45,8 +45,8 @@ pub(crate) fn file_to_load(settings: &Settings) -> Option<PathBuf> {
     (!settings.files.load_file.is_empty()).then(|| PathBuf::from(&settings.files.load_file))
 }
 
-/// What a server with these settings starts with: the file that it has saved itself, or else `given`, or what `load`
-/// names.
+/// The data that a server with these settings starts with: the file that it saved itself, or else `given`, or the one
+/// that `load` names.
 pub(crate) fn source_at_start(storage: &dyn Storage, settings: &Settings, given: Option<Source>) -> Option<Source> {
     let own_file = if settings.files.appends { None } else { own_file(storage, settings) };
     own_file.map(Source::File).or(given).or_else(|| file_to_load(settings).map(Source::File))

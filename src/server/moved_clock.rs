@@ -75,7 +75,7 @@ impl Shared {
         self.advance_engine(&mut self.engine(), moment);
     }
 
-    /// Has a node that was paused go on: first happens what fell due meanwhile, then its clients are answered.
+    /// Ends the pause of a node: first happens what fell due meanwhile, then its clients are answered.
     pub(super) fn go_on(&self) {
         let mut engine = self.engine();
         blocking::set_node_paused(&mut engine, false);

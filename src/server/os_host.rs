@@ -46,7 +46,7 @@ pub(crate) struct OsHost {
     resident_memory: ResidentMemory,
 }
 
-/// What a host has of the files.
+/// The files of a host.
 #[derive(Debug)]
 pub(crate) struct HostFiles {
     /// The file system of the data.

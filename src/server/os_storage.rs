@@ -180,7 +180,7 @@ mod tests {
     /// The files that a walk has open.
     type Files = Vec<Arc<dyn StorageFile>>;
 
-    /// What a call returned, as far as both file systems have to agree on it.
+    /// The result of a call as a text, as far as both file systems have to agree on it.
     fn outcome<T>(result: io::Result<T>, text: impl FnOnce(T) -> String) -> String {
         match result.map_err(|error| error.kind()) {
             Ok(result) => text(result),

@@ -204,7 +204,7 @@ fn refuse_huge_pages() {
 /// The length of the block that [`keep_freed_memory`] frees.
 const FREED_BYTES: usize = 4 << 20;
 
-/// Has the allocator keep freed memory for later values, by freeing a long block that was never filled.
+/// Makes the allocator keep freed memory for later values, by freeing a long block that was never filled.
 ///
 /// The GNU C library returns memory to the system as soon as twice the length of the longest block is free that it has
 /// seen freed, 128 KiB at first; no setting of its own can be reached from safe code. To get the pages of a value of a
@@ -293,7 +293,7 @@ fn log_start(server: &Server, unix_socket: &str, page: Option<&Page>) {
     info!("Server initialized");
 }
 
-/// What the start of a server leads to: the notices that it is ready, or the fault that ended it.
+/// Reports the outcome of a start: the notices that the server is ready, or the fault that ended it.
 struct Readiness {
     addresses: Addresses,
     /// The path of the file with the port, empty for none.

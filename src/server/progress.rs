@@ -43,7 +43,7 @@ impl Progress {
     }
 }
 
-/// What a save calls after each key: pauses as `delay` wants it, fails when it is stopped, and logs how far it is.
+/// Makes a save's step after each key: it pauses for `delay`, fails when it is stopped, and logs progress.
 pub(crate) fn after_each_key<'a>(
     checkpoint: &'a Checkpoint,
     delay: KeyDelay,

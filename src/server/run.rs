@@ -48,7 +48,7 @@ pub(crate) struct Plan {
     pub(crate) seed: u64,
     /// Whether the seed was chosen by the user, so that runs with it must be repeatable.
     pub(crate) repeats: bool,
-    /// What the program knows of its start: its configuration file and its supervisor. Empty in other programs.
+    /// Facts about the program's start: its configuration file and its supervisor. Empty in other programs.
     pub(crate) facts: Facts,
     /// The file system of the data: that of the machine, but for tests of what fails.
     pub(crate) storage: Arc<dyn Storage>,
@@ -205,7 +205,7 @@ fn with_runtime<T>(runtime: Runtime, opened: io::Result<T>) -> io::Result<(Runti
     }
 }
 
-/// Has clients that wait for a fault of the disk be checked when one happens. The disk fails on threads that may have
+/// Checks the clients that wait for a fault of the disk when one happens. The disk fails on threads that may have
 /// any lock, so a task does it.
 fn wake_waiters_on_fire(faults: &DiskFaults, shared: &Arc<Shared>, event_loop: Handle) {
     let shared = Arc::downgrade(shared);

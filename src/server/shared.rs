@@ -263,7 +263,7 @@ impl Shared {
         release_offset(engine)
     }
 
-    /// Has the timer wake for what may fall due earlier than in the state `before`.
+    /// Sets the timer for what may fall due earlier than in the state `before`.
     fn wake_timer_since(&self, engine: &Engine, before: DueState) {
         engine.next_due_since(before).into_iter().for_each(|moment| self.wakeup.no_later_than(moment));
     }

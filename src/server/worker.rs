@@ -14,7 +14,7 @@ pub(super) struct Worker<T> {
     inbox: OnceLock<Sender<T>>,
     name: &'static str,
     processors: String,
-    /// What the thread does when it starts.
+    /// The function that the thread calls when it starts.
     begin: fn(),
     carry_out: fn(T),
 }

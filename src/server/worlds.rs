@@ -112,7 +112,7 @@ pub(crate) struct Attachment {
     pub(crate) wake_flags: Arc<WakeFlags>,
 }
 
-/// What has become of a host call.
+/// The state of a host call.
 #[derive(Debug)]
 pub(crate) enum HostCallState {
     /// It is answered: the request is to be run again.
@@ -240,7 +240,7 @@ impl Worlds {
         self.first_listeners.get_or_init(|| Arc::clone(listeners));
     }
 
-    /// What listens for the first world.
+    /// The listeners of the first world.
     pub(super) fn first_listeners(&self) -> Option<&Arc<Listeners>> {
         self.first_listeners.get()
     }
@@ -322,7 +322,7 @@ impl Worlds {
         self.make(name, None, Some((Membership { cluster: Arc::clone(cluster), number }, view)))
     }
 
-    /// Has a node of the first world's cluster accept clients from sockets of its own.
+    /// Accepts clients of a node of the first world's cluster, from sockets of its own.
     ///
     /// # Errors
     /// When a socket cannot be registered with the event loop.

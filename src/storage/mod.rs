@@ -4,7 +4,7 @@
 //! disk that fails at any call, fills up, is slow, or loses power. Every call is one that the system can fail, and
 //! none does more than one thing, so a fault can be put between any two of them.
 //!
-//! What a caller may rely on is what a disk promises after a power loss, and no more:
+//! A caller may rely on what a disk promises after a power loss, and on no more:
 //! - The bytes of a file are durable when [`StorageFile::sync`] has returned, and not before.
 //! - A name (a file that was created, renamed or removed, a new folder) is durable when [`Storage::sync_folder`] of
 //!   the folder that it is in has returned.

@@ -66,7 +66,7 @@ type SyncTest = Box<dyn FnMut(&Call) -> bool + Send>;
 /// One call of a disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// What was called.
+    /// The kind of call.
     pub kind: CallKind,
     /// The path in the call; that of the opening for a file's. The first one of a rename.
     pub path: PathBuf,
@@ -139,14 +139,14 @@ impl SimulatedDisk {
         self.shared.changed.notify_all();
     }
 
-    /// Has a call fail: the one after the next `passed` ones.
+    /// Makes a call fail: the one after the next `passed` ones.
     pub fn fail_call(&self, passed: u64, fault: Fault) {
         let mut state = self.state();
         let number = state.calls + passed;
         state.faults.insert(number, fault);
     }
 
-    /// Has the next sync of a file fail: what it should have made durable is lost for good.
+    /// Makes the next sync of a file fail: what it should have made durable is lost for good.
     pub fn fail_next_sync(&self) {
         self.state().fails_next_sync = true;
     }

@@ -1,4 +1,4 @@
-//! What a test in Rust does with the nodes of a world that is a cluster.
+//! Control over the nodes of a world that is a cluster, for a test in Rust.
 
 use std::time::Duration;
 
@@ -101,7 +101,7 @@ impl World {
         self.shared().cluster().order_node(number, NodeOrder::RestartEmpty).map_err(refused)
     }
 
-    /// Has a replica replace its primary, as `CLUSTER FAILOVER` at that node does: it gets all writes first, and all
+    /// Makes a replica replace its primary, as `CLUSTER FAILOVER` at that node does: it gets all writes first, and all
     /// nodes redirect to it when this returns. With a lag ([`World::set_lag`]) it takes over once it has caught up.
     ///
     /// ```
@@ -119,8 +119,8 @@ impl World {
         self.shared().cluster().order_node(number, order).map_err(refused)
     }
 
-    /// Has a replica apply what its primary sends so much later, by the server's clock; with zero at once, as at first.
-    /// What it has not applied when its primary is killed is lost.
+    /// Makes a replica apply its primary's writes so much later, by the server's clock; with zero at once, as at first.
+    /// Writes that it has not applied when its primary is killed are lost.
     ///
     /// # Errors
     /// [`CallError::Refused`]: there is no such node, it is down, or no replica.
@@ -129,7 +129,7 @@ impl World {
         self.shared().cluster().order_node(number, NodeOrder::Lag(lag)).map_err(refused)
     }
 
-    /// Has a replica stay that many writes behind its primary, a transaction being one; with 0 none, as at first. These
+    /// Keeps a replica that many writes behind its primary, a transaction being one; with 0 none, as at first. These
     /// are what a failover loses, acknowledged or not.
     ///
     /// ```
@@ -151,7 +151,7 @@ impl World {
         self.shared().cluster().order_node(number, NodeOrder::Lag(Lag::Writes(writes))).map_err(refused)
     }
 
-    /// Has a node go on with its present view of the cluster: it misses what the others say of slots, roles and
+    /// Leaves a node with its present view of the cluster: it misses what the others say of slots, roles and
     /// failures, and does not vote. So its redirects grow old, and a primary that was replaced still takes
     /// writes. [`World::refresh_view`] or a restart ends that.
     ///
@@ -170,7 +170,7 @@ impl World {
         self.shared().cluster().order_node(number, NodeOrder::StaleView).map_err(refused)
     }
 
-    /// Has a node find out what it has missed since [`World::make_view_stale`].
+    /// Tells a node what it has missed since [`World::make_view_stale`].
     ///
     /// # Errors
     /// Those of [`World::make_view_stale`].
@@ -197,7 +197,7 @@ impl World {
         self.shared().cluster().set_link(one, other, LinkOrder::Cut).map_err(refused)
     }
 
-    /// Has what two nodes say to each other arrive later, by the server's clock; with zero at once, as at first. That
+    /// Delays the messages between two nodes, by the server's clock; with zero they arrive at once, as at first. That
     /// is the stream from a primary to its replica, what is published, and what they know of slots, failures and
     /// votes. What is in flight when the link is cut, or one of them is killed or paused, is lost.
     ///

@@ -70,7 +70,7 @@ impl Disk {
         }
     }
 
-    /// Has the next sync fail: a rule with the name `next sync`. What the sync should have made durable is lost for
+    /// Makes the next sync fail: a rule with the name `next sync`. What the sync should have made durable is lost for
     /// good.
     pub fn fail_next_sync(&self) {
         self.fault("next sync").syncs().times(1).input_output_error();

@@ -32,11 +32,11 @@ use std::sync::Arc;
 
 /// A path to something shared.
 pub(crate) trait Lend<T>: Send + Sync {
-    /// What is shared.
+    /// The shared part.
     fn lent(&self) -> &T;
 }
 
-/// What a fork shares with a save, or a part of it.
+/// A structure, or a part of one, that a fork shares with a save.
 pub(crate) struct Base<T>(Arc<dyn Lend<T>>);
 
 /// A structure that can share its parts with others.
@@ -72,7 +72,7 @@ impl<T> Base<T> {
         Base(Arc::new(lender))
     }
 
-    /// What is shared.
+    /// The shared part.
     #[inline]
     pub(crate) fn get(&self) -> &T {
         self.0.lent()

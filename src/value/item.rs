@@ -108,10 +108,10 @@ impl<'a> Item<'a> {
 /// Items in a row that can be read more than once: any iterator over items, or a form that visits all of them in fewer
 /// steps.
 pub trait Sequence<'a>: IntoIterator<Item = Item<'a>> + Clone {
-    /// Has the visitor visit all items, one after the other, or until it is done.
+    /// Calls the visitor with each item, one after the other, until it is done.
     fn visit(self, visitor: &mut impl Visitor<'a>);
 
-    /// What is known of the items before they are visited, if they may be alike.
+    /// An outline of the items before they are visited, if they may be alike.
     fn outline(&self) -> Option<Outline<'a>> {
         None
     }
@@ -152,7 +152,7 @@ pub trait Words<'a>: ExactSizeIterator<Item = Item<'a>> + Clone {
     fn for_each_word(self, visit: impl FnMut(Word<'a>));
 }
 
-/// What is known of some items before they are visited.
+/// An outline of some items, before they are visited.
 #[derive(Clone, Copy, Debug)]
 pub struct Outline<'a> {
     /// Some of the items, texts that are no numbers: the first ones and the last. What these have in common at the
@@ -211,7 +211,7 @@ fn are_digits(eight: u64) -> bool {
     eight & HIGH == DIGITS && eight.wrapping_add(0x0606_0606_0606_0606) & HIGH == DIGITS
 }
 
-/// What is done with each item of a [`Sequence`].
+/// A consumer of the items of a [`Sequence`].
 pub trait Visitor<'a> {
     /// Visits an item.
     fn item(&mut self, item: Item<'a>);

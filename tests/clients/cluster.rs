@@ -15,7 +15,7 @@ use crate::timeout::wait_until;
 const COUNTERS: usize = 20;
 const ROUNDS: i64 = 40;
 
-/// What happens to the cluster while a client works.
+/// A change to the cluster while a client works.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Change {
     /// The slot of a counter moves to the next primary.
@@ -77,7 +77,7 @@ impl Cluster {
         self.nodes.iter().position(|node| line.starts_with(&node.id)).expect("the owner is one of them")
     }
 
-    /// Has the replica of the primary that owns a slot replace it.
+    /// Makes the replica of the primary that owns a slot replace it.
     fn fail_over(&mut self, slot: u16) -> RedisResult<()> {
         let place = self.owner(slot);
         let owner = self.nodes[place].id.clone();

@@ -9,7 +9,7 @@ use crate::programs::{Program, run};
 use crate::support::http;
 use crate::timeout::wait_until;
 
-/// What redis_exporter has and the server has not.
+/// The metrics of redis_exporter that the server does not have.
 const LEFT_OUT: &[&str] = &[
     // What it says of itself.
     "redis_exporter_",
@@ -27,7 +27,7 @@ const LEFT_OUT: &[&str] = &[
 /// Gauges of the version 1.45 that are counters from a later one on.
 const COUNTERS_NOW: &[&str] = &["redis_expired_time_cap_reached_total"];
 
-/// What the exporter sees of itself: it is a client, and it calls commands.
+/// The metrics by which the exporter sees itself: it is a client, and it calls commands.
 const OWN_TRACES: &[&str] = &[
     "redis_connected_clients",
     "redis_client_recent_max_",

@@ -1,4 +1,4 @@
-//! What clients have written, and what of it may be lost.
+//! Writes of clients, and which of them may be lost.
 //!
 //! Each write appends a number to the list of its key, a greater one than all before. Redis promises nothing of a
 //! write that not all nodes of its shard have, so such a write may be lost, and so may one of which a node has lost

@@ -47,7 +47,7 @@ pub struct Simulation {
     is_printed: bool,
 }
 
-/// What a node knows of itself; what it knew last if it is down.
+/// A node's knowledge of itself; the last one if it is down.
 struct Facts {
     id: NodeId,
     shard: NodeId,
@@ -90,15 +90,15 @@ impl Simulation {
         simulation
     }
 
-    /// What has happened so far, a step in each line.
+    /// The story so far, a step in each line.
     pub fn story(&self) -> &str {
         &self.story
     }
 
-    /// Has things happen, connects all nodes again, and returns how many writes were kept, and lost for each reason.
+    /// Runs the steps, connects all nodes again, and returns how many writes were kept, and lost for each reason.
     ///
     /// # Errors
-    /// What must hold does not.
+    /// The invariant that does not hold.
     pub fn run(&mut self) -> Result<BTreeMap<Reason, u64>, String> {
         for _ in 0..STEPS {
             self.step();

@@ -1,4 +1,4 @@
-//! What a save in the background writes is the data as they were when it began, whatever commands change meanwhile;
+//! Saves in the background: they write the data as they were when they began, whatever commands change meanwhile;
 //! large collections of every type are shared by parts with the save.
 
 use crate::world::World;

@@ -35,7 +35,7 @@ fn node_of_three(place: usize) -> World {
     world
 }
 
-/// Has every node hear what the one at `from` claims.
+/// Tells every node the claim of the one at `from`.
 fn tell(nodes: &mut [World], from: usize) {
     let claim = nodes[from].engine.peers.cluster.as_ref().expect("it is a node").claim();
     nodes.iter_mut().for_each(|node| take_claim(&mut node.engine, &claim));

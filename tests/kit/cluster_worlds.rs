@@ -19,7 +19,7 @@ fn with_cart() -> (Server, World, Vec<Client>) {
     (server, cart, clients)
 }
 
-/// What a node answers to lines over a connection that the client closes then.
+/// The replies of a node to lines over a connection that the client closes then.
 fn answers(node: &World, lines: &str) -> String {
     let mut wire = TcpStream::connect(node.addr()).expect("it listens");
     wire.write_all(lines.replace('\n', "\r\n").as_bytes()).expect("it reads");

@@ -1,4 +1,4 @@
-//! What the nodes of a cluster make of failures: who is suspected, by whom, for how long, and what follows.
+//! Failures as the nodes of a cluster see them: who is suspected by whom, for how long, and what follows.
 
 use dunlin::{Reply, Server};
 

@@ -246,7 +246,7 @@ fn a_glob_follows_whatever_becomes_of_its_keys() {
     assert_eq!(samples(&server)["dunlin_set_cardinality{set=\"more\"}"], 2);
 }
 
-/// What one of many workers does in each round: looks at a product, handles an event, and works off jobs.
+/// A round of one of many workers: it looks at a product, handles an event, and works off jobs.
 fn work(client: &mut Client, worker: u64, round: u64) {
     let number = worker * ROUNDS + round;
     let (recent, member) = (format!("recent:{}", worker % 7), format!("product-{}", number % 11));
@@ -272,7 +272,7 @@ fn work(client: &mut Client, worker: u64, round: u64) {
     };
 }
 
-/// What the metrics have to tell of the workers, as their journal and the lengths of the keys have it.
+/// The metrics of the workers, as their journal and the lengths of the keys have them.
 fn expected(server: &Server, client: &mut Client) -> BTreeMap<String, u64> {
     let journal = server.journal();
     let count = |command: &str, key: &str, is_counted: &dyn Fn(&Entry) -> bool| {

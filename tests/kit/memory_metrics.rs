@@ -1,4 +1,4 @@
-//! What the metrics tell of memory: by what it is for, and what the snapshots keep.
+//! Metrics of memory: by what it is for, and what the snapshots keep.
 
 use std::collections::BTreeMap;
 

@@ -54,7 +54,7 @@ impl Nodes {
         self.nodes[node].addr().port()
     }
 
-    /// What a node is told by one that a slot has moved to.
+    /// The error by which clients are told that a slot has moved to a node.
     pub fn moved(&self, slot: u16, node: usize) -> String {
         format!("MOVED {slot} 127.0.0.1:{}", self.port(node))
     }

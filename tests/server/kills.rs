@@ -18,7 +18,7 @@ const USUAL_ROUNDS: u64 = 100;
 /// The reply to a transaction of two SETs.
 const DONE: &[u8] = b"+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n+OK\r\n+OK\r\n";
 
-/// What a writer has sent and what was acknowledged: the last number of each.
+/// The last number that a writer has sent, and the last one that was acknowledged.
 #[derive(Default)]
 struct Writer {
     sent: AtomicU64,

@@ -1,4 +1,4 @@
-//! What the program serves over HTTP: the metrics for Prometheus, and whether it is ready.
+//! The HTTP port of the program: the metrics for Prometheus, and whether the server is ready.
 
 use std::net::{SocketAddr, TcpStream};
 

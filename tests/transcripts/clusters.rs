@@ -1,4 +1,4 @@
-//! What the nodes of a cluster answer, recorded from real servers: three primaries in `clusters.nodes`, and three with
+//! Replies of the nodes of a cluster, recorded from real servers: three primaries in `clusters.nodes`, and three with
 //! a replica each, nodes 3 to 5, in `replicas.nodes`.
 //!
 //! `UPDATE=1 DUNLIN_ORACLE=... cargo test --test transcripts clusters` writes the answers anew. Without UPDATE they are
@@ -165,7 +165,7 @@ impl Connection {
     }
 }
 
-/// What is different in each run, and what is written instead.
+/// The parts that differ in each run, and the text that is written instead.
 struct Names(Vec<(String, String)>);
 
 impl Names {

@@ -1,4 +1,4 @@
-//! What a start does with the files that it finds, before any of them is loaded.
+//! Preparing the files that a start finds, before any of them is loaded.
 
 use std::io::{self, Read as _};
 use std::path::Path;

@@ -351,7 +351,7 @@ fn a_large_base_is_read_in_parts() {
 /// A server on the disk that ends at the first error of what it cannot do without.
 struct Run {
     disk: SimulatedDisk,
-    /// What was written, in order.
+    /// The numbers that were written, in order.
     written: Vec<u32>,
     /// How many of them are durable.
     synced: usize,

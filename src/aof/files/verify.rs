@@ -8,7 +8,7 @@ use crate::rdb::crc64_continued;
 use crate::rdb::file::is_rdb as begins_as_rdb;
 use crate::storage::Storage;
 
-/// What is read at once.
+/// The number of bytes that are read at once.
 const PART_BYTES: usize = 256 << 10;
 /// The bytes of the magic and the version of an RDB file.
 const HEADER_BYTES: usize = 9;

@@ -1,4 +1,4 @@
-//! What a node tells of its cluster: SLOTS, SHARDS, NODES, INFO and LINKS.
+//! Reports of a node on its cluster: SLOTS, SHARDS, NODES, INFO and LINKS.
 
 use std::fmt::Write;
 use std::ops::RangeInclusive;

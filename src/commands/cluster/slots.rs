@@ -15,7 +15,7 @@ fn slot(word: &[u8]) -> Result<u16, ClusterError> {
     slot.filter(|slot| *slot < HASH_SLOTS).ok_or(ClusterError::Slot)
 }
 
-/// What is done with slots that a request lists.
+/// The change to slots that a request lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Assignment {
     /// This node becomes their owner; they must have none.

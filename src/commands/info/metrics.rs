@@ -30,14 +30,14 @@ use crate::engine::{Engine, REDIS_VERSION};
 use crate::keyspace::Database;
 use crate::value::TYPES;
 
-/// What the metrics tell and the engine does not know.
+/// The figures for the metrics that the engine does not know.
 #[derive(Debug, Default)]
 pub struct Surroundings {
     /// The number of worlds of the server.
     pub worlds: usize,
     /// How far the clock is ahead of the system's, in microseconds.
     pub clock_offset_us: i64,
-    /// What was read of measured keys.
+    /// The readings of measured keys.
     pub readings: Readings,
 }
 
@@ -73,7 +73,7 @@ fn rows() -> impl Iterator<Item = &'static Field> {
     fields.flatten()
 }
 
-/// What the server is, as labels.
+/// The properties of the server, as labels.
 fn instance(scene: &Scene<'_>, out: &mut Exposition) {
     const LABELS: [&str; 10] = [
         "role",
@@ -249,7 +249,7 @@ fn delays(scene: &Scene<'_>, out: &mut Exposition) {
     }
 }
 
-/// What only this server has.
+/// The metrics that only this server has.
 fn own(scene: &Scene<'_>, surroundings: &Surroundings, out: &mut Exposition) {
     out.family("dunlin_build_info", MetricType::Gauge, "The version of the program, as labels.");
     out.sample("dunlin_build_info", &[("version", env!("CARGO_PKG_VERSION")), ("redis_version", REDIS_VERSION)], 1);

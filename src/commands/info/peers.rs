@@ -21,7 +21,7 @@ pub(super) fn peers(scene: &Scene<'_>, out: &mut Exposition) {
     nodes(scene, out);
 }
 
-/// What a replica tells of itself and its primary.
+/// The metrics of a replica and its link to the primary.
 fn primary(scene: &Scene<'_>, out: &mut Exposition) {
     let line = |name: &str| {
         let row = replication::FIELDS.iter().find(|row| row.name == name).filter(|row| (row.is_shown)(scene))?;
@@ -49,7 +49,7 @@ fn primary(scene: &Scene<'_>, out: &mut Exposition) {
     out.sample("redis_slave_info", &[host, port, ("read_only", &read_only)], 1);
 }
 
-/// What a primary tells of its replicas.
+/// The metrics of a primary's replicas.
 fn replicas(scene: &Scene<'_>, out: &mut Exposition) {
     let replicas = replication::connected(scene);
     if replicas.is_empty() {
@@ -69,7 +69,7 @@ fn replicas(scene: &Scene<'_>, out: &mut Exposition) {
     family("redis_connected_slave_lag_seconds", help, &|replica| replica.lag_s);
 }
 
-/// What a node tells of its cluster.
+/// The metrics of a node of a cluster.
 fn nodes(scene: &Scene<'_>, out: &mut Exposition) {
     let Some(view) = &scene.engine.peers.cluster else { return };
     let is_ok = u8::from(view.health() == Health::Ok);

@@ -65,7 +65,7 @@ struct Taker<'g> {
     is_new: bool,
     now_ms: i64,
     changes: usize,
-    /// What goes into the log of changes, if there is one.
+    /// The claims for the log of changes, if there is one.
     claims: Option<&'g mut Claims>,
 }
 

@@ -1,4 +1,4 @@
-//! What the log of changes says of deliveries and claims: for each entry, a claim by which the group has that pending
+//! Deliveries and claims in the log of changes: for each entry, a claim by which the group has that pending
 //! entry, and where the group reads on.
 //!
 //! Source: the AOF that Redis 8.0.6 writes.

@@ -22,7 +22,7 @@ pub struct Claim {
     pub suspected: Vec<(NodeId, Now)>,
 }
 
-/// What follows from a claim for the node that took it.
+/// The consequences of a claim for the node that took it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Consequences {
     /// The slots that belonged to this node, and belong to the sender now.
@@ -38,7 +38,7 @@ pub struct Consequences {
 }
 
 impl View {
-    /// What this node has to announce.
+    /// The claim that this node announces.
     pub fn claim(&self) -> Claim {
         let primary = self.myself().primary.and_then(|primary| self.get(primary));
         let of_primary = primary.map(|primary| Box::new(self.claim_of(primary)));
@@ -251,7 +251,7 @@ mod tests {
         assert_eq!(kept(&[2, 10], 3..=9), [3..=9]);
     }
 
-    /// What an observer knows who hears from the first node of a shard, the primary of slots 1 to 3, that it is a
+    /// The view of an observer that hears from the first node of a shard, the primary of slots 1 to 3, that it is a
     /// replica of the second one, which has replaced it with epoch 13. A third node is a primary, too.
     fn told_late(second: impl Fn(Node, [NodeId; 2]) -> Node) -> (View, NodeId, NodeId) {
         let [one, two, three, observer] = [1, 2, 3, 4].map(|seed| Node::of_seed(seed, Now::from_us(0)));

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use super::{NodeId, View};
 use crate::engine::spec::Now;
 
-/// What this node knows of the failure of another one: one that is disconnected, or was not long ago.
+/// The failure of another node as this one sees it: a node that is disconnected, or was not long ago.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct NodeFailure {
     node: NodeId,

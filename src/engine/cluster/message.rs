@@ -6,7 +6,7 @@ use crate::engine::spec::Now;
 /// A message of a node to all others of its process; those that do not know the sender take no notice.
 #[derive(Clone, Debug)]
 pub enum Message {
-    /// What the sender announces of itself and its slots.
+    /// The sender announces itself and its slots.
     Claim(Claim),
     /// Tells a node who owns slots that it claims, or has lost in the sender's view: it may not hear their owner, whose
     /// epoch is higher (Redis's UPDATE).
@@ -90,7 +90,7 @@ pub enum Message {
         shard: Option<NodeId>,
         /// The channel.
         channel: Vec<u8>,
-        /// What was published.
+        /// The message.
         payload: Vec<u8>,
     },
 }

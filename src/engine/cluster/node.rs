@@ -63,7 +63,7 @@ pub struct Address {
     pub hostname: String,
 }
 
-/// What a node knows of one node, itself included.
+/// A node as one node knows it; also this node itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
     /// Its id.

@@ -21,7 +21,7 @@ use crate::engine::spec::Now;
 /// How long a primary has been an orphan when a replica goes to it: more than five seconds.
 const ORPHANED_MS: i64 = 5001;
 
-/// What a node remembers of the replicas of others.
+/// A node's memory of the replicas of others.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Orphans {
     /// The primary of each node that was a replica when the node looked last.

@@ -1,6 +1,6 @@
 //! The settings of a node of a cluster.
 
-/// What clients are told as a node's endpoint.
+/// The kind of endpoint that clients are told for a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EndpointType {
     /// The address.

@@ -62,13 +62,13 @@ pub struct View {
     pub current_epoch: u64,
     /// The node's address as far as it knows it; empty before it has met another one.
     pub own_ip: String,
-    /// What it knows of nodes that are disconnected.
+    /// The nodes that are disconnected, with the reports about them.
     pub(super) failures: Vec<NodeFailure>,
     /// The election in which it stands, or will, to replace its primary.
     pub(super) election: Option<Election>,
     /// The votes that it has given to others.
     pub(super) votes: Votes,
-    /// What it remembers of the replicas of others.
+    /// The replicas of others, as it saw them last.
     pub(super) orphans: Orphans,
     /// The nodes that were forgotten lately, each with the moment when.
     forgotten: Vec<(NodeId, Now)>,
@@ -445,7 +445,7 @@ impl View {
     }
 }
 
-/// What of a view is compared with its later state.
+/// The part of a view that is compared with its later state.
 #[derive(Clone, Debug)]
 pub struct Before {
     owners: Owners,

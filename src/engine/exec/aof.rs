@@ -88,7 +88,7 @@ fn switch_on(engine: &mut Engine, is_nested: bool) -> Result<(), ServerError> {
 
 const ONE_FILE: &str = "only the first world has a file";
 
-/// Has the file begin anew, with the data of a moment that comes as soon as nothing else is in progress.
+/// Begins the file anew, with the data of a moment that comes as soon as nothing else is in progress.
 fn await_base(engine: &mut Engine, is_nested: bool) {
     engine.persistence.aof.state = AofState::WaitsForBase;
     if engine.persistence.saving.is_some() || is_nested {
@@ -202,7 +202,7 @@ pub fn switch_after_load(engine: &mut Engine) {
     let _ = switch(engine, false);
 }
 
-/// Has changes go into the files from now on: they were loaded, or are new.
+/// Records changes in the files from now on: they were loaded, or are new.
 pub fn begin(engine: &mut Engine) {
     engine.persistence.aof.state = AofState::On;
     engine.effects.propagation.turn_on();
@@ -332,7 +332,7 @@ pub fn has_synced(engine: &Engine, session: SessionId) -> bool {
     aof.state == AofState::On && aof.progress.synced() >= offset
 }
 
-/// Has a client that blocks in the running command wait until its writes are synced. If that does not end the wait
+/// Makes a client that blocks in the running command wait until its writes are synced. If that does not end the wait
 /// (`ends`), it is what the client gets to know at its end.
 pub fn await_sync(cx: &mut Ctx<'_>, ends: bool) {
     if cx.is_nested() {

@@ -26,7 +26,7 @@ pub struct AofLoad {
     lines: Vec<String>,
 }
 
-/// What is being read of the open file.
+/// The part of the open file that is being read.
 enum Part {
     Nothing,
     Rdb(Box<Load<Source>>),

@@ -1,4 +1,4 @@
-//! What a node of a cluster does beside its commands: it sends clients to the node that owns their slot, and tells
+//! Duties of a node of a cluster beside its commands: it sends clients to the node that owns their slot, and tells
 //! clients and other nodes when its view changes.
 //!
 //! The decision itself is a pure function ([`redirect`]). While the server is no node of a cluster, all this costs the
@@ -125,7 +125,7 @@ fn error_of(engine: &Engine, refusal: Refusal) -> ClusterError {
     }
 }
 
-/// What clients are told as the endpoint of a node at that address; `None` if they are told none.
+/// The endpoint that clients are told of a node at that address; `None` if they are told none.
 pub fn endpoint(settings: &Settings, address: &Address) -> Option<String> {
     match settings.cluster.endpoint_type {
         EndpointType::Ip => Some(address.ip.clone()),
@@ -225,7 +225,7 @@ pub(super) fn send(engine: &mut Engine, message: Option<Message>) {
     effect.into_iter().for_each(|effect| engine.effects.push(effect));
 }
 
-/// Has this node and all that it knows meet the one at that address, and those that it knows (CLUSTER MEET). False if
+/// Makes this node and all that it knows meet the one at that address, and those that it knows (CLUSTER MEET). False if
 /// no node of this process listens there.
 pub(super) fn meet(engine: &mut Engine, ip: &str, port: u16) -> bool {
     let is_there = engine.host.has_node_at(ip, port);
@@ -351,7 +351,7 @@ fn spread_failures(engine: &mut Engine) {
     failover::prepare(engine);
 }
 
-/// Has the subscribers of a channel at the other nodes, or at those of this shard, receive a message, too.
+/// Publishes a message to the subscribers of a channel at the other nodes, or at those of this shard, too.
 pub(super) fn publish_elsewhere(engine: &mut Engine, topic: Topic, channel: &[u8], payload: &[u8]) {
     let view = engine.peers.cluster.as_ref().filter(|view| view.knows_others());
     let message = view.map(|view| Message::Publish {

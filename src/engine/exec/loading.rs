@@ -51,7 +51,7 @@ impl<R: Read> Load<R> {
         Ok(Load { loader: Loader::open(source, verifies)?, progress: Progress::default() })
     }
 
-    /// Has keys and libraries replace present ones of the same name, which otherwise make the load fail.
+    /// Lets keys and libraries replace present ones of the same name, which otherwise make the load fail.
     #[must_use]
     pub fn replacing(mut self, replaces: bool) -> Load<R> {
         self.progress.replaces = replaces;
@@ -81,7 +81,7 @@ impl<R: Read> Load<R> {
         self.loader.into_rest()
     }
 
-    /// What was counted so far.
+    /// The counts so far.
     pub fn counts(&self) -> LoadCounts {
         self.progress.counts
     }
@@ -129,7 +129,7 @@ struct Gathered {
     metadata: Metadata,
 }
 
-/// What a key has beside its value.
+/// The attributes of a key beside its value.
 #[derive(Clone, Copy, Debug)]
 struct Metadata {
     deadline_ms: Option<i64>,

@@ -160,7 +160,7 @@ fn of_view(view: View<'_>) -> Extent {
     Extent { length: length as u64, pending: 0 }
 }
 
-/// What the keys of a measure have at present.
+/// The present state of the keys of a measure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
     /// Elements of the keys that are measured.
@@ -250,7 +250,7 @@ impl Readings {
     }
 }
 
-/// Has a database keep an index of the keys that match globs of measures, or none if there are no such measures;
+/// Makes a database keep an index of the keys that match globs of measures, or none if there are no such measures;
 /// returns the number of globs.
 fn index_globs(engine: &mut Engine, database: usize) -> usize {
     let globs = engine.observers.measures.as_ref().map(|measures| measures.globs(database)).unwrap_or_default();

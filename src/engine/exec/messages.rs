@@ -55,8 +55,8 @@ pub fn receive_later(engine: &mut Engine, delay_ms: i64, from: usize, message: N
     engine.peers.in_flight.get_or_insert_default().push(due, from, message);
 }
 
-/// Has what is in flight from the node with that number arrive as if it had been sent now over a link with that delay,
-/// unless it arrives earlier.
+/// Makes messages in flight from the node with that number arrive as if sent now over a link with that delay,
+/// unless they arrive earlier.
 pub fn deliver_within(engine: &mut Engine, delay_ms: i64, from: usize) {
     let due = engine.timing.now.after_ms(delay_ms);
     change(engine, |in_flight| in_flight.deliver_by(due, from));

@@ -42,7 +42,7 @@ pub fn change_cluster<R>(cx: &mut Ctx<'_>, act: impl FnOnce(&mut View) -> R) -> 
     cluster::change(cx.engine, act)
 }
 
-/// Has this node of a cluster and all that it knows meet another one. False if no node of this process listens there.
+/// Makes this node of a cluster and all that it knows meet another one. False if no node of this process listens there.
 pub fn meet_node(cx: &mut Ctx<'_>, ip: &str, port: u16) -> bool {
     cluster::meet(cx.engine, ip, port)
 }
@@ -70,7 +70,7 @@ pub fn fail_over(cx: &mut Ctx<'_>, way: FailoverWay) -> Result<(), Error> {
     failover::order(cx.engine, way)
 }
 
-/// Has the client, which blocks, be answered when that many replicas have its writes, which end at that offset.
+/// Answers the client, which blocks, when that many replicas have its writes, which end at that offset.
 pub fn await_replicas(cx: &mut Ctx<'_>, count: usize, offset: u64) {
     if !cx.is_nested() {
         replication::await_replicas(cx.engine, cx.session, cx.command, count, offset);
@@ -140,12 +140,12 @@ pub fn load_aof(cx: &mut Ctx<'_>) -> Result<(), Error> {
     aof::reload(cx.engine)
 }
 
-/// Has a save in the background begin as soon as the transaction has ended (BGSAVE within MULTI).
+/// Schedules a save in the background for the end of the transaction (BGSAVE within MULTI).
 pub fn schedule_save(cx: &mut Ctx<'_>) {
     cx.engine.persistence.is_scheduled = true;
 }
 
-/// What follows for the RDB file when all databases were emptied (FLUSHALL).
+/// Follows up on the emptying of all databases for the RDB file (FLUSHALL).
 pub fn save_flushed(cx: &mut Ctx<'_>) {
     persistence::save_flushed(cx.engine);
 }

@@ -85,7 +85,7 @@ pub(super) fn has_file(engine: &Engine) -> bool {
     engine.host.facts().name_of_world() == FIRST_WORLD
 }
 
-/// What follows when all databases were emptied: a save in progress would save what is gone, and with save points the
+/// Follows up on the emptying of all databases: a save in progress would save what is gone, and with save points the
 /// file is emptied, too.
 pub fn save_flushed(engine: &mut Engine) {
     stop_save(engine);

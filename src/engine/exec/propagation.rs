@@ -77,7 +77,7 @@ pub(super) fn note_change(engine: &mut Engine, database: usize, key: &[u8]) {
     }
 }
 
-/// Has the reply of a command wait until what it shows is durable: the command's own change, and the values of keys
+/// Holds the reply of a command until what it shows is durable: the command's own change, and the values of keys
 /// that it read. A command that may show anything waits for all that was changed before it.
 fn hold_reply(engine: &mut Engine, call: &Call<'_>, recording: Recording) {
     let command = engine.table.entry(call.id).command;
@@ -112,7 +112,7 @@ fn shows_only_its_keys(command: &Command) -> bool {
         && command.family != Family::Scripting
 }
 
-/// Has the time be noted in the stream, if the settings want that.
+/// Notes the time in the stream, if the settings want that.
 fn note_second(engine: &mut Engine) {
     if engine.settings.files.has_timestamps {
         let second = engine.timing.now.unix_s();

@@ -429,7 +429,7 @@ pub fn replicas_behind(engine: &Engine) -> usize {
     replication.replicas.len() - replication.count_at(offset)
 }
 
-/// Has a client that waits in a command be answered when that many replicas have the stream up to an offset.
+/// Answers a client that waits in a command when that many replicas have the stream up to an offset.
 pub fn await_replicas(engine: &mut Engine, session: SessionId, command: CommandId, count: usize, offset: u64) {
     if engine.peers.cluster.is_none() {
         // It waits for its timeout, as there will be no replicas.

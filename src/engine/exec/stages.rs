@@ -71,7 +71,7 @@ pub(super) struct Arrival<'r> {
     pub(super) was_delayed: bool,
 }
 
-/// What has become of the reply to a client's request.
+/// The state of the reply to a client's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReplyState {
     /// It is written, from this position on.

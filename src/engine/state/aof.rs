@@ -1,4 +1,4 @@
-//! What the server knows of its append-only file (AOF): whether it is on, how far it is written, and its rewrites.
+//! State of the append-only file (AOF): whether it is on, how far it is written, and its rewrites.
 //!
 //! Not here: the settings ([`crate::engine::FileSettings`]), the stream of commands ([`super::Propagation`]), and the
 //! files, which the host has. How far these are is in [`AofProgress`], which the host's threads update.
@@ -37,7 +37,7 @@ pub enum AofState {
     On,
 }
 
-/// What the server knows of its append-only file.
+/// The state of the append-only file.
 #[derive(Debug, Default)]
 pub struct Aof {
     /// Whether changes go into it.
@@ -242,7 +242,7 @@ impl Aof {
         self.last_order = now;
     }
 
-    /// Has the replies of the running batch wait until the files are synced up to an offset.
+    /// Holds the replies of the running batch until the files are synced up to an offset.
     pub(in crate::engine) fn hold_replies(&mut self, offset: u64) {
         self.awaited = self.awaited.max(offset);
     }
@@ -257,7 +257,7 @@ impl Aof {
         }
     }
 
-    /// Has a client wait until the files are synced up to an offset.
+    /// Makes a client wait until the files are synced up to an offset.
     pub(in crate::engine) fn wait(&mut self, wait: SyncWait) {
         self.waiting.retain(|other| other.session != wait.session);
         self.waiting.push(wait);

@@ -38,7 +38,7 @@ enum Threads {
     Several,
 }
 
-/// What is saved of the use of keys: what the eviction policy in force goes by.
+/// The use of keys as it is saved: what the eviction policy in force goes by.
 #[derive(Clone, Copy, Debug)]
 enum Usage {
     Nothing,
@@ -216,7 +216,7 @@ impl Checkpoint {
 }
 
 impl Usage {
-    /// What is saved of the access bits of a key.
+    /// The hint that is saved for the access bits of a key.
     fn of(self, access: u32, now: Now) -> Option<LruHint> {
         match self {
             Usage::Nothing => None,

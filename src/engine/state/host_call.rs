@@ -115,7 +115,7 @@ pub enum HostCall {
         one: usize,
         /// The number of the other.
         other: usize,
-        /// What becomes of it.
+        /// The change of the link.
         order: LinkOrder,
     },
     /// Move a slot to a node.
@@ -129,14 +129,14 @@ pub enum HostCall {
     },
 }
 
-/// What becomes of the link between two nodes of a cluster.
+/// A change of the link between two nodes of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkOrder {
     /// The nodes no longer hear each other.
     Cut,
     /// They hear each other, without a delay.
     Heal,
-    /// What they say to each other arrives after that many milliseconds.
+    /// Their messages to each other arrive after that many milliseconds.
     Delay(i64),
 }
 

@@ -8,7 +8,7 @@ use super::replication::{Content, ReplicationMessage};
 use crate::engine::cluster::{Message, NodeId};
 use crate::engine::spec::Now;
 
-/// What a node says to others.
+/// A message of a node to others.
 #[derive(Clone, Debug)]
 pub enum NodeMessage {
     /// A message of the cluster.
@@ -50,7 +50,7 @@ impl InFlight {
         self.0.insert(place, Delayed { due, from, message });
     }
 
-    /// Has the messages of a node arrive at that moment at the latest.
+    /// Makes the messages of a node arrive at that moment at the latest.
     pub fn deliver_by(&mut self, due: Now, from: usize) {
         let of_sender = self.0.iter_mut().filter(|delayed| delayed.from == from);
         of_sender.for_each(|delayed| delayed.due = delayed.due.min(due));

@@ -1,7 +1,7 @@
 //! Measures: queues, sets and sorted sets of an application, whose keys somebody has named once, for the metrics
 //! (DUNLIN MEASURE, and `measure` in the configuration).
 //!
-//! What commands do to those keys is counted as they run ([`crate::engine::exec::measures`]); how long the keys are is
+//! Their changes by commands are counted as these run ([`crate::engine::exec::measures`]); how long the keys are is
 //! read with the metrics. No label is a key: it is the name of a measure. While there is no measure, none of this
 //! exists.
 
@@ -21,7 +21,7 @@ pub const MOST_MEASURES: usize = 100;
 /// The longest name of a measure, in bytes.
 const LONGEST_NAME: usize = 64;
 
-/// What is measured.
+/// A kind of structure that is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MeasureKind {
     /// Elements are put into lists, or streams, and taken from them.
@@ -41,7 +41,7 @@ pub enum ScoreUnit {
     Milliseconds,
 }
 
-/// What the keys of a pattern are for a measure.
+/// The role of the keys of a pattern in a measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     /// Those that are measured.
@@ -57,7 +57,7 @@ pub enum Role {
 pub struct Measure {
     /// Its name, the value of its label.
     pub name: String,
-    /// What is measured.
+    /// The kind of the structure.
     pub kind: MeasureKind,
     /// The database of its keys.
     pub database: usize,
@@ -147,7 +147,7 @@ impl Display for Measure {
     }
 }
 
-/// What commands have done to the keys of a measure.
+/// The counts of changes to the keys of a measure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MeasureCounts {
     /// Elements that were put into the keys of what failed.
@@ -171,7 +171,7 @@ pub struct Measures {
     all: Vec<(Measure, MeasureCounts)>,
     /// The commands that run, the outermost first.
     pub(in crate::engine) running: Vec<Vec<Touched>>,
-    /// What the outermost command, and those within it, have done so far to the keys of each measure, by its place.
+    /// The changes by the outermost command, and by those within it, to the keys of each measure, by its place.
     pub(in crate::engine) changes: BTreeMap<usize, Change>,
     /// When the outermost command began.
     pub(in crate::engine) timer: Option<Stopwatch>,
@@ -197,7 +197,7 @@ pub struct Extent {
     pub pending: u64,
 }
 
-/// What a request has done to the keys of a measure.
+/// The changes by a request to the keys of a measure.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::engine) struct Change {
     pub(in crate::engine) put: u64,
@@ -275,7 +275,7 @@ impl Measures {
         globs
     }
 
-    /// What is measured at a place.
+    /// The kind of the measure at a place.
     pub(in crate::engine) fn kind(&self, place: usize) -> Option<MeasureKind> {
         self.all.get(place).map(|(measure, _)| measure.kind)
     }

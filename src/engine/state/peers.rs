@@ -1,4 +1,4 @@
-//! What the server knows of others: the cluster that it is a node of, its replicas, and the primary that it follows.
+//! State of the server's peers: the cluster that it is a node of, its replicas, and the primary that it follows.
 
 use super::InFlight;
 use super::replication::Replication;
@@ -11,6 +11,6 @@ pub struct Peers {
     pub cluster: Option<Box<View>>,
     /// Its replicas, or the primary that it follows; `None` if it never had any.
     pub replication: Option<Box<Replication>>,
-    /// What other nodes have sent over slow links and has not arrived; `None` if no link ever was slow.
+    /// Messages of other nodes that have not arrived over slow links yet; `None` if no link ever was slow.
     pub in_flight: Option<Box<InFlight>>,
 }

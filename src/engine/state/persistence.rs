@@ -1,4 +1,4 @@
-//! What the server knows of saving and loading its data: what INFO, LASTSAVE, the save points and the gates ask.
+//! State of saving and loading the data, for INFO, LASTSAVE, the save points and the gates.
 //!
 //! Not here: the settings (`save`, `dbfilename` and so on are [`Settings`]), the count of changes
 //! (`Stats::changes`), and the file itself, which the host has.
@@ -12,7 +12,7 @@ use crate::engine::state::{Aof, Checkpoint, Lazy, Settings};
 /// The seconds after a save that failed before a save point tries again.
 const RETRY_S: i64 = 5;
 
-/// What is known of saving and loading.
+/// The state of saving and loading.
 #[derive(Debug)]
 pub struct Persistence {
     /// The moment of the last save that succeeded, or of the start.
@@ -39,7 +39,7 @@ pub struct Persistence {
     pub is_scheduled: bool,
     /// The file that is being loaded.
     pub loading: Option<Box<Loading>>,
-    /// What the last load has counted.
+    /// The counts of the last load.
     pub loaded: LoadCounts,
     /// The append-only file.
     pub aof: Lazy<Aof>,
@@ -103,7 +103,7 @@ impl Loading {
     }
 }
 
-/// What loading a file counts.
+/// The counts of loading a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoadCounts {
     /// The keys that were loaded.

@@ -85,7 +85,7 @@ pub enum EndWith {
 
 #[cfg(feature = "program")]
 impl EndWith {
-    /// What a value in the configuration means; `None` for a value that means nothing.
+    /// The meaning of a value in the configuration; `None` for a value that means nothing.
     pub fn named(word: &str) -> Option<EndWith> {
         match word {
             "" => Some(EndWith::Nothing),
@@ -121,7 +121,7 @@ pub struct Launch {
     pub idle_end_s: u32,
 }
 
-/// What a server serves over HTTP, and to whom.
+/// The HTTP service of a server, and its guests.
 #[cfg(feature = "page")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
@@ -180,7 +180,7 @@ pub struct Process {
     /// The settings for programs that start a server for themselves.
     #[cfg(feature = "program")]
     pub launch: Launch,
-    /// What is served over HTTP.
+    /// The HTTP service.
     #[cfg(feature = "page")]
     pub page: Page,
 }

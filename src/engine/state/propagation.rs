@@ -47,7 +47,7 @@ pub struct Propagation {
     whole: usize,
     /// The number of bytes that were taken, since the server started.
     taken_bytes: u64,
-    /// What that number was, or would have been, at the start of the present file.
+    /// That number at the start of the present file, or as it would have been.
     file_start: u64,
     /// The number of commands, which Redis shows as the offset of replication while there are no replicas.
     commands: u64,
@@ -63,7 +63,7 @@ impl Unused for Propagation {
     }
 }
 
-/// What every command and every batch asks, answered without a look at the shared default.
+/// Questions of every command and every batch, answered without a look at the shared default.
 impl Lazy<Propagation> {
     /// Whether changes are recorded.
     #[inline]
@@ -99,7 +99,7 @@ struct Unit {
     database_before: Option<usize>,
 }
 
-/// What the stream has had to say since it was last taken.
+/// The part of the stream since it was last taken.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Taken {
     /// The commands, encoded: whole execution units.
@@ -205,7 +205,7 @@ impl Propagation {
         needs_base
     }
 
-    /// Has the time be noted before the next command, unless it was noted in this second of the unix time.
+    /// Notes the time before the next command, unless it was noted in this second of the unix time.
     pub(in crate::engine) fn note_second(&mut self, second: i64) {
         self.second = Some(second);
     }

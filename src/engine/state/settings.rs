@@ -270,7 +270,7 @@ impl Settings {
         Arc::make_mut(&mut self.cluster)
     }
 
-    /// Has the process start a cluster with that many primaries; 0 for none but a node that is wanted anyway.
+    /// Makes the process start a cluster with that many primaries; 0 for none but a node that is wanted anyway.
     pub fn start_cluster(&mut self, count: u16) {
         let cluster = self.cluster_mut();
         cluster.primaries = count;

@@ -1,4 +1,4 @@
-//! What expires next: keys, and parts of values, which are fields of hashes.
+//! Search for what expires next: keys, and parts of values, which are fields of hashes.
 
 use super::Database;
 use crate::keyspace::Slot;

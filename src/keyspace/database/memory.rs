@@ -9,7 +9,7 @@ use crate::value::TYPES;
 /// The most bytes that one key takes in the tables, once there are many keys.
 const LARGEST_SHARE_BYTES: usize = 16;
 
-/// What each key has of the tables of its database, in bytes.
+/// The share of a key in the tables of its database, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Shares {
     table: usize,
@@ -68,7 +68,7 @@ impl<const LINES: usize> Database<LINES> {
         self.memory_with(slot, self.shares())
     }
 
-    /// What each key has of the table and of the deadlines, as they are now.
+    /// The share of each key in the table and in the deadlines, as they are now.
     pub fn shares(&self) -> Shares {
         let share = |bytes: usize, keys: usize| bytes.checked_div(keys).unwrap_or_default().min(LARGEST_SHARE_BYTES);
         Shares {

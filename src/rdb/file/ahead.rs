@@ -83,7 +83,7 @@ pub(super) struct Ahead {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// What the threads have.
+/// The state that the threads share.
 #[derive(Debug)]
 struct Shared {
     format: Format,

@@ -14,12 +14,12 @@ pub struct Fault {
     pub key: Option<Vec<u8>>,
     /// The type byte or the opcode of the record, if it was read.
     pub kind: Option<u8>,
-    /// What is wrong.
+    /// The reason why the file is refused.
     pub reason: FaultReason,
 }
 
 impl Fault {
-    /// What is wrong, where, and in which key.
+    /// The fault as a text, with its place and its key.
     pub fn explained(&self) -> String {
         let mut text = format!("{self} (at offset {}", self.offset);
         if let Some(kind) = self.kind {
@@ -33,7 +33,7 @@ impl Fault {
     }
 }
 
-/// What is wrong with a file.
+/// A reason why a file is refused.
 #[derive(Debug, Error)]
 pub enum FaultReason {
     /// It does not begin as an RDB file.

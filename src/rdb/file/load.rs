@@ -39,11 +39,11 @@ pub struct Loader<R> {
     window: Vec<u8>,
     /// Where the next record begins in the window.
     start: usize,
-    /// What is built of the window.
+    /// The values that were built of the window.
     built: Built,
     /// The next windows.
     ahead: Option<Ahead>,
-    /// What was read of the file behind them.
+    /// The bytes of the file that were read behind them.
     rest: Vec<u8>,
     /// Whether the end of the file is in the window, or in the next ones.
     has_end: bool,

@@ -43,13 +43,13 @@ pub(super) struct Split {
     pub(super) has_end: bool,
 }
 
-/// What begins behind the marks of a record.
+/// The kind of a record, after the hints and deadline before it.
 pub(super) enum Next {
     /// A value of that type.
     Value(u8),
     /// The next record, as this one was no key.
     Record,
-    /// What is behind the last record.
+    /// The file ends behind the last record.
     End,
 }
 
@@ -96,7 +96,7 @@ pub enum Loaded<'w> {
     Empty,
 }
 
-/// What the checksum at the end says.
+/// The outcome of comparing the file with the checksum at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checksum {
     /// It is right.
@@ -138,7 +138,7 @@ impl Format {
     /// Reads one record, but for the checksum behind the end. A value that was built ahead is taken from `built`.
     ///
     /// # Errors
-    /// What is wrong, or that the record is not there as a whole (`reader.is_short()`); `head` has what was read.
+    /// The fault, or that the record is not there as a whole (`reader.is_short()`); `head` has what was read.
     pub(super) fn record<'w>(
         self,
         reader: &mut Reader<'w>,
@@ -212,7 +212,7 @@ impl Format {
     /// Reads a value of the type `code`.
     ///
     /// # Errors
-    /// What is wrong, or that it is not there as a whole.
+    /// The fault, or that the value is not there as a whole.
     pub(super) fn value<'w>(self, reader: &mut Reader<'w>, code: u8, forms: &Forms) -> Result<Loaded<'w>, FaultReason> {
         match (self.dialect, code) {
             (_, kind::TEXT) => reader.text().map(Loaded::Text).ok_or(FaultReason::Damaged),
@@ -290,7 +290,7 @@ impl Format {
     }
 }
 
-/// What is known of a record before it is read as a whole.
+/// The parts of a record that are known before it is read as a whole.
 #[derive(Debug, Default)]
 pub(super) struct Head<'w> {
     pub(super) key: Option<Cow<'w, [u8]>>,

@@ -17,7 +17,7 @@ use crate::value::View;
 /// The bytes that are gathered before they are written.
 const GATHERED_BYTES: usize = 64 << 10;
 
-/// What the settings say about the file.
+/// The settings that a save follows.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// `rdbcompression`: whether long texts are compressed.

@@ -99,7 +99,7 @@ fn decompress_short<'b>(out: &mut [u8], mut at: usize, mut bytes: &'b [u8], last
 }
 
 /// Copies the first bytes of `from`, one more than `more`; `None` if there is no room to copy them in one or two moves.
-/// What is copied behind them is overwritten later.
+/// Bytes that are copied behind them are overwritten later.
 #[inline(always)]
 fn put_literal(out: &mut [u8], from: &[u8], more: u8) -> Option<()> {
     if usize::from(more) < WORD {

@@ -1,6 +1,6 @@
 //! Reading: from the socket to the requests that can run.
 //!
-//! What arrives is read into a buffer that all connections of a thread share, and runs there. The bytes of an
+//! Bytes are read into a buffer that all connections of a thread share, and run there. The bytes of an
 //! unfinished request are copied into the connection's query buffer. Of a long word only the beginning is: the rest is
 //! read directly behind it, and a command that stores the word keeps that buffer instead of a copy
 //! ([`ReceivedBuffer::share`]).

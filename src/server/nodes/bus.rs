@@ -1,6 +1,6 @@
 //! The cluster bus between the nodes of this process: a queue of messages instead of connections.
 //!
-//! What a node sends while it runs requests is queued, and delivered when the thread has released the node's lock,
+//! A node's messages are queued while it runs requests, and delivered when the thread has released the node's lock,
 //! before any reply leaves. So a client that reads a reply finds all nodes informed, and a test that has one thread is
 //! the same in every run. Over a link that a test has made slow, a message arrives when its receiver's clock says so.
 //! The clock is one for all nodes: an order for that of one goes to all.

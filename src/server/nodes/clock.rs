@@ -50,7 +50,7 @@ impl Shared {
         });
     }
 
-    /// Has all happen at all nodes that is due at a moment, and what falls due at it by what they send to each other.
+    /// Makes everything happen that is due at a moment at any node, and what falls due at it by the messages sent then.
     fn settle(&self, moment: Now) {
         for _ in 0..MOST_ROUNDS {
             self.with_nodes(|all| all.iter().for_each(|node| node.advance_alone(moment)));
@@ -107,7 +107,7 @@ impl Shared {
         Some(result)
     }
 
-    /// Has the clocks of all nodes obey an order, or that of this server if it is by itself.
+    /// Moves the clocks of all nodes by an order, or that of this server if it is by itself.
     pub(in crate::server) fn obey_with_nodes(&self, order: ClockOrder) {
         let obey = || self.with_nodes(|all| all.iter().for_each(|node| node.obey_alone(order)));
         match self.membership() {

@@ -1,5 +1,5 @@
-//! What the test kit does with the nodes of a cluster: it kills, pauses and restarts them, has replicas take over or be
-//! late, and moves slots between them.
+//! Orders of the test kit for the nodes of a cluster: it kills, pauses and restarts them, makes replicas take over or
+//! lag, and moves slots between them.
 
 use std::ptr;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ const MOVED_TOGETHER: usize = 100;
 /// The time limit of moving keys between nodes, in milliseconds.
 const MOVE_TIMEOUT_MS: &str = "5000";
 
-/// What the test kit does with the nodes.
+/// Orders of the test kit.
 impl Cluster {
     fn running_node(&self, number: usize) -> Result<Arc<Shared>, KitError> {
         let node = self.node(number)?;
@@ -111,7 +111,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Has a paused node connect to the others again, hear what it has missed, and then answer its clients.
+    /// Connects a paused node to the others again, tells it what it has missed, and then answers its clients.
     fn resume(&self, node: &Shared) {
         {
             let _engine = node.engine();
@@ -128,7 +128,7 @@ impl Cluster {
         node.go_on();
     }
 
-    /// Has a node find out what the others claim, and which of them are disconnected.
+    /// Tells a node the claims of the others, and which of them are disconnected.
     fn inform(&self, node: &Shared) {
         for other in self.nodes().iter().filter(|other| !ptr::eq(&raw const ***other, node)) {
             let is_linked = self.bus.are_linked(node.node_number(), other.node_number());

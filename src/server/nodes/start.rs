@@ -130,12 +130,12 @@ fn views(worlds: &Worlds, world: &WorldName, now: Now) -> Vec<View> {
 }
 
 impl Cluster {
-    /// Has these nodes be the cluster, once.
+    /// Makes these nodes the cluster, once.
     fn consist_of(&self, nodes: &[Arc<Shared>]) {
         self.nodes.get_or_init(|| nodes.iter().map(Arc::downgrade).collect());
     }
 
-    /// Has the nodes say what they have to say at first.
+    /// Lets the nodes send their first messages.
     pub(in crate::server) fn begin(&self) {
         self.nodes().iter().for_each(|node| node.act_alone(|_| ()));
         self.deliver();

@@ -7,7 +7,7 @@ use hyper::{Response, StatusCode};
 use super::answers::{Answer, whole};
 use crate::value::hashing::Key;
 
-/// What the page may load and do: what comes from this port, nothing else.
+/// The content security policy: the page loads from this port, and from nowhere else.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
                       connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 

@@ -1,4 +1,4 @@
-//! What a request to the page must be, before it is answered.
+//! Checks on a request to the page, before it is answered.
 //!
 //! - `Host` is a name of the loopback interface with this port, or one of `page-host`. So a foreign name that resolves
 //!   to this machine (DNS rebinding) gets nothing.
@@ -23,7 +23,7 @@ pub(super) struct Guards {
     own: Vec<String>,
     /// The names of `page-host`, which may come with any port: another one may be published in its place.
     named: Vec<String>,
-    /// What a command has to bring; `None` if anything will do.
+    /// The token that a command has to bring; `None` if it needs none.
     token: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Who asks: the users and passwords of the server, by the scheme Basic. A failed login is in ACL LOG.
+//! Logins to the page: the users and passwords of the server, by the scheme Basic. A failed one is in ACL LOG.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a server serves over HTTP (`page-port`): a page for the browser, commands for it to run, the metrics for
+//! The HTTP port of a server (`page-port`): a page for the browser, commands for it to run, the metrics for
 //! Prometheus, and whether the server is ready.
 //!
 //! Requests are answered on a thread of their own with its own event loop, so no client of the server waits for them
@@ -67,7 +67,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The type of Prometheus's text format.
 const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// What is served over HTTP by a running thread.
+/// The running thread that serves HTTP.
 #[derive(Debug)]
 pub(crate) struct Page {
     address: SocketAddr,
@@ -145,7 +145,7 @@ async fn accept_from(socket: tokio::net::TcpListener, places: Arc<Semaphore>, si
     }
 }
 
-/// What is served.
+/// The state behind the answers.
 struct Site {
     shared: Arc<Shared>,
     guards: Guards,

@@ -32,7 +32,7 @@ use crate::server::shared::Shared;
 const PAUSE: Duration = Duration::from_millis(10);
 /// The time after which the clock and the findings are looked at, and names of changed keys are sent.
 const LOOK: Duration = Duration::from_millis(100);
-/// What a clock may be off by without having been set, in microseconds at its usual speed.
+/// The difference up to which a clock counts as not having been set, in microseconds at its usual speed.
 const TOLERANCE_US: f64 = 20_000.0;
 /// The looks after which something is sent, so that a reader that is gone is noticed.
 const LOOKS_IN_SILENCE: u32 = 150;
@@ -48,7 +48,7 @@ const RESTRICTED: Refusal = Refusal {
 const FULL: Refusal =
     Refusal { status: StatusCode::SERVICE_UNAVAILABLE, why: "There are too many streams, or clients." };
 
-/// What a stream is asked for.
+/// The query of a stream.
 #[derive(Debug)]
 struct Wanted {
     world: WorldName,
@@ -107,7 +107,7 @@ struct Stream {
     client: Client,
     /// The number of the last event.
     number: u64,
-    /// What the clock showed when it was last looked at.
+    /// The clock as it was last read.
     clock: Option<Reading>,
     /// The number of findings that there were.
     findings: usize,
@@ -116,7 +116,7 @@ struct Stream {
     _place: OwnedSemaphorePermit,
 }
 
-/// What a clock showed at a moment.
+/// A reading of a clock, with the moment when it was taken.
 #[derive(Clone, Copy, Debug)]
 struct Reading {
     shown: Now,

@@ -1,4 +1,4 @@
-//! What ends the process, signals (SIGINT, SIGTERM) and requests of the program itself: the first one shuts the server
+//! Ends of the process, by signals (SIGINT, SIGTERM) and requests of the program itself: the first one shuts the server
 //! down cleanly, the second one ends the process at once, whatever it is doing.
 //!
 //! They are received on a thread of their own, which never waits long for the engine's lock: so they also end a server
@@ -78,7 +78,7 @@ struct Receiver {
     shutdown: Option<JoinHandle<bool>>,
 }
 
-/// What ends the process: a signal, or a request with its reason.
+/// A reason for the process to end: a signal, or a request.
 #[derive(Clone, Copy, Debug)]
 enum Signal {
     Interrupt,
@@ -88,7 +88,7 @@ enum Signal {
 }
 
 impl Signal {
-    /// What the log says of it.
+    /// The line of the log.
     fn received(self) -> String {
         match self {
             Signal::Interrupt => "Received SIGINT".to_owned(),

@@ -31,7 +31,7 @@ const SLICE: Duration = Duration::from_millis(1);
 /// The records that are loaded before the clock is read again.
 const BETWEEN_CLOCKS: usize = 16;
 
-/// What the program loads while it serves.
+/// The load of the data, while the program serves already.
 struct StartLoad {
     source: Source,
     began_us: u64,
@@ -202,7 +202,7 @@ pub(super) fn load_at_start(
     std::thread::Builder::new().name("dunlin-load".to_owned()).spawn(run).map(drop)
 }
 
-/// What is to be loaded, and the append-only file that is to begin behind it because there is none yet.
+/// The data to load, and the append-only file that is to begin behind them because there is none yet.
 type Planned = (Option<StartLoad>, Option<AofFiles>);
 
 /// Finds out what is to be loaded; a fault comes with the RDB file that it is about.

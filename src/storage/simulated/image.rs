@@ -1,4 +1,4 @@
-//! What is on a simulated disk: names and files, each as programs see them and as a power loss would leave them.
+//! Contents of a simulated disk: names and files, each as programs see them and as a power loss would leave them.
 //!
 //! The names are one map from paths to files and folders. A change of it is pending until its folder is synced. A file
 //! is its contents when it was last synced and the writes and truncations since then.
@@ -13,7 +13,7 @@ use crate::storage::replace::folder_of;
 /// The most bytes of removed files that are remembered, to appear as stale data.
 const STALE_BYTES: usize = 4096;
 
-/// What a name stands for.
+/// The file or folder of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Entry {
     Folder,
@@ -28,9 +28,9 @@ type Names = BTreeMap<PathBuf, Entry>;
 /// A file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FileImage {
-    /// What programs read.
+    /// The contents that programs read.
     pub(super) cached: Vec<u8>,
-    /// What was synced.
+    /// The contents that were synced.
     pub(super) durable: Vec<u8>,
     /// The changes since then, in order. After a failed sync, these are fewer than those that programs read.
     pub(super) pending: Vec<Change>,
@@ -140,7 +140,7 @@ impl Image {
         Image { freedom, ..Image::default() }
     }
 
-    /// What a path stands for.
+    /// The file or folder at a path.
     pub(super) fn find(&self, path: &Path) -> io::Result<Entry> {
         if is_root(path) {
             return Ok(Entry::Folder);

@@ -1,11 +1,11 @@
-//! What a power loss leaves of what was not synced, chosen at random.
+//! Survival of changes that were not synced when the power is lost, chosen at random.
 
 use super::image::{Change, FileImage, NameChange, overwrite};
 
 /// The unit in which a disk writes.
 const SECTOR_BYTES: usize = 512;
 
-/// What a disk may do to what was not synced. By default it may do anything.
+/// The freedom of a disk with changes that were not synced. By default it may do anything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Freedom {
     /// Which changes of names may survive.

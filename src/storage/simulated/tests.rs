@@ -11,7 +11,7 @@ fn path(name: &str) -> &Path {
     Path::new(name)
 }
 
-/// What `read` finds after a power loss, for each seed, on a disk on which `prepare` did its work.
+/// The results of `read` after a power loss, for each seed, on a disk on which `prepare` did its work.
 fn outcomes<T>(
     freedom: Freedom,
     prepare: impl Fn(&SimulatedDisk) -> io::Result<()>,

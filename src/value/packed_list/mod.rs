@@ -135,7 +135,7 @@ impl<'a> Coded<'a> {
         length_of(self.code)
     }
 
-    /// What a search compares stored items with.
+    /// The form of the item that a search compares stored items with.
     fn probe(&self) -> Probe<'_> {
         let content = if self.code < TEXT { &self.digits[..self.code] } else { self.parts[0] };
         let width = content.len().min(8);

@@ -89,7 +89,7 @@ impl Simulation {
         self.close_slot(key);
     }
 
-    /// Has no node move a slot any more.
+    /// Stops the moves of slots at all nodes.
     pub(super) fn close_slot(&mut self, key: usize) {
         for node in 0..self.nodes.len() {
             // Replicas and nodes that are down refuse it.

@@ -101,7 +101,7 @@ const LINES: &[&str] = &[
     "CONFIG SET maxmemory 0",
 ];
 
-/// What was replayed.
+/// The state after the replay.
 #[derive(Debug, Default)]
 pub struct Replayed {
     /// The number of commands.

@@ -58,12 +58,12 @@ const DUE: usize = 60;
 const DUE_IN_LOGS: usize = 25;
 const LONG_ENOUGH: Duration = Duration::from_millis(40);
 
-/// What a walk compares.
+/// The outputs that a walk compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Subject {
     /// Everything that clients receive, and the whole state.
     Replies,
-    /// What both servers write into their logs of changes. A real server that has a log answers differently.
+    /// The logs of changes that both servers write. A real server that has a log answers differently.
     Log,
 }
 

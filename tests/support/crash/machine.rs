@@ -174,7 +174,7 @@ impl Machine {
         })
     }
 
-    /// Has a client send requests, and hands what they have changed over to the log.
+    /// Sends the requests of a client, and hands what they have changed over to the log.
     pub(crate) fn run(&mut self, requests: &[String]) {
         for request in requests {
             self.world.ask(request);
@@ -245,7 +245,7 @@ impl Machine {
         self.follow_effects();
     }
 
-    /// Has the append-only file begin anew with the present data.
+    /// Begins the append-only file anew with the present data.
     pub(crate) fn begin_anew(&mut self) {
         self.log.append(|out| self.world.engine.effects.propagation.take_into(out));
         aof::restart(&mut self.world.engine);

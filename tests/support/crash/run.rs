@@ -12,7 +12,7 @@ use crate::support::choices::Choices;
 
 /// How often the machine is restarted on the same files.
 const CRASHES: usize = 4;
-/// What a server before Redis 7 had as its only file.
+/// The only file of a server before Redis 7.
 const SINGLE_FILE: (&str, &str) = ("SET text:0 old", "*3\r\n$3\r\nSET\r\n$6\r\ntext:0\r\n$3\r\nold\r\n");
 
 /// A run of a machine that is restarted several times.
@@ -90,7 +90,7 @@ impl<'b> Run<'b> {
         self.history.lose_power();
     }
 
-    /// Has the disk stop or fail at a call to come.
+    /// Makes the disk stop or fail at a call to come.
     fn prepare_faults(&mut self) {
         let most = [20, 60, 150][self.choices.below(3)];
         if self.choices.below(8) > 0 {

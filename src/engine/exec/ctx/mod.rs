@@ -100,7 +100,7 @@ impl<R> Changed<R> {
     }
 }
 
-/// What an update does when the key is missing.
+/// The effect of an update when the key is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// Nothing.

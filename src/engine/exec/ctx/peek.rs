@@ -18,7 +18,7 @@ impl<'a> Peek<'a> {
         Peek { database, slot }
     }
 
-    /// What the key holds.
+    /// The value of the key.
     pub fn view(self) -> View<'a> {
         self.database.view(self.slot)
     }

@@ -54,7 +54,7 @@ pub fn progress(engine: &Engine, condition: &Condition) -> u64 {
     count as u64
 }
 
-/// What the fault rule of that name has done, for commands or for the disk.
+/// The state of the fault rule of that name, for commands or for the disk.
 pub fn trigger(engine: &Engine, rule: &[u8]) -> Option<Trigger> {
     let rules = engine.observers.kit.as_ref().map_or(&[][..], |kit| kit.faults.rules());
     let of_commands = rules.iter().find(|known| known.name == rule).map(|known| known.trigger.clone());

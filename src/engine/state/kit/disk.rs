@@ -131,7 +131,7 @@ impl DiskFaults {
         let _ = self.user.on_fire.set(Box::new(notify));
     }
 
-    /// Has no more calls of this server wait: it ends.
+    /// Ends the waits of this server's calls, now and from now on: it ends.
     pub fn end_waits(&self) {
         self.user.is_ending.store(true, Ordering::Release);
         drop(self.table.state());

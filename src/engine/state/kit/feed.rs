@@ -1,6 +1,6 @@
 //! The feed: commands with their replies, and the names of changed keys, for readers who watch a server as it works.
 //!
-//! What a reader has not taken yet waits here, up to [`MOST_EVENTS`] commands and [`MOST_BYTES`]; after that commands
+//! Commands that a reader has not taken yet wait here, up to [`MOST_EVENTS`] and [`MOST_BYTES`]; beyond that they
 //! are counted and dropped. Commands that several readers wait for are shared, and long words and replies are cut, so
 //! readers that never read cost little memory and nobody's time.
 //!
@@ -21,7 +21,7 @@ pub const MOST_EVENTS: usize = 1000;
 const MOST_BYTES: usize = 512 << 10;
 /// The most names of changed keys that wait for a reader; further ones are counted.
 pub const MOST_KEYS: usize = 1000;
-/// What is shown of a long word or reply, in bytes.
+/// The part of a long word or reply that is shown, in bytes.
 const SHOWN_BYTES: usize = 256;
 /// The most words of a command that are shown.
 const SHOWN_WORDS: usize = 32;
@@ -69,7 +69,7 @@ pub struct FeedEvent {
     pub user: Vec<u8>,
     /// The database in which it ran.
     pub database: usize,
-    /// What ran it.
+    /// The origin of the command.
     pub source: Source,
     /// Its duration in microseconds.
     pub elapsed_us: u64,
@@ -105,7 +105,7 @@ pub enum ShownReply {
     Lines(String),
 }
 
-/// What a reader takes at a time.
+/// The events that a reader takes at a time.
 #[derive(Debug, Default)]
 pub struct Unread {
     /// The commands, the oldest first.

@@ -17,9 +17,9 @@ use crate::value::{TYPES, View};
 pub struct TreeQuery {
     /// The number of the database.
     pub database: usize,
-    /// What the names of the keys begin with.
+    /// The beginning of the names of the keys.
     pub prefix: Vec<u8>,
-    /// What namespaces end with; not empty.
+    /// The end of a namespace's name; not empty.
     pub delimiter: Vec<u8>,
     /// The number of levels below the prefix, from 1.
     pub depth: usize,
@@ -58,11 +58,11 @@ pub struct Tree {
 pub struct Child {
     /// The whole name of the key, or what all keys of the namespace begin with.
     pub name: Vec<u8>,
-    /// What it is.
+    /// Its kind.
     pub kind: ChildKind,
 }
 
-/// What a part of a namespace is.
+/// The kind of a part of a namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChildKind {
     /// A key.

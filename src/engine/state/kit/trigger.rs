@@ -25,7 +25,7 @@ impl Default for Trigger {
 }
 
 impl Trigger {
-    /// Has it fire from the n-th match on, and once unless another number of times is set.
+    /// Lets it fire from the n-th match on, and once unless another number of times is set.
     pub fn set_nth(&mut self, nth: u64) {
         self.nth = nth;
         self.times = self.times.or(Some(1));

@@ -41,7 +41,7 @@ pub struct Observers {
     pub(in crate::engine) recent_packs: RecentPacks,
     /// The test kit: the journal, faults and waits of tests; `None` while no test uses any.
     pub kit: Option<Box<Kit>>,
-    /// What is measured of keys for the metrics; `None` while nothing is declared.
+    /// The measures of keys for the metrics; `None` while none is declared.
     pub measures: Option<Box<Measures>>,
     /// Whether it is known that no observer concerns the requests that run now.
     pub(in crate::engine) fast_path: FastPath,

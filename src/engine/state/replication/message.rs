@@ -13,11 +13,11 @@ pub struct ReplicationMessage {
     pub from: NodeId,
     /// The only receiver; `None` for all replicas of the sender.
     pub to: Option<NodeId>,
-    /// What is sent.
+    /// The content of the message.
     pub content: Content,
 }
 
-/// What such a message says.
+/// The content of a message.
 #[derive(Clone, Debug)]
 pub enum Content {
     /// The sender wants to follow the receiver, and has that much of a history (PSYNC).
@@ -28,7 +28,7 @@ pub enum Content {
         id: HistoryId,
         /// The offset before the first of these bytes.
         offset: u64,
-        /// What comes behind it.
+        /// The stream behind it.
         bytes: Arc<[u8]>,
     },
     /// The receiver gets all data.

@@ -53,7 +53,7 @@ pub struct Replica {
     pub acknowledged: Now,
 }
 
-/// What a replica knows of the link to its primary.
+/// The state of a replica's link to its primary.
 #[derive(Debug)]
 pub struct Link {
     /// The primary.
@@ -188,7 +188,7 @@ pub struct Replication {
     pub(in crate::engine) failover: Option<ManualFailover>,
     /// The offset that other nodes can look up ([`crate::engine::Host::offset_of_node`]).
     pub(in crate::engine) published: u64,
-    /// What is added to an offset of [`super::Propagation`] for one of the history.
+    /// The difference between an offset of the history and one of [`super::Propagation`].
     shift: u64,
 }
 
@@ -218,7 +218,7 @@ impl Replication {
         offset
     }
 
-    /// What a replica with such data has missed; `None` if it needs all data.
+    /// The bytes that a replica with such data has missed; `None` if it needs all data.
     pub fn missed_since(&self, known: History) -> Option<Vec<u8>> {
         let is_former = |former: History| former.id == known.id && known.offset <= former.offset;
         if known.id != self.history.id && !self.previous.is_some_and(is_former) {

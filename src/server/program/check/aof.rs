@@ -3,7 +3,7 @@
 //! It prints what redis-check-aof prints, and ends with the same exit code: 0 if the files are valid, or have been
 //! made valid (`--fix`) or cut back to a time (`--truncate-to-timestamp`), 1 otherwise.
 //!
-//! What is valid is what a server loads, and is decided by the same [`Scanner`]; on top of that, the tool wants
+//! A log is valid as far as a server loads it, which the same [`Scanner`] decides; on top of that, the tool wants
 //! every line end. Unlike Redis's, it also cuts off an annotation without its line end, to which the next command
 //! would be glued; it refuses commands of no words, which no server loads; it never cuts a transaction apart; and
 //! the last file is the last one with bytes, as for the server. A folder stands for the manifest in it.
@@ -28,7 +28,7 @@ pub(super) const OPTIONS: [&str; 2] = ["--fix", "--truncate-to-timestamp"];
 /// The bytes that an RDB file begins with.
 const RDB_MAGIC: &[u8] = b"REDIS";
 
-/// What is to be done.
+/// The options of the tool.
 #[derive(Clone, Copy, Debug, Default)]
 struct Task {
     fixes: bool,
@@ -77,18 +77,18 @@ pub(super) fn is_manifest(path: &Path) -> bool {
 /// A file to be checked.
 struct Checked<'a> {
     path: &'a Path,
-    /// What it is called in the output.
+    /// Its name in the output.
     name: &'a str,
-    /// What it is: a single file has no kind.
+    /// Its kind in the output; a single file has none.
     kind: &'a str,
     /// Whether no file behind it has bytes.
     is_last: bool,
 }
 
-/// What was found out about a log of commands.
+/// The outcome of checking a log of commands.
 #[derive(Debug, Default)]
 struct Found {
-    /// What is wrong, as a line.
+    /// The fault, as a line.
     fault: Option<String>,
     valid_bytes: u64,
     /// Where the last reading of a number or a word began.

@@ -19,7 +19,7 @@ use crate::server::clock::{from_system, system_time};
 use crate::value::View;
 use crate::value::text::TextView;
 
-/// What is to be done with a file.
+/// The options of the tool, with the file.
 #[derive(Debug)]
 struct Task<'a> {
     file: &'a str,
@@ -60,7 +60,7 @@ pub(in crate::server::program) fn report(file: &Path) {
     let _ = check(&Task { file: &file, salvaged: None }, &mut io::stdout().lock());
 }
 
-/// What was found in a file.
+/// The counts of the contents of a file.
 #[derive(Debug, Default)]
 struct Found {
     keys: u64,
@@ -232,7 +232,7 @@ fn show_fault(fault: &Fault, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// What was being done when a record turned out to be damaged.
+/// The step, in the tool's words, at which a record turned out to be damaged.
 fn doing(fault: &Fault) -> &'static str {
     match (&fault.key, fault.kind) {
         (Some(_), _) => "read-object-value",

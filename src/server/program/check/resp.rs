@@ -3,14 +3,14 @@
 
 use crate::aof::leading_integer;
 
-/// What was found in the bytes of a command.
+/// The outcome of reading the bytes of a command.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Examined {
     /// The lines that were read, where a word is one.
     pub(super) lines: usize,
     /// Where the last reading of a number or a word began.
     pub(super) last_read: usize,
-    /// What is wrong; `None` for a whole command, and for one that ends between two lines.
+    /// The fault; `None` for a whole command, and for one that ends between two lines.
     pub(super) fault: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What the program does for programs that start a server for themselves: it announces its addresses (`announce`,
+//! Services for programs that start a server for themselves: it announces its addresses (`announce`,
 //! `port-file`), and it ends with them (`end-with`, `idle-end`).
 //!
 //! A launcher cannot see when a server is ready, cannot keep a port free for it, and may be killed. So the server picks

@@ -38,7 +38,7 @@ Examples:
   eval \"$(dunlin run --export)\"
 ";
 
-/// What the command line asks for.
+/// The meaning of a command line.
 #[derive(Debug)]
 pub(super) enum Call {
     Help,
@@ -142,7 +142,7 @@ fn check_export(options: &Options) -> Result<(), String> {
     }
 }
 
-/// What to write, for a command line without a command.
+/// The text for a command line without a command.
 fn missing_command(words: &[OsString], separator: Option<usize>) -> String {
     match words {
         [first, ..] if separator.is_none() && !first.as_encoded_bytes().starts_with(b"-") => {

@@ -1,6 +1,6 @@
 //! The server of `dunlin run`: on a free port, and on a Unix socket in a folder that only this user may enter.
 //!
-//! What a server of its own does to its process is not done here, as the command would inherit it: the pages, the
+//! A server of its own changes its process; this one does not, as the command would inherit the changes: the pages, the
 //! out-of-memory score and the processors of the process stay as they are, and the limit on descriptors is the old one
 //! while the command is started.
 
@@ -94,7 +94,7 @@ impl CommandServer {
         Ok(CommandServer { shared, thread, launch, addresses, descriptors, _port_file: port_file, _folder: folder })
     }
 
-    /// Has it end by itself: at a signal, and as the settings for launchers say; at the latest with the process `id`,
+    /// Arranges for the end: at a signal, and as the settings for launchers say; at the latest with the process `id`,
     /// unless they name another one. Then it has time if something `is_written_at_end`.
     ///
     /// # Errors
@@ -127,7 +127,7 @@ impl CommandServer {
         &self.descriptors
     }
 
-    /// What strict mode has found, in all worlds.
+    /// The findings of strict mode, in all worlds.
     pub(super) fn findings(&self) -> Vec<Finding> {
         self.shared.worlds().all().iter().flat_map(|world| rules::findings(&world.engine())).collect()
     }

@@ -7,7 +7,7 @@ use std::process;
 
 use crate::server::program::launch::Addresses;
 
-/// What a variable says.
+/// The value of a variable.
 enum Value {
     Url,
     /// The URL of another database of the server, for what must not meet the data of [`Value::Url`].

@@ -1,4 +1,4 @@
-//! What redis-check-aof of Redis 8.0.6 prints and leaves, and where ours differs.
+//! The output and effects of redis-check-aof of Redis 8.0.6, and where ours differ.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
