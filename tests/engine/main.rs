@@ -8,6 +8,7 @@ mod cluster;
 mod ctx;
 mod debug;
 mod expiry;
+mod feed;
 mod fields;
 mod flood;
 mod functions;

@@ -4,7 +4,6 @@ use super::filter::filter;
 use super::{ROW, explained};
 use crate::engine::state::kit::{Bound, Entry, Journal, Kit, MOST_ENTRIES, USUAL_ENTRIES};
 use crate::engine::{Args, Arity, Command, Ctx, Error, ServerError, says};
-use crate::resp::Reply;
 use crate::value::number;
 
 pub(super) const JOURNAL: Command = Command {
@@ -89,34 +88,8 @@ fn list(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let entries: Vec<&Entry> = kept(&engine.observers.kit)?.matching(&filter, &engine.table).collect();
     reply.array(entries.len());
     let world = engine.host.facts().name_of_world();
-    entries.into_iter().for_each(|entry| write_entry(entry, world, reply));
+    entries.into_iter().for_each(|entry| entry.write(world, reply));
     Ok(())
-}
-
-fn write_entry(entry: &Entry, world: &str, reply: &mut Reply<'_>) {
-    reply.map(10);
-    for (name, number) in [
-        ("number", entry.number.cast_signed()),
-        ("unix-time-microseconds", entry.moment.unix_us),
-        ("duration-microseconds", entry.elapsed_us.cast_signed()),
-        ("client", entry.client.cast_signed()),
-        ("database", entry.database as i64),
-    ] {
-        reply.bulk(name.as_bytes());
-        reply.integer(number);
-    }
-    reply.bulk(b"world");
-    reply.bulk(world.as_bytes());
-    reply.bulk(b"client-name");
-    reply.bulk(&entry.client_name);
-    reply.bulk(b"source");
-    reply.bulk(entry.source.name().as_bytes());
-    reply.bulk(b"command");
-    let words: Vec<&[u8]> = entry.words().collect();
-    reply.array(words.len());
-    words.into_iter().for_each(|word| reply.bulk(word));
-    reply.bulk(b"reply");
-    reply.bulk_or_null(entry.reply().as_deref().map(str::as_bytes));
 }
 
 fn count(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {

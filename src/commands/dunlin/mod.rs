@@ -6,6 +6,7 @@
 mod clock;
 mod due;
 mod fault;
+mod feed;
 mod filter;
 mod journal;
 mod measure;
@@ -46,6 +47,7 @@ const DUNLIN: Command = Command {
         due::DUE,
         state::DUMP,
         fault::FAULT,
+        feed::FEED,
         clock::FREEZE,
         help::row(Family::Server, SINCE),
         journal::JOURNAL,

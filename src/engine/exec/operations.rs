@@ -25,6 +25,7 @@ use crate::engine::exec::{
     timing, tracking,
 };
 use crate::engine::spec::{Error, Now, ServerError};
+use crate::engine::state::kit::Filter;
 use crate::engine::state::replication::FailoverWay;
 use crate::engine::state::scripts::{Digest, Kind};
 use crate::engine::state::tracking::Mode;
@@ -254,7 +255,7 @@ pub fn unsubscribe(cx: &mut Ctx<'_>, topic: Topic, name: &[u8]) {
     publish::unsubscribe(cx.engine, cx.session, topic, name);
 }
 
-/// Ends all subscriptions of this client, its tracking and its MONITOR.
+/// Ends all subscriptions of this client, its tracking, its MONITOR and its feed.
 pub fn unsubscribe_all(cx: &mut Ctx<'_>) {
     publish::unsubscribe_all(cx.engine, cx.session);
 }
@@ -264,6 +265,20 @@ pub fn unsubscribe_all(cx: &mut Ctx<'_>) {
 pub fn publish(cx: &mut Ctx<'_>, topic: Topic, channel: &[u8], message: &[u8]) -> usize {
     cluster::publish_elsewhere(cx.engine, topic, channel, message);
     publish::publish(cx.engine, topic, channel, message)
+}
+
+/// Sends this client the commands that a filter admits from now on, with their replies (DUNLIN FEED).
+pub fn feed(cx: &mut Ctx<'_>, filter: Filter) {
+    if let Some(client) = cx.engine.sessions.get_mut(cx.session) {
+        cx.engine.observers.feed(client, filter);
+    }
+}
+
+/// Ends the feed of this client.
+pub fn end_feed(cx: &mut Ctx<'_>) {
+    if let Some(client) = cx.engine.sessions.get_mut(cx.session) {
+        cx.engine.observers.end_feed(client);
+    }
 }
 
 /// Sends this client every command from now on (MONITOR); false when it receives them already.

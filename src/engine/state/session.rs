@@ -209,6 +209,8 @@ pub struct Session {
     pub subscribed: Subscribed,
     /// The client receives every command (MONITOR).
     pub monitors: bool,
+    /// The client receives commands with their replies (DUNLIN FEED).
+    pub is_fed: bool,
     /// A pause held its last request back: the number of requests held back before.
     pub held_back: Option<u64>,
     /// The moment at which it is closed because too much output waits for it, unless it reads before.
@@ -241,7 +243,7 @@ impl Session {
 
     /// True when it receives pushes about what other clients do.
     pub fn is_listener(&self) -> bool {
-        self.monitors || !self.subscribed.is_empty()
+        self.monitors || self.is_fed || !self.subscribed.is_empty()
     }
 
     /// True when it may only receive messages and change its subscriptions: a RESP2 subscriber, whose client could not
@@ -344,6 +346,7 @@ impl Sessions {
             hangs_up: false,
             subscribed: Subscribed::default(),
             monitors: false,
+            is_fed: false,
             held_back: None,
             overfull_until: None,
             tracking: None,

@@ -42,6 +42,7 @@ const NOT_MEASURED: &[(&str, &str)] = &[
     ("dunlin|drop-template", "the host does it, and no engine by itself"),
     ("dunlin|drop-world", "the same"),
     ("dunlin|failover", "the host does it, and no engine by itself"),
+    ("dunlin|feed", "it sets a filter"),
     ("dunlin|freeze", "it sets a switch"),
     ("dunlin|heal", "the host does it, and no engine by itself"),
     ("dunlin|help", "its text is always as long"),

@@ -1,16 +1,16 @@
-//! Recording commands in the journal, and for the readers of the feed: an entry is added when its command begins, and
+//! Recording commands in the journal, and for the feed: an entry is added when its command begins, and
 //! completed with its reply.
 //!
 //! So the commands of a script or a transaction follow the one that runs them, and a blocked one is listed before its
 //! reply.
 
 use crate::engine::Engine;
-use crate::engine::exec::kit::strict;
+use crate::engine::exec::kit::{feed, strict};
 use crate::engine::exec::timing;
 use crate::engine::spec::{Error, REDACTED, ServerError};
+use crate::engine::state::SessionId;
 use crate::engine::state::kit::{Entry, Recorded, Source};
 use crate::engine::state::timing::Stopwatch;
-use crate::engine::state::{Effect, SessionId};
 use crate::resp::{Request, Requests};
 
 /// Begins an entry where commands are recorded.
@@ -20,8 +20,8 @@ pub(super) fn begin_entry(engine: &mut Engine, session: SessionId, request: Requ
     let Some(client) = engine.sessions.get(session) else { return Recorded::default() };
     // The page looks at what the application does, so what it does itself is only in the feed of those who ask for it.
     let keeps = !client.origin.is_page && kit.journal.as_ref().is_some_and(|journal| journal.is_on);
-    let has_readers = kit.feed.has_readers();
-    if !keeps && !has_readers {
+    let is_fed = kit.feed.is_wanted();
+    if !keeps && !is_fed {
         return Recorded::default();
     }
     let command = engine.table.resolve(request).ok().map(|(id, _)| id);
@@ -43,7 +43,7 @@ pub(super) fn begin_entry(engine: &mut Engine, session: SessionId, request: Requ
         has_secrets: (0..request.len()).any(is_secret),
         command,
     };
-    let feed = has_readers.then(|| kit.feed.begin(entry.clone()));
+    let feed = is_fed.then(|| kit.feed.begin(entry.clone()));
     Recorded { feed, journal: kit.journal.as_mut().filter(|_| keeps).map(|journal| journal.add(entry)) }
 }
 
@@ -85,8 +85,8 @@ pub(in crate::engine) fn end_entry(engine: &mut Engine, recorded: Recorded, time
         let Some(client) = client.and_then(|client| engine.sessions.get(client)) else {
             return kit.feed.forget(number);
         };
-        for session in kit.feed.end(number, elapsed_us, reply, client, &engine.table) {
-            engine.effects.push(Effect::Wake(session));
+        if let Some(ended) = kit.feed.end(number, elapsed_us, reply, client, &engine.table) {
+            feed::publish(engine, &ended);
         }
     }
 }

@@ -7,6 +7,7 @@
 //! Not here: the syntax of DUNLIN (`commands/dunlin`).
 
 pub(in crate::engine) mod faults;
+mod feed;
 pub(in crate::engine) mod journal;
 pub mod redirects;
 pub mod strict;

@@ -11,6 +11,9 @@ pub enum KitError {
     /// A filter or rule names a command that does not exist.
     #[error("ERR unknown command name '{0}'")]
     NoCommand(String),
+    /// Push messages were asked for by a client that speaks RESP2.
+    #[error("ERR DUNLIN FEED sends push messages, which need RESP3: call HELLO 3 first")]
+    NeedsResp3,
     /// No snapshot has this name.
     #[error("ERR no snapshot named '{0}'")]
     NoSnapshot(String),

@@ -4,7 +4,10 @@
 //! are counted and dropped. Commands that several readers wait for are shared, and long words and replies are cut, so
 //! readers that never read cost little memory and nobody's time.
 //!
-//! Not here: who reads (`server/page`), and when a command is recorded (`exec/kit/journal`).
+//! Listeners (DUNLIN FEED) are sent each command at once instead; for them only the number of dropped ones is kept.
+//!
+//! Not here: the readers (`server/page`), when a command is recorded (`exec/kit/journal`), and how it is sent
+//! (`exec/kit/feed`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -28,10 +31,14 @@ const SHOWN_WORDS: usize = 32;
 /// The longest reply that is shown whole, in bytes as RESP, unless it is one string.
 const SHOWN_REPLY_BYTES: usize = 1024;
 
-/// The readers, and the commands that run.
+/// The bytes of a reply that filters look at.
+const FILTERED_BYTES: usize = 8;
+
+/// The readers and listeners, and the commands that run.
 #[derive(Debug, Default)]
 pub struct Feed {
     readers: Vec<Reader>,
+    listeners: Vec<Listener>,
     /// The commands without a reply so far, by their numbers.
     open: BTreeMap<u64, Entry>,
     /// The number of commands ever begun.
@@ -50,6 +57,27 @@ pub struct Reader {
     unread: Unread,
     /// The bytes of the commands that wait.
     waiting_bytes: usize,
+}
+
+/// A client that is sent the commands (DUNLIN FEED).
+#[derive(Debug)]
+struct Listener {
+    session: SessionId,
+    /// The commands that it wants.
+    filter: Filter,
+    /// The number of commands that were dropped since it was sent one, as it is slow.
+    dropped: u64,
+}
+
+/// A command that has ended, and those who want it.
+#[derive(Debug)]
+pub(in crate::engine) struct Ended {
+    /// The command; with its whole reply if there are listeners.
+    pub(in crate::engine) entry: Entry,
+    /// The readers to be woken.
+    pub(in crate::engine) woken: Vec<SessionId>,
+    /// The listeners that want the command.
+    pub(in crate::engine) listeners: Vec<SessionId>,
 }
 
 /// A command that has run.
@@ -230,12 +258,38 @@ impl Feed {
         Some(unread)
     }
 
+    /// Adds a listener, or gives it another filter.
+    pub(in crate::engine) fn listen(&mut self, session: SessionId, filter: Filter) {
+        self.stop_listening(session);
+        self.listeners.push(Listener { session, filter, dropped: 0 });
+    }
+
+    /// Removes a listener.
+    pub(in crate::engine) fn stop_listening(&mut self, session: SessionId) {
+        self.listeners.retain(|listener| listener.session != session);
+    }
+
+    /// Counts a command that a listener was too slow for.
+    pub(in crate::engine) fn drop_for(&mut self, session: SessionId) {
+        self.listener_mut(session).into_iter().for_each(|listener| listener.dropped += 1);
+    }
+
+    /// Takes the number of commands that were dropped for a listener.
+    pub(in crate::engine) fn take_dropped(&mut self, session: SessionId) -> u64 {
+        self.listener_mut(session).map_or(0, |listener| std::mem::take(&mut listener.dropped))
+    }
+
+    fn listener_mut(&mut self, session: SessionId) -> Option<&mut Listener> {
+        self.listeners.iter_mut().find(|listener| listener.session == session)
+    }
+
     pub(in crate::engine) fn leave(&mut self, session: SessionId) {
         self.readers.retain(|reader| reader.session != session);
     }
 
-    pub(in crate::engine) fn has_readers(&self) -> bool {
-        !self.readers.is_empty()
+    /// Whether commands are recorded for a reader or a listener.
+    pub(in crate::engine) fn is_wanted(&self) -> bool {
+        !self.readers.is_empty() || !self.listeners.is_empty()
     }
 
     /// The client of a command that has begun.
@@ -255,7 +309,7 @@ impl Feed {
         self.open.remove(&number);
     }
 
-    /// Ends a command of `client`; returns the readers to be woken.
+    /// Ends a command of `client`; `None` if it was forgotten.
     pub(in crate::engine) fn end(
         &mut self,
         number: u64,
@@ -263,24 +317,26 @@ impl Feed {
         reply: &[u8],
         client: &Session,
         table: &Table,
-    ) -> Vec<SessionId> {
-        let Some(mut entry) = self.open.remove(&number) else { return Vec::new() };
+    ) -> Option<Ended> {
+        let mut entry = self.open.remove(&number)?;
         entry.elapsed_us = elapsed_us;
-        // Filters want to know whether it is an error.
-        entry.reply = Some(reply[..reply.len().min(1)].to_vec());
+        // Filters look at the code of an error.
+        entry.reply = Some(reply[..reply.len().min(FILTERED_BYTES)].to_vec());
         let is_of_page = client.origin.is_page;
         let is_wanted = |reader: &Reader| (reader.wants_page || !is_of_page) && reader.filter.admits(&entry, table);
         let wanted: Vec<&mut Reader> = self.readers.iter_mut().filter(|reader| is_wanted(reader)).collect();
-        if wanted.is_empty() {
-            return Vec::new();
-        }
-        let event = Arc::new(FeedEvent::of(&entry, reply, client, table));
+        let event = (!wanted.is_empty()).then(|| Arc::new(FeedEvent::of(&entry, reply, client, table)));
         let mut woken = Vec::new();
-        for reader in wanted {
+        for (reader, event) in wanted.into_iter().zip(event.iter().cycle()) {
             woken.extend(reader.unread.events.is_empty().then_some(reader.session));
-            reader.add(&event);
+            reader.add(event);
         }
-        woken
+        let listeners = self.listeners.iter().filter(|listener| !is_of_page && listener.filter.admits(&entry, table));
+        let listeners: Vec<SessionId> = listeners.map(|listener| listener.session).collect();
+        if !listeners.is_empty() {
+            entry.reply = Some(reply.to_vec());
+        }
+        Some(Ended { entry, woken, listeners })
     }
 
     /// Notes that a key has changed. Nobody is woken for that: readers look at keys from time to time.

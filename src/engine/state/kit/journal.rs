@@ -12,7 +12,7 @@ use std::fmt::{self, Display};
 use crate::engine::spec::{CommandId, Now, Table};
 use crate::engine::state::kit::quoted;
 use crate::engine::state::kit::reply_text::reply_lines;
-use crate::resp::{Protocol, Request, Requests};
+use crate::resp::{Protocol, Reply, Request, Requests};
 use crate::value::glob;
 
 /// The number of commands that a journal keeps unless a test says otherwise.
@@ -93,6 +93,33 @@ impl Entry {
     /// The words of the request, with `(redacted)` in place of secrets.
     pub fn words(&self) -> impl Iterator<Item = &[u8]> {
         self.request.iter().take(1).flat_map(|request| request.iter().collect::<Vec<_>>())
+    }
+
+    /// Writes the entry as a map, as DUNLIN JOURNAL LIST shows it for the world of that name.
+    pub(crate) fn write(&self, world: &str, reply: &mut Reply<'_>) {
+        reply.map(10);
+        for (name, number) in [
+            ("number", self.number.cast_signed()),
+            ("unix-time-microseconds", self.moment.unix_us),
+            ("duration-microseconds", self.elapsed_us.cast_signed()),
+            ("client", self.client.cast_signed()),
+            ("database", self.database as i64),
+        ] {
+            reply.bulk(name.as_bytes());
+            reply.integer(number);
+        }
+        for (name, text) in
+            [("world", world.as_bytes()), ("client-name", &self.client_name), ("source", self.source.name().as_bytes())]
+        {
+            reply.bulk(name.as_bytes());
+            reply.bulk(text);
+        }
+        reply.bulk(b"command");
+        let words: Vec<&[u8]> = self.words().collect();
+        reply.array(words.len());
+        words.into_iter().for_each(|word| reply.bulk(word));
+        reply.bulk(b"reply");
+        reply.bulk_or_null(self.reply().as_deref().map(str::as_bytes));
     }
 
     /// The reply as redis-cli shows it; `None` before it comes, empty when there is never one.

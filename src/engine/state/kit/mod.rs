@@ -87,7 +87,7 @@ impl Kit {
     /// True when the kit has nothing to do and nothing to report.
     pub(in crate::engine) fn is_idle(&self) -> bool {
         let nobody = self.begun.is_empty() && self.delayed.is_empty() && self.waiters.is_empty();
-        let watches = self.journal.is_some() || self.strict.is_some() || self.feed.has_readers();
+        let watches = self.journal.is_some() || self.strict.is_some() || self.feed.is_wanted();
         nobody && !watches && self.faults.is_empty() && self.expected.is_empty()
     }
 

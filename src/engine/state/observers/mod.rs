@@ -15,7 +15,7 @@ pub use watches::{Presence, Watches};
 use std::collections::BTreeSet;
 
 use crate::engine::state::fast_path::FastPath;
-use crate::engine::state::kit::{CheckRule, Kit, Recorded, Rule, Setting, Source, Strict, Waiter};
+use crate::engine::state::kit::{CheckRule, Filter, Kit, Recorded, Rule, Setting, Source, Strict, Waiter};
 use crate::engine::state::measures::Measures;
 use crate::engine::state::output_limits::Overfull;
 use crate::engine::state::push_queue::RecentPacks;
@@ -72,6 +72,7 @@ impl Observers {
         session.monitors = false;
         self.subscriptions.remove_all(session.id, &mut session.subscribed);
         self.tracking.leave(session);
+        self.end_feed(session);
     }
 
     /// True when a client receives every command (MONITOR).
@@ -90,6 +91,22 @@ impl Observers {
     /// True while a fault delays the session's request.
     pub(in crate::engine) fn is_delayed(&self, session: SessionId) -> bool {
         self.kit.as_ref().is_some_and(|kit| kit.delays(session))
+    }
+
+    /// Sends a client each command that the filter admits from now on (DUNLIN FEED).
+    pub(in crate::engine) fn feed(&mut self, session: &mut Session, filter: Filter) {
+        session.is_fed = true;
+        self.kit().feed.listen(session.id, filter);
+    }
+
+    /// Ends what [`Observers::feed`] began.
+    pub(in crate::engine) fn end_feed(&mut self, session: &mut Session) {
+        if std::mem::take(&mut session.is_fed)
+            && let Some(kit) = &mut self.kit
+        {
+            kit.feed.stop_listening(session.id);
+            self.put_kit_away();
+        }
     }
 
     /// Records that a command is queued until EXEC; the feed shows it when it runs.

@@ -1,0 +1,53 @@
+//! Handing commands that have ended to those who watch: readers of the feed are woken, listeners (DUNLIN FEED) are sent
+//! a push message.
+//!
+//! The message is the word `feed` and the entry as DUNLIN JOURNAL LIST shows it. A listener for which much is unsent
+//! already is sent nothing; the next message that it gets is preceded by `feed-dropped` and the number of those that
+//! it missed.
+
+use std::sync::Arc;
+
+use crate::engine::Engine;
+use crate::engine::exec::delivery;
+use crate::engine::state::kit::feed::Ended;
+use crate::engine::state::{Effect, SessionId};
+use crate::resp::{Protocol, Reply};
+
+/// The unsent bytes of a listener from which on commands are dropped for it.
+const MOST_UNSENT_BYTES: usize = 1 << 20;
+
+/// Hands a command over to the readers and listeners that want it.
+pub(super) fn publish(engine: &mut Engine, ended: &Ended) {
+    ended.woken.iter().for_each(|reader| engine.effects.push(Effect::Wake(*reader)));
+    if ended.listeners.is_empty() {
+        return;
+    }
+    let world = engine.host.facts().name_of_world();
+    let frame = push(b"feed", |reply| ended.entry.write(world, reply));
+    ended.listeners.iter().for_each(|listener| send(engine, *listener, &frame));
+}
+
+fn send(engine: &mut Engine, listener: SessionId, frame: &Arc<[u8]>) {
+    let Some(client) = engine.sessions.get(listener) else { return };
+    let (is_slow, protocol) = (client.waiting_bytes() > MOST_UNSENT_BYTES, client.protocol);
+    let Some(kit) = &mut engine.observers.kit else { return };
+    // A client that went back to RESP2 could not tell the messages from replies.
+    if is_slow || protocol == Protocol::Resp2 {
+        return kit.feed.drop_for(listener);
+    }
+    let dropped = kit.feed.take_dropped(listener);
+    if dropped > 0 {
+        delivery::send(engine, listener, push(b"feed-dropped", |reply| reply.integer(dropped.cast_signed())));
+    }
+    delivery::send(engine, listener, Arc::clone(frame));
+}
+
+/// A push message of two elements: its kind, and the one that `write` writes.
+fn push(kind: &[u8], write: impl FnOnce(&mut Reply<'_>)) -> Arc<[u8]> {
+    let mut frame = Vec::new();
+    let mut reply = Reply::new(&mut frame, Protocol::Resp3);
+    reply.push(2);
+    reply.bulk(kind);
+    write(&mut reply);
+    frame.into()
+}
