@@ -164,6 +164,44 @@ fn a_reader_that_does_not_read_loses_commands_and_costs_nobody_time() {
 }
 
 #[test]
+fn many_commands_come_whole_and_in_order() {
+    let (server, address, token) = start();
+    let mut stream = Stream::open(address, &token, "");
+    let mut client = connect(server.address());
+    let text = "v".repeat(200);
+    let commands: String = (0..500).map(|number| format!("SET key:{number} {text}\r\n")).collect();
+    client.ask(commands, "+OK\r\n".repeat(500));
+    stream.wait_for("\"key:499\"");
+    let keys = stream.events("command");
+    let keys = keys.iter().filter_map(|data| data.split_once("\"SET\",\"")?.1.split_once('"')).map(|(key, _)| key);
+    assert!(keys.eq((0..500).map(|number| format!("key:{number}"))), "{}", stream.text);
+}
+
+/// The memory of a program that is no file's, in kilobytes.
+#[cfg(target_os = "linux")]
+fn anonymous_kb(server: &Running) -> usize {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.id())).expect("it runs");
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("the system says so");
+    line.trim().trim_end_matches(" kB").parse().expect("it is a number")
+}
+
+/// On its way to a reader is a part of some commands in each place, and not all that the feed keeps.
+#[cfg(target_os = "linux")]
+#[test]
+fn readers_that_do_not_read_cost_little_memory() {
+    let (server, address, token) = start();
+    let mut client = connect(server.address());
+    let text = "v".repeat(200);
+    let (commands, replies) = (format!("ECHO {text}\r\n").repeat(500), format!("$200\r\n{text}\r\n").repeat(500));
+    client.ask(&commands, &replies);
+    let before = anonymous_kb(&server);
+    let readers: Vec<Stream> = (0..32).map(|_| Stream::open(address, &token, "")).collect();
+    (0..60).for_each(|_| client.ask(&commands, &replies));
+    let each_kb = anonymous_kb(&server).saturating_sub(before) / readers.len();
+    assert!(each_kb < 500, "{each_kb} KB for each reader");
+}
+
+#[test]
 fn a_stream_has_a_token_a_known_world_and_a_user_with_all_rights() {
     let (server, address, token) = start();
     let get = |headers: &str, query: &str| {

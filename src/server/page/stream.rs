@@ -6,6 +6,7 @@
 //!
 //! Streams are for users with all rights: they show the commands of all clients, and the replies.
 
+use std::mem::take;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,6 +35,8 @@ const PAUSE: Duration = Duration::from_millis(10);
 const LOOK: Duration = Duration::from_millis(100);
 /// The difference up to which a clock counts as not having been set, in microseconds at its usual speed.
 const TOLERANCE_US: f64 = 20_000.0;
+/// The bytes from which on commands are sent, though there are more: a reader that does not read costs some such parts.
+const PART_BYTES: usize = 32 << 10;
 /// The looks after which something is sent, so that a reader that is gone is noticed.
 const LOOKS_IN_SILENCE: u32 = 150;
 
@@ -146,7 +149,13 @@ impl Stream {
             let mut text = Vec::new();
             self.look_at_clock(&mut text);
             let Some(unread) = self.take_unread() else { return };
-            self.put_unread(&mut text, &unread);
+            for event in &unread.events {
+                self.put_event(&mut text, "command", |out, number| put_command(out, event, number));
+                if text.len() >= PART_BYTES && sender.send_data(take(&mut text).into()).await.is_err() {
+                    return;
+                }
+            }
+            self.put_others(&mut text, &unread);
             self.look_at_findings(&mut text);
             silence = if text.is_empty() { silence + 1 } else { 0 };
             if silence >= LOOKS_IN_SILENCE {
@@ -174,10 +183,8 @@ impl Stream {
         self.world.engine().observers.kit.as_mut()?.feed.take(session, takes_keys)
     }
 
-    fn put_unread(&mut self, out: &mut Vec<u8>, unread: &Unread) {
-        for event in &unread.events {
-            self.put_event(out, "command", |out, number| put_command(out, event, number));
-        }
+    /// Appends how many commands were dropped, and the changed keys.
+    fn put_others(&mut self, out: &mut Vec<u8>, unread: &Unread) {
         if unread.dropped > 0 {
             self.put_event(out, "lag", |out, _| put_text(out, &format!("{{\"dropped\":{}}}", unread.dropped)));
         }
