@@ -66,6 +66,22 @@ fn a_start_removes_what_a_rewrite_has_replaced_unless_that_is_kept() {
     assert_eq!(ask(&server, "GET a"), "1");
 }
 
+/// As Redis 8.0.6 counts them.
+#[test]
+fn a_start_counts_the_keys_of_the_base_as_loaded_and_the_commands_behind_it_as_unsaved_changes() {
+    let folder = Folder::new("aof-counts");
+    let server = folder.appending();
+    run(&server, "SET a 1\nSET b 2\nBGREWRITEAOF");
+    wait_for_rewrite(&server);
+    run(&server, "SET c 3\nRPUSH l 1 2 3\nDEL a");
+    drop(server);
+    let server = folder.appending();
+    assert_eq!(info(&server, "rdb_last_load_keys_loaded"), "2");
+    assert_eq!(info(&server, "rdb_changes_since_last_save"), "5");
+    assert_eq!(ask(&server, "DEBUG LOADAOF"), "OK");
+    assert_eq!(info(&server, "rdb_changes_since_last_save"), "0");
+}
+
 #[test]
 fn changes_are_there_after_a_restart() {
     let folder = Folder::new("aof-restart");

@@ -132,7 +132,8 @@ pub fn reload(engine: &mut Engine) -> Result<(), Error> {
     }
     match loaded {
         Ok(counts) => {
-            engine.end_load(counts);
+            // As in Redis, nothing of this counts as a change, while after a start the commands of the file do.
+            engine.end_load(LoadCounts { unsaved: 0, ..counts });
             log(engine, LogLevel::Warning, "Append Only File loaded by DEBUG LOADAOF".to_owned());
             Ok(())
         }

@@ -23,6 +23,8 @@ pub struct AofLoad {
     name: String,
     part: Part,
     counts: LoadCounts,
+    /// The changes that the engine had counted before.
+    changes_before: u64,
     lines: Vec<String>,
 }
 
@@ -47,7 +49,14 @@ impl AofLoad {
     /// Begins to load an append-only file into an engine without data.
     pub fn begin(engine: &mut Engine) -> AofLoad {
         let replay = Replay::begin(engine);
-        AofLoad { replay, name: String::new(), part: Part::Nothing, counts: LoadCounts::default(), lines: Vec::new() }
+        AofLoad {
+            replay,
+            name: String::new(),
+            part: Part::Nothing,
+            counts: LoadCounts::default(),
+            changes_before: engine.stats.changes,
+            lines: Vec::new(),
+        }
     }
 
     /// Opens the next file, whose name is for messages.
@@ -157,7 +166,7 @@ impl AofLoad {
     /// Ends the load, of whatever was loaded: keys expire again. The caller then calls [`Engine::end_load`].
     pub fn end(self, engine: &mut Engine) -> LoadCounts {
         self.replay.end(engine);
-        LoadCounts { keys: engine.databases.len() as u64, ..self.counts }
+        LoadCounts { unsaved: engine.stats.changes - self.changes_before, ..self.counts }
     }
 }
 

@@ -107,9 +107,9 @@ impl Engine {
     pub fn end_load(&mut self, counts: LoadCounts) {
         self.persistence.loading = None;
         self.persistence.loaded = counts;
-        // Counting the changes moves the deadlines that the timer knows; they are not changes that need to be saved.
+        // Counting the keys as changes moves the deadlines that the timer knows; they do not need to be saved.
         self.stats.changes += counts.keys;
-        self.persistence.forget_changes(self.stats.changes);
+        self.persistence.forget_changes(self.stats.changes - counts.unsaved);
     }
 }
 

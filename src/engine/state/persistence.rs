@@ -106,12 +106,14 @@ impl Loading {
 /// The counts of loading a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoadCounts {
-    /// The keys that were loaded.
+    /// The keys of an RDB file, or of the base of an append-only file.
     pub keys: u64,
     /// The keys that had expired.
     pub expired: u64,
     /// The collections without elements, which were skipped.
     pub empty: u64,
+    /// The changes by commands of an append-only file, which no RDB file has.
+    pub unsaved: u64,
 }
 
 impl Persistence {

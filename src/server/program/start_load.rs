@@ -155,7 +155,7 @@ impl StartLoad {
 
 /// The line about a load in Redis's words.
 fn summary(counts: LoadCounts) -> String {
-    let LoadCounts { keys, expired, empty } = counts;
+    let LoadCounts { keys, expired, empty, .. } = counts;
     let skipped = if empty > 0 { format!(", empty keys skipped: {empty}") } else { String::new() };
     format!("Done loading RDB, keys loaded: {keys}, keys expired: {expired}{skipped}.")
 }
