@@ -30,6 +30,8 @@ pub(super) enum Kind {
     Number(i64, i64, Held<i64>),
     /// Bytes within bounds, with or without a unit such as `mb`.
     Memory(u64, u64, Held<u64>),
+    /// Bytes, with or without a unit, or a percentage of another limit.
+    Share(Held<String>),
     /// Permissions of a file, in octal digits.
     Mode(Held<i64>),
     /// A value that is one of these names.
@@ -144,6 +146,10 @@ impl Parameter {
         Parameter::of(name, Kind::Word(read, held))
     }
 
+    pub(super) const fn share(name: &'static str, held: Held<String>) -> Parameter {
+        Parameter::of(name, Kind::Share(held))
+    }
+
     pub(super) const fn words(
         name: &'static str,
         read: fn(&[&str]) -> Result<String, String>,
@@ -203,7 +209,9 @@ impl Parameter {
             Kind::Memory(_, _, held) => held.shown(name, settings, u64::to_string),
             Kind::Mode(held) => held.shown(name, settings, show_mode),
             Kind::Choice(_, held) => held.shown(name, settings, |name| (*name).to_owned()),
-            Kind::Text(held) | Kind::Word(_, held) | Kind::Words(_, held) => held.shown(name, settings, String::clone),
+            Kind::Share(held) | Kind::Text(held) | Kind::Word(_, held) | Kind::Words(_, held) => {
+                held.shown(name, settings, String::clone)
+            }
         }
     }
 
@@ -219,14 +227,14 @@ impl Parameter {
             Kind::Number(_, _, held) | Kind::Mode(held) => held.is_fixed(),
             Kind::Memory(_, _, held) => held.is_fixed(),
             Kind::Choice(_, held) => held.is_fixed(),
-            Kind::Text(held) | Kind::Word(_, held) | Kind::Words(_, held) => held.is_fixed(),
+            Kind::Share(held) | Kind::Text(held) | Kind::Word(_, held) | Kind::Words(_, held) => held.is_fixed(),
         }
     }
 
     /// A value from [`Parameter::shown`], as a configuration file has it after the name.
     pub fn written(&self, shown: &str) -> String {
         match self.kind {
-            Kind::Memory(..) => shown.parse().map_or_else(|_| shown.to_owned(), in_largest_unit),
+            Kind::Memory(..) | Kind::Share(_) => shown.parse().map_or_else(|_| shown.to_owned(), in_largest_unit),
             Kind::Text(_) | Kind::Word(..) => in_quotes(shown),
             Kind::Words(..) if shown.is_empty() => in_quotes(shown),
             Kind::Words(..) => shown.split(' ').map(in_quotes_if_needed).collect::<Vec<_>>().join(" "),
@@ -269,6 +277,7 @@ impl Parameter {
                 let bytes = read_memory(single(words)?, *least, *most)?;
                 Ok(held.put(name, settings, bytes, u64::to_string))
             }
+            Kind::Share(held) => Ok(held.put(name, settings, read_share(single(words)?)?, String::clone)),
             Kind::Mode(held) => Ok(held.put(name, settings, read_mode(single(words)?)?, show_mode)),
             Kind::Choice(names, held) => {
                 Ok(held.put(name, settings, read_choice(single(words)?, names)?, |name| (*name).to_owned()))
@@ -369,6 +378,19 @@ fn read_memory(word: &str, least: u64, most: u64) -> Result<u64, String> {
     }
 }
 
+fn read_share(word: &str) -> Result<String, String> {
+    let complaint = "argument must be a memory or percent value";
+    let Some(percent) = word.strip_suffix('%') else {
+        return parse_memory(word).map(|bytes| bytes.to_string()).ok_or_else(|| complaint.to_owned());
+    };
+    match percent.parse::<u64>() {
+        Ok(0) => Ok("0".to_owned()),
+        Ok(percent) if percent <= 100 => Ok(format!("{percent}%")),
+        Ok(_) => Err("percentage argument must be less or equal to 100".to_owned()),
+        Err(_) => Err(complaint.to_owned()),
+    }
+}
+
 /// Bytes, with or without a unit: `k` is a thousand and `kb` is 1024, and so on. Without digits the value is 0, and a
 /// value that does not fit becomes the maximum, as in Redis.
 pub fn parse_memory(word: &str) -> Option<u64> {
@@ -438,6 +460,14 @@ mod tests {
                 "{word}"
             );
         }
+    }
+
+    #[test]
+    fn a_share_is_bytes_or_a_percentage_up_to_100() {
+        assert_eq!(read_share("5%"), Ok("5%".to_owned()));
+        assert_eq!(read_share("1kb"), Ok("1024".to_owned()));
+        assert_eq!(read_share("101%"), Err("percentage argument must be less or equal to 100".to_owned()));
+        assert_eq!(read_share("%"), Err("argument must be a memory or percent value".to_owned()));
     }
 
     #[test]

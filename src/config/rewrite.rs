@@ -230,6 +230,19 @@ mod tests {
     }
 
     #[test]
+    fn a_rewrite_writes_sizes_and_percentages_without_quotes() {
+        let mut settings = read(b"port 1\nmaxmemory-clients 2048\n");
+        let expected = |limit: &str| format!("port 1\nmaxmemory-clients {limit}\n");
+        let text = |settings: &Settings| {
+            let text = rewritten(b"port 1\nmaxmemory-clients 2048\n", settings, None, false);
+            String::from_utf8_lossy(&text).into_owned()
+        };
+        assert_eq!(text(&settings), expected("2kb"));
+        set(&mut settings, "maxmemory-clients", "10%");
+        assert_eq!(text(&settings), expected("10%"));
+    }
+
+    #[test]
     fn a_rewrite_gives_each_user_its_own_line() {
         let old = b"user ann on nopass\nport 1\nuser bob off\n";
         let users = vec![b"user default on nopass ~* &* +@all".to_vec(), b"user ann on ~a\"b +get".to_vec()];

@@ -213,20 +213,6 @@ pub(super) fn event_classes(word: &str) -> Result<String, String> {
     Notifications::named(word).map(|_| word.to_owned()).ok_or_else(|| complaint.to_owned())
 }
 
-/// `maxmemory-clients`: bytes, or a percentage of `maxmemory`.
-pub(super) fn memory_or_percent(word: &str) -> Result<String, String> {
-    let complaint = "argument must be a memory or percent value";
-    let Some(percent) = word.strip_suffix('%') else {
-        return parse_memory(word).map(|bytes| bytes.to_string()).ok_or_else(|| complaint.to_owned());
-    };
-    match percent.parse::<u64>() {
-        Ok(0) => Ok("0".to_owned()),
-        Ok(percent) if percent <= 100 => Ok(format!("{percent}%")),
-        Ok(_) => Err("percentage argument must be less or equal to 100".to_owned()),
-        Err(_) => Err(complaint.to_owned()),
-    }
-}
-
 /// The share of clients as CONFIG GET shows it.
 pub(super) fn shown_clients_limit(settings: &Settings) -> String {
     match settings.max_client_bytes {
@@ -375,14 +361,6 @@ mod tests {
             assign_output_limits(&mut settings, output_limits(&given).expect("they are well formed"));
             assert_eq!(shown_output_limits(&settings), shown, "{words}");
         }
-    }
-
-    #[test]
-    fn a_percentage_of_memory_is_at_most_100() {
-        assert_eq!(memory_or_percent("5%"), Ok("5%".to_owned()));
-        assert_eq!(memory_or_percent("1kb"), Ok("1024".to_owned()));
-        assert_eq!(memory_or_percent("101%"), Err("percentage argument must be less or equal to 100".to_owned()));
-        assert_eq!(memory_or_percent("%"), Err("argument must be a memory or percent value".to_owned()));
     }
 
     #[test]

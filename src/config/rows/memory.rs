@@ -43,11 +43,7 @@ pub(super) const ROWS: &[Parameter] = &[
         u64::MAX,
         Held::Field(|s| s.max_memory_bytes, |s, bytes| s.max_memory_bytes = bytes),
     ),
-    Parameter::word(
-        "maxmemory-clients",
-        words::memory_or_percent,
-        Held::Field(words::shown_clients_limit, words::assign_clients_limit),
-    ),
+    Parameter::share("maxmemory-clients", Held::Field(words::shown_clients_limit, words::assign_clients_limit)),
     Parameter::number(
         "maxmemory-eviction-tenacity",
         0,
