@@ -24,7 +24,10 @@ const LONGEST_DELAY: Duration = Duration::from_secs(3);
 /// The most redirects that a client follows.
 const MOST_REDIRECTS: usize = 5;
 
-/// A cluster to which a seed has things happen.
+/// The words of CLUSTER NODES by which a node says that it takes another one for failed or disconnected.
+const FAILURE_WORDS: [&str; 3] = ["fail", "fail?", "disconnected"];
+
+/// A cluster to which things happen as a seed chooses them.
 pub struct Simulation {
     server: Server,
     nodes: Vec<World>,
@@ -112,6 +115,7 @@ impl Simulation {
         self.note_new_members();
         self.check_epochs()?;
         self.check_agreement()?;
+        self.check_failures()?;
         let lists: Vec<Vec<u64>> = (0..KEYS.len()).map(|key| self.list(key)).collect::<Result<_, String>>()?;
         self.history.check(&lists)
     }
@@ -431,6 +435,26 @@ impl Simulation {
             let info = self.call(node, "CLUSTER INFO").map_err(|error| format!("{node}: {error}"))?;
             if !info.text().is_some_and(|text| text.contains("cluster_state:ok")) {
                 return Err(format!("{node} does not serve:\n{}", info.text().unwrap_or_default()));
+            }
+        }
+        Ok(())
+    }
+
+    /// No node takes another one for failed or disconnected, or keeps a report of that.
+    fn check_failures(&mut self) -> Result<(), String> {
+        let ids: Vec<String> = (0..self.nodes.len()).map(|node| self.facts(node, 0).id.to_string()).collect();
+        for node in 0..self.nodes.len() {
+            let lines = self.call(node, "CLUSTER NODES").map_err(|error| format!("{node}: {error}"))?;
+            let lines = lines.text().unwrap_or_default().into_owned();
+            let has_failure = |line: &str| line.split([' ', ',']).any(|word| FAILURE_WORDS.contains(&word));
+            if lines.lines().any(has_failure) {
+                return Err(format!("{node} sees a failure where there is none:\n{lines}"));
+            }
+            for id in &ids {
+                let reports = self.call(node, &format!("CLUSTER COUNT-FAILURE-REPORTS {id}"));
+                if reports != Ok(Reply::Integer(0)) {
+                    return Err(format!("{node} has reports about {id}: {reports:?}"));
+                }
             }
         }
         Ok(())

@@ -45,6 +45,23 @@ fn what_a_node_reports_that_is_disconnected_itself_counts_for_twice_the_timeout(
 }
 
 #[test]
+fn a_failure_that_a_node_was_only_told_of_is_no_longer_reported_either() {
+    let mut nodes = Nodes::with_replicas();
+    let count = format!("CLUSTER COUNT-FAILURE-REPORTS {}", nodes.id(3));
+    ["3 KILL", "2 PAUSE", "1 KILL"]
+        .iter()
+        .for_each(|order| nodes.expect(&[(0, &format!("DUNLIN NODE {order}"), "OK")]));
+    nodes.advance_ms(15_000);
+    nodes.restart(1);
+    assert_eq!(nodes.shown(1, 3).0, "slave", "it has not been disconnected for long from this one");
+    nodes.expect(&[(0, "DUNLIN NODE 2 RESUME", "OK")]);
+    assert_eq!(nodes.shown(1, 3).0, "slave,fail", "two others agree");
+    nodes.expect(&[(0, "DUNLIN LINK 4 1 CUT", "OK"), (0, "DUNLIN LINK 4 1 HEAL", "OK"), (4, &count, "3")]);
+    nodes.restart(3);
+    nodes.expect(&[(4, &count, "0")]);
+}
+
+#[test]
 fn what_a_forgotten_node_has_reported_counts_no_more() {
     let (mut nodes, count) = suspecting();
     let first = nodes.id(0);

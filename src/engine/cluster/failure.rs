@@ -52,17 +52,17 @@ impl View {
         }
     }
 
-    /// Records that a node is connected again. Returns whether this node had suspected it.
+    /// Records that a node is connected again. Returns whether this node may have reported its failure to others.
     pub fn reconnect(&mut self, id: NodeId, now: Now, timeout_ms: i64) -> bool {
         let owns_slots = self.owns_slots(id);
         let Some(failure) = self.failures.iter_mut().find(|failure| failure.node == id) else { return false };
-        let was_suspected = failure.suspected.is_some();
+        let may_be_reported = failure.is_doubted();
         (failure.since, failure.suspected) = (None, None);
         if !owns_slots || failure.next_step(timeout_ms).is_some_and(|due| due <= now) {
             failure.failed = None;
         }
         self.failures.retain(NodeFailure::is_needed);
-        was_suspected
+        may_be_reported
     }
 
     /// Records that another node suspects one since a moment, or no longer does. Only what primaries say counts.
