@@ -1,7 +1,7 @@
 //! An index of the records whose keys match patterns, by pattern.
 //!
-//! It is for those who ask again and again which keys match a few globs: each key that comes is compared with the globs
-//! once, instead of all keys with each question. A database has it only while somebody asks.
+//! It serves a caller that asks again and again which keys match a few globs: each new key is compared with the globs
+//! once, instead of all keys at each question. A database has one only while a caller needs it.
 //!
 //! Costs: a comparison with each glob for a key that is added, a look at the handles of each glob for one that is
 //! removed, and some 6 bytes for each key that matches. This is not counted as memory of the database.

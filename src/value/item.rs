@@ -155,15 +155,15 @@ pub trait Words<'a>: ExactSizeIterator<Item = Item<'a>> + Clone {
 /// An outline of some items, before they are visited.
 #[derive(Clone, Copy, Debug)]
 pub struct Outline<'a> {
-    /// Some of the items, texts that are no numbers: the first ones and the last. What these have in common at the
-    /// front, most often all texts have.
+    /// Some of the items that are texts and not numbers: the first ones and the last. Their common prefix is mostly
+    /// that of all texts.
     pub samples: [&'a [u8]; 3],
     /// A number of bytes that is not less than what the items take in a packed list.
     pub bytes: usize,
 }
 
-/// A text at the beginning of a piece of memory. What is behind the text there can be copied or compared with it, in
-/// fewer steps than its own bytes alone.
+/// A text and the memory after it. Copying or comparing a fixed number of bytes from its start takes fewer steps than
+/// exactly its own bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct ShortText<'a> {
     /// The bytes of the text.

@@ -1,4 +1,4 @@
-//! Claims: what a node announces of itself and its slots, and what another node's view makes of it.
+//! Claims: a node's announcement of itself and its slots, and how another node applies it to its view.
 
 use std::collections::BTreeSet;
 use std::mem;
@@ -27,9 +27,11 @@ pub struct Claim {
 pub struct Consequences {
     /// The slots that belonged to this node, and belong to the sender now.
     pub lost_slots: Vec<u16>,
-    /// The node whose replica this one is from now on: its slots, or those of its primary, have all gone there.
+    /// The primary that this node has to follow from now on: the node that took the last slots of its shard, or the
+    /// primary of its own primary if that has become a replica.
     pub new_primary: Option<NodeId>,
-    /// Whether the sender no longer claims slots that it is known to own: another node may have claimed them in vain.
+    /// Whether the sender gave up slots that this view still assigns to it; an earlier claim of another node to them
+    /// may have been rejected.
     pub has_freed_slots: bool,
     /// The other nodes that own slots which the sender, or its primary, claims; their epochs are higher.
     pub better_owners: Vec<NodeId>,
@@ -59,7 +61,7 @@ impl View {
         self.get(id).map(|node| self.claim_of(node))
     }
 
-    /// Takes the claim of another node, if that is known: a slot belongs to the claim with the highest epoch.
+    /// Applies the claim of another known node to this view: a slot goes to the claim with the highest epoch.
     ///
     /// A slot that its owner no longer claims stays with the owner until another node claims it, whatever the epoch of
     /// that claim. A slot that this node imports stays with its owner until this node says otherwise. Of two nodes with
@@ -140,8 +142,9 @@ impl View {
         Consequences { lost_slots, new_primary, has_freed_slots, better_owners: Vec::new(), former_owners }
     }
 
-    /// Takes the slots of a node that has become a replica. They go to its primary if that was a replica of the same
-    /// shard, which has taken over and may be out of reach, unless it has said since that it is a replica again.
+    /// Reassigns the slots of a node that has become a replica. They go to its new primary if that was a replica of the
+    /// same shard: it has taken over, though its own claim may never arrive. They get no owner if that primary has
+    /// since announced that it is a replica again.
     ///
     /// Slots that the successor does not claim moved to another shard earlier; they are marked as unclaimed, so that
     /// the claim of that shard takes them whatever its epoch.
@@ -176,8 +179,8 @@ impl View {
         others.into_iter().collect()
     }
 
-    /// Notes which of the slots of another node that one claims no more, and which it claims again. Returns whether
-    /// it no longer claims a slot that it claimed before.
+    /// Records which of its slots another node has stopped claiming, and which it claims again. Returns whether it has
+    /// stopped claiming any since its last claim.
     fn note_unclaimed(&mut self, owner: NodeId, claimed: &[RangeInclusive<u16>]) -> bool {
         let known = self.ranges_of(owner);
         if known == claimed && self.unclaimed.is_empty() {
@@ -215,7 +218,7 @@ impl View {
     }
 }
 
-/// The slots without some of them, which come in their order.
+/// Splits a range at the slots in `left_out`, which must ascend, and returns the ranges between them.
 fn without(slots: RangeInclusive<u16>, left_out: impl Iterator<Item = u16>) -> Vec<RangeInclusive<u16>> {
     let (mut first, last) = slots.into_inner();
     let mut kept = Vec::new();

@@ -1,11 +1,13 @@
 //! Elections: a replica whose primary has failed asks the primaries for their votes, and takes over with a majority.
 //!
-//! A replica stands half a second after the failure, so that all nodes know of it, plus up to another half by chance,
-//! plus a second for each replica of the same primary that has more of its data. A primary votes once in an epoch, for
-//! a replica of a primary that has failed, and only once for replicas of one primary in twice `cluster-node-timeout`.
-//! An election that is not won within twice the timeout is over, and the next one is prepared after twice that.
+//! A replica becomes a candidate half a second after the failure, so that all nodes know of the failure, plus a random
+//! delay of up to another half second, plus a second for each replica of the same primary that has more of its data. A
+//! primary votes at most once in an epoch, only for a replica of a primary that has failed, and for the replicas of one
+//! primary at most once in twice `cluster-node-timeout`. An election that is not won within twice the timeout is over,
+//! and the next one is prepared after twice that.
 //!
-//! A failover that an administrator ordered goes the same way, at once, and the primary need not have failed.
+//! A manual failover (CLUSTER FAILOVER) starts an election in the same way, but at once, and even if the primary has
+//! not failed.
 //!
 //! Source: the moments and messages of a cluster of Redis 8.0.6, a primary of which is killed.
 
@@ -27,7 +29,7 @@ const RANK_MS: i64 = 1000;
 /// The least time after which an election is over.
 const SHORTEST_ELECTION_MS: i64 = 2000;
 
-/// An election in which this node stands, or will.
+/// An election in which this node is the candidate, running or scheduled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Election {
     /// When it begins, or began.
@@ -95,7 +97,7 @@ impl View {
         self.election = Some(Election { starts: now, rank: 0, is_manual: true, epoch: None, votes: BTreeSet::new() });
     }
 
-    /// Takes into account that another replica of the same primary may have more of the data than was known.
+    /// Delays the scheduled election if more replicas of the same primary now have more of the data than this one.
     pub fn update_rank(&mut self) {
         let rank = self.rank();
         if let Some(election) =
@@ -123,7 +125,8 @@ impl View {
         })
     }
 
-    /// Does what is due for the election of this node: begins it, with the request that the primaries get, or ends it.
+    /// Begins the election of this node if it is due, and returns its request for votes; ends the election if its time
+    /// is over or the primary no longer needs to be replaced.
     pub fn take_election_step(&mut self, now: Now, settings: &ClusterSettings) -> Option<VoteRequest> {
         self.next_election_step(settings.node_timeout_ms).filter(|due| *due <= now)?;
         let primary = self.myself().primary?;

@@ -1,15 +1,15 @@
 //! Failure detection: which nodes are disconnected, since when, and whether a majority says the same.
 //!
-//! A node that was disconnected for `cluster-node-timeout` is suspected by this node (`fail?`). When as many nodes
-//! suspect it as are a majority of those that own slots, it has failed (`fail`), which is told to all. A node that is
-//! connected again is as before at once, unless it had failed and owns slots: then the others wait until twice the
-//! timeout has passed since, in which a replica might have replaced it.
+//! A node that was disconnected for `cluster-node-timeout` is suspected by this node (`fail?`). When the nodes that
+//! suspect it are as many as a majority of the slot owners, it has failed (`fail`), which this node announces to all. A
+//! node that reconnects is healthy again at once, unless it had failed and owns slots: then it stays failed until twice
+//! the timeout after its failure, as a replica may have replaced it meanwhile.
 //!
 //! A report counts until its sender takes it back, as it is connected to that node again, or until the sender itself
 //! has been disconnected for twice the timeout. Redis's nodes learn the former from the next gossip of the sender.
 //!
-//! Reports have the moment of their sender, which may be past when they are taken, as a test may move the clock far in
-//! one step: so all nodes have one moment for a failure.
+//! A report carries the time of its sender, which may lie in the past when the report is applied, as a test may move
+//! the clock far in one step. So all nodes date a failure to the same moment.
 //!
 //! Source: the states of three nodes of Redis 8.0.6, one of which is killed and started again.
 
@@ -38,7 +38,7 @@ impl NodeFailure {
         self.since = None;
     }
 
-    /// Whether there is anything to know.
+    /// Whether the entry still has any information; if not, it is dropped.
     fn is_needed(&self) -> bool {
         self.since.is_some() || self.failed.is_some() || !self.reports.is_empty()
     }
@@ -65,7 +65,8 @@ impl View {
         may_be_reported
     }
 
-    /// Records that another node suspects one since a moment, or no longer does. Only what primaries say counts.
+    /// Records that node `from` has suspected another one since that moment, or no longer does. Only reports of
+    /// primaries count.
     pub fn take_report(&mut self, from: NodeId, suspected: NodeId, since: Option<Now>) {
         let counts = self.knows_other(from) && self.get(from).is_some_and(|node| !node.is_replica());
         match since {
@@ -77,7 +78,7 @@ impl View {
         }
     }
 
-    /// Takes all that another node reports in the place of what it reported before.
+    /// Replaces all reports of a node by these.
     pub(super) fn take_reports(&mut self, from: NodeId, suspected: &[(NodeId, Now)]) {
         self.drop_reports(from, |node| suspected.iter().all(|(other, _)| *other != node));
         suspected.iter().for_each(|(node, since)| self.take_report(from, *node, Some(*since)));
@@ -104,8 +105,8 @@ impl View {
         steps.chain(self.serves_from()).min()
     }
 
-    /// Does what is due for disconnected nodes. Returns those that are suspected only now, each with the moment since
-    /// when.
+    /// Marks nodes as suspected, or as no longer failed, where the timeout has passed. Returns the newly suspected
+    /// nodes, each with the moment since when.
     pub fn take_failure_steps(&mut self, now: Now, timeout_ms: i64) -> Vec<(NodeId, Now)> {
         let mut suspected = Vec::new();
         for failure in &mut self.failures {
@@ -121,8 +122,8 @@ impl View {
         suspected
     }
 
-    /// The nodes that this one and a majority of the primaries suspect, and that had not failed yet, each with the
-    /// moment at which the majority was reached. They have failed from then on.
+    /// Marks as failed the nodes that this one and a majority of the primaries suspect. Returns those that had not
+    /// failed before, each with the moment at which the majority was reached.
     pub fn take_majority(&mut self, timeout_ms: i64) -> Vec<(NodeId, Now)> {
         let (needed, counts) = (self.size() / 2 + 1, !self.myself().is_replica());
         let reached = |failure: &NodeFailure| {
@@ -138,8 +139,8 @@ impl View {
         failed
     }
 
-    /// The moments since which other nodes suspect one, without those whose reports no longer count at the moment that
-    /// is looked at.
+    /// The moments since which other nodes have suspected the node of `failure`, without the reports that no longer
+    /// count at the moment that `at` gives.
     fn reports(&self, failure: &NodeFailure, timeout_ms: i64, at: impl Fn(Now) -> Now) -> impl Iterator<Item = Now> {
         let last = move |from: NodeId| Some(self.disconnected_since(from)?.after_ms(timeout_ms.saturating_mul(2)));
         let reports = failure.reports.iter().map(|(from, since)| (*from, *since));
@@ -205,7 +206,7 @@ impl NodeFailure {
         self.suspected.is_some() || self.failed.is_some()
     }
 
-    /// When the node is to be suspected, or, if it is connected again after its failure, when that is over.
+    /// The moment at which the node becomes suspected, or, if it reconnected after a failure, counts as healthy again.
     fn next_step(&self, timeout_ms: i64) -> Option<Now> {
         match (self.since, self.failed) {
             (Some(since), _) if self.suspected.is_none() => Some(since.after_ms(timeout_ms)),

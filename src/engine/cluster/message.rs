@@ -8,8 +8,8 @@ use crate::engine::spec::Now;
 pub enum Message {
     /// The sender announces itself and its slots.
     Claim(Claim),
-    /// Tells a node who owns slots that it claims, or has lost in the sender's view: it may not hear their owner, whose
-    /// epoch is higher (Redis's UPDATE).
+    /// Sends a node the claim of the node that owns, with a higher epoch, slots which the receiver claims or has lost
+    /// in the sender's view: the receiver may not hear that owner itself (Redis's UPDATE).
     Outranked {
         /// The id of the sender.
         from: NodeId,
@@ -18,17 +18,17 @@ pub enum Message {
         /// The claim of the owner, as the sender knows it.
         by: Claim,
     },
-    /// The highest epoch that the sender has seen, of a node that the receiver may not hear.
+    /// The highest epoch that the sender has seen; the receiver may not hear the node that has it.
     Epoch {
         /// The id of the sender.
         from: NodeId,
         /// The epoch.
         epoch: u64,
     },
-    /// The others are to announce themselves to all again. Redis's nodes do so all the time.
+    /// Asks the other nodes to announce their claims again, which Redis's nodes do all the time.
     ClaimsWanted,
-    /// The sender and all nodes that it knows are to meet the node at that port, and those that it knows
-    /// (CLUSTER MEET).
+    /// Introduces the sender and all nodes that it knows to the node at that port and all nodes that one knows (CLUSTER
+    /// MEET).
     Meet {
         /// The address by which the nodes are reached that do not know theirs.
         ip: String,
@@ -64,7 +64,8 @@ pub enum Message {
         /// The epoch of its election.
         epoch: u64,
     },
-    /// The sender has answered a command with a redirect, and strict mode wants to know where it comes next.
+    /// The sender has answered a command with a redirect; strict mode checks whether the client sends it to another
+    /// node.
     Redirected {
         /// The id of the sender.
         from: NodeId,
@@ -101,7 +102,7 @@ impl Message {
         matches!(self, Message::Redirected { .. } | Message::Followed { .. })
     }
 
-    /// Whether it says something about the cluster, which a node with a stale view does not hear.
+    /// Whether it carries news of the cluster, which a node with a stale view (DUNLIN VIEW) ignores.
     pub fn is_news(&self) -> bool {
         !matches!(self, Message::Publish { .. } | Message::ClaimsWanted) && !self.is_of_kit()
     }

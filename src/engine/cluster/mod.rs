@@ -1,10 +1,10 @@
 //! The cluster as one of its nodes sees it: which nodes there are, who owns each slot, and the rules that follow.
 //!
 //! A node acts by its own [`View`], which may differ from those of other nodes; what a client sees of a failover or of
-//! a slot that moves comes from such differences. The rules are pure functions of a view: [`redirect()`] decides
-//! whether a request is served here, [`View::take_claim`] what another node's announcement changes, and
-//! [`View::take_failure_steps`] when a disconnected node has failed, [`View::vote`] who replaces it, and
-//! [`View::next_migration`] when a replica goes to a primary that has none left.
+//! a slot that moves comes from such differences. The rules are pure functions of a view: whether a request is served
+//! here ([`redirect()`]), what another node's announcement changes ([`View::take_claim`]), when a disconnected node has
+//! failed ([`View::take_failure_steps`]), which replica replaces it ([`View::vote`]), and when a replica moves to a
+//! primary that has none left ([`View::next_migration`]).
 //!
 //! Nothing here knows a session, a command's name or a reply.
 //!

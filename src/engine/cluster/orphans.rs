@@ -1,11 +1,11 @@
-//! Replica migration: a replica of a primary that has several becomes one of a primary that has none left.
+//! Replica migration: a replica of a primary with several replicas moves to a primary that has none left.
 //!
-//! A primary is an orphan when it owns slots and has not failed, and has no replica that has not failed, although it
-//! should have some: all that it has have failed, or it was one itself and has none since it took over. After more than
-//! five seconds a replica goes to it: of those of the primaries with the most replicas, failed ones not counted, the
-//! one with the smallest id, and if that one has failed, none. Its own primary must have more working replicas than
-//! `cluster-migration-barrier`; one that is suspected is none of these. The five seconds begin, and the replica goes,
-//! while this node serves keys.
+//! A primary is an orphan if it owns slots, has not failed, has no working replica, and should have one: either all of
+//! its replicas have failed, or it was a replica itself and has had none since it took over. After more than five
+//! seconds a replica moves to it: of the replicas of the primaries with the most working ones, the one with the
+//! smallest id; if that one has failed, none moves. Its own primary must have more working replicas than
+//! `cluster-migration-barrier`, where a suspected replica does not count as working. The five seconds start, and the
+//! move happens, only while this node serves keys.
 //!
 //! Here an orphan that has a replica again, and loses it, waits anew; Redis may go on from the first time.
 //!
@@ -68,8 +68,8 @@ impl View {
         self.orphans = orphans;
     }
 
-    /// When this node is to become a replica of an orphan, and of which, if it is. That is later than when it was found
-    /// out.
+    /// The moment at which this node becomes a replica of an orphan, and which orphan that is; `None` if it does not.
+    /// The moment is later than the one at which this was decided.
     pub fn next_migration(&self) -> Option<(Now, NodeId)> {
         self.orphans.migration
     }

@@ -1,10 +1,10 @@
-//! The owner of each slot, as a place among the nodes that a view knows.
+//! The owner of each slot, as an index into the nodes that a view knows.
 //!
-//! Invariant: the places are as many as there are slots.
+//! Invariant: there is one entry for each slot.
 //!
-//! Costs: the owner of a slot is found in O(1). What is asked of all slots is asked of runs of slots with one owner, of
-//! which there are a few; their ends are found by comparisons of many slots at once. Copies share the places until one
-//! of them changes.
+//! Costs: O(1) for the owner of a slot. Questions about all slots read runs of slots with one owner, of which there are
+//! a few; the end of a run is found by comparing many slots at once. Copies share the entries until one of them
+//! changes.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ const AT_ONCE: usize = 64;
 /// Slots that follow one another and have one owner, or none.
 pub(super) type Run = (RangeInclusive<u16>, Option<u16>);
 
-/// The place of each slot's owner among the nodes.
+/// The index of each slot's owner in the list of nodes.
 #[derive(Clone, Debug)]
 pub(super) struct Owners(Arc<[u16]>);
 

@@ -3,8 +3,8 @@
 //! Invariants: every owner, and every other end of an open slot, is a known node; the node itself is always known; a
 //! slot that is migrating is owned by this node, unless it was taken from it meanwhile.
 //!
-//! Costs: an owner is found in O(1); what is asked of all slots, from the few runs of slots with one owner
-//! ([`Owners`]), which views that are copies of one another share until one changes.
+//! Costs: O(1) for the owner of a slot; questions about all slots read the few runs of slots with one owner
+//! ([`Owners`]), which copies of a view share until one of them changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -26,7 +26,7 @@ const REMEMBERED_MS: i64 = 60_000;
 /// How long a node that has started waits before it serves keys.
 const START_MS: i64 = 2000;
 
-/// The bounds of the time for which a node waits that was in a minority, which is `cluster-node-timeout` within them.
+/// The bounds of the time that a node waits after it was in a minority: `cluster-node-timeout`, clamped to these.
 const SHORTEST_REJOIN_MS: i64 = 500;
 const LONGEST_REJOIN_MS: i64 = 5000;
 
@@ -42,9 +42,9 @@ pub enum Opening {
 /// Whether a node serves keys at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
-    /// It does.
+    /// The node serves keys.
     Ok,
-    /// It does not: too few slots, or too few nodes, are served.
+    /// The node serves no keys: a slot is not covered, it is in a minority, or it has just started.
     Fail,
 }
 
@@ -64,7 +64,7 @@ pub struct View {
     pub own_ip: String,
     /// The nodes that are disconnected, with the reports about them.
     pub(super) failures: Vec<NodeFailure>,
-    /// The election in which it stands, or will, to replace its primary.
+    /// The election in which it is the candidate to replace its primary, running or scheduled.
     pub(super) election: Option<Election>,
     /// The votes that it has given to others.
     pub(super) votes: Votes,
@@ -73,7 +73,7 @@ pub struct View {
     /// The nodes that were forgotten lately, each with the moment when.
     forgotten: Vec<(NodeId, Now)>,
     health: Health,
-    /// Whether it was connected to no majority of the nodes with slots when it last looked.
+    /// Whether it was cut off from the majority of the nodes with slots at the last check.
     is_in_minority: bool,
     /// When it may serve keys again.
     serves_from: Option<Now>,
@@ -341,9 +341,9 @@ impl View {
         self.health
     }
 
-    /// Finds out anew whether the node serves keys: it does while a majority of the nodes that own slots is connected,
-    /// and, if that is required, each slot belongs to a node that has not failed. After it was in a minority, and after
-    /// a start, a primary waits first, so that it can hear whether it was replaced.
+    /// Recomputes whether the node serves keys: it does while a majority of the nodes that own slots is connected and,
+    /// if full coverage is required, each slot belongs to a node that has not failed. After it was in a minority, and
+    /// after a start, a primary waits first, so that it can hear whether it was replaced.
     pub fn update_health(&mut self, settings: &ClusterSettings, now: Now) {
         self.serves_from = self.serves_from.filter(|moment| *moment > now);
         let size = self.size();

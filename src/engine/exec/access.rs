@@ -42,8 +42,8 @@ pub(super) fn presence(engine: &Engine, database: usize, key: &[u8]) -> Presence
     Presence::of(engine.databases.get(database), key, engine.timing.due_ms())
 }
 
-/// Records that a key is accessed now. While a save or a count shares the data, reads would copy all of them for that,
-/// so accesses are not recorded, as in Redis while a child saves.
+/// Records that a key was accessed now, unless a save or a count shares the data: each read would then copy a part of
+/// them. Redis records no accesses either while a child saves.
 #[inline]
 pub(super) fn record_access(engine: &mut Engine, database: usize, slot: Slot) {
     let (now, database) = (engine.now(), engine.databases.get_mut(database));

@@ -88,7 +88,7 @@ fn switch_on(engine: &mut Engine, is_nested: bool) -> Result<(), ServerError> {
 
 const ONE_FILE: &str = "only the first world has a file";
 
-/// Begins the file anew, with the data of a moment that comes as soon as nothing else is in progress.
+/// Starts the files over with a new base, which is taken as soon as nothing else is in progress.
 fn await_base(engine: &mut Engine, is_nested: bool) {
     engine.persistence.aof.state = AofState::WaitsForBase;
     if engine.persistence.saving.is_some() || is_nested {
@@ -224,7 +224,7 @@ pub fn end(engine: &mut Engine) {
     engine.effects.propagation.turn_off();
 }
 
-/// Begins the files anew with the present data, as the stream of commands does not say how these came about.
+/// Starts the files over with the present data, because the stream of commands does not describe how they came about.
 pub fn restart(engine: &mut Engine) {
     engine.effects.propagation.turn_off();
     await_base(engine, false);
@@ -333,8 +333,8 @@ pub fn has_synced(engine: &Engine, session: SessionId) -> bool {
     aof.state == AofState::On && aof.progress.synced() >= offset
 }
 
-/// Makes a client that blocks in the running command wait until its writes are synced. If that does not end the wait
-/// (`ends`), it is what the client gets to know at its end.
+/// Makes a client that blocks in the running command wait until its writes are synced. With `ends` the sync ends the
+/// wait; without, it only changes the reply at the timeout.
 pub fn await_sync(cx: &mut Ctx<'_>, ends: bool) {
     if cx.is_nested() {
         return;

@@ -1,6 +1,6 @@
 //! Loading the files of the append-only file: the base, which is an RDB file or commands, and then commands.
 //!
-//! A base of older versions is both: an RDB file with commands behind it. The caller opens one file after the other and
+//! A base of older versions is both: an RDB file followed by commands. The caller opens one file after the other and
 //! decides how much is loaded at a time ([`AofLoad::step`]), so clients can be refused meanwhile.
 
 use std::fmt;

@@ -76,8 +76,8 @@ pub fn set_node_paused(engine: &mut Engine, is_paused: bool) {
     }
 }
 
-/// Whether the node is paused, and what a session sends therefore held back now, be it a request or not. The test
-/// itself is answered, and so is the client that has paused the node.
+/// Whether the node is paused, so that anything a session sends, a request or not, is held back. The test's own clients
+/// are answered, and so is the client that has paused the node.
 pub fn is_held_by_node(engine: &mut Engine, session: SessionId) -> bool {
     if !engine.timing.pause.is_node_paused() || engine.sessions.is_test_client(session) {
         return false;
@@ -105,7 +105,7 @@ pub(super) fn park(
     engine.observers.waiting.join(session, wait);
 }
 
-/// A key changed: if it no longer holds a stream, its blocked stream readers become ready, to fail.
+/// Marks a changed key as ready for its blocked stream readers if it no longer holds a stream: they then fail.
 pub(super) fn signal_loss(engine: &mut Engine, database: usize, key: &[u8]) {
     if engine.observers.waiting.heeds_loss(database, key) {
         let data = engine.databases.get(database);
@@ -115,8 +115,9 @@ pub(super) fn signal_loss(engine: &mut Engine, database: usize, key: &[u8]) {
     }
 }
 
-/// A key is new: if it holds what commands wait for, the clients blocked on it may go on when the command is done. A
-/// key of another type keeps no place among those that are ready, as it may get another value before the end.
+/// Marks a new key as ready if it holds a type that commands wait for: the clients blocked on it may go on when the
+/// command is done. A key of another type is not marked, so it takes its place in the order only if it gets such a
+/// value before the end.
 pub(super) fn signal_arrival(engine: &mut Engine, database: usize, key: &[u8]) {
     if engine.observers.waiting.awaits(database, key) {
         let data = engine.databases.get(database);
@@ -127,7 +128,7 @@ pub(super) fn signal_arrival(engine: &mut Engine, database: usize, key: &[u8]) {
     }
 }
 
-/// The keys of a database were replaced or removed.
+/// Marks all keys of a database that clients wait for as ready, after its keys were replaced or removed.
 pub(super) fn signal_all(engine: &mut Engine, database: usize) {
     for key in engine.observers.waiting.keys_of(database) {
         signal_arrival(engine, database, &key);

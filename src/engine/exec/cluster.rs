@@ -1,5 +1,5 @@
-//! Duties of a node of a cluster beside its commands: it sends clients to the node that owns their slot, and tells
-//! clients and other nodes when its view changes.
+//! The work of a cluster node beside its commands: redirecting clients to the node that owns their slot, and notifying
+//! clients and other nodes of changes of its view.
 //!
 //! The decision itself is a pure function ([`redirect`]). While the server is no node of a cluster, all this costs the
 //! gate's one branch, once for a batch of the fast path.
@@ -182,9 +182,9 @@ pub fn apply_settings(engine: &mut Engine) {
     });
 }
 
-/// Changes the view, with all that follows: whether keys are served at all, the clients that wait for keys or listen
-/// to shard channels which belong to another node now, and the announcement to the other nodes. `None` if the server
-/// is no node.
+/// Changes the view by `act`, with all consequences: recomputes whether keys are served, ends waits for keys and
+/// subscriptions to shard channels that belong to another node now, and announces the change to the other nodes. `None`
+/// if the server is not a node of a cluster.
 pub fn change<R>(engine: &mut Engine, act: impl FnOnce(&mut View) -> R) -> Option<R> {
     let view = engine.peers.cluster.as_mut()?;
     let (before, epoch) = (view.before(), view.current_epoch);
@@ -225,8 +225,8 @@ pub(super) fn send(engine: &mut Engine, message: Option<Message>) {
     effect.into_iter().for_each(|effect| engine.effects.push(effect));
 }
 
-/// Makes this node and all that it knows meet the one at that address, and those that it knows (CLUSTER MEET). False if
-/// no node of this process listens there.
+/// Introduces this node and all nodes that it knows to the node at that address and all nodes that one knows (CLUSTER
+/// MEET). False if no node of this process listens there.
 pub(super) fn meet(engine: &mut Engine, ip: &str, port: u16) -> bool {
     let is_there = engine.host.has_node_at(ip, port);
     send(engine, is_there.then(|| Message::Meet { ip: ip.to_owned(), port }));
@@ -291,7 +291,7 @@ pub fn take_report(engine: &mut Engine, from: NodeId, suspected: NodeId, since: 
     spread_failures(engine);
 }
 
-/// Takes that a node has failed at a moment, from another one that this node knows.
+/// Applies the message of a known node that another one failed at that moment.
 pub fn take_failure(engine: &mut Engine, from: NodeId, failed: NodeId, since: Now) {
     if engine.peers.cluster.as_ref().is_some_and(|view| view.knows_other(from)) {
         change(engine, |view| view.take_failure(failed, since));
@@ -299,7 +299,8 @@ pub fn take_failure(engine: &mut Engine, from: NodeId, failed: NodeId, since: No
     }
 }
 
-/// When something about a disconnected node falls due, this node goes to another primary, or a message arrives.
+/// The next moment at which the state of a disconnected node changes, this node moves to another primary, or a delayed
+/// message arrives.
 pub(super) fn next_step(engine: &Engine) -> Option<Now> {
     let (view, settings) = (engine.peers.cluster.as_ref()?, &engine.settings.cluster);
     let migration = view.next_migration().map(|(due, _)| due);
@@ -318,8 +319,8 @@ fn migrate(engine: &mut Engine) {
     }
 }
 
-/// Does what is due by time: takes messages that arrive, goes to another primary, suspects disconnected nodes, and
-/// tells the others.
+/// Does what is due: receives delayed messages, moves this node to an orphaned primary, marks disconnected nodes as
+/// suspected, and announces that.
 pub(super) fn take_steps(engine: &mut Engine) {
     let now = engine.timing.now;
     if next_step(engine).is_none_or(|due| due > now) {
@@ -363,7 +364,7 @@ pub(super) fn publish_elsewhere(engine: &mut Engine, topic: Topic, channel: &[u8
     send(engine, message);
 }
 
-/// Takes what another node, which is known, has published for all nodes or for those of a shard.
+/// Delivers a message that a known node published, for all nodes or for those of a shard, to the subscribers here.
 pub fn take_published(engine: &mut Engine, from: NodeId, shard: Option<NodeId>, channel: &[u8], payload: &[u8]) {
     let Some(view) = engine.peers.cluster.as_ref().filter(|view| view.knows_other(from)) else { return };
     let topic = if shard.is_some() { Topic::Shard } else { Topic::Channel };
@@ -401,7 +402,7 @@ pub(super) fn is_later_epoch(engine: &Engine, from: NodeId, epoch: u64) -> bool 
     engine.peers.cluster.as_ref().is_some_and(|view| view.current_epoch < epoch && view.knows_other(from))
 }
 
-/// Whether another node that this one knows tells it of a claim to its slots that it has not heard.
+/// Whether a known node sends this one a claim that is newer than what this one knows of the claiming node.
 pub(super) fn is_news_for(engine: &Engine, from: NodeId, to: NodeId, by: &Claim) -> bool {
     let Some(view) = engine.peers.cluster.as_ref().filter(|view| view.is_myself_id(to)) else { return false };
     view.knows_other(from) && view.get(by.node.id).is_some_and(|known| known.config_epoch < by.node.config_epoch)
@@ -452,7 +453,7 @@ fn end_shard_subscriptions(engine: &mut Engine, released: &[u16]) {
     publish::end_shard_subscriptions(engine, is_released);
 }
 
-/// Why a client that waits for a key in this slot waits for it in vain: the node no longer serves it.
+/// The error for a client blocked on a key that this node no longer serves; `None` while it serves the key.
 pub(super) fn refusal_of_wait(engine: &Engine, session: SessionId, key: &[u8]) -> Option<Error> {
     let view = engine.peers.cluster.as_ref()?;
     if view.health() == Health::Fail {

@@ -166,7 +166,7 @@ fn end_request(engine: &mut Engine, session: SessionId, request_start: RequestSt
     conclude(engine, session, request_start, out)
 }
 
-/// Ends a request that calls the host and runs again with the result: this time it does not count.
+/// Ends a request that has called the host, without counting it: it runs again with the result.
 #[cold]
 fn suspend_for_host(engine: &mut Engine) -> Flow {
     engine.timing.running = None;
@@ -267,8 +267,8 @@ pub(super) fn admit(engine: &mut Engine, session: SessionId, request: Request<'_
     }
 }
 
-/// Queues a request if the session has begun a transaction and the command is not about transactions itself. One
-/// that will not be run is not kept.
+/// Queues a request if the session has begun a transaction and the command may be queued; returns whether it is part of
+/// the transaction. The words are not stored if the transaction will not run.
 fn queue(engine: &mut Engine, session: SessionId, id: CommandId, flags: Flags, request: Request<'_>) -> bool {
     let Some(client) = engine.sessions.get_mut(session) else { return false };
     let Some(transaction) = client.transaction.as_mut().filter(|_| !flags.has(Flags::UNQUEUED)) else {
@@ -281,8 +281,8 @@ fn queue(engine: &mut Engine, session: SessionId, id: CommandId, flags: Flags, r
     true
 }
 
-/// A request was refused: if the session has begun a transaction, that can only be discarded now; if the request
-/// was to run it, it is discarded.
+/// Handles the refusal of a request: a transaction that the session has begun can only be discarded now, and is
+/// discarded if the request was EXEC. Returns the error for the client.
 pub(super) fn flag_transaction(
     engine: &mut Engine,
     session: SessionId,
@@ -320,7 +320,8 @@ pub(super) fn begin(engine: &mut Engine, session: SessionId, id: CommandId) {
     engine.timing.running = Some(running);
 }
 
-/// Counts a command that has run: INFO does not count itself, and CONFIG RESETSTAT is the first that counts again.
+/// Counts a command after it has run: so INFO does not count itself, and CONFIG RESETSTAT is the first command that
+/// counts again.
 #[inline]
 pub(super) fn count(engine: &mut Engine, id: CommandId, failed: bool) {
     engine.stats.commands += 1;
@@ -459,7 +460,7 @@ impl RequestStart {
     }
 }
 
-/// A request that passed the gates, or waits before the last one.
+/// The result of [`admit`] for a request that no gate refused.
 pub(super) enum Admitted {
     /// It runs now: the command, and how many words name it.
     Now((CommandId, usize)),

@@ -73,7 +73,7 @@ impl Engine {
         next_for(self, Asker::Timer)
     }
 
-    /// The moment when something happens next though no request comes, for a test that moves the clock there.
+    /// The next moment at which something happens without a request, for a test that moves the clock there.
     pub fn next_moment(&self) -> Option<Now> {
         next_for(self, Asker::Clock)
     }
@@ -83,8 +83,8 @@ impl Engine {
         DueState { changes: self.stats.changes, may_expire: may_expire(self) }
     }
 
-    /// The moment when the timer has something to do next, but for keys that have not fallen due earlier since
-    /// `before`: finding the first of those takes longer than a command.
+    /// Like [`Engine::next_due`], but without keys if none can have become due earlier since `before`: finding the
+    /// first of those takes longer than a command.
     pub fn next_due_since(&self, before: DueState) -> Option<Now> {
         if before == self.due_state() { next_other(self, Asker::Timer) } else { self.next_due() }
     }

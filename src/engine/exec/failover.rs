@@ -14,13 +14,15 @@ use crate::engine::spec::{ClusterError, Error, Now};
 use crate::engine::state::Effect;
 use crate::engine::state::replication::{Content, FailoverWay, LinkState, ManualFailover};
 
-/// How long a failover that was ordered may take.
+/// The time limit of a manual failover.
 const LONGEST_MS: i64 = 5000;
 
-/// How long the primary holds back writes at most: longer than the failover, as clients would write in vain.
+/// The longest time for which the primary holds back writes: longer than the failover, as writes in between would be
+/// lost.
 const PAUSE_MS: i64 = 2 * LONGEST_MS;
 
-/// The pings of a primary to its replicas, which count when it is decided how old a replica's data are.
+/// The period of a primary's pings (Redis's `repl-ping-replica-period`), which is added to the age that a replica's
+/// data may have.
 const PING_PERIOD_MS: i64 = 10_000;
 
 /// Begins a failover that an administrator orders at this node.
@@ -85,7 +87,7 @@ pub(super) fn begin_at(engine: &mut Engine, offset: u64) {
     }
 }
 
-/// Stands for election if this node has got all writes of its primary, which waits for that.
+/// Starts the election once this replica has all writes of its primary, which waits for that.
 pub(super) fn begin_if_reached(engine: &mut Engine) {
     let reached = engine.peers.replication.as_ref().map_or(0, |replication| replication.history.offset);
     let is_reached = current(engine).and_then(|failover| failover.offset).is_some_and(|offset| offset <= reached);
@@ -109,7 +111,8 @@ fn stand(engine: &mut Engine) {
     take_step(engine);
 }
 
-/// Prepares the election that the failure of this node's primary calls for, and tells the others what it has.
+/// Schedules the election that the failure of this node's primary calls for, and announces this node's replication
+/// offset.
 pub(super) fn prepare(engine: &mut Engine) {
     let settings = &engine.settings.cluster;
     let Some(view) = engine.peers.cluster.as_ref().filter(|view| view.has_to_replace_primary()) else { return };

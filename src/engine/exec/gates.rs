@@ -55,7 +55,7 @@ pub(super) struct Gate {
     pass: fn(&mut Engine, &Asked<'_>) -> Passed,
 }
 
-/// The commands by which a client becomes one that waits for more than the reply.
+/// The commands after which a client receives more than one reply: messages, or the result of a wait.
 const LASTING: [&str; 5] = ["dunlin|wait", "monitor", "psubscribe", "ssubscribe", "subscribe"];
 
 /// All gates, in the order in which they are asked.

@@ -80,8 +80,9 @@ impl Engine {
         })
     }
 
-    /// Gives a session that has just connected what it brought along. It acts as whom it was logged in in the first
-    /// world, where the users of this one have no objection; otherwise it has to log in if that is needed at all.
+    /// Applies the state that a session brought along after it has connected here. It acts as the user that it was
+    /// logged in as in the first world, if this world accepts that user; otherwise it has to log in if that is needed
+    /// at all.
     pub fn import_session(&mut self, session: SessionId, transfer: SessionTransfer) {
         let (count, is_first) = (self.databases.count(), is_first_world(self));
         let user = transfer.first_user.as_deref().and_then(|user| accepted(self, user));
@@ -117,7 +118,8 @@ fn is_first_world(engine: &Engine) -> bool {
     name == FIRST_WORLD || engine.settings.cluster.nodes() > 0 && is_node()
 }
 
-/// The user of this world who somebody is that has logged in elsewhere, as `user`.
+/// The user of this world that a client logged in as `user` elsewhere may act as: the one of the same name and
+/// passwords, if there is one.
 fn accepted(engine: &Engine, user: &User) -> Option<Arc<User>> {
     let own = engine.acl.users.get(user.name())?;
     own.accepts_login_of(user).then(|| Arc::clone(own))

@@ -1,4 +1,5 @@
-//! Measuring: what commands do to the keys of the declared measures, and how long these keys are.
+//! Measures at work: counts how commands change the keys of the declared measures, and reads how many elements these
+//! keys have.
 //!
 //! A request counts as a whole: a script or a transaction that takes an element from one key and puts it into another
 //! has moved it. Its keys are looked at before and after each of its commands, so every command counts that makes a key
@@ -53,7 +54,7 @@ const TAKES: [&str; 18] = [
 /// The commands that look up members of a set.
 const LOOKS_UP: [&str; 2] = ["SISMEMBER", "SMISMEMBER"];
 
-/// Before a command runs: notes how long its keys are that are measured.
+/// Records the size of the measured keys of a command that is about to run.
 pub(super) fn begin(engine: &mut Engine, call: &Call<'_>) {
     let Some(measures) = &engine.observers.measures else { return };
     let touched = touched(engine, measures, call);
@@ -63,7 +64,8 @@ pub(super) fn begin(engine: &mut Engine, call: &Call<'_>) {
     measures.timer = timer.or(measures.timer);
 }
 
-/// After a command ran, with its reply: notes what it has done to its keys, and counts it if it is the outermost.
+/// Records how a command has changed its keys, unless its reply is an error, and counts the changes if it is the
+/// outermost one.
 pub(super) fn end(engine: &mut Engine, call: &Call<'_>, reply: &[u8]) {
     let Some(mut measures) = engine.observers.measures.take() else { return };
     let touched = measures.running.pop().unwrap_or_default();
@@ -133,7 +135,7 @@ fn note(engine: &Engine, measures: &mut Measures, call: &Call<'_>, touched: &Tou
     measures.changes.entry(touched.measure).or_default().add(change);
 }
 
-/// How much a key has; nothing if it has expired.
+/// The size of a key; zero if it has expired or does not exist.
 fn extent(engine: &Engine, database: usize, key: &[u8]) -> Extent {
     let data = engine.databases.get(database);
     data.find(key)

@@ -49,7 +49,7 @@ pub fn receive(engine: &mut Engine, message: &NodeMessage) {
     }
 }
 
-/// Takes a message of the node with that number when so many milliseconds have passed.
+/// Schedules a message of the node with that number to arrive after `delay_ms`.
 pub fn receive_later(engine: &mut Engine, delay_ms: i64, from: usize, message: NodeMessage) {
     let due = engine.timing.now.after_ms(delay_ms);
     engine.peers.in_flight.get_or_insert_default().push(due, from, message);

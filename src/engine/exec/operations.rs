@@ -58,7 +58,7 @@ pub fn end_replication(cx: &mut Ctx<'_>) {
     replication::abandon(cx.engine);
 }
 
-/// Gives the history of the data another id (DEBUG CHANGE-REPL-ID).
+/// Changes the replication id of the data (DEBUG CHANGE-REPL-ID).
 pub fn change_history(cx: &mut Ctx<'_>) {
     replication::change_history(cx.engine);
 }
@@ -71,7 +71,8 @@ pub fn fail_over(cx: &mut Ctx<'_>, way: FailoverWay) -> Result<(), Error> {
     failover::order(cx.engine, way)
 }
 
-/// Answers the client, which blocks, when that many replicas have its writes, which end at that offset.
+/// Makes the blocking client wait until `count` replicas have acknowledged the stream up to `offset`, where its writes
+/// end.
 pub fn await_replicas(cx: &mut Ctx<'_>, count: usize, offset: u64) {
     if !cx.is_nested() {
         replication::await_replicas(cx.engine, cx.session, cx.command, count, offset);

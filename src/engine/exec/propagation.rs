@@ -1,9 +1,9 @@
 //! The stage that records a command for the log of changes, after it ran ([`crate::engine::state::propagation`]).
 //!
-//! A command goes out if it counted a change, as its row says ([`Propagated`]): its request, or the words that its
-//! handler queued in the place of it ([`propagate_instead`]). What a command causes beside its own change, such as the
-//! deletion of an expired key that it met, goes out before it, in its execution unit ([`propagate_also`],
-//! [`deletion`]).
+//! A command is propagated if it counted a change, as its row says ([`Propagated`]): as its request, or as the command
+//! that its handler queued in the place of it ([`propagate_instead`]). What a command causes beside its own change,
+//! such as the deletion of an expired key that it met, is propagated before it, in its execution unit
+//! ([`propagate_also`], [`deletion`]).
 //!
 //! This is no row of [`super::stages`]: the fast path stays open while changes are recorded.
 
@@ -112,7 +112,7 @@ fn shows_only_its_keys(command: &Command) -> bool {
         && command.family != Family::Scripting
 }
 
-/// Notes the time in the stream, if the settings want that.
+/// Puts the time into the stream before the next command, if `aof-timestamp-enabled` is on.
 fn note_second(engine: &mut Engine) {
     if engine.settings.files.has_timestamps {
         let second = engine.timing.now.unix_s();
@@ -127,7 +127,7 @@ pub(super) fn end_unit(engine: &mut Engine) {
     }
 }
 
-/// Whether the running script, if there is one, wants its commands to go out (`redis.set_repl`).
+/// Whether the running script, if there is one, lets its commands be propagated (`redis.set_repl`).
 fn may_script(engine: &Engine) -> bool {
     engine.scripts.running.as_ref().is_none_or(|running| running.propagates)
 }

@@ -1,15 +1,15 @@
 //! Replaying a log of changes (the AOF) or a stream of them (replication): the commands run as they did at first.
 //!
-//! They go past what concerns clients: permissions, limits, the test kit, and the log itself. Those of a primary's
-//! stream count as commands of this server, as in Redis: in the statistics, the slow log, and for MONITOR.
-//! No key and no field expires meanwhile, whatever the clock says, since the log has the deletion of each one that did.
-//! A transaction runs when its EXEC has come, so one whose end is missing changes nothing.
+//! The commands bypass what concerns clients: permissions, limits, the test kit, and the log itself. Those of a
+//! primary's stream count as commands of this server, as in Redis: in the statistics, the slow log, and for MONITOR. No
+//! key and no field expires meanwhile, whatever the clock says, since the log has the deletion of each one that did. A
+//! transaction runs when its EXEC has come, so one whose end is missing changes nothing.
 //!
-//! A command that answers with an error is passed over, as in Redis: its client was given that error, too. One that
-//! does not exist, or has the wrong number of arguments, ends the replay: the file is not what it seems.
+//! A command that replies with an error is skipped, as in Redis: its client got that error, too. One that does not
+//! exist, or has the wrong number of arguments, ends the replay: the file is not what it seems.
 //!
-//! Logs of older servers have scripts themselves instead of what they did. One that takes long is suspended, as with
-//! a client, so that the caller can have others told that the server is loading, and then goes on ([`Replay::go_on`]).
+//! Logs of older servers contain scripts instead of their effects. A script that takes long is suspended, as for a
+//! client, so that the caller can answer other clients meanwhile, and is then resumed ([`Replay::go_on`]).
 
 use std::sync::Arc;
 
@@ -75,7 +75,7 @@ impl Replay {
         }
     }
 
-    /// Replays a command. The next one may be replayed when [`Replay::go_on`] has nothing to go on with.
+    /// Replays a command. Before the next one, [`Replay::go_on`] must have returned false.
     ///
     /// # Errors
     /// It cannot be a command of this log.

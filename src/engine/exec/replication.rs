@@ -1,9 +1,9 @@
 //! Replication between nodes: the stream of changes from a primary to its replicas, and how a replica gets there.
 //!
-//! After each batch a primary sends what has changed ([`complete_batch`]). A replica asks for the stream from where it
-//! is ([`connect`]), and is answered with what it has missed or with all data. It applies the stream as a log is
-//! replayed ([`Replay`]): nothing refuses those commands, and no key ends by its deadline but when the primary says so.
-//! Messages reach a node through [`receive`], in the order in which they were sent.
+//! After each batch a primary sends what has changed ([`complete_batch`]). A replica asks for the stream from its
+//! offset on ([`connect`]), and gets what it has missed (a partial synchronization) or all data (a full one). It
+//! applies the stream as a log is replayed ([`Replay`]): its commands are never refused, and keys expire only when the
+//! primary deletes them. Messages reach a node through [`receive`], in the order in which they were sent.
 //!
 //! Costs: a node without replicas and primary has none of this. For a full synchronization the primary copies its data;
 //! the replica shares the copy until it changes.
@@ -39,7 +39,7 @@ pub fn initial_id(engine: &Engine) -> HistoryId {
     HistoryId::named(&format!("{} {}", engine.host.facts().run_id, engine.switches.replid_generation))
 }
 
-/// The name of the present data.
+/// The replication id and the offset of the present data.
 pub fn history(engine: &Engine) -> History {
     let own = engine.peers.replication.as_ref().map(|replication| replication.history);
     own.unwrap_or_else(|| History { id: initial_id(engine), offset: engine.effects.propagation.commands() })
@@ -50,7 +50,8 @@ fn random_id(engine: &mut Engine) -> HistoryId {
     HistoryId::random(|| engine.generator.u64(..))
 }
 
-/// Gives the history another id, as if no replica had ever had these data. Those that are connected stay.
+/// Changes the replication id, so that no replica can continue from these data by a partial synchronization. Those that
+/// are connected stay.
 pub(super) fn change_history(engine: &mut Engine) {
     engine.switches.replid_generation = engine.switches.replid_generation.wrapping_add(1);
     let id = initial_id(engine);
@@ -244,7 +245,7 @@ fn begin_link(engine: &mut Engine) {
     announce_offset(engine);
 }
 
-/// Tells all nodes how much of the stream this one has. They show clients no replica without any.
+/// Announces this node's offset in the stream to all nodes; they do not show a replica with offset 0 to clients.
 fn announce_offset(engine: &mut Engine) {
     let offset = engine.peers.replication.as_ref().map_or(0, |replication| replication.history.offset);
     cluster::change(engine, |view| view.myself_mut().offset = offset);
@@ -257,7 +258,7 @@ fn end_link(engine: &mut Engine) {
     }
 }
 
-/// Takes a part of the primary's stream: applies it, now or as late as the test kit says.
+/// Queues a part of the primary's stream, and applies what is due: at once, or with the lag that the test kit has set.
 fn take_stream(engine: &mut Engine, offset: u64, bytes: &Arc<[u8]>) {
     let now = engine.timing.now;
     let Some(replication) = &mut engine.peers.replication else { return };
@@ -299,7 +300,7 @@ fn writes(bytes: &[u8]) -> Vec<Arc<[u8]>> {
     writes
 }
 
-/// Why a replica may not have what its primary has of a key.
+/// The reason why a replica's value of a key may be stale.
 pub(super) enum Staleness {
     /// It is disconnected.
     Disconnected,
@@ -307,7 +308,7 @@ pub(super) enum Staleness {
     Unapplied(String),
 }
 
-/// Why this node, if it is a replica, may not have what its primary has of a key.
+/// The reason why this node's value of a key may be stale; `None` if it is not, or if this node is a primary.
 pub(super) fn staleness(engine: &Engine, key: &[u8]) -> Option<Staleness> {
     let link = engine.peers.replication.as_ref()?.link.as_ref()?;
     if !link.is_up() {
@@ -354,7 +355,7 @@ pub fn set_lag(engine: &mut Engine, lag: Lag) {
     apply_due(engine);
 }
 
-/// Runs a part of the stream, and tells the primary.
+/// Applies a part of the stream, and acknowledges it to the primary.
 fn apply(engine: &mut Engine, bytes: &[u8]) {
     let Some(session) = link(engine).and_then(|link| link.session) else { return };
     let mut replay = Replay::begin_in(engine, session);
@@ -383,7 +384,7 @@ fn acknowledge(engine: &mut Engine) {
     }
 }
 
-/// Records how far a replica is, and ends the waits for that.
+/// Records the offset that a replica has acknowledged, and ends the waits for it.
 fn take_acknowledgement(engine: &mut Engine, from: NodeId, offset: u64) {
     let now = engine.timing.now;
     let Some(replication) = &mut engine.peers.replication else { return };
@@ -392,7 +393,8 @@ fn take_acknowledgement(engine: &mut Engine, from: NodeId, offset: u64) {
     end_waits(engine);
 }
 
-/// Ends the waits of clients whose writes enough replicas have, and corrects what the others are told at their timeout.
+/// Ends the waits of clients whose writes enough replicas have, and updates the count that the others get at their
+/// timeout.
 fn end_waits(engine: &mut Engine) {
     let Some(replication) = &mut engine.peers.replication else { return };
     let waits = std::mem::take(&mut replication.waits);

@@ -171,8 +171,8 @@ pub fn log_in(engine: &mut Engine, session: SessionId, name: &[u8], password: &[
     Err(Error::WrongPassword)
 }
 
-/// The user of that name and password, for somebody without a session. A failure is logged as one of `word`; `client`
-/// describes who it is, as a line of CLIENT LIST does.
+/// The user of that name, if the password is right, for a caller without a session. A failure is logged for the command
+/// `word`; `client` describes the caller, as a line of CLIENT LIST does.
 pub fn authenticate(engine: &mut Engine, name: &[u8], password: &[u8], word: &[u8], client: &str) -> Option<Arc<User>> {
     let user = engine.acl.users.authenticated(name, password).map(Arc::clone);
     if user.is_none() {
@@ -243,7 +243,7 @@ fn enlist(engine: &mut Engine, name: &str, rules: &[String]) -> Result<(), Strin
     Ok(())
 }
 
-/// Replaces all users by those of the file of users (ACL LOAD).
+/// Replaces all users by those of the ACL file (ACL LOAD).
 ///
 /// # Errors
 /// Why the file is refused; nothing changed.

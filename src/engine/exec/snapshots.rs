@@ -146,7 +146,7 @@ pub fn take_over(engine: &mut Engine, other: Engine) -> Result<(), Error> {
     Ok(())
 }
 
-/// Replaces all data and functions by these, which nobody asks for but the primary of this server.
+/// Replaces all data and functions by those of the primary of this server (full synchronization).
 pub(super) fn replace_data(engine: &mut Engine, databases: Databases, functions: Vec<Arc<[u8]>>) {
     engine.observers.forget_traces_since(0);
     before_functions_change(engine);

@@ -1,11 +1,11 @@
 //! The one path on which a command runs, whoever calls it: a client, EXEC, a script, or a client that was blocked.
 //!
-//! [`execute`] calls the handler and counts the call. What else a running command concerns is a [`Stage`]: the limit
-//! of the clients' memory, the test kit, key tracking, measures, MONITOR. Each stage says when it is active. It has
-//! steps around a call (before the command, when it begins, after it, and when its reply has its place among the
-//! pushes) for the callers that it names, and steps around a client's request, whether its command runs or not (when it
-//! arrives, when its reply is written, and when it is done). A command of the fast path ([`super::fast_path`]) skips
-//! the stages, so that path is open only while none is active: a stage that is added to this list closes it by itself.
+//! [`execute`] calls the handler and counts the call. Each feature that acts around a command is a [`Stage`]: the limit
+//! of the clients' memory, the test kit, key tracking, measures, MONITOR. A stage says when it is active. It has steps
+//! around a call (before the command, when it begins, after it, and when its reply has its place among the pushes) for
+//! the callers that it names, and steps around a client's request, whether its command runs or not (when it arrives,
+//! when its reply is written, and when it is done). A command of the fast path ([`super::fast_path`]) skips the stages,
+//! so that path is open only while none is active: a stage that is added to this list closes it by itself.
 //!
 //! Not here: what may refuse a command ([`super::gates`]), and the order of replies and pushes ([`super::dispatch`]).
 //!

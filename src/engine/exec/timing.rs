@@ -135,7 +135,7 @@ pub(super) fn put_off(engine: &mut Engine, id: CommandId) {
     }
 }
 
-/// Before a command that is timed by itself: reads the clock if others are deferred or queued, and returns the time.
+/// Returns the start time of a command that is timed by itself: reads the clock if others are deferred or queued.
 #[inline]
 pub(super) fn catch_up(engine: &mut Engine, now: Now) -> Now {
     if engine.timing.put_off.count == 0 && !engine.timing.has_queued {

@@ -67,7 +67,7 @@ pub fn untrack(engine: &mut Engine, session: SessionId) {
     }
 }
 
-/// The session's command has run: sends it the invalidations by its own changes, behind all else.
+/// Sends a session whose command has run the invalidations by its own changes, after everything else.
 #[inline]
 pub(super) fn end_tracking(engine: &mut Engine, session: SessionId) {
     engine.observers.tracking.is_running = false;
@@ -76,8 +76,8 @@ pub(super) fn end_tracking(engine: &mut Engine, session: SessionId) {
     }
 }
 
-/// The session is done with a command: ends the effect of CLIENT CACHING, unless that was a CLIENT command itself
-/// or a transaction goes on: it applies to a whole transaction.
+/// Ends the effect of CLIENT CACHING after a command, unless that was a CLIENT command itself or a transaction is open:
+/// it applies to a whole transaction.
 pub(super) fn end_exception(engine: &mut Engine, session: SessionId) {
     if engine.observers.tracking.clients.is_empty() {
         return;
@@ -102,7 +102,7 @@ fn send_pending(engine: &mut Engine, session: SessionId) {
     }
 }
 
-/// A session ran a command: if it is read-only, its keys are added to the tracking table.
+/// Adds the keys of a command that a session ran to the tracking table, if the command is read-only.
 pub(super) fn remember(engine: &mut Engine, session: SessionId, command: &Command, request: Request<'_>) {
     if !command.flags.has(Flags::READONLY) || command.is_of_scripts() {
         return;
@@ -161,7 +161,7 @@ fn limit_tracked_keys(engine: &mut Engine) {
     }
 }
 
-/// A key has changed: invalidates it for the clients that track it.
+/// Invalidates a changed key for the clients that track it.
 pub(super) fn invalidate(engine: &mut Engine, key: &[u8]) {
     let tracking = &mut engine.observers.tracking;
     // For prefixes (BCAST), the changes of a script count as no client's own.
@@ -188,7 +188,7 @@ fn invalidate_known(engine: &mut Engine, key: &[u8]) {
     }
 }
 
-/// All keys were deleted: notifies every client that tracks, the oldest first.
+/// Notifies every client that tracks, the oldest first, that all keys were deleted.
 pub fn invalidate_all(engine: &mut Engine) {
     let tracking = &mut engine.observers.tracking;
     tracking.known.clear();

@@ -27,13 +27,13 @@ const LONGEST_WAIT_MINUTES: u64 = 60;
 /// Whether changes go into the append-only file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AofState {
-    /// They do not.
+    /// Changes are not recorded.
     #[default]
     Off,
-    /// They will when the data of this moment have been saved as its base: it was switched on while the server ran, or
-    /// has to begin anew.
+    /// Changes will be recorded once the data of this moment are saved as the base: the file was switched on while the
+    /// server ran, or has to begin anew.
     WaitsForBase,
-    /// They do.
+    /// Changes are recorded.
     On,
 }
 
@@ -92,11 +92,11 @@ pub struct SyncWait {
     pub command: CommandId,
     /// The offset behind its last write.
     pub offset: u64,
-    /// Whether its wait is over then.
+    /// Whether the sync ends the wait; if not, it only changes the reply at the timeout.
     pub ends: bool,
 }
 
-/// How far the files are. Threads of the host update it, without the engine's lock.
+/// How far the stream is written to the files. Threads of the host update it, without the engine's lock.
 #[derive(Debug, Default)]
 pub struct AofProgress {
     /// The offset up to which the stream was handed to the files.

@@ -60,7 +60,7 @@ pub struct FileSettings {
     pub dump_file: String,
     /// Whether one of `save`, `dir` and `dbfilename` was set: only then is a file loaded at the start.
     pub are_wanted: bool,
-    /// `rdb-key-save-delay`: microseconds to wait for each key that is saved; if negative, one for so many keys.
+    /// `rdb-key-save-delay`: microseconds to wait for each saved key; if negative, one microsecond for that many keys.
     pub save_delay_us: i64,
     /// `key-load-delay`: the same for each key that is loaded.
     pub load_delay_us: i64,

@@ -148,12 +148,12 @@ pub trait Host: Send + std::fmt::Debug {
     fn listen(&self, before: &Settings, after: &Settings) -> bool;
     /// Sets the score by which the system, when out of memory, chooses a process to kill. False when that fails.
     fn set_oom_score(&self, process: &Process) -> bool;
-    /// Reads the file of users (ACL LOAD).
+    /// Reads the ACL file (ACL LOAD).
     ///
     /// # Errors
     /// The system's message why it cannot be read.
     fn read_users(&self, path: &str) -> Result<Vec<u8>, String>;
-    /// Replaces the file of users, atomically (ACL SAVE).
+    /// Replaces the ACL file, atomically (ACL SAVE).
     ///
     /// # Errors
     /// The system's message why it cannot be written.

@@ -1,9 +1,9 @@
-//! Measures: queues, sets and sorted sets of an application, whose keys somebody has named once, for the metrics
-//! (DUNLIN MEASURE, and `measure` in the configuration).
+//! Measures: named groups of keys of an application (queues, sets and sorted sets), on which the metrics report (DUNLIN
+//! MEASURE, and `measure` in the configuration).
 //!
-//! Their changes by commands are counted as these run ([`crate::engine::exec::measures`]); how long the keys are is
-//! read with the metrics. No label is a key: it is the name of a measure. While there is no measure, none of this
-//! exists.
+//! Changes by commands are counted as these run ([`crate::engine::exec::measures`]); the sizes of the keys are read
+//! with the metrics. The label of a metric is the name of its measure, never a key. A server without measures has no
+//! such state.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
@@ -44,11 +44,11 @@ pub enum ScoreUnit {
 /// The role of the keys of a pattern in a measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
-    /// Those that are measured.
+    /// The keys that are measured.
     Main,
-    /// Those that have what was taken and is not done yet.
+    /// The keys with elements that were taken and are being processed.
     Processing,
-    /// Those that have what was given up.
+    /// The keys with elements whose processing was given up.
     Failed,
 }
 
@@ -188,12 +188,12 @@ pub(in crate::engine) struct Touched {
     pub(in crate::engine) before: Extent,
 }
 
-/// How much a key has.
+/// The size of a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
     /// Its elements, members or entries.
     pub length: u64,
-    /// Entries of a stream that are with a consumer.
+    /// Pending entries of a stream: delivered to a consumer and not acknowledged.
     pub pending: u64,
 }
 
@@ -280,7 +280,7 @@ impl Measures {
         self.all.get(place).map(|(measure, _)| measure.kind)
     }
 
-    /// Counts what the outermost command has done, which took that long.
+    /// Adds the changes by the outermost command, which took `elapsed_us`, to the counts.
     pub(in crate::engine) fn settle(&mut self, elapsed_us: u64) {
         for (place, change) in std::mem::take(&mut self.changes) {
             let Some((_, counts)) = self.all.get_mut(place) else { continue };

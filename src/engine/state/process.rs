@@ -70,7 +70,7 @@ impl OomScore {
     }
 }
 
-/// `end-with`: what the server ends with, beside what it is asked to end by.
+/// `end-with`: the event that ends the server, beside the requests to shut down.
 #[cfg(feature = "program")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EndWith {

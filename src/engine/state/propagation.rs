@@ -47,11 +47,11 @@ pub struct Propagation {
     whole: usize,
     /// The number of bytes that were taken, since the server started.
     taken_bytes: u64,
-    /// That number at the start of the present file, or as it would have been.
+    /// The offset at which the present file starts; it wraps below 0 if the file had bytes before the server started.
     file_start: u64,
     /// The number of commands, which Redis shows as the offset of replication while there are no replicas.
     commands: u64,
-    /// The second that is noted before its first command, if seconds are noted, and the one that was noted last.
+    /// The second to write as a timestamp before the next command, if timestamps are on, and the last one written.
     second: Option<i64>,
     noted_second: i64,
 }
@@ -182,7 +182,7 @@ impl Propagation {
         self.whole > 0 || self.needs_base
     }
 
-    /// Takes what the stream has had to say. An execution unit that is still open (a suspended script) stays behind.
+    /// Takes the whole execution units of the stream so far; one that is still open (a suspended script) stays.
     pub fn take(&mut self) -> Taken {
         let mut bytes = Vec::new();
         let needs_base = self.take_into(&mut bytes);
@@ -224,7 +224,8 @@ impl Propagation {
         }
     }
 
-    /// Ends the stream until it is taken: the data have become other data, which no command says.
+    /// Asks for a new base, and ends the stream until it is taken: the data were replaced in a way that no command
+    /// describes.
     pub fn request_base(&mut self) {
         self.needs_base = self.is_on();
     }

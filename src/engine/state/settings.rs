@@ -95,7 +95,7 @@ pub struct Settings {
     pub databases: usize,
     /// `requirepass`: the password, empty for none.
     pub password: String,
-    /// `aclfile`: the path of the file of users, empty for none.
+    /// `aclfile`: the path of the ACL file, empty for none.
     pub user_file: String,
     /// `user`: users with their rules, as the configuration file declares them.
     pub users: Vec<(String, Vec<String>)>,
@@ -270,7 +270,7 @@ impl Settings {
         Arc::make_mut(&mut self.cluster)
     }
 
-    /// Makes the process start a cluster with that many primaries; 0 for none but a node that is wanted anyway.
+    /// Makes the process start a cluster with that many primaries; 0 for none, which leaves `cluster-enabled` as it is.
     pub fn start_cluster(&mut self, count: u16) {
         let cluster = self.cluster_mut();
         cluster.primaries = count;

@@ -10,8 +10,8 @@ use crate::keyspace::{New, Slot};
 use crate::value::hashing::Flood;
 
 impl<const LINES: usize> Database<LINES> {
-    /// Gives the key at `slot` another name, which must be absent. Its deadline and access are gone, as if its value
-    /// had been removed and inserted again.
+    /// Renames the key at `slot`; no key may have the new name yet. The deadline and the access bits are gone, as if
+    /// the value had been removed and inserted again.
     pub fn rename(&mut self, slot: Slot, name: &[u8]) -> Slot {
         let Payload::Apart(number) = self.records.record(slot.0).payload() else {
             let value = self.remove(slot);

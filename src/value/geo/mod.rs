@@ -23,7 +23,8 @@ const LATITUDES: Span = Span { min: -85.051_128_78, max: 85.051_128_78 };
 const POLES: Span = Span { min: -90.0, max: 90.0 };
 /// The radius of the sphere.
 const EARTH_M: f64 = 6_372_797.560_856;
-/// By how much a distance that is rounded may be shorter than one that it is not shorter than: far less than this.
+/// The factor by which a lower bound of a distance must exceed the limit to rule a position out; rounding errors are
+/// far smaller.
 const ROUNDING: f64 = 1.0 + 1e-6;
 /// One degree in radians.
 const DEGREE: f64 = std::f64::consts::PI / 180.0;
@@ -37,7 +38,7 @@ pub struct Position {
     pub latitude: f64,
 }
 
-/// A range of numbers, from `from` to `to`.
+/// A range of numbers, from `min` to `max`.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     min: f64,
@@ -89,8 +90,8 @@ impl Position {
         self.distance_within_m(to, f64::INFINITY).unwrap_or(f64::INFINITY)
     }
 
-    /// The distance to another position, in metres, if it is at most `most_m`. A much greater one costs less, as
-    /// neither the way along the meridian nor the straight line through the earth is longer.
+    /// The distance to another position, in metres, if it is at most `most_m`. A position that is much farther away is
+    /// rejected early, by two lower bounds: the distance along the meridian, and the straight line through the earth.
     pub fn distance_within_m(self, to: Position, most_m: f64) -> Option<f64> {
         let is_beyond = |shorter_m: f64| shorter_m > most_m * ROUNDING;
         let mut distance_m = self.north_south_m(to);

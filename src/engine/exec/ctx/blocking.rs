@@ -52,21 +52,21 @@ impl Ctx<'_> {
 }
 
 impl Block {
-    /// Until one of `keys` holds a `T`: then the command runs again. Clients that waited for that key earlier are
-    /// served earlier. At `deadline_ms`, in unix milliseconds, the reply is a null array.
+    /// A block until one of `keys` holds a `T`: then the command runs again. Clients that waited for a key earlier are
+    /// served earlier. At `deadline_ms`, in Unix milliseconds, the reply is a null array.
     pub fn on<T: Stored>(keys: &[&[u8]], deadline_ms: Option<i64>) -> Block {
         let is_served_by = |view: Option<View<'_>>| view.is_some_and(|view| T::of(view).is_some());
         let (keys, timeout_reply) = (keys.iter().map(|&key| key.into()).collect(), LateReply::NullArray);
         Block { keys, is_served_by, deadline_ms, timeout_reply, again: None }
     }
 
-    /// Until the timeout, with that reply.
+    /// A block until the timeout, which ends with that reply.
     pub fn until(deadline_ms: Option<i64>, timeout_reply: LateReply) -> Block {
         Block { keys: BTreeSet::new(), is_served_by: |_| false, deadline_ms, timeout_reply, again: None }
     }
 
-    /// This block, but it is `request` that is run again, and, if `heeds_loss`, also when one of the keys is deleted or
-    /// gets another type.
+    /// This block, but with `request` as the request that is run again; if `heeds_loss`, it is also run when one of the
+    /// keys is deleted or gets another type (Redis's `unblock_on_nokey`).
     pub fn again(self, request: Requests, heeds_loss: bool) -> Block {
         let is_served_by: fn(Option<View<'_>>) -> bool = if heeds_loss { |_| true } else { self.is_served_by };
         Block { again: Some(request), is_served_by, ..self }

@@ -355,8 +355,8 @@ impl Ctx<'_> {
     }
 }
 
-/// Removes `key` even if its deadline has passed, as a command does that stores an empty result in its place; false
-/// when it is not there.
+/// Removes `key` even if its deadline has passed, for a command that stores an empty result in its place; false when no
+/// such key is stored.
 pub fn remove_present(cx: &mut Ctx<'_>, key: &[u8], event: Event) -> bool {
     let Some(slot) = cx.engine.databases.get(cx.database).find(key) else { return false };
     discard(cx.engine, cx.database, slot);

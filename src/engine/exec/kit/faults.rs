@@ -13,7 +13,7 @@ use crate::engine::state::kit::journal::{is_called, touches};
 use crate::engine::state::kit::{Disturbance, Failure, is_named};
 use crate::resp::{Reply, Request};
 
-/// The effect on a request, by the first rule that strikes it.
+/// The failure of a request by the first rule that matches it and fires.
 pub(super) fn fire(engine: &mut Engine, session: SessionId, request: Request<'_>) -> Option<Failure> {
     if engine.observers.kit.as_ref()?.faults.is_empty() {
         return None;

@@ -1,5 +1,5 @@
-//! Handing commands that have ended to those who watch: readers of the feed are woken, listeners (DUNLIN FEED) are sent
-//! a push message.
+//! Passing finished commands on to those that want them: readers of the feed are woken, listeners (DUNLIN FEED) are
+//! sent a push message.
 //!
 //! The message is the word `feed` and the entry as DUNLIN JOURNAL LIST shows it. A listener for which much is unsent
 //! already is sent nothing; the next message that it gets is preceded by `feed-dropped` and the number of those that

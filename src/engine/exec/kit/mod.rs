@@ -57,8 +57,8 @@ pub(super) fn note_change(engine: &mut Engine, key: &[u8]) {
     }
 }
 
-/// Forgets a request that is to come again, as a pause holds it back or it has called the host, and wakes the tests
-/// that waited for what it did.
+/// Forgets a request that will run again, as a pause holds it back or it has called the host, and wakes the tests whose
+/// condition holds now.
 pub(super) fn leave(engine: &mut Engine, session: SessionId, flow: Flow) {
     if matches!(flow, Flow::Wait(_) | Flow::CallHost) {
         engine.observers.unbegin(session);
@@ -78,8 +78,8 @@ fn comes_to_gates(engine: &Engine, session: SessionId, id: CommandId, request: R
     !is_unauthenticated && !is_paused && is_enabled && command.arity.admits(request.len())
 }
 
-/// Records the reply of a session's request, or that it is still to come, and lets it suffer the fault that its
-/// request was hit by.
+/// Records the reply to a session's request, or that it is still to come, and applies the fault that the request was
+/// hit by to the reply.
 #[cold]
 pub(super) fn complete(engine: &mut Engine, session: SessionId, state: ReplyState, out: &mut Vec<u8>) {
     let Some(kit) = &mut engine.observers.kit else { return };

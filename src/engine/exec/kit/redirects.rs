@@ -1,5 +1,5 @@
-//! Redirects that a client does not follow: the rule `moved-unhandled` of strict mode, by what the nodes of a cluster
-//! tell each other ([`crate::engine::state::kit::strict::redirects`]).
+//! Finding redirects that a client does not follow, for the rule `moved-unhandled` of strict mode: the nodes of a
+//! cluster report to each other which commands have come ([`crate::engine::state::kit::strict::redirects`]).
 
 use crate::engine::Engine;
 use crate::engine::cluster::{Message, NodeId};
@@ -64,7 +64,7 @@ fn send(engine: &mut Engine, message: impl FnOnce(NodeId) -> Message) {
     cluster::send(engine, from.map(message));
 }
 
-/// The commands that no other node has got.
+/// The findings about redirected commands that no other node has got.
 pub(super) fn unhandled(strict: &Strict) -> impl Iterator<Item = Finding> {
     let level = strict.setting(Rule::MovedUnhandled).level;
     strict.redirects.waiting().filter(move |_| level > Level::Off).map(move |redirect| Finding {

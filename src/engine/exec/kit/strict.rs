@@ -73,8 +73,8 @@ fn check_as(
     line
 }
 
-/// Notes what stands against a command. Answers with which line it is refused, or else the keys of
-/// the script that is known by it.
+/// Records the violations of a command. Returns the error line if it is refused, or else the script keys to remember,
+/// if the command runs a script or is the first one in it that has a key.
 fn decide(engine: &Engine, strict: &mut Strict, checked: &CheckedCommand<'_>) -> (Option<String>, Option<Script>) {
     let violations = violations(engine, strict, checked);
     let refusal = violations.iter().find(|(_, level, _)| *level == Level::Error);

@@ -177,7 +177,8 @@ impl DiskFaults {
         self.table.state().rules.iter().find(|(_, rule)| rule.name == name).map(|(_, rule)| rule.clone())
     }
 
-    /// Begins a call, which the first rule that fires has wait or fail. Returns how many of `bytes` a write takes.
+    /// Begins a call: the first rule that fires delays it or makes it fail. Returns how many of `bytes` a write may
+    /// write.
     ///
     /// # Errors
     /// That of the rule.

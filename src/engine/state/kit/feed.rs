@@ -45,7 +45,7 @@ pub struct Feed {
     begun: u64,
 }
 
-/// Somebody who watches.
+/// A reader of the feed.
 #[derive(Debug)]
 pub struct Reader {
     /// The session by which the reader is woken.

@@ -1,10 +1,10 @@
 //! Replication as a node takes part in it: the history of its data, the replicas that follow it, or the primary that it
 //! follows itself.
 //!
-//! The data at a moment have a name ([`History`]): an id, and an offset in the stream of changes. A replica that has
-//! the same history gets the stream from its offset on, if the backlog has that; any other one gets all data. A replica
-//! that becomes the primary gives the history another id, and remembers the old one, so that the other replicas can go
-//! on without all data.
+//! A point in a history of the data is named by a [`History`]: a replication id, and an offset in the stream of
+//! changes. A replica that has the same history gets the stream from its offset on, if the backlog has that; any other
+//! one gets all data. A replica that becomes the primary gives the history another id, and remembers the old one, so
+//! that the other replicas can continue by a partial synchronization.
 //!
 //! - Not here: what a change is in the stream ([`super::Propagation`]), and what runs it ([`crate::engine::exec`]).
 //! - Invariant: only a replica has a link.
@@ -26,14 +26,14 @@ use crate::engine::cluster::NodeId;
 use crate::engine::spec::{CommandId, Now};
 use crate::engine::state::SessionId;
 
-/// The id of a history: forty hexadecimal digits.
+/// A replication id (`master_replid`): forty hexadecimal digits.
 pub type HistoryId = NodeId;
 
 /// The offset at which a history begins: that of Redis after the first PING of a primary. Clients are not told of
 /// replicas whose offset is 0.
 const FIRST_OFFSET: u64 = 14;
 
-/// The name of the data at a moment.
+/// A point in a history of the data, which names the data there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct History {
     /// The id, which INFO shows as `master_replid`.
@@ -129,7 +129,7 @@ pub enum FailoverWay {
     TakeOver,
 }
 
-/// By how much a test has a replica apply the stream of its primary late.
+/// The lag with which a replica applies the stream of its primary, set by a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lag {
     /// That many milliseconds.
@@ -170,7 +170,7 @@ pub struct ManualFailover {
 pub struct Replication {
     /// The name of the data.
     pub history: History,
-    /// The history before this node became the primary, up to where it is the same.
+    /// The history before this node became the primary (Redis's `replid2`), with the offset up to which it is the same.
     pub previous: Option<History>,
     /// The latest part of the stream.
     pub backlog: Backlog,
