@@ -14,8 +14,8 @@
 //! # Features
 //!
 //! - `program` (on by default): the `dunlin` program, with its log, command line and signals. A test does not need it:
-//!   with `default-features = false` the crate and its dependencies compile faster, and nothing else changes, but that
-//!   there is no page.
+//!   with `default-features = false` the crate and its dependencies compile faster; the only other
+//!   difference is that there is no page.
 //! - `page` (part of `program`): the page for the browser and the metrics, for tests that stop to be looked at
 //!   (`Builder::page`).
 
@@ -27,7 +27,8 @@
 //     numbers and globs as Redis parses them. `lua` wraps the Lua interpreter: it has all
 //     unsafe code but that of `value::simd`.
 //  2. `keyspace`: one numbered database: stores, finds, iterates over and expires keys.
-//  3. `resp`: the protocol: parses requests and writes replies; and `rdb`, Redis's RDB format for values.
+//  3. `resp`: the protocol: parses requests and writes replies; `rdb`, Redis's RDB format for values and files;
+//     `storage`, an interface to file systems; and `aof`, the append-only file.
 //  4. `acl`: users and their rights; `script`: Lua scripts as Redis runs them.
 //  5. `engine`: execution. It takes a request and the time, and returns a reply and effects for the server. Start with
 //     `engine::Command`, the row that declares a command, then `engine::Ctx`, the only access to the data.

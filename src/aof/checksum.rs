@@ -1,8 +1,8 @@
 //! Checksums in a log of commands (`aof-checksum`): annotations of our own, which other servers skip.
 //!
-//! `#CRC:<first>:<length>:<checksum>` says which CRC64, in hexadecimal digits, the `length` bytes have that stand right
-//! before the line, and that the first of them is at `first` of the file. They are whole units. Where the parameter was
-//! off, bytes have no checksum; so `first` may be behind the last annotation, but not before it.
+//! `#CRC:<first>:<length>:<checksum>` gives the CRC64, in hexadecimal digits, of the `length` bytes directly before the
+//! line, which begin at offset `first` of the file. They are whole units. Bytes that were written while the parameter
+//! was off have no checksum; so `first` may be behind the last annotation, but not before it.
 
 use crate::rdb::{crc64, crc64_continued};
 

@@ -112,9 +112,10 @@ pub struct AofFiles {
     manifest: Manifest,
     /// The incremental file of an AOF that begins anew, and where it is now.
     pending: Option<(Listed, PathBuf)>,
-    /// The number of the incremental file that the next base is before; `None` if that is after all of them.
+    /// The first incremental file that stays behind the base in progress, by its number; `None` if the base replaces
+    /// all.
     rewritten_from: Option<i64>,
-    /// Files that no manifest in memory lists, and the one on the disk may: a sync of the folder failed.
+    /// Files that `manifest` does not list, but the one on the disk may, because a sync of the folder failed.
     in_doubt: Vec<String>,
     lines: Vec<String>,
     /// The incremental files that are locked: the last one, and those that become it.

@@ -1,4 +1,4 @@
-//! The end of the append-only file: the incremental file that is open, and what it lacks of the stream of commands.
+//! The open end of the append-only file: its last incremental file, and the bytes of the stream not yet written to it.
 //!
 //! A write that fails loses nothing: the bytes stay here, and the next write begins with those that the file lacks. A
 //! rewrite switches to the next file at an offset of the stream. The file before it is synced first, so that no later
@@ -6,8 +6,8 @@
 //!
 //! A sync that fails is final: what it should have made durable may be lost, and no later sync brings it back. So the
 //! file is never synced again, and nothing more counts as durable until a new base is in place ([`Log::relist`]). The
-//! system reports a failure once for each file that is open. So a sync on one thread succeeds when one on another
-//! thread has failed a moment before, and does not count either ([`Log::note_sync`]).
+//! system reports a failure only once for each open file. So a sync on one thread may succeed just after one on another
+//! thread has failed; that success does not count either ([`Log::note_sync`]).
 //!
 //! Offsets are bytes of the stream of commands ([`crate::engine::Propagation::offset`]).
 
@@ -23,7 +23,7 @@ pub struct Log {
     file: Arc<dyn StorageFile>,
     /// Whether the manifest lists the file: only then is what is synced also found after a crash.
     is_listed: bool,
-    /// Whether a file before this one was listed: what is appended was durable then, and is to be so again.
+    /// Whether an earlier file was listed: then replies waited for durability, and must do so again.
     was_listed: bool,
     /// Bytes that no file has yet.
     unwritten: Vec<u8>,

@@ -154,7 +154,8 @@ impl Commands {
         words.iter().for_each(|word| self.word(word));
     }
 
-    /// Commands that add so many elements to a key, each element of so many words.
+    /// Writes the commands that add `elements` elements to a key, [`ELEMENTS`] at a time; each element is `words`
+    /// words.
     fn elements<T>(
         &mut self,
         (name, key): (&[u8], &[u8]),

@@ -1,4 +1,4 @@
-//! Reads a log of commands: the one judge of what is valid in it, for loading, checking and tests alike.
+//! Reads a log of commands, and alone decides what is valid in it, for loading, checking and tests alike.
 //!
 //! A log consists of commands in RESP and of annotations: lines that begin with `#`. A *unit* is what takes effect
 //! as a whole: one command, or all from MULTI to EXEC. What was being written when a machine stopped is the *tail*
@@ -419,7 +419,7 @@ impl<R: Read> Scanner<R> {
         &self.window[self.start + start..self.start + end]
     }
 
-    /// Reads until there are so many bytes at the start; whether there are.
+    /// Reads until the window has this many bytes from its start on; returns whether it has.
     fn has(&mut self, bytes: usize) -> io::Result<bool> {
         while self.window.len() - self.start < bytes {
             if !self.extend()? {

@@ -1,8 +1,8 @@
 //! Commands about replication: its roles, and the wait for replicas.
 //!
 //! The nodes of a cluster in this process replicate to each other ([`crate::engine::exec::replication`]). Replication
-//! from or to another server is refused, since OK would be a promise; but a client that wants all data and no more, as
-//! `redis-cli --rdb` does, gets them by SYNC.
+//! from or to another server is refused, since OK would be a promise. But a client that only wants a copy of all data,
+//! such as `redis-cli --rdb`, gets it by SYNC.
 
 use crate::engine::cluster::{Address, NodeId};
 use crate::engine::exec::replication::{self, is_replica};
@@ -157,7 +157,7 @@ const PSYNC: Command = Command {
     syntax: "replicationid offset",
     arity: Arity::AtLeast(3),
     since: "2.8.0",
-    about: "Like SYNC; says first what the data are called, and how many bytes the stream of changes has had.",
+    about: "Like SYNC; first sends the replication id and the offset of the data.",
     run: psync,
     ..SYNC
 };
@@ -178,8 +178,8 @@ fn psync(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     send_rdb(cx, true)
 }
 
-/// Whether the client can be sent what it asks for: a file, and no stream of changes after it, as a replica wants. A
-/// request that runs again, as the file is there, was checked.
+/// Refuses a client that wants more than an RDB file, such as the stream of changes after it, as a replica does. A
+/// request that runs again, because its file is ready, was checked before.
 fn check_request(cx: &Ctx<'_>) -> Result<(), Error> {
     if cx.session().host_call.is_some() {
         return Ok(());
@@ -194,8 +194,8 @@ fn check_request(cx: &Ctx<'_>) -> Result<(), Error> {
     if wants_rdb_only { Ok(()) } else { Err(ServerError::NoReplication.into()) }
 }
 
-/// Sends the data as an RDB file, behind the name of the data if that is wanted, and closes the connection. A client
-/// without a socket gets the file as a string, which is all that it can read.
+/// Sends the data as an RDB file, after a line with the replication id and offset if `is_named`, and closes the
+/// connection. A client without a socket gets the file as a string, which is all that it can read.
 fn send_rdb(cx: &mut Ctx<'_>, is_named: bool) -> Result<(), Error> {
     let RdbRequest { takes_eof_mark, parts, .. } = cx.session().rdb_request;
     let parts = parts.unwrap_or(RdbParts { keys: true, functions: true });
@@ -235,12 +235,12 @@ const REPLCONF: Command = Command {
         .and(Flags::ALLOW_BUSY)
         .and(Flags::SYSTEM),
     since: "3.0.0",
-    about: "Says which RDB file SYNC is to send; what only replicas say is refused.",
+    about: "Sets options of SYNC; the options that only replicas use are refused.",
     run: replconf,
     ..Command::ROW
 };
 
-/// The options of REPLCONF by which replicas say where they are, and how far.
+/// The options of REPLCONF by which replicas report their address and their offset.
 const OF_REPLICAS: [&str; 6] = ["listening-port", "ip-address", "ack", "getack", "rdb-channel", "main-ch-client-id"];
 
 fn replconf(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {

@@ -1,4 +1,4 @@
-//! The man page and the completions of shells have all parameters.
+//! Tests that the man page and the shell completions list all parameters.
 //!
 //! To rewrite what they have of the rows: `UPDATE=1 cargo test --lib completions`.
 

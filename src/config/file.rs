@@ -89,8 +89,8 @@ impl std::error::Error for Fatal {}
 /// The maximum depth of nested includes.
 const DEEPEST: usize = 16;
 
-/// Parses the lines of `text` into `settings`, which are those that it does not mention. Lines that name commands mean
-/// those of `commands`.
+/// Parses the lines of `text` into `settings`, which keep their values for what the text does not set. `commands` is
+/// the table for lines that name commands.
 ///
 /// # Errors
 /// The first line that is invalid or requests something that this server cannot be, or the first file that
@@ -101,7 +101,7 @@ pub fn load(settings: Settings, text: &[u8], files: &mut dyn Files, commands: &T
     Ok(loader.loaded)
 }
 
-/// Whether `announce` is on as far as the lines of a text can be read: also the fault of a configuration is announced.
+/// Whether `announce` is on, by the lines of a text that can be parsed: a faulty configuration is announced, too.
 pub fn is_announced(text: &[u8]) -> bool {
     let mut settings = Settings::default();
     for line in text.split(|&byte| byte == b'\n') {

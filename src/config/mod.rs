@@ -4,14 +4,14 @@
 //! CONFIG GET for any of its names. A row is one of three kinds:
 //!
 //! - it keeps its value in a field of [`Settings`], and the server goes by it;
-//! - it keeps a value that nothing depends on, because what it is about is off, and matters no more in Redis then
-//!   (`repl-timeout` where nothing replicates), or because what it asks for happens anyway (`lazyfree-lazy-user-del`);
+//! - it stores a value without effect, because its topic does not exist here (`tls-ciphers`), or because what it asks
+//!   for happens anyway (`lazyfree-lazy-user-del`);
 //! - it always has the one value that this server behaves by.
 //!
 //! The rule for the third kind is honesty. CONFIG GET shows the value in effect. CONFIG SET accepts that value and
 //! refuses every other one, since OK would be a promise. At startup another value causes a warning, as people use files
 //! that were written for Redis, and durability or tuning changes no reply; a value that would change replies
-//! (`cluster-enabled yes`) makes the start fail. A malformed value is always refused with Redis's error, and so is an
+//! (`replicaof`) makes the start fail. A malformed value is always refused with Redis's error, and so is an
 //! unknown name.
 //!
 //! No file is opened here: [`Files`] reads included files.

@@ -20,8 +20,8 @@ use std::collections::BTreeSet;
 pub struct GlobalUse {
     /// Whether it may assign a global.
     pub assigns: bool,
-    /// The globals whose values it uses otherwise than by reading an element or the length. Of the others it reads no
-    /// more than that, each time anew.
+    /// The globals whose values it may use in any way. From all other globals it only reads an element or the length,
+    /// and it looks the global up each time.
     pub takes: BTreeSet<Vec<u8>>,
 }
 

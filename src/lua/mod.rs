@@ -1,9 +1,9 @@
 //! Lua 5.1 behind a safe interface: the interpreter for which scripts were written, without the parts that could harm
 //! a server.
 //!
-//! It is the original interpreter in C, because existing scripts depend on its number formats, its error texts and
-//! its standard library. This module is the only one of the project with `unsafe` code: it wraps C pointers. It knows
-//! no command and no reply; the functions that scripts may call are registered from outside as [`Function`]s.
+//! It is the original interpreter in C, because existing scripts depend on its number formats, its error texts and its
+//! standard library. It wraps C pointers, so it needs `unsafe` code, as only `value::simd` does besides. It knows no
+//! command and no reply; the functions that scripts may call are registered from outside as [`Function`]s.
 //!
 //! ```text
 //!   Lua::start / Lua::resume(host)     on the caller's stack

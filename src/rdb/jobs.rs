@@ -1,9 +1,9 @@
-//! Jobs that several threads do, and whose results one of them takes in the order in which it gave the jobs.
+//! Jobs for several threads, whose results one thread takes in the order in which it added the jobs.
 //!
-//! The thread that takes the results waits only while other threads have all jobs: otherwise it does one itself. So one
-//! thread alone gets through as well, and none has to be started for that.
+//! The thread that takes the results waits only while other threads work on all jobs that are left; otherwise it does
+//! one itself. So it also works alone, and no other thread has to be started for that.
 //!
-//! Whoever does a job must not panic, as its result would be waited for.
+//! The function that does a job must not panic: its result would be waited for for ever.
 
 use std::collections::VecDeque;
 use std::thread;
@@ -12,7 +12,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 
 /// The most jobs that there should be at a time: enough for the threads, and few enough for the memory.
 pub(super) const MOST_JOBS: usize = 8;
-/// The most threads that help. With more, the one that takes the results is what all wait for.
+/// The most threads that help. With more, the thread that takes the results is the bottleneck.
 const MOST_HELPERS: usize = 4;
 
 /// The number of threads that can help, which is that of the other processors; 0 where there is one only.
@@ -97,7 +97,7 @@ impl<J, R> Jobs<J, R> {
         }
     }
 
-    /// Sends the threads that help away.
+    /// Makes the threads that help end.
     pub(super) fn close(&self) {
         self.queue.lock().is_closed = true;
         self.is_pushed.notify_all();

@@ -1,4 +1,4 @@
-//! A part of a payload: a text that is read only to build a value of it.
+//! A part of a payload: a text that is needed only until a value is built from it.
 //!
 //! A thread keeps the memory in which it decompressed a part, for the next: most values are built of one part, so a
 //! payload of a small collection takes no memory but the collection's own.

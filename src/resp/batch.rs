@@ -10,7 +10,7 @@ use super::parser::{Limits, Origin, Parser};
 use super::protocol_error::ProtocolError;
 use super::request::{Request, Span};
 
-/// A batch takes requests that begin within that many bytes: those that do not run are parsed again.
+/// A batch only takes requests that begin within this many bytes, as those that do not run are parsed again.
 const MOST_BYTES: usize = 64 << 10;
 /// The capacity for words that is kept.
 const KEPT_WORDS: usize = 4096;

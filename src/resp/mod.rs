@@ -1,4 +1,4 @@
-//! RESP, the wire protocol: bytes to requests, replies to bytes, and back to replies. It knows no command.
+//! RESP, the wire protocol: parses requests, writes replies, and decodes replies. It knows no command.
 
 mod batch;
 mod decoder;

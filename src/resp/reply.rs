@@ -167,7 +167,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// Whether clients read this reply, who are sent elements that were encoded before ([`Reply::encoded`]).
+    /// Whether the reply goes to a client, so that it may contain elements encoded before ([`Reply::encoded`]).
     pub fn takes_encoded(&self) -> bool {
         self.form == Form::Wire
     }

@@ -1,8 +1,7 @@
 //! Copies of requests that outlive the input buffer: queued by a transaction, or of a client that is blocked in a
 //! command.
 //!
-//! They are one behind the other in one buffer, so a copy needs no allocation of its own beyond the growth of the
-//! buffer.
+//! All copies share one buffer, so a copy needs no allocation of its own, apart from the growth of the buffer.
 
 use super::request::{Request, Span};
 

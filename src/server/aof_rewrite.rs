@@ -1,8 +1,8 @@
 //! Rewriting the append-only file (BGREWRITEAOF), on the thread of a save.
 //!
-//! The next incremental file is made, and is durable in the manifest, before the base is taken: whenever the server is
-//! killed, the files that the manifest lists have all changes. A file that begins anew is listed together with its
-//! base: the append-only file was just switched on, or cannot be relied on.
+//! The next incremental file is created and made durable in the manifest before the base is taken. So whenever the
+//! server is killed, the files in the manifest together hold all changes. A fresh incremental file is listed together
+//! with its base if the append-only file was just switched on, or if its files cannot be relied on.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

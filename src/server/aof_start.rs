@@ -24,7 +24,7 @@ use crate::storage::{Storage, replace};
 /// An append-only file that is being loaded.
 #[derive(Debug)]
 pub(crate) struct AofStart {
-    /// The files, into which changes go afterwards; `None` for a file that is only read (`load`).
+    /// The files that later changes are appended to; `None` if the source is only read (`load`).
     files: Option<AofFiles>,
     storage: Arc<dyn Storage>,
     rest: VecDeque<LogFile>,
@@ -42,12 +42,12 @@ pub(crate) struct AofStart {
 pub(crate) enum Opened {
     /// Files, which are to be loaded now.
     Loading(Box<AofStart>),
-    /// Nothing: an append-only file is to begin there.
+    /// There are no files yet: a new append-only file is to be created there.
     New(Box<AofFiles>),
 }
 
 impl AofStart {
-    /// Opens the files where the settings have them, and begins to load them.
+    /// Opens the append-only files that the settings name, and starts to load them.
     ///
     /// # Errors
     /// Why they cannot be loaded.
@@ -126,7 +126,7 @@ impl AofStart {
         self.end(shared, None)
     }
 
-    /// Says how far the load is.
+    /// Updates the progress of the load, which INFO shows.
     #[cfg(feature = "program")]
     pub(crate) fn report(&self, engine: &mut Engine) {
         if let Some(loading) = &mut engine.persistence.loading {
@@ -198,8 +198,8 @@ impl AofStart {
     }
 }
 
-/// Loads the append-only file of a server that nobody uses yet, and has changes go into it. If there is none, its
-/// place is returned, where one is to begin.
+/// Loads the append-only file before any client connects, and appends later changes to it. If there is none, returns
+/// the place for a new one ([`begin_new`]).
 ///
 /// # Errors
 /// Why it cannot be loaded.
@@ -241,8 +241,8 @@ pub(crate) fn begin_new(shared: &Arc<Shared>, mut files: AofFiles) -> Result<(),
     go_on(shared, files, bytes, bytes)
 }
 
-/// Goes on with files that are loaded. They count as grown by all that came after their base, as in Redis: the files
-/// do not say how large they were after the last rewrite.
+/// Continues the files that were loaded. For the automatic rewrite, everything after the base counts as growth, as in
+/// Redis: the files do not record their size after the last rewrite.
 fn go_on_with_loaded(shared: &Arc<Shared>, files: AofFiles) -> Result<(), String> {
     let base_bytes = files.base_bytes();
     let total_bytes = base_bytes + files.incr_bytes();
@@ -253,8 +253,8 @@ fn go_on_with_loaded(shared: &Arc<Shared>, files: AofFiles) -> Result<(), String
     Ok(())
 }
 
-/// Opens the last file, and has changes go into it. Growth is measured from `base_bytes`; the files have `total_bytes`
-/// now.
+/// Opens the last file, to which later changes are appended. `base_bytes` is the size from which growth is measured,
+/// `total_bytes` the present size of all files.
 fn go_on(shared: &Arc<Shared>, mut files: AofFiles, base_bytes: u64, total_bytes: u64) -> Result<(), String> {
     let commands = known_commands(&files);
     let file = files.continue_last().map_err(|error| reason(&error))?;
@@ -271,8 +271,8 @@ fn go_on(shared: &Arc<Shared>, mut files: AofFiles, base_bytes: u64, total_bytes
     Ok(())
 }
 
-/// The number of commands of the stream so far, as the manifest has it for the last file. Like Redis, it takes the
-/// bytes of a file whose end is not noted for commands, as the number must not fall.
+/// The number of commands in the stream so far: the end offset of the last file in the manifest. If that file was not
+/// closed in order, it is the start offset plus the length of the file in bytes, as in Redis: the number must not fall.
 fn known_commands(files: &AofFiles) -> u64 {
     let Some(last) = files.manifest().incrs.last() else { return 0 };
     let bytes = files.to_load().last().map_or(0, |file| file.bytes);
@@ -301,7 +301,7 @@ fn seed_parts(storage: &dyn Storage, path: &Path) -> Result<Option<Vec<LogFile>>
     Ok(Some(vec![LogFile { path: path.to_owned(), is_base: false, is_last: true, bytes }]))
 }
 
-/// The bytes that tell what a file is.
+/// The number of bytes at the start of a file that identify its format.
 const LONGEST_HEAD: u64 = 5;
 
 /// The files that a manifest lists, in their order.

@@ -1,5 +1,5 @@
-//! The threads of the append-only file: one writes, and one syncs with the policy `everysec`, so that writes go on
-//! meanwhile. They tell the engine what has failed, or works again.
+//! The threads of the append-only file: one writes, the other syncs (`everysec`), so that writes continue during a
+//! sync. They report failures and recoveries to the engine.
 
 use std::io;
 use std::mem;
@@ -101,7 +101,7 @@ impl AofWriter {
         }
     }
 
-    /// Writes, and lets others see for how long what is being written has waited.
+    /// Writes what was appended, and publishes since when these bytes have waited (`write_began_us`).
     fn timed_write(&self) -> io::Result<()> {
         let began_us = monotonic_us();
         let (last_began_us, last_end_us) = *self.last_write_us.lock();
@@ -133,7 +133,7 @@ impl AofWriter {
 
     fn sync_as_ordered(&self, _: Orders, shared: &Shared) {
         let synced = self.sync();
-        // Whether writes work is for the other thread to say.
+        // Only the thread that writes reports whether writes work.
         if synced.is_err() {
             self.report(shared, *self.policy.lock(), Ok(()), synced);
         }

@@ -47,10 +47,10 @@ use crate::engine::state::host::AofSource;
 use crate::engine::{AofProgress, AofState, FileSettings, Settings, SyncPolicy};
 use crate::storage::{Storage, StorageFile};
 
-/// The length of a sync from which on the writes behind it count as delayed, as in Redis, and that of a write from
-/// which on replies wait for it.
+/// A sync of this length counts the writes behind it as delayed (`aof_delayed_fsync`), as in Redis. A write that has
+/// been in progress for this long makes replies wait for it again.
 const LONG_SYNC_US: u64 = 2_000_000;
-/// The time that a reply waits for a write that began during a sync.
+/// The time that a reply waits for a write in progress before it may leave unwritten.
 pub(super) const PATIENCE_US: u64 = 1000;
 /// The bytes that may be unwritten. Clients that send more wait, each behind its next batch of requests.
 const MOST_UNWRITTEN_BYTES: u64 = 64 << 20;
@@ -103,7 +103,7 @@ pub(crate) struct AofWriter {
     pub(super) on_failure: Mutex<Option<OnFailureHook>>,
 }
 
-/// The action when a server with the policy `always` cannot write or sync.
+/// Called when a server with the policy `always` cannot write or sync.
 pub(super) struct OnFailureHook(pub(super) OnFailure);
 
 impl std::fmt::Debug for OnFailureHook {
@@ -184,7 +184,7 @@ impl AofWriter {
         }
     }
 
-    /// Opens the last of these files, which begins the stream, and starts the thread.
+    /// Starts the stream with `file`, the last of `files`, and starts the threads.
     ///
     /// # Errors
     /// The system has no thread.
@@ -215,7 +215,8 @@ impl AofWriter {
         self.sync_soon();
     }
 
-    /// Takes over what the engine has to say. Called under the engine's lock. Returns whether it needs a new base.
+    /// Takes the new bytes of the engine's stream. Called under the engine's lock. Returns whether the stream needs a
+    /// new base.
     pub(crate) fn append(&self, stream: &mut Propagation) -> bool {
         let needs_base = stream.take_into(&mut self.appended.lock());
         self.progress.appended.store(stream.offset(), Ordering::SeqCst);
@@ -352,8 +353,8 @@ impl AofWriter {
         }
     }
 
-    /// Whether a reply may leave, having written what it depends on if this thread may do that. `waker` is that of the
-    /// connection, if it is one.
+    /// Writes, and with `always` syncs, what a reply depends on if this thread may do that now; returns whether the
+    /// reply may leave. `waker` is that of the connection, if the caller is one.
     fn is_released_now(&self, offset: u64, waker: Option<&Waker>) -> bool {
         let is_released = || self.released.load(Ordering::Acquire) >= offset;
         if is_released() {
@@ -463,7 +464,7 @@ impl AofWriter {
         result
     }
 
-    /// Sends the replies that depend on the stream up to `offset`.
+    /// Releases the replies that depend on the stream up to `offset`: wakes the connections that wait for it.
     fn release_to(&self, offset: u64) {
         if self.released.fetch_max(offset, Ordering::SeqCst) >= offset {
             return;
@@ -473,8 +474,8 @@ impl AofWriter {
         self.release.notify_all();
     }
 
-    /// Writes, syncs and closes the files (`appendonly no`, the end of the server), whose stream has so many commands.
-    /// Releases the clients that wait.
+    /// Writes, syncs and closes the files (`appendonly no`, the end of the server), and releases the clients that wait.
+    /// `commands` is the number of commands in the stream; the manifest gets it as the end offset of the last file.
     pub(crate) fn close(&self, commands: u64) {
         let written = self.write().and_then(|()| self.sync());
         if let Err(error) = written {
@@ -492,7 +493,7 @@ impl AofWriter {
     }
 }
 
-/// Logs what the files have to say.
+/// Logs the messages that the files have collected.
 pub(crate) fn log_lines(files: &mut AofFiles) {
     files.take_lines().iter().for_each(|line| info!("{line}"));
 }

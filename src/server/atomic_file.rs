@@ -14,7 +14,8 @@ use std::path::Path;
 /// Replaces `path` by what `write` writes to the temporary file `beside`, which it creates.
 ///
 /// # Errors
-/// When something of this fails; the file is then unchanged, and there is no temporary one.
+/// When a step fails. The file is then unchanged and the temporary file removed; only if the last step fails (the sync
+/// of the folder), the file is replaced, but not yet durably.
 pub(crate) fn replace<T>(path: &Path, beside: &Path, write: impl FnOnce() -> io::Result<(File, T)>) -> io::Result<T> {
     let written = write().and_then(|(file, result)| {
         file.sync_all()?;

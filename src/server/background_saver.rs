@@ -1,6 +1,6 @@
 //! The threads that save in the background: the RDB file (BGSAVE), and the base of the append-only file (BGREWRITEAOF).
 //!
-//! Each save has a thread of its own; a server that never saves has none. What a thread writes is its caller's.
+//! Each save has a thread of its own; a server that never saves has none. The caller decides what the thread writes.
 //!
 //! Every save of the process, in the background or not, can be made to fail at once: a program that ends suddenly then
 //! leaves no temporary file.
@@ -20,11 +20,12 @@ use super::processors;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KeyDelay(i64);
 
-/// The longest part of a pause after which a save is found to be stopped.
+/// A long pause is split into parts of this length, and the save checks after each whether it was stopped.
 const PAUSE_PART: Duration = Duration::from_millis(10);
 
 impl KeyDelay {
-    /// A pause of `us` microseconds a key; if it is negative, of one for each so many keys on average.
+    /// A pause of `us` microseconds after each key. As in Redis, a negative value means a pause of one microsecond
+    /// after one key in `-us`, chosen at random.
     pub(crate) fn of_us(us: i64) -> KeyDelay {
         KeyDelay(us)
     }
@@ -121,7 +122,7 @@ static PROCESS_ENDS: AtomicBool = AtomicBool::new(false);
 /// Locked for reading by each save of the process while it has a temporary file.
 static TEMPORARY_FILES: RwLock<()> = RwLock::new(());
 
-/// Says that a save has a temporary file, until the result is dropped.
+/// Registers that a save has a temporary file, until the returned guard is dropped.
 pub(crate) fn announce_temporary_file() -> RwLockReadGuard<'static, ()> {
     TEMPORARY_FILES.read()
 }

@@ -4,8 +4,8 @@
 //! requests that are then complete, one write. A turn is bounded in time and in bytes of replies, but for a short
 //! pipeline, which runs as a whole ([`super::fairness`]); requests beyond that run after the other connections had
 //! their turns, so no client starves.
-//! A long word is read further in the same turn, as nothing can run before its end; so all that a client has sent is
-//! counted when another client queries it (CLIENT LIST).
+//! The rest of a long word is read in the same turn, since nothing can run before the word is complete. So CLIENT LIST,
+//! called by another client, counts everything that this client has sent.
 //!
 //! Small replies are held back until every connection that became readable with this one has had its turn, and are then
 //! sent back to back. The first of them wakes the clients' process, the others find it awake: with 50 clients that
@@ -457,7 +457,8 @@ impl Connection {
         (taken, stop)
     }
 
-    /// Finds the limits of a client anew that has to log in: another one may have changed whether it has.
+    /// Recomputes the limits of a client that has not logged in: another client may have changed whether a login is
+    /// needed.
     fn refresh_limits(&mut self) {
         if !self.limits.authenticated {
             self.limits = self.limits(&self.shared.engine());

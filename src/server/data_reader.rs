@@ -1,9 +1,9 @@
 //! Reads all data for clients on a thread, so that no event loop waits for a walk over all keys: counts the keys for
 //! DUNLIN TREE, and writes the RDB file that SYNC sends.
 //!
-//! One thread reads for all clients of the server, one after the other: a database that is frozen for one client would
-//! have to be counted under the engine's lock for another. Its thread ([`Worker`]) has a low priority, as clients who
-//! look at all keys can wait for a moment and others cannot.
+//! One thread serves these requests of all clients, one after the other: while a database is frozen for one client, a
+//! second request would have to count it under the engine's lock. The thread ([`Worker`]) has a low priority, because
+//! clients that ask about all keys can wait for a moment, and the others cannot.
 
 use std::sync::Arc;
 
@@ -84,8 +84,8 @@ fn tree_of(shared: &Shared, query: &TreeQuery) -> Tree {
     counted
 }
 
-/// The data of a world as an RDB file, written without its lock, and their name. Data that another file is being
-/// written from are copied first, while all wait.
+/// The data of a world as an RDB file, written without its lock, and the replication history that they belong to. If
+/// another save shares the data at the moment, they are copied first, under the lock.
 fn rdb_of(shared: &Shared, parts: RdbParts) -> (SharedBytes, History) {
     let (checkpoint, history) = shared.act(|engine| (persistence::checkpoint(engine), replication::history(engine)));
     let checkpoint = checkpoint.of_parts(parts);

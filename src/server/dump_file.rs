@@ -40,8 +40,9 @@ pub(crate) fn write<T>(
     replaced.map_err(|error| reason(&error))
 }
 
-/// Removes what background saves of servers that were killed have left beside the RDB file, if files were asked for. A
-/// file of a server that lives is locked, or empty for the moment until it is, and one of Redis has another name.
+/// Removes temporary files that background saves of killed servers have left beside the RDB file, if persistence is
+/// enabled (`save`, `dir` or `dbfilename`). The file of a running server is locked, or still empty before it is locked;
+/// a temporary file of Redis has another name.
 pub(crate) fn remove_leftovers(storage: &dyn Storage, settings: &Settings) {
     if !settings.files.are_wanted {
         return;
@@ -54,7 +55,7 @@ pub(crate) fn remove_leftovers(storage: &dyn Storage, settings: &Settings) {
         }
         let lock = storage.lock(&temporary).ok().flatten();
         if lock.is_some() && storage.remove(&temporary).is_ok() {
-            info!("Removed {}, which a save has left that did not end", temporary.display());
+            info!("Removed {}, the temporary file of a save that did not finish", temporary.display());
         }
     }
 }

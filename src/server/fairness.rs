@@ -11,8 +11,8 @@
 //! batch in Redis ends it here (a command that blocks, a pause, an error of the protocol), and so do a login, a command
 //! of the test kit that other worlds or nodes carry out, and [`WHOLE_REPLY_BYTES`] of replies.
 //!
-//! A client with a limit on its replies (`client-output-buffer-limit`) has no end of its turn in time either, since in
-//! Redis the limit is held against all replies to what it sent together.
+//! For a client with a limit on its replies (`client-output-buffer-limit`) a turn has no time limit either: in Redis
+//! the limit applies to all replies to the requests that were sent together.
 //!
 //! Costs: for a client that streams, one reading of the clock for a batch that is not the last of its turn, or for a
 //! command that is not brief. A client that waits for its replies never pays it.

@@ -116,7 +116,7 @@ impl Listeners {
     pub(crate) fn suspend(&self, settings: &Settings) {
         let mut open = self.open.lock();
         close(&mut open.listeners);
-        // Somebody may have taken it just now, and may give it back until it is needed.
+        // Another process may have taken the port just now; it may be free again when it is needed.
         open.reserved = listen::reserve_tcp(settings).unwrap_or_default();
     }
 

@@ -4,8 +4,8 @@
 //! starts, so their clients never see them loading; beside RDB files they load the text that DUNLIN DUMP returns. The
 //! program serves meanwhile (`program/start_load`).
 //!
-//! A server loads its own file (`dir`, `dbfilename`) if files were asked for and there is one; otherwise the file of
-//! `load`, which is only ever read.
+//! A server loads its own file (`dir`, `dbfilename`) if persistence is enabled and the file exists; otherwise the file
+//! of `load`, which is never written.
 
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ pub(crate) enum Source {
     Bytes(Arc<[u8]>),
 }
 
-/// The server's own file, if files were asked for and there is one, even one that cannot be read.
+/// The path of the server's own RDB file, if persistence is enabled and the file exists, even if it cannot be read.
 pub(crate) fn own_file(storage: &dyn Storage, settings: &Settings) -> Option<PathBuf> {
     if !settings.files.are_wanted || settings.files.dump_file.is_empty() {
         return None;

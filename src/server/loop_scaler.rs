@@ -11,7 +11,7 @@
 //!
 //! Costs: a few comparisons a window.
 
-/// The share of its time for which a saturated loop is busy at least.
+/// A loop that is busy for at least this share of its time counts as saturated.
 const BUSY: f64 = 0.9;
 /// The number of windows in a row that must ask for the same change before it is tried.
 const WINDOWS: u32 = 2;
@@ -23,7 +23,7 @@ const NONE_LEFT: f64 = 0.25;
 const GAIN: f64 = 1.1;
 /// The share of the former request rate that must be kept for one loop fewer to stay.
 const AS_MUCH: f64 = 0.97;
-/// The load at which the work fits one loop fewer, as a share of the time of those loops.
+/// A loop is dropped when the others would be busy for less than this share of their time.
 const FITS: f64 = 0.6;
 /// The time without a trial after the first trial that did not pay, in nanoseconds. It doubles with each further one.
 const REST_NS: u64 = 1_000_000_000;

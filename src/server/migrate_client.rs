@@ -44,8 +44,8 @@ const READ_BYTES: usize = 16 << 10;
 /// The longest reply line in bytes; a longer one counts as several lines.
 const LONGEST_LINE: usize = 1023;
 
-/// The number of no database: the one selected on a connection is not known. As in Redis, a MIGRATE to this number
-/// then sends no SELECT, so its keys go to the database of the last one.
+/// Stands for a connection whose selected database is not known. As in Redis, a MIGRATE to database -1 then sends no
+/// SELECT, so its keys go to the database that was selected last.
 const UNKNOWN: i64 = -1;
 
 /// Sends requests to other servers, on a thread that starts with the first one.

@@ -1,4 +1,4 @@
-//! The clock of a world as a test moves it: what falls due on the way, and the stall of DEBUG SLEEP.
+//! Moving the clock of a world: runs what falls due on the way. Also the stall of DEBUG SLEEP.
 //!
 //! The nodes of a cluster have one clock, so an order for that of one of them is one for all ([`super::nodes`]).
 
@@ -15,7 +15,7 @@ use crate::engine::{Advance, ClockOrder, Engine, Now};
 const STALL_PART: Duration = Duration::from_millis(50);
 
 impl Shared {
-    /// Holds everyone up for `length`. A frozen clock moves on instead, without any sleep.
+    /// Blocks all clients for `length` (DEBUG SLEEP). A frozen clock is advanced instead, without sleeping.
     pub(super) fn stall(&self, engine: &mut Engine, length: Duration) {
         if self.clock().is_frozen() {
             let target = later(self.clock().now(), length);
@@ -75,7 +75,7 @@ impl Shared {
         self.advance_engine(&mut self.engine(), moment);
     }
 
-    /// Ends the pause of a node: first happens what fell due meanwhile, then its clients are answered.
+    /// Ends the pause of a node: runs what fell due during the pause, then serves its clients.
     pub(super) fn go_on(&self) {
         let mut engine = self.engine();
         blocking::set_node_paused(&mut engine, false);

@@ -1,13 +1,14 @@
 //! Sleeping until a moment close ahead.
 //!
-//! Tokio passes the time until its nearest timer to each wait for sockets. If the system has nothing to do before, it
-//! sets the processor's timer when such a wait begins, and back when it ends; on a virtual machine both call the host,
-//! and take longer than a short command. With keys that live for a millisecond, that was half of the processor time of
-//! a server. A `timerfd` is set once for each moment. It is also exact, where tokio's timers have whole milliseconds.
+//! Tokio passes the time until its next timer to each wait for sockets. If the machine is otherwise idle, the kernel
+//! programs the processor's timer before each such wait and resets it afterwards; on a virtual machine both steps call
+//! the hypervisor and take longer than a short command. With keys that live for a millisecond, that was half of the
+//! server's processor time. A `timerfd` is set once for each moment. It is also exact, while tokio's timers count whole
+//! milliseconds.
 //!
-//! A server of worlds has many timers, and a file for each would be too much: only the first world has one. Moments
-//! further away are left to tokio, as its timer costs nothing until it is the system's next one; so are all on other
-//! systems than Linux.
+//! Each world has a timer, and a `timerfd` for each would be too many, so only the first world has one. Moments further
+//! away are left to tokio, whose timer costs nothing until it is the system's next one; so are all moments on systems
+//! other than Linux.
 //!
 //! Costs: two descriptors of a file from the first use on; three system calls for a moment.
 
@@ -16,11 +17,11 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-/// Moments at most this far away are near: some ticks of the system.
+/// A moment at most this far away is near: a few ticks of the kernel.
 #[cfg(target_os = "linux")]
 const NEAR: Duration = Duration::from_millis(20);
 
-/// The shortest sleep by a file: nothing that stays due has the task run without a pause.
+/// The shortest sleep by a `timerfd`, so that work which stays due cannot make the task spin.
 #[cfg(target_os = "linux")]
 const SHORTEST_BY_FILE: Duration = Duration::from_micros(50);
 

@@ -72,7 +72,7 @@ impl OsHost {
         OsHost { facts, clock, migrate_client, cluster, listeners, loops, files, resident_memory }
     }
 
-    /// The node of the same cluster that listens there.
+    /// The node of the same cluster that listens at this host and port.
     fn node_at(&self, host: &str, port: u16) -> Option<Arc<Shared>> {
         self.cluster.as_ref()?.node_at(host, port)
     }

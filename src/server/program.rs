@@ -156,7 +156,7 @@ fn run_server(
     Ok(result.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS))
 }
 
-/// Makes the path of `load` one from the directory in which the process was started.
+/// Resolves the path of `load` against the directory in which the process was started.
 fn complete_load_file(settings: &mut Settings, directory: Option<PathBuf>) {
     if let Some(directory) = directory.filter(|_| !settings.files.load_file.is_empty()) {
         let path = directory.join(&settings.files.load_file).display().to_string();
@@ -206,9 +206,9 @@ const FREED_BYTES: usize = 4 << 20;
 
 /// Makes the allocator keep freed memory for later values, by freeing a long block that was never filled.
 ///
-/// The GNU C library returns memory to the system as soon as twice the length of the longest block is free that it has
-/// seen freed, 128 KiB at first; no setting of its own can be reached from safe code. To get the pages of a value of a
-/// megabyte again takes longer than to copy the value. Other allocators take no notice.
+/// The GNU C library returns free memory to the system once it is more than twice the longest block that it has seen
+/// freed (128 KiB at first), and its setting for that cannot be reached from safe code. Getting the pages of a value of
+/// a megabyte back takes longer than copying the value. Other allocators are not affected.
 fn keep_freed_memory() {
     drop(hint::black_box(Vec::<u8>::with_capacity(FREED_BYTES)));
 }
@@ -305,7 +305,7 @@ struct Readiness {
 }
 
 impl Readiness {
-    /// Tells launchers that the server is ready, or ends it if that cannot be told.
+    /// Reports to launchers that the server is ready; stops the server if the port file cannot be written.
     fn tell(&self, shared: &Shared) {
         if let Some(address) = self.addresses.tcp.filter(|_| !self.port_path.is_empty()) {
             match PortFile::write(&self.port_path, address.port()) {
@@ -330,7 +330,8 @@ impl Readiness {
     }
 }
 
-/// Reads the configuration over `settings`, which are those that it does not mention, and the path of its file.
+/// Reads the configuration into `settings`, which has the values for what it does not set. Returns it with the path of
+/// the configuration file.
 fn load(
     settings: Settings,
     sources: &Sources,

@@ -205,8 +205,8 @@ fn with_runtime<T>(runtime: Runtime, opened: io::Result<T>) -> io::Result<(Runti
     }
 }
 
-/// Checks the clients that wait for a fault of the disk when one happens. The disk fails on threads that may have
-/// any lock, so a task does it.
+/// When a fault of the disk fires, checks the clients that wait for one (DUNLIN WAIT). A fault fires on a thread that
+/// may hold any lock, so a task does the check.
 fn wake_waiters_on_fire(faults: &DiskFaults, shared: &Arc<Shared>, event_loop: Handle) {
     let shared = Arc::downgrade(shared);
     faults.on_fire(move || {

@@ -209,7 +209,7 @@ impl Shared {
         result
     }
 
-    /// Runs `act` as [`Shared::act`] does, but what a node of a cluster says by it is not delivered yet.
+    /// Like [`Shared::act`], but the messages that a node of a cluster sends by it are not delivered yet.
     pub(super) fn act_alone<R>(&self, act: impl FnOnce(&mut Engine) -> R) -> R {
         let mut engine = self.engine();
         let before = self.begin_batch(&mut engine);
@@ -337,8 +337,8 @@ impl Shared {
         }
     }
 
-    /// Carries out the engine's effects while it ran a request of `caller`. A caller that closes itself ends when its
-    /// replies are sent: its connection gets [`Flow::Close`].
+    /// Carries out the effects of the request that `caller` has run. A caller that closes itself ends when its replies
+    /// are sent: its connection gets [`Flow::Close`].
     pub(crate) fn carry_out(&self, engine: &mut Engine, caller: Option<SessionId>) {
         let mut woken = 0;
         for effect in engine.effects.take() {
@@ -488,7 +488,7 @@ impl Shared {
         writer.close(commands);
     }
 
-    /// Gives the append-only file what the engine's stream has had to say.
+    /// Passes the new bytes of the engine's stream to the append-only file.
     fn append_to_aof(&self, engine: &mut Engine) {
         if engine.settings.files.has_log_checksums {
             engine.effects.propagation.add_checksum();
@@ -553,7 +553,7 @@ impl Shared {
     }
 }
 
-/// Whether the settings may have the data saved, or the append-only file completed, when a signal ends the server.
+/// Whether the settings may require a save, or a complete append-only file, when a signal ends the server.
 fn saves_at_end(settings: &Settings) -> bool {
     let [interrupt, terminate] = &settings.process.on_signals;
     let asks = |words: &str| words.split(' ').any(|word| word == "save");

@@ -51,8 +51,8 @@ impl Stream {
         }
     }
 
-    /// Reads what has arrived since a read that tokio took for the last, or what arrives as soon as the other end
-    /// receives an acknowledgement; `None` if nothing does.
+    /// Reads data that have arrived after tokio found the socket empty, or that arrive as soon as the peer gets an
+    /// acknowledgement; `None` if there are none.
     pub(crate) fn read_on(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         let arrived = self.read_at_once(buffer)?;
         if arrived.is_some() {

@@ -4,8 +4,8 @@
 //! It sleeps exactly until something is due, so an idle server takes no processor time. Code that makes something fall
 //! due earlier calls [`super::wakeup::Wakeup::no_later_than`]. When much is due at once, a tick does a slice of it and
 //! unlocks the engine, so that clients are served in between. A test that moves the clock runs the ticks itself, one
-//! for each moment on the way. At a node of a cluster whose clock stands still, the timer does only what falls due at
-//! no moment ([`goes_on_without_moment`]): the rest happens with the requests, so that a test has one order of events.
+//! for each moment on the way. At a node of a cluster with a frozen clock, the timer does only work without a due time
+//! ([`goes_on_without_moment`]); everything else runs with the requests, so that a test has one order of events.
 //!
 //! The system's clock may be set while the timer sleeps. After it was set back, the timer wakes early and sleeps again.
 //! After it was set forward, commands remove the expired keys that they touch, and the timer removes the others when
@@ -121,8 +121,7 @@ fn idle_sessions(engine: &Engine, now: Now, timeout: Duration) -> (Vec<SessionId
     (idle, next)
 }
 
-/// Whether the timer has something to do, or may have, that falls due at no moment: it goes on with a script or with
-/// evicting keys, or closes idle clients.
+/// Whether the timer may have work without a due time: a script to resume, keys to evict, or idle clients to close.
 pub(super) fn goes_on_without_moment(engine: &Engine) -> bool {
     engine.scripts.is_busy() || engine.databases.is_evicting() || engine.settings.timeout_s > 0
 }

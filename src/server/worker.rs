@@ -20,7 +20,7 @@ pub(super) struct Worker<T> {
 }
 
 impl<T: Send + 'static> Worker<T> {
-    /// Makes one whose thread will have that name, and will run on the processors of a list. It ends if `carry_out`
+    /// Makes a worker whose thread gets this name and runs on the processors of a list. The thread ends if `carry_out`
     /// panics.
     pub(super) fn new(name: &'static str, processors: &str, begin: fn(), carry_out: fn(T)) -> Worker<T> {
         Worker { inbox: OnceLock::new(), name, processors: processors.to_owned(), begin, carry_out }

@@ -51,7 +51,7 @@ impl World {
         }
     }
 
-    /// Keeps the task that ends with it.
+    /// Stores the task of this world, which is aborted when the world ends.
     pub(super) fn keep(&self, task: AbortHandle) {
         *self.task.lock() = Some(task);
     }
@@ -166,7 +166,7 @@ impl Shared {
         }
     }
 
-    /// Does something with what listens for this world, if it has a port.
+    /// Calls `act` with the listeners of this world, if it has a port.
     pub(super) fn with_listeners<R>(&self, act: impl FnOnce(&Listeners) -> R) -> Option<R> {
         match self.world() {
             Some(world) => world.port.lock().as_ref().map(|(_, listeners)| act(listeners)),

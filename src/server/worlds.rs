@@ -235,7 +235,7 @@ impl Worlds {
         self.config.settings.cluster.nodes() > 0
     }
 
-    /// Tells what listens for the first world, once.
+    /// Sets the listeners of the first world, once.
     pub(super) fn listen_with(&self, listeners: &Arc<Listeners>) {
         self.first_listeners.get_or_init(|| Arc::clone(listeners));
     }

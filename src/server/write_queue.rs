@@ -23,8 +23,8 @@ use crate::value::SharedBytes;
 const KEPT_BYTES: usize = 512;
 /// The capacity up to which an emptied queue is not shrunk, as the next replies are often as long.
 const LITTLE_BYTES: usize = 2 << 10;
-/// The size from which on the unsent rest of replies is moved into the queue instead of copied, and a run of bytes in
-/// the queue gets no more at its end, since growing it would copy it.
+/// From this size on, the unsent rest of replies is moved into the queue instead of copied, and a run of bytes in the
+/// queue is not extended, as growing it would copy it.
 const LARGE_BYTES: usize = 256 << 10;
 
 /// The most pieces that one system call sends.

@@ -1,4 +1,4 @@
-//! Storage: what the server wants of a file system, as a small interface.
+//! Storage: the calls of a file system that the server needs, as a small interface.
 //!
 //! The files of the data are written through it, so tests can put a simulated disk in the place of the real one: a
 //! disk that fails at any call, fills up, is slow, or loses power. Every call is one that the system can fail, and
@@ -108,8 +108,8 @@ pub trait StorageFile: Send + Sync + Debug {
     /// The system's.
     fn truncate(&self, length: u64) -> io::Result<()>;
 
-    /// Loses what was written since the last sync, as a sync may that fails: for tests, on a simulated disk. Others do
-    /// nothing.
+    /// Drops what was written since the last sync, as a failed sync may do: for tests, on a simulated disk. Other files
+    /// do nothing.
     fn lose_unsynced(&self) {}
 }
 

@@ -3,8 +3,8 @@
 //! It promises what [`crate::storage`] says and nothing else: at a power loss, a seed chooses what is left of all that
 //! was not synced, within the disk's [`Freedom`]. Runs with the same seeds and the same calls are the same.
 //!
-//! Calls are counted, so a test can have each one of a procedure fail, or lose power before each one. What a test asks
-//! of the disk itself, such as [`SimulatedDisk::read`], is not counted and never fails.
+//! Calls are counted, so a test can make each call of a procedure fail, or lose power before each one. The methods for
+//! the test itself, such as [`SimulatedDisk::read`], are not counted and never fail.
 
 mod image;
 mod survival;
@@ -26,7 +26,7 @@ pub use survival::{DataLoss, Freedom, NameLoss};
 #[derive(Clone, Default)]
 pub struct SimulatedDisk {
     shared: Arc<Shared>,
-    /// The number of the machine's start with which this one is dead; `None` for the disk itself.
+    /// The machine start that this handle belongs to: after the next one its calls fail. `None` for the disk itself.
     start: Option<u64>,
 }
 
@@ -118,7 +118,7 @@ impl SimulatedDisk {
         disk
     }
 
-    /// The disk as a process has it that starts now: at the next power loss, or end of the process, it is dead.
+    /// A handle for a process that starts now: its calls fail after the next power loss, or end of the process.
     pub fn attached(&self) -> SimulatedDisk {
         let start = Some(self.state().start);
         SimulatedDisk { shared: Arc::clone(&self.shared), start }

@@ -159,7 +159,7 @@ impl Builder {
         self
     }
 
-    /// Starts with the data of a file whose contents these bytes are, as [`Builder::load`] does.
+    /// Like [`Builder::load`], with the contents of the file as bytes.
     pub fn load_bytes(mut self, bytes: impl Into<Arc<[u8]>>) -> Builder {
         self.data = Some(Source::Bytes(bytes.into()));
         self
@@ -176,7 +176,7 @@ impl Builder {
     /// Serves the page for the browser, and the metrics for Prometheus, on this port of the loopback interface; 0 for
     /// one that the system picks. [`Server::page_url`] has the address. Needs the feature `page`.
     ///
-    /// A test that stops is looked at there: its keys, the commands that ran, the clock.
+    /// When a test stops, its keys, its commands and its clock can be inspected there.
     ///
     /// ```
     /// let server = dunlin::Server::builder().page(0).start()?;

@@ -30,9 +30,9 @@ impl World {
         nodes.into_iter().map(|shared| self.beside(shared)).collect()
     }
 
-    /// Kills a node of the cluster, as a process that ends without a word: its port and its connections close. After
-    /// `cluster-node-timeout` the others, if they are a majority, agree that it has failed, and serve no keys while its
-    /// slots are required.
+    /// Kills a node of the cluster, as `kill -9` does: its port and its connections close. After `cluster-node-timeout`
+    /// the other nodes, if they are a majority, agree that it has failed, and serve no keys as long as its slots must
+    /// be covered.
     ///
     /// ```
     /// use std::time::Duration;
@@ -119,8 +119,8 @@ impl World {
         self.shared().cluster().order_node(number, order).map_err(refused)
     }
 
-    /// Makes a replica apply its primary's writes so much later, by the server's clock; with zero at once, as at first.
-    /// Writes that it has not applied when its primary is killed are lost.
+    /// Makes a replica apply its primary's writes later by `lag`, on the server's clock; zero, the initial value, means
+    /// at once. Writes that it has not applied when its primary is killed are lost.
     ///
     /// # Errors
     /// [`CallError::Refused`]: there is no such node, it is down, or no replica.
@@ -129,8 +129,8 @@ impl World {
         self.shared().cluster().order_node(number, NodeOrder::Lag(lag)).map_err(refused)
     }
 
-    /// Keeps a replica that many writes behind its primary, a transaction being one; with 0 none, as at first. These
-    /// are what a failover loses, acknowledged or not.
+    /// Keeps a replica a number of writes behind its primary, where a transaction is one write; 0 is the initial value.
+    /// A failover loses these writes, acknowledged or not.
     ///
     /// ```
     /// use std::time::Duration;
@@ -151,9 +151,9 @@ impl World {
         self.shared().cluster().order_node(number, NodeOrder::Lag(Lag::Writes(writes))).map_err(refused)
     }
 
-    /// Leaves a node with its present view of the cluster: it misses what the others say of slots, roles and
-    /// failures, and does not vote. So its redirects grow old, and a primary that was replaced still takes
-    /// writes. [`World::refresh_view`] or a restart ends that.
+    /// Freezes a node's view of the cluster: it ignores the other nodes' messages about slots, roles and failures, and
+    /// does not vote. So its redirects become outdated, and a primary that was replaced still takes writes.
+    /// [`World::refresh_view`] or a restart ends that.
     ///
     /// ```
     /// let cluster = dunlin::Server::cluster(3).start()?;
@@ -170,7 +170,7 @@ impl World {
         self.shared().cluster().order_node(number, NodeOrder::StaleView).map_err(refused)
     }
 
-    /// Tells a node what it has missed since [`World::make_view_stale`].
+    /// Brings a node's view up to date after [`World::make_view_stale`].
     ///
     /// # Errors
     /// Those of [`World::make_view_stale`].
@@ -197,9 +197,9 @@ impl World {
         self.shared().cluster().set_link(one, other, LinkOrder::Cut).map_err(refused)
     }
 
-    /// Delays the messages between two nodes, by the server's clock; with zero they arrive at once, as at first. That
-    /// is the stream from a primary to its replica, what is published, and what they know of slots, failures and
-    /// votes. What is in flight when the link is cut, or one of them is killed or paused, is lost.
+    /// Delays the messages between two nodes, by the server's clock; with zero, the initial value, they arrive at once.
+    /// This applies to the replication stream, published messages, and messages about slots, failures and votes.
+    /// Messages in flight are lost when the link is cut, or when one of the nodes is killed or paused.
     ///
     /// ```
     /// use std::time::Duration;
@@ -253,8 +253,8 @@ impl World {
         self.shared().cluster().move_slot(slot, to, MoveStep::Whole).map_err(refused)
     }
 
-    /// Moves only so many keys of a slot, which is then open: the node that owns it answers for keys that have moved
-    /// with `ASK`, and for several of which some have with `TRYAGAIN`. [`World::migrate_slot`] does the rest.
+    /// Moves only `count` keys of a slot, which then stays open: its owner answers `ASK` for a key that has moved, and
+    /// `TRYAGAIN` for several keys of which only some have moved. [`World::migrate_slot`] moves the rest.
     ///
     /// # Errors
     /// Those of [`World::migrate_slot`].

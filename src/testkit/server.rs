@@ -58,8 +58,8 @@ impl Server {
     }
 
     /// Returns a builder for a cluster of that many primaries: each has a port of its own and owns a part of the slots,
-    /// and all run in this process with one clock. What Redis's nodes take seconds for, they agree on before the reply
-    /// to what caused it.
+    /// and all run in this process with one clock. They agree on a change before the command that causes it gets its
+    /// reply; Redis's nodes take seconds for that.
     ///
     /// [`Builder::replicas`] gives each of them replicas. The server dereferences to its first node;
     /// [`World::nodes`] returns all.
@@ -100,8 +100,8 @@ impl Server {
         Ok(self)
     }
 
-    /// Returns the address of the page with its token, for the browser; `None` without [`Builder::page`]. Without what
-    /// follows `#`, it is what `/metrics` is appended to.
+    /// Returns the URL of the page with its token, for the browser; `None` without [`Builder::page`]. For the metrics,
+    /// replace the part from `#` on by `metrics`.
     #[cfg(feature = "page")]
     pub fn page_url(&self) -> Option<String> {
         self.page.as_ref().map(Page::link)

@@ -106,7 +106,8 @@ impl World {
         Ok(SocketAddr::new(self.address.ip(), port))
     }
 
-    /// Makes it end when its last client leaves, direct ones included. The first world cannot: it ends with its server.
+    /// Makes this world end when its last client leaves, direct clients included. It has no effect on the first world,
+    /// which ends with its server.
     pub fn make_temporary(&self) {
         // The first world stays what it is.
         _ = self.shared.make_temporary();

@@ -51,7 +51,7 @@ impl AofFiles {
             if !migrates {
                 return Ok(false);
             }
-            // Who wrote it may have been killed.
+            // The server that wrote it may have been killed before it synced the file.
             self.storage.append(&old)?.sync()?;
             if is_new {
                 let base = Some(Listed::new(name.clone(), 1));

@@ -182,7 +182,7 @@ const FAILOVER: Command = Command {
     name: "FAILOVER",
     syntax: "options:[FORCE|TAKEOVER]",
     arity: Arity::AtLeast(2),
-    about: "Makes a replica replace its primary; this server has no replicas.",
+    about: "Makes a replica replace its primary.",
     run: nodes::failover,
     ..CHANGES
 };
@@ -292,12 +292,8 @@ const REPLICAS: Command = Command {
     ..COUNT_FAILURE_REPORTS
 };
 
-const REPLICATE: Command = Command {
-    name: "REPLICATE",
-    about: "Would make this node a replica of another; this server has no replicas.",
-    run: nodes::replicate,
-    ..FORGET
-};
+const REPLICATE: Command =
+    Command { name: "REPLICATE", about: "Makes this node a replica of another one.", run: nodes::replicate, ..FORGET };
 
 const RESET: Command = Command {
     name: "RESET",

@@ -28,12 +28,12 @@ pub(super) fn slots(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// How much of the replication stream a node has, as it has announced it, or as this one sees it by itself.
+/// The replication offset of a node: first-hand if this node has it, otherwise as the node has announced it.
 fn offset_of(engine: &Engine, node: &Node) -> u64 {
     first_hand_offset(engine, node).unwrap_or(node.offset)
 }
 
-/// How much of the replication stream a node has now, if that can be heard. Redis's nodes tell each other every second.
+/// The replication offset of a node now, if its messages reach this node. Redis's nodes exchange offsets every second.
 fn present_offset_of(engine: &Engine, view: &View, node: &Node) -> u64 {
     let heard = || engine.host.offset_of_node(node.id, view.myself().id);
     first_hand_offset(engine, node).or_else(heard).unwrap_or(node.offset)

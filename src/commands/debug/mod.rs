@@ -59,7 +59,7 @@ const TOOLS: &[Tool] = &[
         syntax: "<microsec>",
         least_words: 1,
         most_words: 1,
-        about: "Pauses for so many microseconds before each write to the append-only file.",
+        about: "Pauses for this many microseconds before each write to the append-only file.",
         run: delay_aof,
     },
     Tool {

@@ -40,8 +40,8 @@ fn advance_to_next(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     go_to(cx, Advance::ToNext)
 }
 
-/// Moves the clock on. That of a cluster is one for all its nodes, of which this one is locked: the host does it when
-/// it is not.
+/// Moves the clock on. All nodes of a cluster share one clock, and this node is locked now, so the host moves it once
+/// the lock is released.
 fn go_to(cx: &mut Ctx<'_>, advance: Advance) -> Result<(), Error> {
     let target = if cx.engine().peers.cluster.is_some() && !cx.is_nested() {
         let Some(HostReply::Moment(moment)) = cx.call_host(HostCall::Advance(advance))? else { return Ok(()) };
@@ -58,7 +58,7 @@ fn go_to(cx: &mut Ctx<'_>, advance: Advance) -> Result<(), Error> {
     Ok(())
 }
 
-/// Where the clock is to go; `None` if nothing falls due to which it could.
+/// The moment to move the clock to; `None` if nothing falls due (ADVANCE-TO-NEXT).
 fn target_of(cx: &Ctx<'_>, advance: Advance) -> Option<Now> {
     let now = cx.now();
     match advance {

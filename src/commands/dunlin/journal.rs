@@ -66,7 +66,7 @@ fn stop(mut journal: Journal) -> Option<Journal> {
     Some(journal)
 }
 
-/// A journal that runs goes on from an empty one; a stopped one is no longer needed.
+/// Empties a running journal; drops a stopped one.
 fn clear(mut journal: Journal) -> Option<Journal> {
     journal.clear();
     journal.is_on.then_some(journal)

@@ -1,4 +1,4 @@
-//! DUNLIN MEASURE: declares the queues, sets and sorted sets that the metrics tell of, lists and removes them.
+//! DUNLIN MEASURE: declares the queues, sets and sorted sets that the metrics report on; lists and removes them.
 
 use super::{ROW, explained};
 use crate::engine::state::measures::Measure;
@@ -10,7 +10,7 @@ pub(super) const MEASURE: Command = Command {
              zset:<ZSET name main [unit:<SECONDS|MILLISECONDS>] [PROCESSING processing]>|REMOVE name|LIST|CLEAR>",
     arity: Arity::AtLeast(3),
     cost: "O(N), N being the measures",
-    about: "Declares whose keys the metrics tell of: of a queue, a set or a sorted set of the selected database.",
+    about: "Declares a queue, a set or a sorted set of the selected database on which the metrics report.",
     run: |cx, args| explained(&MEASURE, measure(cx, args)),
     ..ROW
 };

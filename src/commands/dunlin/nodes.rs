@@ -85,7 +85,7 @@ pub(super) const FAILOVER: Command = Command {
     name: "FAILOVER",
     syntax: "number [FORCE | TAKEOVER]",
     arity: Arity::AtLeast(3),
-    about: "Has a replica of the cluster replace its primary, as CLUSTER FAILOVER at that node does.",
+    about: "Makes a replica of the cluster replace its primary, as CLUSTER FAILOVER at that node does.",
     run: |cx, args| explained(&FAILOVER, fail_over(cx, args)),
     ..ROW
 };
@@ -107,8 +107,8 @@ pub(super) const LAG: Command = Command {
     name: "LAG",
     syntax: "number <milliseconds | WRITES count>",
     arity: Arity::AtLeast(4),
-    about: "Has a replica of the cluster apply what its primary sends so much later, by the virtual clock, or stay that \
-            many writes behind; 0 for at once.",
+    about: "Makes a replica of the cluster apply the writes of its primary later, by the virtual clock, or stay a \
+            number of writes behind; 0 ends that.",
     run: |cx, args| explained(&LAG, lag(cx, args)),
     ..ROW
 };
@@ -128,8 +128,8 @@ pub(super) const VIEW: Command = Command {
     name: "VIEW",
     syntax: "number <STALE | FRESH>",
     arity: Arity::Exactly(4),
-    about: "Has a node of the cluster go on with its present view: it misses what the others say of slots, roles and \
-            failures, and does not vote, until it is fresh again.",
+    about: "Freezes a node's view of the cluster: it ignores messages about slots, roles and failures, and does not \
+            vote, until the view is fresh again.",
     run: |cx, args| explained(&VIEW, view(cx, args)),
     ..ROW
 };
@@ -150,8 +150,8 @@ pub(super) const LINK: Command = Command {
     name: "LINK",
     syntax: "number number <CUT | HEAL | DELAY milliseconds>",
     arity: Arity::AtLeast(5),
-    about: "Cuts the link between two nodes of the cluster, connects them again, or has what they say to each other arrive \
-            later by the virtual clock. Clients reach both.",
+    about: "Cuts the link between two nodes of the cluster, connects them again, or delays their messages by the \
+            virtual clock. Clients reach both.",
     run: |cx, args| explained(&LINK, link(cx, args)),
     ..ROW
 };

@@ -50,7 +50,7 @@ fn wait(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses to wait for something that cannot come: without a journal or a cluster, or for an unknown rule.
+/// Refuses a condition that can never hold: there is no journal, no cluster, or no rule of that name.
 fn can_come(cx: &mut Ctx<'_>, condition: &Condition) -> Result<(), Error> {
     let kit = cx.engine().observers.kit.as_ref();
     match condition {

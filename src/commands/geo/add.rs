@@ -40,8 +40,8 @@ fn geoadd(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// GEOADD goes into the log of changes as ZADD; `args` are its positions and members. A score is written with all its
-/// bits, of which a double keeps 53.
+/// Propagates GEOADD as ZADD; `args` are its positions and members. A score is written with all its bits, of which a
+/// double keeps 53.
 fn propagate(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (mut words, mut digits) = (args.all(), Vec::new());
     words.truncate(args.position());

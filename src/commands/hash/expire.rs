@@ -81,8 +81,8 @@ fn expire(cx: &mut Ctx<'_>, mut args: Args<'_>, unit: Unit, command: &'static st
     Ok(())
 }
 
-/// Puts deadlines of fields into the log of changes: the words of the request up to the one at `head`, which is their
-/// number, with the time in unix milliseconds, and the fields that got it.
+/// Propagates deadlines of fields: the words of the request up to the one at `head`, the number of fields, with the
+/// deadline in unix milliseconds; then the fields that got it.
 fn propagate(cx: &mut Ctx<'_>, args: Args<'_>, head: usize, moment: Option<Moment>, changed: &[&[u8]]) {
     let (mut digits, mut count) = (itoa::Buffer::new(), itoa::Buffer::new());
     let is_all = changed.len() == args.left();

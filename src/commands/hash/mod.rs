@@ -130,8 +130,7 @@ impl<'a> ChangedFields<'a> {
     }
 }
 
-/// Puts the deletion of fields into the log of changes, one by one, in the place of a command whose deadline for them
-/// had passed.
+/// Propagates the deletion of fields, one by one, instead of the command whose deadline for them had passed.
 fn propagate_ended(cx: &mut Ctx<'_>, key: &[u8], fields: &[&[u8]]) {
     for field in fields {
         operations::propagate_also(cx, &[b"HDEL", key, field]);

@@ -4,10 +4,10 @@
 //! are. Most are fields of INFO: their rows say which. This file has those that the exporter makes of something else,
 //! and our own, which begin with `dunlin_`.
 //!
-//! Left out is what the exporter says of itself, what it makes of lines that it does not know
+//! Left out are metrics of the exporter itself, those that it derives from lines that it does not know
 //! (`redis_db0_distrib_...` has no values, and its `redis_db_keys_cached` shows the keys that have fields with
-//! deadlines), and what its options add for single keys. No label is ever a key: the lines are some for each command,
-//! database and rule.
+//! deadlines), and those that its options add for single keys. No label is ever a key: the number of lines depends only
+//! on the commands, databases and rules.
 //!
 //! Cost: that of INFO, a fraction of a millisecond, without a pass over the keys; strict mode adds a look at each key
 //! that it traces. Source: redis_exporter 1.45 and 1.88.

@@ -14,7 +14,7 @@ const OF_REPLICA: [(&str, &str); 3] = [
     ("slave_repl_offset", "The offset in the stream of the primary up to which it was applied."),
 ];
 
-/// Writes the metrics that there are, which a server without peers has none of.
+/// Writes the metrics about peers; a server without peers has none.
 pub(super) fn peers(scene: &Scene<'_>, out: &mut Exposition) {
     primary(scene, out);
     replicas(scene, out);

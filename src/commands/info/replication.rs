@@ -108,7 +108,7 @@ pub(super) struct Connected {
     pub(super) port: u16,
     /// The offset up to which it has applied the stream.
     pub(super) offset: u64,
-    /// The seconds since it has told so.
+    /// The seconds since it last reported its offset.
     pub(super) lag_s: i64,
 }
 

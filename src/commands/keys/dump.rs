@@ -134,7 +134,7 @@ fn restore(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Puts the deletion of a key by a command that is no deletion into the log of changes.
+/// Propagates the deletion of a key by a command of another name, instead of that command.
 pub(in crate::commands) fn propagate_deletion(cx: &mut Ctx<'_>, key: &[u8]) {
     let name = if cx.settings().lazy_free.replaced { &b"UNLINK"[..] } else { b"DEL" };
     operations::propagate_instead(cx, &[name, key]);

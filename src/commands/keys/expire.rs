@@ -85,8 +85,8 @@ fn expire(
     Ok(())
 }
 
-/// Puts a change of a key's deadline into the log of changes: `PEXPIREAT key` with the deadline, which may stand there
-/// already, and what follows it; or the deletion of the key, if the deadline has passed.
+/// Propagates a change of a key's deadline: as `PEXPIREAT key` with the deadline (which `words` may contain already)
+/// and the words after it, or as the deletion of the key if the deadline has passed.
 pub(in crate::commands) fn propagate_expiration(cx: &mut Ctx<'_>, words: &[&[u8]], deadline_ms: i64) {
     if deadline_ms <= cx.now_ms() {
         let name = if cx.settings().lazy_free.expired { &b"UNLINK"[..] } else { b"DEL" };

@@ -53,7 +53,8 @@ const FREQ: Command = Command {
     ..ENCODING
 };
 
-/// The look-up of all of them: it counts as a hit or a miss, but is no access, and a miss is no event.
+/// The lookup flags of these subcommands: they count a hit or a miss, but update no access time and send no keymiss
+/// event.
 const INSPECT: Lookup = Lookup::NO_TOUCH.and(Lookup::NO_NOTIFY);
 
 fn encoding(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {

@@ -10,7 +10,7 @@
 //! Texts are compared as C compares them, up to a NUL, unless the result is stored. Numbers are parsed as leniently as
 //! the bounds of a range of scores.
 //!
-//! Source: the behaviour of Redis 8.0.6, asked.
+//! Source: the replies of Redis 8.0.6.
 
 use crate::engine::exec::operations;
 use crate::engine::{

@@ -164,7 +164,7 @@ fn pop_from(cx: &mut Ctx<'_>, key: &[u8], end: End, portion: Portion) -> Result<
     )
 }
 
-/// Puts a pop from one list into the log of changes, as LPOP or RPOP.
+/// Propagates a pop from one list as LPOP or RPOP.
 fn propagate(cx: &mut Ctx<'_>, key: &[u8], end: End, portion: Portion, count: usize) {
     let name = if end == End::Head { &b"LPOP"[..] } else { b"RPOP" };
     if let Portion::KeyAndSeveral(_) = portion {

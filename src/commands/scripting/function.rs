@@ -46,7 +46,7 @@ fn delete(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Libraries are data, which a file would have to store.
+/// Counts a change for the save points: libraries are saved with the data.
 fn count_change(cx: &mut Ctx<'_>) {
     cx.stats_mut().changes += 1;
 }

@@ -101,7 +101,7 @@ fn pop_some(cx: &mut Ctx<'_>, key: &[u8], count: usize, generator: &mut Rng) -> 
 /// The most members in one command of the log of changes.
 const MEMBERS_TOGETHER: usize = 1024;
 
-/// Puts the removal of members into the log of changes, in the place of a command that chose them.
+/// Propagates the removal of members as SREM, instead of the command that chose them.
 fn propagate_removals(cx: &mut Ctx<'_>, key: &[u8], members: &[Vec<u8>]) {
     for members in members.chunks(MEMBERS_TOGETHER) {
         let mut words = vec![&b"SREM"[..], key];

@@ -130,7 +130,7 @@ pub(super) fn take(
     Ok(popped)
 }
 
-/// Puts a pop from one sorted set into the log of changes, as ZPOPMIN or ZPOPMAX; `count` as it goes there.
+/// Propagates a pop from one sorted set as ZPOPMIN or ZPOPMAX, with the argument `count`, if any.
 pub(super) fn propagate(cx: &mut Ctx<'_>, key: &[u8], end: End, count: Option<usize>) {
     if !operations::is_propagating(cx) {
         return;

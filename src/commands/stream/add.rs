@@ -71,8 +71,7 @@ fn xadd(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// XADD goes into the log of changes with the id that the entry got, in the place of the wanted one, and with an exact
-/// trim.
+/// Propagates XADD with the id that the entry got instead of the wanted one, and with an exact trim.
 fn propagate(cx: &mut Ctx<'_>, args: &Args<'_>, trim: Option<Trimming>, (wanted, id): (Wanted, Id), place: usize) {
     let (mut words, id) = (args.all(), id.to_string());
     let trim = trim.filter(|trim| trim.is_approximate());

@@ -1,5 +1,5 @@
-//! Deliveries and claims in the log of changes: for each entry, a claim by which the group has that pending
-//! entry, and where the group reads on.
+//! Propagates deliveries and claims: an XCLAIM for each entry that became pending, and an XGROUP SETID for the position
+//! of the group.
 //!
 //! Source: the AOF that Redis 8.0.6 writes.
 
@@ -11,7 +11,7 @@ use crate::value::stream::{Group, Id};
 #[derive(Debug, Default)]
 pub(super) struct Claims {
     claims: Vec<Claimed>,
-    /// The group's last id and the number of entries that it has read, if they are to be said apart.
+    /// The group's last id and the number of entries that it has read, if an XGROUP SETID is needed for them.
     position: Option<(Id, Option<i64>)>,
 }
 

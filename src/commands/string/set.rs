@@ -66,7 +66,7 @@ fn set(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// SET goes into the log of changes with the time of its deadline, and without `GET`.
+/// Propagates SET with the time of its deadline, and without `GET`.
 fn propagate_set(
     cx: &mut Ctx<'_>,
     args: &Args<'_>,
@@ -89,7 +89,7 @@ fn propagate_set(
     }
 }
 
-/// Puts a SET of a text with its deadline into the log of changes.
+/// Propagates a SET of a text with its deadline.
 fn propagate_deadline(cx: &mut Ctx<'_>, key: &[u8], value: &[u8], deadline_ms: i64) {
     let mut digits = itoa::Buffer::new();
     operations::propagate_instead(cx, &[b"SET", key, value, b"PXAT", digits.format(deadline_ms).as_bytes()]);

@@ -1,8 +1,9 @@
 //! The rows of all parameters, grouped by topic.
 //!
-//! A row with a fixed value shows the value in effect, or Redis's default if its topic does not exist here (crash
-//! reports). A row has no effect if its topic is off (replication, files) or if its effect always happens (large values
-//! are always freed in the background). A number is cast to the type of its field, where the row's bounds make it fit.
+//! A row with a fixed value shows the value in effect, or Redis's default if its topic does not exist here. A row has
+//! no effect if its topic does not exist here (crash reports, connections between nodes), or if its effect always
+//! happens (large values are always freed in the background). A number is cast to the type of its field, where the
+//! row's bounds make it fit.
 
 mod general;
 mod hidden;

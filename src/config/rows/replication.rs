@@ -1,7 +1,7 @@
 //! Parameters of nodes of a cluster, and of replicas.
 //!
-//! Those that would enable replicas have a fixed value. Those that would matter only with replicas, or with connections
-//! between nodes, are stored without effect, as in a Redis without replicas.
+//! `replicaof` has a fixed value: replicas are nodes of a cluster in the same process. Parameters about connections
+//! between nodes, which do not exist here, are stored without effect.
 
 use super::{INT, LONG, LONG_BYTES, PORT};
 use crate::config::parameter::{Held, Parameter};

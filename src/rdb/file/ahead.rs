@@ -1,9 +1,9 @@
 //! Collections built ahead: other threads build those of the next blocks of a file while a thread stores those of one.
 //!
-//! A block is some whole records. To build the hash, the list or the sorted set of a record takes several times as long
-//! as to store it, and needs nothing but the bytes. The thread that loads the file takes the blocks in their order and
-//! reads each record as ever, but for the values that it finds built. So what is loaded, and what is wrong with a file
-//! and where, is as without other threads, which leave alone what they cannot build.
+//! A block is a number of whole records. Building the hash, list or sorted set of a record takes several times as long
+//! as storing it, and needs nothing but the bytes. The thread that loads the file takes the blocks in their order and
+//! reads each record as usual, except for values that it finds built. So the data, and the reason and place of a fault,
+//! are the same as with one thread; values that the other threads cannot build are left to it.
 //!
 //! Costs: up to [`MOST_JOBS`] blocks and their values are in memory, of [`MOST_BYTES`] and one block more. The threads
 //! exist from the second block until the loader is dropped, and only where the machine has a second processor.

@@ -51,7 +51,7 @@ pub enum FaultReason {
     /// A value contradicts its type.
     #[error("the value is damaged")]
     Damaged,
-    /// Data of a module that are not a key's.
+    /// Data of a module that belong to no key.
     #[error("The RDB file contains AUX module data I can't load: no matching module '{0}'")]
     ModuleAux(String),
     /// A value of a module.

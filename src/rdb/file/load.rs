@@ -1,8 +1,8 @@
 //! Reads an RDB file.
 //!
-//! The loader sees the file through a window, which moves on and grows until the record in question is in it as a
-//! whole. So a record that is read twice is a record that had not arrived, and a length that the file claims takes no
-//! memory: only bytes that are there do. Of a file of more than one window, other threads build the collections of
+//! The loader sees the file through a window, which moves forward and grows until it contains the next record as a
+//! whole. Only a record that had not arrived completely is read twice, and a length that the file claims takes no
+//! memory: only bytes that have arrived do. For a file of more than one window, other threads build the collections of
 //! the next windows meanwhile (`ahead`).
 //!
 //! Costs: whether all of a value larger than the window is there is checked each time that the window has doubled, by
@@ -20,7 +20,7 @@ use crate::rdb::text::Reader;
 
 /// The window at first, and the least that is read at once.
 const WINDOW_BYTES: usize = 256 << 10;
-/// The part of a window that has to be collections for the next ones to be built ahead.
+/// The share of collections in a window from which on the next windows are built ahead.
 const LEAST_BUILT: f64 = 0.25;
 /// The windows that are read without a look ahead after one that had too few collections.
 const WINDOWS_WITHOUT: u32 = 8;
@@ -80,10 +80,10 @@ impl<R: io::Read> Source<R> {
 }
 
 impl<R: io::Read> Loader<R> {
-    /// Reads the header of a file. `verifies` says whether its checksum is looked at.
+    /// Reads the header of a file; `verifies` decides whether its checksum is checked.
     ///
     /// # Errors
-    /// The file is none, of an unknown version, or cannot be read.
+    /// It is not an RDB file, has an unknown version, or cannot be read.
     pub fn open(source: R, verifies: bool) -> Result<Loader<R>, Fault> {
         let mut source = Source { reader: source, is_at_end: false, error: None };
         let mut window = Vec::new();

@@ -227,7 +227,7 @@ impl Writer {
     }
 }
 
-/// Sends the threads that help away when the one that takes the results is done, even if it panics.
+/// Makes the threads that help end when the thread that takes the results is done, even if it panics.
 struct CloseOnDrop<'j, J, R>(&'j Jobs<J, R>);
 
 impl<J, R> Drop for CloseOnDrop<'_, J, R> {

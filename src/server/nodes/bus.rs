@@ -27,9 +27,9 @@ pub(super) struct Bus {
     cut_links: Mutex<Links>,
     /// The delays of links that are slow, in milliseconds.
     delays_ms: Mutex<BTreeMap<Link, i64>>,
-    /// The nodes that miss what is said of the cluster.
+    /// The nodes with a stale view: they ignore news about the cluster.
     stale: Mutex<BTreeSet<usize>>,
-    /// The numbers of the nodes, and how much of the replication stream they have.
+    /// The number and the replication offset of each node.
     offsets: Mutex<BTreeMap<NodeId, (usize, u64)>>,
     /// Held while messages are delivered, so that a thread that wants to deliver its own waits until they are.
     delivery: Mutex<()>,
@@ -38,7 +38,7 @@ pub(super) struct Bus {
 /// A message of one node to all others.
 #[derive(Debug)]
 pub(in crate::server) enum BusMessage {
-    /// Something that it says as a node of the cluster.
+    /// A message of the cluster bus.
     Node(NodeMessage),
     /// An order for the clock.
     Clock(ClockOrder),
@@ -84,8 +84,7 @@ impl Bus {
         self.delays_ms.lock().keys().copied().collect()
     }
 
-    /// Keeps messages from being delivered as long as the guard is held, so that what changes with the links is one
-    /// step for them.
+    /// Stops the delivery of messages while the guard is held, so that a change of several links looks atomic to them.
     pub(super) fn hold_delivery(&self) -> MutexGuard<'_, ()> {
         self.delivery.lock()
     }
@@ -101,7 +100,7 @@ impl Bus {
         self.offsets.lock().insert(id, (number, offset));
     }
 
-    /// How much of the replication stream a node has, unless what it says reaches `asking` late or not at all.
+    /// The replication offset of a node; `None` if its messages reach `asking` late or not at all.
     fn offset_of(&self, node: NodeId, asking: NodeId) -> Option<u64> {
         let offsets = self.offsets.lock();
         let (&(one, _), &(other, offset)) = (offsets.get(&asking)?, offsets.get(&node)?);
@@ -130,7 +129,7 @@ impl Bus {
 }
 
 impl Cluster {
-    /// How much of the replication stream a node has, as another one has heard.
+    /// The replication offset of a node, as `asking` knows it.
     pub(in crate::server) fn offset_of(&self, node: NodeId, asking: NodeId) -> Option<u64> {
         self.bus.offset_of(node, asking)
     }
@@ -202,12 +201,12 @@ impl Shared {
         }
     }
 
-    /// Whether this node misses what is said of the cluster.
+    /// Whether this node has a stale view: it ignores news about the cluster.
     pub(super) fn has_stale_view(&self) -> bool {
         self.cluster().bus.is_stale(self.node_number())
     }
 
-    /// Takes what another node says, as late as the link between them is slow.
+    /// Receives a message of another node, after the delay of the link between them.
     fn hear(&self, from: usize, message: &NodeMessage) {
         let is_concerned = messages::concerns(&self.engine(), message);
         let delay_ms = if message.is_of_kit() { 0 } else { self.cluster().bus.delay_ms(self.node_number(), from) };

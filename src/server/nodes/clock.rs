@@ -13,7 +13,7 @@ use crate::server::clock::later;
 use crate::server::shared::Shared;
 use crate::server::timer;
 
-/// The most rounds of ticks and deliveries at one moment: what a pause holds back is due all the time.
+/// The most rounds of ticks and deliveries at one moment: what a pause holds back stays due, so there must be a limit.
 const MOST_ROUNDS: usize = 4;
 
 impl Shared {
@@ -30,7 +30,7 @@ impl Shared {
         Some(target)
     }
 
-    /// When something happens next without a request, at this server or, in a cluster, at any node.
+    /// The next moment at which something falls due: at this server or, in a cluster, at any node.
     pub(crate) fn next_moment(&self) -> Option<Now> {
         self.with_nodes(|all| {
             all.iter().filter(|node| !node.is_down()).filter_map(|node| node.engine().next_moment()).min()
@@ -61,8 +61,8 @@ impl Shared {
         }
     }
 
-    /// Delivers what the nodes have sent, and on a clock that stands still has all happen that is due: a client that
-    /// has read its reply finds it done, and it is done in the same order in every run. The caller holds no lock.
+    /// Delivers the messages of the nodes and, if the clock is frozen, runs everything that is due. So this is done
+    /// before a client reads its reply, and in the same order in every run. The caller holds no lock.
     #[inline]
     pub(crate) fn deliver_and_settle(&self) {
         if let Some(own) = self.membership() {
@@ -83,7 +83,7 @@ impl Shared {
         self.with_nodes(|all| all.iter().any(|node| !node.is_down() && is_due(node)))
     }
 
-    /// When something happens after a moment without a request, at any node.
+    /// The first moment after `now` at which something falls due at any node.
     fn next_moment_after(&self, now: Now) -> Option<Now> {
         self.with_nodes(|all| {
             let running = all.iter().filter(|node| !node.is_down());
@@ -91,9 +91,10 @@ impl Shared {
         })
     }
 
-    /// Runs a tick of this node's timer, and delivers what it has sent. `None` if a test moves the clock, which wakes
-    /// the timer when it has, and on a clock that stands still: what is due there happens with the batch that causes
-    /// it, in the order of the nodes ([`Shared::deliver_and_settle`]). The timer does only what falls due at no moment.
+    /// Runs a tick of this node's timer, and delivers the messages that it sends. Returns `None` without a tick while a
+    /// test moves the clock, which wakes the timer afterwards; and on a frozen clock, where the batch that causes
+    /// something due also runs it, in the order of the nodes ([`Shared::deliver_and_settle`]). There the timer does
+    /// only work that has no due time.
     pub(in crate::server) fn tick_beside_nodes<R>(&self, tick: impl FnOnce() -> R) -> Option<R> {
         let Some(own) = self.membership() else { return Some(tick()) };
         let ticks = own.cluster.ticks.try_read()?;

@@ -19,8 +19,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Ends the temporary world that this is a node of, unless another node has a client. That is found out on the
-    /// event loop, without this node's lock.
+    /// Ends the temporary world that this node belongs to, unless another node has a client. The check runs on the
+    /// event loop, after this node's lock is released.
     pub(in crate::server) fn end_nodes_if_left(&self) {
         if let Some(own) = self.membership() {
             let cluster = Arc::clone(&own.cluster);

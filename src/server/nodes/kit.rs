@@ -49,7 +49,7 @@ impl Cluster {
         nodes.into_iter().enumerate().filter_map(figures).collect()
     }
 
-    /// Kills a node, pauses it, starts it again, has it replace its primary, apply its stream late, or keep its view.
+    /// Carries out an order for one node: kill, pause, resume, restart, fail over, lag, stale or fresh view.
     ///
     /// # Errors
     /// There is no such node, it is down, paused or up already, its port is taken, or it is no replica.
@@ -111,7 +111,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Connects a paused node to the others again, tells it what it has missed, and then answers its clients.
+    /// Resumes a paused node: connects it again, sends it what it has missed, then serves its clients.
     fn resume(&self, node: &Shared) {
         {
             let _engine = node.engine();
@@ -196,7 +196,7 @@ impl Shared {
         self.engine().timing.pause().is_node_paused()
     }
 
-    /// Why this node, which is down, does nothing.
+    /// The error for an order to this node, which is paused or killed.
     fn why_down(&self, number: usize) -> KitError {
         if self.is_paused() { KitError::NodeIsPaused(number) } else { KitError::NodeIsDown(number) }
     }

@@ -12,7 +12,7 @@ use crate::engine::{Engine, Flow, Origin, RemoteFault, RemoteRequest, RemoteResu
 use crate::resp::{Limits, Parser, ReplyBuffer};
 use crate::server::shared::Shared;
 
-/// How long a thread waits for a node's lock before it looks whether the server ends.
+/// The time between two checks whether the server is ending, while a thread waits for a node's lock.
 const LOCK_PART_MS: u64 = 50;
 
 impl Cluster {
@@ -76,7 +76,7 @@ impl Shared {
         result
     }
 
-    /// Runs requests one after the other, and has `take` read the line of each reply.
+    /// Runs the requests in `bytes` one by one, and passes each reply, without its line end, to `take`.
     fn run_all(
         &self,
         engine: &mut Engine,

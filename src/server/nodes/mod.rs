@@ -12,8 +12,8 @@
 //! engine takes that of no other, with one exception: MIGRATE to another node, which gives up after its timeout. So
 //! two nodes that move keys to each other at once both fail, as two servers of Redis do.
 //!
-//! Costs: a server that is no such node reads one flag after each batch. On a clock that stands still, a batch looks at
-//! all nodes for what is due.
+//! Costs: a server without a cluster reads one flag after each batch. With a frozen clock, each batch checks all nodes
+//! for what is due.
 
 mod bus;
 mod clock;

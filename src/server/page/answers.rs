@@ -14,7 +14,7 @@ const PLAIN: &str = "text/plain; charset=utf-8";
 /// The type of what is JSON.
 const JSON: &str = "application/json";
 
-/// The headers of every answer, unless it has others: it is only for this site, and nothing in it is run or kept.
+/// The default headers of every answer: only for this site, not cached, and without any scripts.
 const HEADERS: [(HeaderName, &str); 6] = [
     (header::CACHE_CONTROL, "no-store"),
     (
@@ -62,7 +62,7 @@ pub(super) fn refused_in_json(refusal: &Refusal) -> Answer {
     json(refusal.status, json::error(refusal.why.trim_end()))
 }
 
-/// That only these methods are allowed.
+/// The answer 405, with the methods that are allowed.
 pub(super) fn only(methods: &'static str) -> Answer {
     let mut answer = text(StatusCode::METHOD_NOT_ALLOWED, "This method is not allowed here.\n");
     answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static(methods));

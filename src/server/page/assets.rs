@@ -16,8 +16,8 @@ const HTML: &str = "text/html; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
-/// A file of the page. Files are not compressed: a browser on the same machine has them sooner as they are, and each
-/// is in the program once. How large they are as gzip has them, `tests/page` limits all the same.
+/// A file of the page. It is sent uncompressed: for a browser on the same machine that is faster, and the program
+/// contains each file only once. `tests/page` limits the sizes after gzip all the same.
 #[derive(Debug)]
 pub(super) struct Asset {
     pub(super) content_type: &'static str,
@@ -63,12 +63,12 @@ pub(super) fn find(path: &str) -> Option<&'static Asset> {
 }
 
 impl Asset {
-    /// A text that is another one when the file is.
+    /// The entity tag: a hash of the contents.
     fn etag(&self) -> String {
         format!("\"{:016x}\"", Key::of(0).hash(self.bytes))
     }
 
-    /// The answer to a request with these headers: the file, or that it is what the browser has already.
+    /// The answer to a request with these headers: the file, or 304 if the browser has this version.
     pub(super) fn answer(&'static self, headers: &HeaderMap) -> Answer {
         let etag = self.etag();
         let is_known = listed(headers, header::IF_NONE_MATCH).any(|known| known == etag || known == "*");

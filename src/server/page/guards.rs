@@ -4,8 +4,9 @@
 //!   to this machine (DNS rebinding) gets nothing.
 //! - `Origin` and `Sec-Fetch-Site`, where a browser sends them, are of this site. So no other site can send a request
 //!   that does anything.
-//! - A command has a token that only the address has which the server prints (`page-token`), in a header of its own,
-//!   and a body of a type that no form has. So a browser asks first whether another site may send it, which is refused.
+//! - A command has the token of the URL that the server prints (`page-token`), in a header of its own, and a body of a
+//!   type that no form can send. So a browser asks first whether another site may send it (CORS preflight), which is
+//!   refused.
 //! - The client is on this machine, or users have to log in, or `protected-mode` is off: the rule of Redis.
 
 use std::net::SocketAddr;
@@ -118,7 +119,7 @@ impl Guards {
     }
 }
 
-/// Compares two texts in a time that does not tell where they differ.
+/// Compares two texts in constant time: the time does not show where they differ.
 fn are_equal(one: &[u8], other: &[u8]) -> bool {
     let differences = one.iter().zip(other).fold(0, |found, (one, other)| found | (one ^ other));
     one.len() == other.len() && differences == 0

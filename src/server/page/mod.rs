@@ -76,8 +76,8 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// Starts to serve what the settings say, until the server is asked to end; `None` if that is nothing. `has_loaded`
-    /// is set when the server has the data that it starts with.
+    /// Starts the HTTP port of the settings, until the server is asked to end; `None` if `page-port` is not set.
+    /// `has_loaded` is set once the server has loaded its data.
     ///
     /// # Errors
     /// An address cannot be listened on, or the system has no thread.

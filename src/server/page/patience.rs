@@ -1,4 +1,4 @@
-//! A socket of somebody who may stop to read: what is sent to it fails when it has taken nothing for a while.
+//! A socket with a write timeout: writing fails when the peer has taken nothing for a while.
 
 use std::future::Future;
 use std::io;
@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-/// The time after which a reader that has taken nothing has left.
+/// The time without progress after which a write fails.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// A socket with a limit on the time for which it takes nothing.
@@ -31,7 +31,7 @@ impl Patient {
         Patient { stream, longest, limit: None }
     }
 
-    /// Passes on whether the socket has taken something, or fails if it was full for too long.
+    /// Returns the result of a write, or fails if the socket was full for too long.
     fn watch<T>(&mut self, cx: &mut Context<'_>, taken: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if taken.is_ready() {
             self.limit = None;

@@ -33,11 +33,11 @@ use crate::server::shared::Shared;
 const PAUSE: Duration = Duration::from_millis(10);
 /// The time after which the clock and the findings are looked at, and names of changed keys are sent.
 const LOOK: Duration = Duration::from_millis(100);
-/// The difference up to which a clock counts as not having been set, in microseconds at its usual speed.
+/// A deviation of at most this many microseconds, at normal speed, does not mean that the clock was set.
 const TOLERANCE_US: f64 = 20_000.0;
-/// The bytes from which on commands are sent, though there are more: a reader that does not read costs some such parts.
+/// Commands are sent in parts of about this many bytes, so that a slow reader holds only a few parts in memory.
 const PART_BYTES: usize = 32 << 10;
-/// The looks after which something is sent, so that a reader that is gone is noticed.
+/// The number of polls without an event after which a comment is sent, so that a closed connection is noticed.
 const LOOKS_IN_SILENCE: u32 = 150;
 
 const UNKNOWN: Refusal = Refusal {
@@ -112,7 +112,7 @@ struct Stream {
     number: u64,
     /// The clock as it was last read.
     clock: Option<Reading>,
-    /// The number of findings that there were.
+    /// The number of findings that were sent.
     findings: usize,
     /// When changed keys were last looked at, in monotonic microseconds.
     keys_us: u64,

@@ -72,7 +72,7 @@ struct Receiver {
     requests: UnboundedReceiver<&'static str>,
     /// The signal that has asked the server to end.
     asked: Option<Signal>,
-    /// The engine was in use all the time, so the server still has to be asked to end.
+    /// The engine's lock could not be taken, so the shutdown is to be tried again.
     is_waiting: bool,
     /// The thread of the shutdown that was begun, which tells whether the server ends.
     shutdown: Option<JoinHandle<bool>>,

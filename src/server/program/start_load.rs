@@ -116,7 +116,7 @@ impl StartLoad {
         }
     }
 
-    /// Says how far the load is.
+    /// Updates the progress of the load for INFO, and logs it from time to time.
     fn report(&mut self, engine: &mut Engine) {
         match &mut self.source {
             Source::Aof(load) => load.report(engine),

@@ -87,7 +87,7 @@ impl ClientType {
         }
     }
 
-    /// There are no replicas, so a session is a subscriber or a normal client.
+    /// The type of a session: a subscriber or a normal client. Replicas of this server have no session.
     pub(super) fn of(session: &Session) -> ClientType {
         if session.subscribed.is_empty() { ClientType::Normal } else { ClientType::PubSub }
     }

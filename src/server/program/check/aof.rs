@@ -3,10 +3,10 @@
 //! It prints what redis-check-aof prints, and ends with the same exit code: 0 if the files are valid, or have been
 //! made valid (`--fix`) or cut back to a time (`--truncate-to-timestamp`), 1 otherwise.
 //!
-//! A log is valid as far as a server loads it, which the same [`Scanner`] decides; on top of that, the tool wants
-//! every line end. Unlike Redis's, it also cuts off an annotation without its line end, to which the next command
-//! would be glued; it refuses commands of no words, which no server loads; it never cuts a transaction apart; and
-//! the last file is the last one with bytes, as for the server. A folder stands for the manifest in it.
+//! A log is valid as far as a server would load it, which the same [`Scanner`] decides; in addition, the tool requires
+//! every line end. Unlike redis-check-aof it also cuts off an annotation without its line end (the next command would
+//! be appended to it), refuses commands without words (no server loads them), and never cuts a transaction apart. The
+//! last file is the last one that is not empty, as for the server. A folder stands for the manifest in it.
 //!
 //! Source: what redis-check-aof of Redis 8.0.6 prints about the files in the tests.
 
@@ -318,7 +318,7 @@ impl<Out: Write, Answers: BufRead> Check<'_, Out, Answers> {
         }
     }
 
-    /// The time of an annotation, if it has one and that matters.
+    /// The time of an annotation, if it has one and files are cut back to a time.
     fn time_of(&self, line: &[u8]) -> Result<Option<i64>, InvalidTime> {
         match line.strip_prefix(b"#TS:") {
             Some(text) if self.task.timestamp != 0 => {

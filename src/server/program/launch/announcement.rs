@@ -1,7 +1,7 @@
 //! The announcement of a server (`announce yes`): one line of JSON, the only one that it writes to the standard output.
 //!
-//! It tells that the server is ready and where, or why it could not start. So a launcher reads one line, whatever
-//! happens, and nobody has to drain the output after that. The log goes to the standard error meanwhile.
+//! It reports that the server is ready, with its addresses, or why it could not start. So a launcher reads exactly one
+//! line, and nobody has to drain the output after that. The log goes to the standard error meanwhile.
 
 use std::io::{self, Write};
 use std::process;
@@ -23,7 +23,7 @@ impl Announcer {
         self.is_due.store(is_wanted, Ordering::Release);
     }
 
-    /// Whether the standard output is still to have the announcement, and nothing else before it.
+    /// Whether the announcement is not written yet; nothing else may go to the standard output before it.
     pub(in super::super) fn is_due(&self) -> bool {
         self.is_due.load(Ordering::Acquire)
     }

@@ -1,8 +1,8 @@
 //! The end of a server with the program that it was started for (`end-with`), or without clients (`idle-end`).
 //!
-//! A launcher that is killed cannot end its server. So the server watches: the standard input, whose other end only the
-//! launcher holds, on every system; or a process, on Linux. It asks for its shutdown as a signal would. If it hangs in
-//! a command then, and has nothing to save, it ends all the same after [`PATIENCE`].
+//! A launcher that is killed cannot end its server, so the server watches: the standard input, whose other end only the
+//! launcher holds (on every system), or a process (on Linux). When that ends, the server shuts down as on a signal. If
+//! a command keeps it busy then, and it has nothing to save, it ends all the same after [`PATIENCE`].
 //!
 //! Each watch is a thread that waits, and exists only if its parameter is set. The threads are never joined.
 
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// The time between two looks at the clients, when an idle server is to end.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Starts to watch what the settings say. A server does not end before its time if something `is_written_at_end`.
+/// Starts the watches that the settings ask for. The server is not forced to end if something `is_written_at_end`.
 ///
 /// # Errors
 /// When the process to end with does not exist or cannot be watched, or the system has no thread.

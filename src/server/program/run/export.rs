@@ -26,8 +26,8 @@ use crate::server::program::{background, print};
 /// The environment variable of the second process: the id of the process that it ends with.
 const MARK: &str = "DUNLIN_EXPORT_FOR";
 
-/// The byte behind each of the two texts of the second process, the lines and what is told besides: no variable can
-/// have it.
+/// The byte after each of the two texts that the second process writes: the export lines, and messages for the user. No
+/// variable can contain it.
 const END: u8 = 0;
 
 /// Starts the second process and prints its lines; or serves, if this is that process.
@@ -103,7 +103,7 @@ fn serve(options: &Options, id: u32) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes the lines of the shell, and what is told besides, for the first process.
+/// Writes the export lines, and messages for the user, to the first process.
 fn tell(options: &Options, server: &CommandServer) -> Result<(), String> {
     let variables = variables::of(server.addresses(), &options.names, options.only_names);
     let lines: String = variables.iter().map(|(name, value)| line(name, value)).collect();

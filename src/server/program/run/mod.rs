@@ -26,7 +26,7 @@ use crate::server::os_host::reason;
 
 /// The exit code when the server cannot be started, as that of `docker run` and `timeout` for a fault of their own.
 const NO_SERVER: u8 = 125;
-/// The exit code of a command that has passed, when it was found or left to be wrong.
+/// The exit code if the command has passed, but strict mode has found something or a file could not be written.
 const FAILED: u8 = 1;
 
 /// Runs `dunlin run` with the words behind its name; returns the exit code.
@@ -76,8 +76,8 @@ fn run_with_server(options: &Options) -> Result<ExitCode, String> {
     Ok(ExitCode::from(code))
 }
 
-/// Reports what strict mode has found, and writes the files that were asked for; false if the command is to fail for
-/// one of them.
+/// Prints the findings of strict mode, and writes the files of `--dump` and `--journal`. Returns false if a finding is
+/// an error or a file could not be written: the command then counts as failed.
 fn checked(options: &Options, server: &CommandServer) -> bool {
     let findings = server.findings();
     if !findings.is_empty() {

@@ -1,8 +1,8 @@
 //! The server of `dunlin run`: on a free port, and on a Unix socket in a folder that only this user may enter.
 //!
-//! A server of its own changes its process; this one does not, as the command would inherit the changes: the pages, the
-//! out-of-memory score and the processors of the process stay as they are, and the limit on descriptors is the old one
-//! while the command is started.
+//! The `dunlin` server changes settings of its process: huge pages, the out-of-memory score, the processor affinity.
+//! This one does not, as the command would inherit them. It raises the limit on descriptors, but the command is started
+//! under the old one.
 
 use std::env;
 use std::hash::{BuildHasher, RandomState};
@@ -94,8 +94,8 @@ impl CommandServer {
         Ok(CommandServer { shared, thread, launch, addresses, descriptors, _port_file: port_file, _folder: folder })
     }
 
-    /// Arranges for the end: at a signal, and as the settings for launchers say; at the latest with the process `id`,
-    /// unless they name another one. Then it has time if something `is_written_at_end`.
+    /// Makes the server end on a signal and by the settings for launchers; if these name no process, with the process
+    /// `id`. It is not forced to end if something `is_written_at_end`.
     ///
     /// # Errors
     /// A sentence with the reason why the process cannot be watched.
