@@ -160,3 +160,19 @@ fn the_time_may_be_at_the_head() {
     aof::first_base(&mut world.engine).write_commands(&mut bytes, true, || Ok(())).expect("a Vec takes all");
     assert_eq!(bytes, format!("#TS:{}\r\n", START.unix_us / 1_000_000).into_bytes());
 }
+
+#[test]
+fn after_a_sync_that_failed_only_a_base_ends_the_refusal_of_writes() {
+    let mut world = World::fresh();
+    aof::begin(&mut world.engine);
+    let refused = "-MISCONF Errors writing to the AOF file: Input/output error\r\n";
+    aof::set_error(&mut world.engine, Some("Input/output error".to_owned()));
+    assert_eq!(world.ask("SET key value"), refused);
+    aof::set_error(&mut world.engine, None);
+    assert_eq!(world.ask("SET key value"), "+OK\r\n", "a write that failed is written");
+    aof::set_error(&mut world.engine, Some("Input/output error".to_owned()));
+    aof::heal(&mut world.engine);
+    // The thread that writes has got new files, which have no base yet.
+    aof::set_error(&mut world.engine, None);
+    assert_eq!(world.ask("SET key value"), refused);
+}

@@ -290,9 +290,13 @@ pub fn heal(engine: &mut Engine) {
     }
 }
 
-/// Notes that a write to the files failed, or, with `None`, that all is written again.
+/// Notes that a write to the files failed, or, with `None`, that all is written again. While a base is awaited, that
+/// heals nothing: after a sync that failed, only the base does, and a thread may see new files before it is in place.
 pub fn set_error(engine: &mut Engine, reason: Option<String>) {
     let aof = &mut engine.persistence.aof;
+    if reason.is_none() && aof.state == AofState::WaitsForBase {
+        return;
+    }
     let has_failed = aof.write_error.is_some();
     match &reason {
         Some(reason) if !has_failed => {
