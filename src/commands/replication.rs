@@ -164,18 +164,18 @@ const PSYNC: Command = Command {
 
 fn sync(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     check_request(cx)?;
-    send_rdb(cx, false)
+    send_rdb(cx, None)
 }
 
 fn psync(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let (_, offset) = (args.word()?, args.word()?);
+    let (id, offset) = (args.word()?, args.word()?);
     if args.take("FAILOVER") {
         let is_replica = is_replica(cx.engine());
         return Err(if is_replica { ServerError::NoReplication } else { ServerError::FailoverAtPrimary }.into());
     }
     check_request(cx)?;
     number::parse_i64(offset).ok_or(Error::NotAnInteger)?;
-    send_rdb(cx, true)
+    send_rdb(cx, Some(id))
 }
 
 /// Refuses a client that wants more than an RDB file, such as the stream of changes after it, as a replica does. A
@@ -194,12 +194,16 @@ fn check_request(cx: &Ctx<'_>) -> Result<(), Error> {
     if wants_rdb_only { Ok(()) } else { Err(ServerError::NoReplication.into()) }
 }
 
-/// Sends the data as an RDB file, after a line with the replication id and offset if `is_named`, and closes the
-/// connection. A client without a socket gets the file as a string, which is all that it can read.
-fn send_rdb(cx: &mut Ctx<'_>, is_named: bool) -> Result<(), Error> {
+/// Sends the data as an RDB file, and closes the connection. For PSYNC, which knows a replication id or `?`, a line with
+/// the present id and offset comes first. A client without a socket gets the file as a string, which is all that it can
+/// read.
+fn send_rdb(cx: &mut Ctx<'_>, known_id: Option<&[u8]>) -> Result<(), Error> {
     let RdbRequest { takes_eof_mark, parts, .. } = cx.session().rdb_request;
     let parts = parts.unwrap_or(RdbParts { keys: true, functions: true });
     let Some(HostReply::Rdb(file, History { id, offset })) = cx.call_host(HostCall::Rdb(parts))? else { return Ok(()) };
+    let stats = cx.stats_mut();
+    stats.full_syncs += 1;
+    stats.refused_partial_syncs += u64::from(known_id.is_some_and(|known| known != b"?"));
     if cx.session().origin.is_in_process() {
         cx.reply().shared(&file);
         return Ok(());
@@ -207,7 +211,7 @@ fn send_rdb(cx: &mut Ctx<'_>, is_named: bool) -> Result<(), Error> {
     let mark = takes_eof_mark.then(|| HistoryId::random(|| cx.random()));
     cx.session_mut().closing = true;
     let reply = cx.reply();
-    if is_named {
+    if known_id.is_some() {
         reply.simple(format!("FULLRESYNC {id} {offset}"));
     }
     match mark {

@@ -75,6 +75,9 @@ fn a_client_that_wants_a_file_and_no_stream_gets_all_data_or_the_libraries_alone
     let first = parts.windows(5).position(|bytes| bytes == b"REDIS").expect("it is a file");
     let libraries = seeded("functions.rdb", &parts[first..parts.len() - 40]);
     assert_eq!([ask(&libraries, "DBSIZE"), ask(&libraries, "FCALL f 0")], [0, 7].map(Reply::Integer));
+    received("REPLCONF rdb-only 1\r\nPSYNC 8371445ee48fb5d6ac5a3be3bd9d7ce4e4f8f0ff 1\r\n");
+    let stats = ask(&server, "INFO stats").text().expect("INFO is text").into_owned();
+    assert!(stats.contains("sync_full:3\r\nsync_partial_ok:0\r\nsync_partial_err:1\r\n"), "{stats}");
 
     let refused = "-ERR this server does not replicate\r\n";
     let replies = received("REPLCONF listening-port 1\r\nPSYNC ? -1\r\nSYNC\r\nQUIT\r\n");

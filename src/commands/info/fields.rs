@@ -265,9 +265,10 @@ pub(super) const STATS: &[Field] = &[
     field("instantaneous_output_repl_kbps", |_| Value::Hundredths(0.0)),
     field("rejected_connections", |scene| scene.engine.stats.connections_refused.into())
         .counter("rejected_connections_total"),
-    none("sync_full").gauge("replica_resyncs_full"),
-    none("sync_partial_ok").gauge("replica_partial_resync_accepted"),
-    none("sync_partial_err").gauge("replica_partial_resync_denied"),
+    field("sync_full", |scene| scene.engine.stats.full_syncs.into()).gauge("replica_resyncs_full"),
+    field("sync_partial_ok", |scene| scene.engine.stats.partial_syncs.into()).gauge("replica_partial_resync_accepted"),
+    field("sync_partial_err", |scene| scene.engine.stats.refused_partial_syncs.into())
+        .gauge("replica_partial_resync_denied"),
     field("expired_subkeys", |scene| scene.engine.stats.expired_fields.into()).counter("expired_subkeys_total"),
     field("expired_keys", |scene| scene.engine.stats.expired_keys.into()).counter("expired_keys_total"),
     field("expired_stale_perc", |_| "0.00".into()).gauge("expired_stale_percentage"),

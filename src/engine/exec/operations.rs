@@ -302,9 +302,10 @@ pub fn invalidate_all(cx: &mut Ctx<'_>) {
     tracking::invalidate_all(cx.engine);
 }
 
-/// Ends another session at once (CLIENT KILL).
+/// Ends another session at once (CLIENT KILL). The link to the primary is connected again.
 pub fn close_session(cx: &mut Ctx<'_>, session: SessionId) {
     cx.engine.remove(session);
+    replication::replace_link(cx.engine, session);
 }
 
 /// Sends requests to another server and waits for its replies, while all clients wait (MIGRATE).

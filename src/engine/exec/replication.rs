@@ -184,8 +184,13 @@ fn synchronize(engine: &mut Engine, replica: NodeId, known: History) {
     replication.replicas.push(Replica { id: replica, offset: 0, acknowledged: now });
     let history = replication.history;
     let answer = match missed {
-        Some(bytes) => Content::Continue { id: history.id, offset: known.offset, bytes: bytes.into() },
+        Some(bytes) => {
+            engine.stats.partial_syncs += 1;
+            Content::Continue { id: history.id, offset: known.offset, bytes: bytes.into() }
+        }
         None => {
+            engine.stats.full_syncs += 1;
+            engine.stats.refused_partial_syncs += 1;
             let functions = engine.scripts.functions.registry.sources();
             Content::FullSync(Arc::new(FullSync { history, databases: engine.databases.fork(), functions }))
         }
@@ -524,6 +529,14 @@ pub fn disconnect(engine: &mut Engine, id: NodeId) {
 /// Connects to another node again, if it is the primary of this one.
 pub fn reconnect(engine: &mut Engine, id: NodeId) {
     if link(engine).is_some_and(|link| link.primary == id && !link.is_up()) {
+        connect(engine);
+    }
+}
+
+/// Connects to the primary again, if the session that was closed is the link to it.
+pub(super) fn replace_link(engine: &mut Engine, closed: SessionId) {
+    if let Some(link) = link(engine).filter(|link| link.session == Some(closed)) {
+        link.session = None;
         connect(engine);
     }
 }

@@ -341,11 +341,11 @@ fn close_unentitled(engine: &mut Engine, caller: Option<SessionId>, user: &Arc<U
     });
 }
 
-/// Closes sessions; the caller's own once it has its reply.
+/// Closes sessions, but not the link to the primary; the caller's own once it has its reply.
 fn expel(engine: &mut Engine, caller: Option<SessionId>, is_meant: impl Fn(&Session) -> bool) {
     let default = Arc::clone(engine.acl.users.default_user());
     let mut expelled = Vec::new();
-    for client in engine.sessions.iter_mut().filter(|client| is_meant(client)) {
+    for client in engine.sessions.iter_mut().filter(|client| !client.origin.is_primary && is_meant(client)) {
         (client.user, client.authenticated) = (Arc::clone(&default), false);
         if Some(client.id) == caller {
             client.closing = true;

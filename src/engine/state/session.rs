@@ -399,7 +399,8 @@ impl Sessions {
         if let Some(session) = session.filter(|session| session.id == id) {
             // A session that is being closed frees its memory soon, and cannot be closed again.
             let bytes = if session.cut_off { 0 } else { session.memory_bytes() };
-            self.client_memory.account(id, &mut session.accounted, bytes, session.no_evict || session.cut_off);
+            let stays = session.no_evict || session.cut_off || session.origin.is_primary;
+            self.client_memory.account(id, &mut session.accounted, bytes, stays);
         }
     }
 

@@ -81,6 +81,12 @@ pub struct Stats {
     pub evicted_keys: u64,
     /// Clients that were evicted for the memory they took.
     pub evicted_clients: u64,
+    /// Clients that got all data: replicas by a full synchronization, and others by SYNC.
+    pub full_syncs: u64,
+    /// Replicas that got only what they had missed.
+    pub partial_syncs: u64,
+    /// Replicas that asked for what they had missed, and had to get all data.
+    pub refused_partial_syncs: u64,
     /// The total time of past periods in which memory was short, in microseconds.
     pub short_of_memory_us: u64,
     /// Reads that found their key.
