@@ -320,25 +320,25 @@ fn no_byte_is_written_behind_the_end_of_an_allocation() {
 /// not counted, as it belongs to another thread.
 #[test]
 fn a_world_with_a_client_and_a_key_takes_some_kilobytes() {
-    const MOST_BYTES: usize = 25 << 10;
+    const MAX_BYTES: usize = 25 << 10;
     let server = dunlin::Server::start().expect("the server starts");
     let each = bytes_a_world(&server, 1000, |client| {
         client.call(["SET", "key", "value"]).expect("it answers");
     });
-    assert!(each < MOST_BYTES, "a world takes {each} bytes");
+    assert!(each < MAX_BYTES, "a world takes {each} bytes");
 }
 
 /// Worlds share the data of their template, as long as they only read it.
 #[test]
 fn a_world_of_a_large_template_takes_some_kilobytes_too() {
-    const MOST_BYTES: usize = 32 << 10;
+    const MAX_BYTES: usize = 32 << 10;
     let server = dunlin::Server::builder().frozen().allow_debug().start().expect("the server starts");
     server.call(["DEBUG", "POPULATE", "50000", "key", "64"]).expect("it is answered");
     server.make_template();
     let each = bytes_a_world(&server, 100, |client| {
         assert_eq!(client.call(["STRLEN", "key:777"]).expect("it answers"), 64);
     });
-    assert!(each < MOST_BYTES, "a world takes {each} bytes");
+    assert!(each < MAX_BYTES, "a world takes {each} bytes");
 }
 
 /// The memory of each of a number of worlds, with a client that does something there; the first of all is not counted.

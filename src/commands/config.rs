@@ -241,7 +241,7 @@ pub(super) fn rewrite(cx: &mut Ctx<'_>, all: bool) -> Result<(), Error> {
     }
     let old = engine.host.read_config().map_err(ServerError::ConfigNotWritten)?;
     let users = engine.acl.users.iter().map(|user| user.line());
-    let users = engine.settings.user_file.is_empty().then(|| users.collect());
+    let users = engine.settings.acl_file.is_empty().then(|| users.collect());
     let text = config::rewritten(&old, &engine.settings, users, all);
     engine.host.write_config(&text).map_err(ServerError::ConfigNotWritten)?;
     let line = "CONFIG REWRITE executed with success.".to_owned();

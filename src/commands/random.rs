@@ -6,7 +6,7 @@ use crate::engine::{Args, Error};
 use crate::resp::Reply;
 
 /// The bytes of the shortest element in a reply: `$0`, two line ends.
-const LEAST_BYTES: usize = 6;
+const MIN_BYTES: usize = 6;
 
 /// The parsed count and options.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +55,7 @@ pub(super) fn repeat(
     mut element: impl FnMut(&mut Reply<'_>),
 ) -> Result<(), Error> {
     let count = usize::try_from(count).map_err(|_| Error::ReplyTooLong)?;
-    if count > most_bytes / LEAST_BYTES {
+    if count > most_bytes / MIN_BYTES {
         return Err(Error::ReplyTooLong);
     }
     let start = reply.position();

@@ -7,7 +7,7 @@
 use crate::engine::cluster::{Address, NodeId};
 use crate::engine::exec::replication::{self, is_replica};
 use crate::engine::exec::{aof, operations};
-use crate::engine::state::replication::{History, HistoryId, Replica};
+use crate::engine::state::replication::{History, Replica, ReplicationId};
 use crate::engine::state::{LateReply, RdbParts, RdbRequest};
 use crate::engine::{
     Args, Arity, Block, ClusterError, Command, Ctx, Error, Family, Flags, HostCall, HostReply, ServerError, says, shown,
@@ -194,9 +194,9 @@ fn check_request(cx: &Ctx<'_>) -> Result<(), Error> {
     if wants_rdb_only { Ok(()) } else { Err(ServerError::NoReplication.into()) }
 }
 
-/// Sends the data as an RDB file, and closes the connection. For PSYNC, which knows a replication id or `?`, a line with
-/// the present id and offset comes first. A client without a socket gets the file as a string, which is all that it can
-/// read.
+/// Sends the data as an RDB file, and closes the connection. For PSYNC, with the replication id that the client knows
+/// or `?`, a line with the present id and offset comes first. A client without a socket gets the file as a string,
+/// which is all that it can read.
 fn send_rdb(cx: &mut Ctx<'_>, known_id: Option<&[u8]>) -> Result<(), Error> {
     let RdbRequest { takes_eof_mark, parts, .. } = cx.session().rdb_request;
     let parts = parts.unwrap_or(RdbParts { keys: true, functions: true });
@@ -208,7 +208,7 @@ fn send_rdb(cx: &mut Ctx<'_>, known_id: Option<&[u8]>) -> Result<(), Error> {
         cx.reply().shared(&file);
         return Ok(());
     }
-    let mark = takes_eof_mark.then(|| HistoryId::random(|| cx.random()));
+    let mark = takes_eof_mark.then(|| ReplicationId::random(|| cx.random()));
     cx.session_mut().closing = true;
     let reply = cx.reply();
     if known_id.is_some() {

@@ -40,14 +40,14 @@ const GET: Command = Command {
     ..ROW
 };
 
-const USUAL_COUNT: usize = 10;
+const DEFAULT_COUNT: usize = 10;
 
 fn get(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let name = args.previous();
     if args.left() > 1 {
         return Err(Error::SubcommandOrArity { container: "SLOWLOG", subcommand: shown(name) });
     }
-    let wanted = if args.is_empty() { USUAL_COUNT } else { count(args.word()?).ok_or(ServerError::SlowLogCount)? };
+    let wanted = if args.is_empty() { DEFAULT_COUNT } else { count(args.word()?).ok_or(ServerError::SlowLogCount)? };
     let (engine, reply) = cx.engine_and_reply();
     let entries = engine.stats.slow_log.entries();
     reply.array(entries.len().min(wanted));

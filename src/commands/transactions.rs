@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use crate::engine::exec::operations;
-use crate::engine::exec::scripts::rest_before;
+use crate::engine::exec::scripts::suspend_transaction_at;
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec, Propagated, Transaction};
 
 /// The commands of this family.
@@ -69,7 +69,7 @@ fn exec(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
         }
         for (index, request) in transaction.queue.iter().enumerate() {
             if !cx.run(request) {
-                rest_before(cx, index + 1);
+                suspend_transaction_at(cx, index + 1);
                 return Ok(());
             }
         }

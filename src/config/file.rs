@@ -11,9 +11,9 @@
 
 use std::fmt;
 
-use super::parameter::{Assigned, Otherwise, Parameter, unsupported};
+use super::parameter::{Assigned, OnUnsupported, Parameter, unsupported};
 use super::users;
-use crate::engine::state::measures::{MOST_MEASURES, Measure};
+use crate::engine::state::measures::{MAX_MEASURES, Measure};
 use crate::engine::{REDIS_VERSION, SavePoint, Settings, Table};
 use crate::resp::split_words;
 
@@ -166,8 +166,8 @@ impl Loader<'_> {
         }
         match (assigned, parameter.otherwise) {
             (Assigned::InForce, _) => Ok(()),
-            (Assigned::Differs { actual, .. }, Otherwise::Refuse) => Err(unsupported(actual).into()),
-            (Assigned::Differs { actual, .. }, Otherwise::Warn) => {
+            (Assigned::Differs { actual, .. }, OnUnsupported::Refuse) => Err(unsupported(actual).into()),
+            (Assigned::Differs { actual, .. }, OnUnsupported::Warn) => {
                 let name = parameter.name;
                 let warning = format!("the value given for '{name}' has no effect, this server goes by '{actual}'");
                 if !self.loaded.warnings.contains(&warning) {
@@ -200,8 +200,8 @@ impl Loader<'_> {
         let measures = &mut self.loaded.settings.process_mut().measures;
         measures.retain(|known| known.name != measure.name);
         measures.push(measure);
-        if measures.len() > MOST_MEASURES {
-            Err(format!("there are {MOST_MEASURES} measures at most").into())
+        if measures.len() > MAX_MEASURES {
+            Err(format!("there are {MAX_MEASURES} measures at most").into())
         } else {
             Ok(())
         }

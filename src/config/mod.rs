@@ -35,7 +35,7 @@ mod words;
 pub use arguments::{HELP, Invocation, Sources, invocation};
 #[cfg(feature = "program")]
 pub use file::{Fatal, Files, Loaded, Unreadable, is_announced, load};
-pub use parameter::{Assigned, Mutability, Otherwise, Parameter, parse_memory};
+pub use parameter::{Assigned, Mutability, OnUnsupported, Parameter, parse_memory};
 pub use rewrite::rewritten;
 pub use rows::REPL_BACKLOG_SIZE;
 

@@ -57,7 +57,7 @@ pub enum Mutability {
 
 /// The reaction to a configuration file with a value that is not supported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Otherwise {
+pub enum OnUnsupported {
     /// A warning: no reply depends on the value.
     Warn,
     /// The start fails: replies would be wrong.
@@ -88,7 +88,7 @@ pub struct Parameter {
     /// The times when the parameter can be set.
     pub mutability: Mutability,
     /// The reaction to a configuration file with a value that is not supported.
-    pub otherwise: Otherwise,
+    pub otherwise: OnUnsupported,
     /// CONFIG GET shows the parameter only if it is named.
     pub is_hidden: bool,
     /// The error of CONFIG SET for a value that is not supported, where Redis has one for this case.
@@ -103,7 +103,7 @@ impl Parameter {
             name,
             alias: None,
             mutability: Mutability::Anytime,
-            otherwise: Otherwise::Warn,
+            otherwise: OnUnsupported::Warn,
             is_hidden: false,
             refusal: None,
             kind,
@@ -179,7 +179,7 @@ impl Parameter {
     }
 
     pub(super) const fn or_refuse(self) -> Parameter {
-        Parameter { otherwise: Otherwise::Refuse, ..self }
+        Parameter { otherwise: OnUnsupported::Refuse, ..self }
     }
 }
 

@@ -22,9 +22,9 @@ pub(super) fn declare(settings: &mut Settings, words: &[String], commands: &Tabl
         Ok(rules) => rules,
         Err(place) => return refused(place, "Wrong format"),
     };
-    let mut user = User::fresh(name.as_bytes(), settings.new_users_hear_all);
+    let mut user = User::fresh(name.as_bytes(), settings.new_users_get_all_channels);
     for (place, rule) in rules.iter().enumerate() {
-        match user.take(rule, settings.new_users_hear_all, commands) {
+        match user.take(rule, settings.new_users_get_all_channels, commands) {
             Ok(()) | Err(RuleError::Unknown) => {}
             Err(error) => return refused(place, &error.to_string()),
         }

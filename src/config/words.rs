@@ -9,11 +9,11 @@ use crate::engine::EndWith;
 use crate::engine::{ClientsLimit, Notifications, OutputLimit, OutputLimits, SavePoint, Settings};
 use crate::value::number;
 
-const MOST_ADDRESSES: usize = 16;
+const MAX_ADDRESSES: usize = 16;
 
 /// `bind`: addresses to listen on.
 pub(super) fn addresses(words: &[&str]) -> Result<String, String> {
-    if words.len() > MOST_ADDRESSES {
+    if words.len() > MAX_ADDRESSES {
         return Err("Too many bind addresses specified.".to_owned());
     }
     Ok(words.join(" "))
@@ -66,7 +66,7 @@ pub(super) fn assign_save_points(settings: &mut Settings, words: String) {
     let point = |pair: &[i64]| SavePoint { seconds: pair[0], changes: pair[1].cast_unsigned() };
     let files = settings.files_mut();
     files.save_points = numbers.chunks_exact(2).map(point).collect();
-    files.are_wanted |= !files.save_points.is_empty();
+    files.loads_at_start |= !files.save_points.is_empty();
 }
 
 /// The save points as CONFIG GET shows them.

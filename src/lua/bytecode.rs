@@ -27,7 +27,7 @@ pub struct GlobalUse {
 
 const HEADER_BYTES: usize = 12;
 /// The deepest nesting of functions; the compiler allows no more.
-const MOST_DEPTH: usize = 256;
+const MAX_DEPTH: usize = 256;
 
 /// The use of global names in the code of a dump; `None` if that cannot be determined.
 pub(super) fn global_use(dump: &[u8]) -> Option<GlobalUse> {
@@ -112,7 +112,7 @@ impl<'d> Reader<'d> {
     }
 
     fn function(&mut self, depth: usize, found: &mut GlobalUse) -> Option<()> {
-        if depth > MOST_DEPTH {
+        if depth > MAX_DEPTH {
             return None;
         }
         self.text()?;

@@ -72,7 +72,7 @@ impl Stack<'_> {
 
     /// Runs the collector for a while after `made` bytes were compiled: many sources that are never run would leave
     /// much garbage. Outside of a run it rests until the memory in use has doubled since its last round, which is Lua's
-    /// own rule, forgotten when the collector is stopped; or has grown by [`MOST_GROWTH`], so that thousands of
+    /// own rule, forgotten when the collector is stopped; or has grown by [`MAX_GROWTH`], so that thousands of
     /// libraries take about as much memory as in Redis, wherever the collector stands.
     fn catch_up(&mut self, made: usize) {
         let (context, used) = (self.context(), self.memory_bytes());
@@ -81,13 +81,13 @@ impl Stack<'_> {
             return;
         }
         context.start_collector(self.raw());
-        let made_kb = c_int::try_from(made >> 10).unwrap_or(MOST_STEP_KB).min(MOST_STEP_KB);
-        let step_kb = (2 * (made_kb + 1)).min(MOST_STEP_KB);
+        let made_kb = c_int::try_from(made >> 10).unwrap_or(MAX_STEP_KB).min(MAX_STEP_KB);
+        let step_kb = (2 * (made_kb + 1)).min(MAX_STEP_KB);
         // SAFETY: the state is open; there are no finalizers, so none of our functions run.
         let has_ended_round = unsafe { ffi::lua_gc(self.raw(), ffi::LUA_GCSTEP, step_kb) } != 0;
         if has_ended_round {
             let used = self.memory_bytes();
-            context.collected_from.set(used.saturating_add(used.min(MOST_GROWTH)));
+            context.collected_from.set(used.saturating_add(used.min(MAX_GROWTH)));
         }
     }
 
@@ -127,7 +127,7 @@ impl Stack<'_> {
 
     /// The use of global names in the function on top, which was just compiled; `None` if that cannot be determined.
     pub fn global_use(&mut self) -> Option<GlobalUse> {
-        let mut dump: Vec<u8> = Vec::with_capacity(USUAL_DUMP_BYTES);
+        let mut dump: Vec<u8> = Vec::with_capacity(TYPICAL_DUMP_BYTES);
         // SAFETY: `append` gets the vector, which lives until `lua_dump` returns; that raises no error.
         let status = unsafe { ffi::lua_dump_(self.raw(), append, (&raw mut dump).cast()) };
         if status == ffi::LUA_OK { bytecode::global_use(&dump) } else { None }
@@ -152,7 +152,7 @@ impl Stack<'_> {
 }
 
 /// More than the dump of a short function takes.
-const USUAL_DUMP_BYTES: usize = 1 << 10;
+const TYPICAL_DUMP_BYTES: usize = 1 << 10;
 
 /// Source that the compiler has not read yet.
 struct Unread<'s> {
@@ -165,10 +165,10 @@ const PART_BYTES: usize = 1 << 10;
 const PART_WORK: usize = 64 * PART_BYTES;
 
 /// The most that the collector catches up after a source was compiled: a large source is most likely run next.
-const MOST_STEP_KB: c_int = 8;
+const MAX_STEP_KB: c_int = 8;
 
 /// The most by which the memory in use grows, in bytes, before the collector begins its next round.
-const MOST_GROWTH: usize = 512 << 10;
+const MAX_GROWTH: usize = 512 << 10;
 
 /// The reader of `lua_load`: returns the next part of a source.
 ///

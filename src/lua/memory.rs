@@ -205,17 +205,17 @@ impl Drop for Spare {
 struct Size(usize);
 
 impl Size {
-    const LEAST_BYTES: usize = 24;
+    const MIN_BYTES: usize = 24;
     const STEP_BYTES: usize = 16;
 
     /// The size class of `bytes`; `None` if they are none, or too many to be kept.
     fn of(bytes: usize) -> Option<Size> {
-        let steps = bytes.saturating_sub(Size::LEAST_BYTES).div_ceil(Size::STEP_BYTES);
+        let steps = bytes.saturating_sub(Size::MIN_BYTES).div_ceil(Size::STEP_BYTES);
         (bytes > 0 && steps < SIZES).then_some(Size(steps))
     }
 
     fn bytes(self) -> usize {
-        Size::LEAST_BYTES + self.0 * Size::STEP_BYTES
+        Size::MIN_BYTES + self.0 * Size::STEP_BYTES
     }
 }
 
@@ -353,7 +353,7 @@ mod tests {
     fn a_block_fits_into_its_size_class() {
         for bytes in 1..=Size(SIZES - 1).bytes() {
             let size = Size::of(bytes).expect("it is small");
-            assert!(size.bytes() >= bytes && size.bytes() < bytes + Size::LEAST_BYTES, "{bytes} bytes");
+            assert!(size.bytes() >= bytes && size.bytes() < bytes + Size::MIN_BYTES, "{bytes} bytes");
         }
         assert_eq!((Size::of(0), Size::of(Size(SIZES - 1).bytes() + 1)), (None, None));
     }

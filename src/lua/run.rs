@@ -41,7 +41,7 @@ pub enum Progress {
 const STACK_BYTES: usize = 4 << 20;
 /// The number of instructions between two interrupt checks, and the least it may become.
 const HOOK_INSTRUCTIONS: c_int = 10_000;
-const LEAST_INSTRUCTIONS: c_int = 10;
+const MIN_INSTRUCTIONS: c_int = 10;
 /// The memory that all instructions between two interrupt checks may read together, if each read all there is (as a
 /// comparison of two large strings may): a second's worth.
 const LOOKED_AT_BYTES: usize = 2 << 30;
@@ -202,7 +202,7 @@ impl super::memory::Account {
     /// The number of instructions between two interrupt checks.
     fn instructions(&self) -> c_int {
         let count = LOOKED_AT_BYTES / self.used().max(1);
-        c_int::try_from(count).unwrap_or(c_int::MAX).clamp(LEAST_INSTRUCTIONS, HOOK_INSTRUCTIONS)
+        c_int::try_from(count).unwrap_or(c_int::MAX).clamp(MIN_INSTRUCTIONS, HOOK_INSTRUCTIONS)
     }
 }
 

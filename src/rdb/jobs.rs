@@ -11,13 +11,13 @@ use std::thread;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 /// The most jobs that there should be at a time: enough for the threads, and few enough for the memory.
-pub(super) const MOST_JOBS: usize = 8;
+pub(super) const MAX_JOBS: usize = 8;
 /// The most threads that help. With more, the thread that takes the results is the bottleneck.
-const MOST_HELPERS: usize = 4;
+const MAX_HELPERS: usize = 4;
 
 /// The number of threads that can help, which is that of the other processors; 0 where there is one only.
 pub(super) fn helpers() -> usize {
-    thread::available_parallelism().map_or(0, |processors| (processors.get() - 1).min(MOST_HELPERS))
+    thread::available_parallelism().map_or(0, |processors| (processors.get() - 1).min(MAX_HELPERS))
 }
 
 /// Jobs of type `J`, in their order, with results of type `R`.
@@ -124,7 +124,7 @@ mod tests {
             let mut results = Vec::new();
             for number in 0..1000 {
                 jobs.push(number);
-                if jobs.len() >= MOST_JOBS {
+                if jobs.len() >= MAX_JOBS {
                     results.extend(jobs.next(work));
                 }
             }

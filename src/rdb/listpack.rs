@@ -32,7 +32,7 @@ const END: u8 = 0xff;
 /// The bytes that are allocated for a listpack at first.
 const CAPACITY: usize = 512;
 /// The most memory that is kept from one listpack to the next.
-const MOST_KEPT: usize = 1 << 16;
+const MAX_KEPT: usize = 1 << 16;
 /// The code of a text of [`AHEAD`] bytes.
 const LAST_AHEAD: u8 = 0x80 | AHEAD as u8;
 /// The number of elements that means: not counted.
@@ -62,7 +62,7 @@ impl Builder {
 
     /// Whether its memory is little enough to be kept for the next listpack.
     pub(super) fn is_small(&self) -> bool {
-        self.bytes.len() <= MOST_KEPT
+        self.bytes.len() <= MAX_KEPT
     }
 
     /// Appends some elements.

@@ -25,10 +25,10 @@ use std::cell::RefCell;
 /// The greatest distance back at which a copy can begin.
 const REACH: usize = 1 << 13;
 /// The most bytes of one copy, and of one run of literals.
-const MOST_COPIED: usize = 264;
-const MOST_LITERAL: usize = 32;
+const MAX_COPIED: usize = 264;
+const MAX_LITERAL: usize = 32;
 /// The fewest bytes for which a copy is worth it.
-const LEAST_COPIED: usize = 3;
+const MIN_COPIED: usize = 3;
 /// The bytes of output that must be left when the last bytes are written.
 const ROOM_TO_END: usize = 3;
 /// The bytes before the end of the text at which a copy ends, unless it is one of the shortest.
@@ -37,9 +37,9 @@ const MARGIN: usize = 2;
 const EAGER: usize = 18;
 /// The bytes of three words behind the fewest, and the margin: where so many are left, a copy is as long as they are
 /// equal.
-const AT_ONCE: usize = LEAST_COPIED + 3 * WORD + MARGIN;
+const AT_ONCE: usize = MIN_COPIED + 3 * WORD + MARGIN;
 /// The least gain: a compressed text that is shorter by less than this is not used.
-const LEAST_GAIN: usize = 4;
+const MIN_GAIN: usize = 4;
 /// The bits of a hash, and those of a place.
 const HASH_BITS: u32 = 16;
 const PLACE_BITS: u32 = 24;
@@ -48,7 +48,7 @@ const STRETCH: usize = 1 << 23;
 /// The bytes that are compared or moved at a time.
 const WORD: usize = 8;
 /// The most memory for the output that a thread keeps.
-const MOST_KEPT: usize = 1 << 16;
+const MAX_KEPT: usize = 1 << 16;
 
 thread_local! {
     static COMPRESSOR: RefCell<Compressor> = const { RefCell::new(Compressor { notes: None, end: 0, room: Vec::new() }) };
@@ -70,7 +70,7 @@ struct Compressor {
 impl Compressor {
     /// Compresses bytes to less than `most`.
     fn compress(&mut self, bytes: &[u8], most: usize) -> Option<&[u8]> {
-        let needed = bytes.len() + bytes.len() / MOST_LITERAL + MOST_LITERAL;
+        let needed = bytes.len() + bytes.len() / MAX_LITERAL + MAX_LITERAL;
         if self.room.len() < needed {
             self.room.resize(needed, 0);
         }
@@ -90,12 +90,12 @@ impl Compressor {
     }
 }
 
-/// Compresses bytes and has the result read; `None` if it would not be shorter by [`LEAST_GAIN`].
+/// Compresses bytes and has the result read; `None` if it would not be shorter by [`MIN_GAIN`].
 pub(super) fn compress<R>(bytes: &[u8], read: impl FnOnce(&[u8]) -> R) -> Option<R> {
-    let most = bytes.len().checked_sub(LEAST_GAIN).filter(|&most| most > 0)?;
+    let most = bytes.len().checked_sub(MIN_GAIN).filter(|&most| most > 0)?;
     COMPRESSOR.with_borrow_mut(|compressor| {
         let result = compressor.compress(bytes, most).map(read);
-        if compressor.room.len() > MOST_KEPT {
+        if compressor.room.len() > MAX_KEPT {
             compressor.room = Vec::new();
         }
         result
@@ -124,8 +124,8 @@ fn compress_stretch(notes: &mut Notes, base: u32, bytes: &[u8], out: &mut [u8], 
             rest = after;
             *out.get_mut(to)? = (word >> 16) as u8;
             to = to.wrapping_add(1);
-            if to.wrapping_sub(head) > MOST_LITERAL {
-                *out.get_mut(head)? = MOST_LITERAL as u8 - 1;
+            if to.wrapping_sub(head) > MAX_LITERAL {
+                *out.get_mut(head)? = MAX_LITERAL as u8 - 1;
                 head = to;
                 to = to.wrapping_add(1);
             }
@@ -188,8 +188,8 @@ fn put_last(out: &mut [u8], mut head: usize, mut to: usize, literals: &[u8]) -> 
     for &byte in literals {
         *out.get_mut(to)? = byte;
         to += 1;
-        if to - head > MOST_LITERAL {
-            *out.get_mut(head)? = MOST_LITERAL as u8 - 1;
+        if to - head > MAX_LITERAL {
+            *out.get_mut(head)? = MAX_LITERAL as u8 - 1;
             head = to;
             to += 1;
         }
@@ -199,12 +199,12 @@ fn put_last(out: &mut [u8], mut head: usize, mut to: usize, literals: &[u8]) -> 
     Some(to)
 }
 
-/// The length of a copy: the number of equal bytes from two positions on, which is at least [`LEAST_COPIED`], up to a
+/// The length of a copy: the number of equal bytes from two positions on, which is at least [`MIN_COPIED`], up to a
 /// limit.
 #[inline]
 fn common(bytes: &[u8], before: usize, at: usize) -> usize {
     if let (Some(one), Some(other)) = (bytes[before..].first_chunk(), bytes[at..].first_chunk()) {
-        for start in [LEAST_COPIED, LEAST_COPIED + WORD, LEAST_COPIED + 2 * WORD] {
+        for start in [MIN_COPIED, MIN_COPIED + WORD, MIN_COPIED + 2 * WORD] {
             let differences = word_at(one, start) ^ word_at(other, start);
             for place in 0..WORD {
                 if (differences >> (8 * place)) as u8 != 0 {
@@ -224,9 +224,9 @@ fn word_at(bytes: &[u8; AT_ONCE], start: usize) -> u64 {
 #[inline(never)]
 fn common_of_many(bytes: &[u8], before: usize, at: usize) -> usize {
     let equal = equal_bytes(&bytes[before..], &bytes[at..]);
-    let most = (bytes.len() - at - MARGIN).min(MOST_COPIED);
+    let most = (bytes.len() - at - MARGIN).min(MAX_COPIED);
     match most {
-        _ if most < EAGER - 1 => equal.min(most).max(LEAST_COPIED),
+        _ if most < EAGER - 1 => equal.min(most).max(MIN_COPIED),
         _ if equal <= EAGER => equal,
         _ => equal.min(most).max(EAGER + 1),
     }
@@ -234,7 +234,7 @@ fn common_of_many(bytes: &[u8], before: usize, at: usize) -> usize {
 
 /// The number of equal bytes at the front of two texts, as far as a copy can be long.
 fn equal_bytes(one: &[u8], other: &[u8]) -> usize {
-    let most = other.len().min(MOST_COPIED);
+    let most = other.len().min(MAX_COPIED);
     let (one, other) = (&one[..most], &other[..most]);
     let (words, others) = (one.as_chunks::<8>().0, other.as_chunks::<8>().0);
     for (index, (word, with)) in words.iter().zip(others).enumerate() {
@@ -270,7 +270,7 @@ mod tests {
         let mut compressor =
             Compressor { notes: None, end: (1 << PLACE_BITS) - 2 * (REACH as u32 + 100), room: Vec::new() };
         for _ in 0..4 {
-            assert_eq!(compressor.compress(text, text.len() - LEAST_GAIN), expected.as_deref());
+            assert_eq!(compressor.compress(text, text.len() - MIN_GAIN), expected.as_deref());
         }
         assert!(compressor.end < 4 * REACH as u32, "the places have been counted anew");
     }
@@ -286,7 +286,7 @@ mod tests {
 
     /// Compresses bytes one by one, with each choice as Redis makes it.
     fn compress_plainly(bytes: &[u8]) -> Option<Vec<u8>> {
-        let most = bytes.len().checked_sub(LEAST_GAIN).filter(|&most| most > 0)?;
+        let most = bytes.len().checked_sub(MIN_GAIN).filter(|&most| most > 0)?;
         let (mut out, mut literal, mut at) = (Vec::new(), Vec::new(), 0);
         let mut seen = std::collections::HashMap::new();
         let pair = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
@@ -298,7 +298,7 @@ mod tests {
                 None => {
                     literal.push(bytes[at]);
                     at += 1;
-                    if literal.len() == MOST_LITERAL {
+                    if literal.len() == MAX_LITERAL {
                         write_literal(&mut out, &mut literal);
                     }
                 }
@@ -307,7 +307,7 @@ mod tests {
                         return None;
                     }
                     write_literal(&mut out, &mut literal);
-                    let limit = (bytes.len() - at - 2).min(MOST_COPIED);
+                    let limit = (bytes.len() - at - 2).min(MAX_COPIED);
                     let mut length = 3;
                     while (length < limit || limit > 16 && length <= 18) && bytes[before + length] == bytes[at + length]
                     {
@@ -330,7 +330,7 @@ mod tests {
         }
         for &byte in &bytes[at..] {
             literal.push(byte);
-            if literal.len() == MOST_LITERAL {
+            if literal.len() == MAX_LITERAL {
                 write_literal(&mut out, &mut literal);
             }
         }

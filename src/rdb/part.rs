@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::ops::Deref;
 
 /// The most memory that a thread keeps.
-const MOST_KEPT: usize = 1 << 16;
+const MAX_KEPT: usize = 1 << 16;
 
 thread_local! {
     static MEMORY: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
@@ -51,7 +51,7 @@ impl Deref for Part<'_> {
 impl Drop for Part<'_> {
     fn drop(&mut self) {
         if let Part::Decompressed(memory, _) = self
-            && memory.len() <= MOST_KEPT
+            && memory.len() <= MAX_KEPT
         {
             MEMORY.set(std::mem::take(memory));
         }

@@ -24,7 +24,7 @@ const LENGTH_32: u8 = 0x80;
 const LENGTH_64: u8 = 0x81;
 const COMPRESSED: u8 = 0xc3;
 /// The least length of a text that is compressed.
-const LEAST_COMPRESSED: usize = 21;
+const MIN_COMPRESSED: usize = 21;
 /// The most digits, with a sign, of a text that is written as a number.
 const NUMBER_DIGITS: usize = 11;
 /// The room that a text takes in addition to its bytes: the overhead of an element in a collection.
@@ -85,7 +85,7 @@ impl Writer {
         if self.number(bytes) {
             return;
         }
-        let is_long = self.compresses && bytes.len() >= LEAST_COMPRESSED;
+        let is_long = self.compresses && bytes.len() >= MIN_COMPRESSED;
         if is_long && lzf::compress(bytes, |short| self.compressed(short, bytes.len())).is_some() {
             return;
         }

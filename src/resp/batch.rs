@@ -11,7 +11,7 @@ use super::protocol_error::ProtocolError;
 use super::request::{Request, Span};
 
 /// A batch only takes requests that begin within this many bytes, as those that do not run are parsed again.
-const MOST_BYTES: usize = 64 << 10;
+const MAX_BYTES: usize = 64 << 10;
 /// The capacity for words that is kept.
 const KEPT_WORDS: usize = 4096;
 /// The capacity for the text of inline requests that is kept, in bytes.
@@ -48,7 +48,7 @@ enum Buffer {
 
 impl Batch {
     /// Replaces its contents by the requests at the front of `input`: all that are complete, but not more than `most`,
-    /// and none that begins behind [`MOST_BYTES`]. A client that has not logged in gets one at a time, as that one may
+    /// and none that begins behind [`MAX_BYTES`]. A client that has not logged in gets one at a time, as that one may
     /// log it in.
     ///
     /// # Errors
@@ -62,7 +62,7 @@ impl Batch {
     ) -> Result<(), ProtocolError> {
         self.clear();
         let most = if limits.authenticated { most } else { 1 };
-        while self.requests.len() < most && self.consumed < MOST_BYTES {
+        while self.requests.len() < most && self.consumed < MAX_BYTES {
             let rest = &input[self.consumed..];
             if let Some(length) = parser.take_whole(rest, limits, &mut self.words) {
                 let buffer = Buffer::Input(self.consumed);

@@ -112,7 +112,7 @@ const MEMORY_BYTES: usize = 1 << 30;
 const _: () = assert!(MEMORY_BYTES < i32::MAX as usize, "Lua counts the signs of a bracket in an int");
 
 /// The size up to which a virtual machine is renewed when its scripts are flushed: some times that of a new one.
-const MOST_RENEWED_BYTES: usize = 256 << 10;
+const MAX_RENEWED_BYTES: usize = 256 << 10;
 
 /// The error of a script that a user ended.
 const ENDED: &str = "Script killed by user with SCRIPT KILL...";
@@ -313,7 +313,7 @@ impl LuaVm {
     /// grown so much that it is to be replaced instead.
     pub fn renew(&mut self) -> bool {
         let globals = &self.globals;
-        self.memory_bytes() <= MOST_RENEWED_BYTES && self.lua.with(|stack| globals.reset(stack)).is_ok()
+        self.memory_bytes() <= MAX_RENEWED_BYTES && self.lua.with(|stack| globals.reset(stack)).is_ok()
     }
 
     /// The bytes that the virtual machine takes.

@@ -77,13 +77,13 @@ pub struct ReturnedErrors {
 
 impl ReturnedErrors {
     /// The most codes, and the most letters of a code: statistics stop long before.
-    const MOST_CODES: usize = 1_000;
-    const MOST_LETTERS: usize = 100;
+    const MAX_CODES: usize = 1_000;
+    const MAX_LETTERS: usize = 100;
 
     fn count(&mut self, line: &str) {
         let code = line.split_inclusive(' ').next().unwrap_or_default();
-        if self.uncounted.len() < ReturnedErrors::MOST_CODES || self.uncounted.contains_key(code) {
-            *self.uncounted.entry(code.chars().take(ReturnedErrors::MOST_LETTERS).collect()).or_default() += 1;
+        if self.uncounted.len() < ReturnedErrors::MAX_CODES || self.uncounted.contains_key(code) {
+            *self.uncounted.entry(code.chars().take(ReturnedErrors::MAX_LETTERS).collect()).or_default() += 1;
         }
     }
 }

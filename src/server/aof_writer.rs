@@ -2,7 +2,7 @@
 //!
 //! The engine hands over its stream at the end of each batch, under its lock ([`AofWriter::append`]). Before a reply
 //! leaves, what its batch appended must be in the file: written with `everysec` and `no`, synced with `always`
-//! ([`AofWriter::is_released`]). So a killed server has lost nothing that a client knows of; the one exception, with
+//! ([`AofWriter::try_release`]). So a killed server has lost nothing that a client knows of; the one exception, with
 //! `everysec` and `no`, is a disk that takes no writes for a while.
 //!
 //! - `everysec`, `no`: the connection that sends first writes what all have appended, with one system call and outside
@@ -13,7 +13,7 @@
 //!   share one sync, and nobody else waits for the disk. A connection that is the only one to wait syncs by itself, if
 //!   the disk is so quick that a change of threads would take longer.
 //!
-//! Unwritten bytes are limited to [`MOST_UNWRITTEN_BYTES`]: beyond that replies wait, and so do the requests of
+//! Unwritten bytes are limited to [`MAX_UNWRITTEN_BYTES`]: beyond that replies wait, and so do the requests of
 //! clients that do not wait for replies ([`AofWriter::is_full`]).
 //!
 //! The threads tell the engine what it has to know: errors, and that what clients wait for (WAITAOF) is synced. They
@@ -53,7 +53,7 @@ const LONG_SYNC_US: u64 = 2_000_000;
 /// The time that a reply waits for a write in progress before it may leave unwritten.
 pub(super) const PATIENCE_US: u64 = 1000;
 /// The bytes that may be unwritten. Clients that send more wait, each behind its next batch of requests.
-const MOST_UNWRITTEN_BYTES: u64 = 64 << 20;
+const MAX_UNWRITTEN_BYTES: u64 = 64 << 20;
 
 /// The length of a sync up to which a connection that waits alone syncs by itself.
 const SHORT_SYNC_US: u64 = 1000;
@@ -279,12 +279,12 @@ impl AofWriter {
 
     /// Whether so much is unwritten that a client whose replies wait is to run no more requests.
     pub(crate) fn is_full(&self) -> bool {
-        self.progress.unwritten() >= MOST_UNWRITTEN_BYTES
+        self.progress.unwritten() >= MAX_UNWRITTEN_BYTES
     }
 
     /// Whether a reply may leave that depends on the stream up to `offset`. If not, `waker` is woken when it may.
-    pub(crate) fn is_released(self: &Arc<AofWriter>, offset: u64, waker: &Waker) -> bool {
-        if self.is_released_now(offset, Some(waker)) {
+    pub(crate) fn try_release(self: &Arc<AofWriter>, offset: u64, waker: &Waker) -> bool {
+        if self.release_now(offset, Some(waker)) {
             return true;
         }
         let watches = !self.is_always();
@@ -300,7 +300,7 @@ impl AofWriter {
 
     /// Waits until a reply may leave that depends on the stream up to `offset`.
     pub(crate) fn wait_released(&self, offset: u64) {
-        if !self.is_released_now(offset, None) {
+        if !self.release_now(offset, None) {
             let mut waiting = self.waiting.lock();
             while self.released.load(Ordering::SeqCst) < offset && (self.is_always() || !self.may_leave_unwritten()) {
                 self.release.wait_for(&mut waiting, Duration::from_micros(PATIENCE_US));
@@ -355,7 +355,7 @@ impl AofWriter {
 
     /// Writes, and with `always` syncs, what a reply depends on if this thread may do that now; returns whether the
     /// reply may leave. `waker` is that of the connection, if the caller is one.
-    fn is_released_now(&self, offset: u64, waker: Option<&Waker>) -> bool {
+    fn release_now(&self, offset: u64, waker: Option<&Waker>) -> bool {
         let is_released = || self.released.load(Ordering::Acquire) >= offset;
         if is_released() {
             return true;

@@ -79,7 +79,7 @@ impl BackgroundSaver {
         let is_stopped = Arc::new(AtomicBool::new(false));
         let (processors, stop) = (self.processors.clone(), Arc::clone(&is_stopped));
         let run = move || {
-            processors::keep_beside(&processors);
+            processors::pin_background_thread(&processors);
             save(&stop);
         };
         let thread =
@@ -111,7 +111,7 @@ pub(crate) const FAULT: &str = "a fault of the server, which the log has";
 pub(crate) const STOPPED: &str = "it was stopped";
 
 /// Pauses after a key, or fails if the save was stopped.
-pub(crate) fn pace(delay: KeyDelay, is_stopped: &AtomicBool) -> io::Result<()> {
+pub(crate) fn pause_or_stop(delay: KeyDelay, is_stopped: &AtomicBool) -> io::Result<()> {
     let goes_on = || !is_stopped.load(Ordering::Relaxed) && !PROCESS_ENDS.load(Ordering::Relaxed);
     delay.pause_while(goes_on);
     if goes_on() { Ok(()) } else { Err(io::Error::other(STOPPED)) }

@@ -100,7 +100,7 @@ impl Clock {
     }
 
     /// Changes the clock as ordered. Nothing that falls due on the way happens: that is the caller's task.
-    pub(crate) fn obey(&self, order: ClockOrder) {
+    pub(crate) fn apply_order(&self, order: ClockOrder) {
         match order {
             ClockOrder::Reach(moment) => self.reach(moment),
             ClockOrder::Set(moment) => self.set(moment),
@@ -237,18 +237,18 @@ mod tests {
     #[test]
     fn a_stopped_clock_runs_on_from_its_time() {
         let clock = Clock::system();
-        clock.obey(ClockOrder::Set(Now::from_us(5_000_000)));
-        clock.obey(ClockOrder::Speed(0.0));
+        clock.apply_order(ClockOrder::Set(Now::from_us(5_000_000)));
+        clock.apply_order(ClockOrder::Speed(0.0));
         let shown = clock.now();
         assert!(clock.is_frozen() && clock.time_until(later(shown, Duration::from_secs(1))).is_none());
-        clock.obey(ClockOrder::Speed(1.0));
+        clock.apply_order(ClockOrder::Speed(1.0));
         assert!(shown <= clock.now() && clock.now() < later(shown, Duration::from_secs(60)));
     }
 
     #[test]
     fn at_twice_the_speed_a_time_is_reached_in_half_the_wait() {
         let clock = Clock::frozen(Now::from_us(0));
-        clock.obey(ClockOrder::Speed(2.0));
+        clock.apply_order(ClockOrder::Speed(2.0));
         let rest = clock.time_until(later(clock.now(), Duration::from_secs(3600))).expect("the clock runs");
         assert!(rest <= Duration::from_secs(1800) && rest > Duration::from_secs(1700), "{rest:?}");
     }
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn a_clock_can_be_set_back_whether_it_runs_or_not() {
         for clock in [Clock::system(), Clock::frozen(Now::from_us(9_000_000))] {
-            clock.obey(ClockOrder::Set(Now::from_us(7_000_000)));
+            clock.apply_order(ClockOrder::Set(Now::from_us(7_000_000)));
             assert!(clock.now().since_us(Now::from_us(7_000_000)) < 60_000_000);
         }
     }

@@ -212,7 +212,7 @@ impl Connection {
         if self.may_have_pushes && self.write_queue.is_empty() {
             self.send_pushes(cx, &mut scratch.work)?;
         }
-        if self.awaited_offset > 0 && self.shared.worlds().aof().is_full() && !self.is_released(cx) {
+        if self.awaited_offset > 0 && self.shared.worlds().aof().is_full() && !self.try_release(cx) {
             return Poll::Pending;
         }
         if self.has_more && self.state == State::Open {
@@ -443,7 +443,7 @@ impl Connection {
         let query = (input.len() - read).saturating_sub(partial_request);
         self.buffers = Buffers { query, words, query_free: 0, ..self.buffers };
         self.report(&mut engine);
-        self.weigh(&mut engine);
+        self.account_memory(&mut engine);
         let Some(session) = engine.sessions.get_mut(self.session).filter(|session| !session.cut_off) else {
             return (taken, Stop::Aborted);
         };
@@ -470,7 +470,7 @@ impl Connection {
         self.report(engine);
         if bytes > READ_BYTES {
             // More than the shared buffer holds is this client's own memory.
-            self.weigh(engine);
+            self.account_memory(engine);
         }
     }
 
@@ -538,7 +538,7 @@ impl Connection {
     }
 
     /// Accounts the memory of this connection's buffers. Not called while a batch runs, when they belong to the thread.
-    fn weigh(&self, engine: &mut Engine) {
+    fn account_memory(&self, engine: &mut Engine) {
         engine.sessions.account_memory(self.session);
         self.shared.complete(engine);
     }
@@ -548,7 +548,7 @@ impl Connection {
         if output.len() > UNAUTHENTICATED_REPLY_BYTES && !self.limits.authenticated {
             return Err(self.close_unauthenticated(&mut self.shared.engine()));
         }
-        if self.is_released(cx) {
+        if self.try_release(cx) {
             self.write_queue.send(self.stream.as_mut().ok_or(Ended)?, cx, output)?;
         } else {
             self.write_queue.queue(output);
@@ -558,8 +558,8 @@ impl Connection {
 
     /// Whether the waiting replies may leave: what they depend on is in the append-only file. If not, the task is woken
     /// when they may.
-    fn is_released(&mut self, cx: &mut Context<'_>) -> bool {
-        if self.awaited_offset > 0 && self.shared.worlds().aof().is_released(self.awaited_offset, cx.waker()) {
+    fn try_release(&mut self, cx: &mut Context<'_>) -> bool {
+        if self.awaited_offset > 0 && self.shared.worlds().aof().try_release(self.awaited_offset, cx.waker()) {
             self.awaited_offset = 0;
         }
         self.awaited_offset == 0
@@ -567,7 +567,7 @@ impl Connection {
 
     /// Sends what is in the write queue, as far as it may leave and the socket takes it.
     fn send_queue(&mut self, cx: &mut Context<'_>) -> Result<(), Ended> {
-        if self.is_released(cx) {
+        if self.try_release(cx) {
             self.write_queue.flush(self.stream.as_mut().ok_or(Ended)?, cx)?;
         }
         Ok(())
@@ -586,7 +586,7 @@ impl Connection {
         }
         let mut engine = self.shared.engine();
         self.report(&mut engine);
-        self.weigh(&mut engine);
+        self.account_memory(&mut engine);
         Ok(())
     }
 }

@@ -102,7 +102,8 @@ mod tests {
         let settings = Settings { port: 0, ..Settings::default() };
         let (clock, facts) = (Clock::system(), Facts::default());
         let storage = Arc::new(OsStorage);
-        let plan = Plan { settings, tcp: true, clock, seed: 1, repeats: true, facts, storage, disk_faults: None };
+        let plan =
+            Plan { settings, tcp: true, clock, seed: 1, is_deterministic: true, facts, storage, disk_faults: None };
         let server = Server::open(plan).expect("there is a free port");
         let (shared, address) = (Arc::clone(server.shared()), server.addresses()[0]);
         let serving = thread::spawn(move || server.serve());

@@ -44,7 +44,7 @@ pub(crate) fn write<T>(
 /// enabled (`save`, `dir` or `dbfilename`). The file of a running server is locked, or still empty before it is locked;
 /// a temporary file of Redis has another name.
 pub(crate) fn remove_leftovers(storage: &dyn Storage, settings: &Settings) {
-    if !settings.files.are_wanted {
+    if !settings.files.loads_at_start {
         return;
     }
     let path = settings.dump_path();

@@ -32,7 +32,7 @@ pub(crate) enum Source {
 
 /// The path of the server's own RDB file, if persistence is enabled and the file exists, even if it cannot be read.
 pub(crate) fn own_file(storage: &dyn Storage, settings: &Settings) -> Option<PathBuf> {
-    if !settings.files.are_wanted || settings.files.dump_file.is_empty() {
+    if !settings.files.loads_at_start || settings.files.dump_file.is_empty() {
         return None;
     }
     let own = settings.dump_path();

@@ -376,7 +376,8 @@ mod tests {
     fn clients_that_move_between_loops_notice_nothing() {
         let settings = Settings { port: 0, event_loops: Some(3), ..Settings::default() };
         let (clock, facts, storage) = (Clock::system(), Facts::default(), Arc::new(OsStorage));
-        let plan = Plan { settings, tcp: true, clock, seed: 1, repeats: true, facts, storage, disk_faults: None };
+        let plan =
+            Plan { settings, tcp: true, clock, seed: 1, is_deterministic: true, facts, storage, disk_faults: None };
         let server = Server::open(plan).expect("there is a free port");
         let (address, shared, loops) = (server.addresses()[0], Arc::clone(server.shared()), Arc::clone(server.loops()));
         let serving = thread::spawn(move || server.serve());

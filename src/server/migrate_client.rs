@@ -36,7 +36,7 @@ use crate::engine::{RemoteFault, RemoteRequest, RemoteResult};
 /// The time for which an unused connection is kept.
 const KEPT: Duration = Duration::from_secs(10);
 /// The most connections that are kept.
-const MOST_KEPT: usize = 64;
+const MAX_KEPT: usize = 64;
 /// The most bytes that one step sends; each step has its own timeout.
 const PART_BYTES: usize = 64 << 10;
 /// The most bytes that one read takes.
@@ -87,7 +87,7 @@ impl MigrateClient {
         let (inbox, orders) = mpsc::unbounded_channel();
         let (kept, mut phase, processors) = (Arc::clone(&self.kept), self.phase.clone(), self.processors.clone());
         let run = move || {
-            processors::keep_beside(&processors);
+            processors::pin_background_thread(&processors);
             let Ok(runtime) = Builder::new_current_thread().enable_io().enable_time().build() else { return };
             let mut pool = ConnectionPool { peers: HashMap::new(), kept };
             runtime.block_on(async {
@@ -168,7 +168,7 @@ impl ConnectionPool {
     }
 
     fn return_to_pool(&mut self, place: (String, u16), peer: Peer) {
-        if self.peers.len() >= MOST_KEPT
+        if self.peers.len() >= MAX_KEPT
             && let Some(longest) = self.peers.iter().min_by_key(|(_, peer)| peer.used).map(|(place, _)| place.clone())
         {
             self.peers.remove(&longest);
@@ -339,13 +339,13 @@ mod tests {
         let runtime = Builder::new_current_thread().enable_all().build().expect("it can be built");
         runtime.block_on(async {
             let mut pool = ConnectionPool { peers: HashMap::new(), kept: Arc::default() };
-            for port in 1..=MOST_KEPT as u16 {
+            for port in 1..=MAX_KEPT as u16 {
                 let seconds = if port == 7 { 5 } else { 1 };
                 pool.peers.insert((String::new(), port), peer_used(Duration::from_secs(seconds)).await);
             }
             let fresh = peer_used(Duration::ZERO).await;
             pool.return_to_pool((String::new(), 0), fresh);
-            assert_eq!(pool.peers.len(), MOST_KEPT);
+            assert_eq!(pool.peers.len(), MAX_KEPT);
             assert!(pool.peers.contains_key(&(String::new(), 0)) && !pool.peers.contains_key(&(String::new(), 7)));
         });
     }

@@ -44,7 +44,7 @@ impl Shared {
     pub(super) fn set_clock(&self, engine: &mut Engine, order: ClockOrder) {
         match order {
             ClockOrder::Reach(moment) => self.advance_engine(engine, moment),
-            ClockOrder::Set(_) | ClockOrder::Speed(_) => self.clock().obey(order),
+            ClockOrder::Set(_) | ClockOrder::Speed(_) => self.clock().apply_order(order),
         }
         engine.timing.hold_time(self.clock().is_frozen());
         engine.jump(self.clock().now());
@@ -52,15 +52,15 @@ impl Shared {
     }
 
     /// Changes the clock outside of any request.
-    pub(crate) fn obey(&self, order: ClockOrder) {
+    pub(crate) fn apply_order(&self, order: ClockOrder) {
         match order {
             ClockOrder::Reach(moment) => _ = self.advance_all(Advance::To(moment)),
-            ClockOrder::Set(_) | ClockOrder::Speed(_) => self.obey_with_nodes(order),
+            ClockOrder::Set(_) | ClockOrder::Speed(_) => self.apply_to_all_nodes(order),
         }
     }
 
     /// Changes the clock of this world alone: the other nodes of a cluster do not follow.
-    pub(super) fn obey_alone(&self, order: ClockOrder) {
+    pub(super) fn apply_to_this_node(&self, order: ClockOrder) {
         self.set_clock(&mut self.engine(), order);
     }
 

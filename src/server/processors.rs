@@ -5,7 +5,7 @@
 //! list that is malformed, or names no existing processor, changes nothing.
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{keep_beside, restrict_to};
+pub(crate) use linux::{pin_background_thread, pin_thread};
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -21,7 +21,7 @@ mod linux {
     static ALL: OnceLock<CpuSet> = OnceLock::new();
 
     /// Restricts this thread, and those that it will start, to the processors of a list.
-    pub(crate) fn restrict_to(list: &str) {
+    pub(crate) fn pin_thread(list: &str) {
         if let Some(set) = set_of(list) {
             if let Ok(all) = sched_getaffinity(OWN) {
                 ALL.get_or_init(|| all);
@@ -32,7 +32,7 @@ mod linux {
     }
 
     /// Restricts this background thread to the processors of a list of its own; without one, it may run on all.
-    pub(crate) fn keep_beside(list: &str) {
+    pub(crate) fn pin_background_thread(list: &str) {
         if let Some(set) = set_of(list).or_else(|| ALL.get().copied()) {
             let _ = sched_setaffinity(OWN, &set);
         }
@@ -50,11 +50,11 @@ mod linux {
 
 /// Does nothing: on other systems the affinity of a thread cannot be set.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn restrict_to(_: &str) {}
+pub(crate) fn pin_thread(_: &str) {}
 
 /// Does nothing: on other systems the affinity of a thread cannot be set.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn keep_beside(_: &str) {}
+pub(crate) fn pin_background_thread(_: &str) {}
 
 /// The processor time of the machine since its start, in ticks, and its number of processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,12 +89,12 @@ impl ProcessorTime {
 
 /// No machine has more processors.
 #[cfg(any(target_os = "linux", test))]
-const MOST: usize = 1 << 16;
+const MAX: usize = 1 << 16;
 
 /// The numbers of a list, `None` where it is empty or malformed.
 #[cfg(any(target_os = "linux", test))]
 fn numbers_in(list: &str) -> Option<Vec<usize>> {
-    let number = |text: &str| text.trim().parse::<usize>().ok().filter(|&number| number < MOST);
+    let number = |text: &str| text.trim().parse::<usize>().ok().filter(|&number| number < MAX);
     let mut numbers = Vec::new();
     for part in list.split(',') {
         let (range, step) =
@@ -144,11 +144,11 @@ mod tests {
         use nix::unistd::Pid;
         let own = || sched_getaffinity(Pid::from_raw(0)).expect("the system tells it");
         let all = own();
-        let first = (0..MOST).find(|&number| all.is_set(number) == Ok(true)).expect("there is a processor");
+        let first = (0..MAX).find(|&number| all.is_set(number) == Ok(true)).expect("there is a processor");
         let (kept, beside) = std::thread::spawn(move || {
-            restrict_to(&first.to_string());
+            pin_thread(&first.to_string());
             let kept = own();
-            keep_beside("");
+            pin_background_thread("");
             (kept, own())
         })
         .join()

@@ -171,7 +171,7 @@ fn set_up_process(settings: &mut Settings, in_background: bool) -> Supervisor {
     if in_background {
         background::leave_terminal();
         if process.id_file.is_empty() {
-            process.id_file = background::USUAL_ID_FILE.to_owned();
+            process.id_file = background::DEFAULT_ID_FILE.to_owned();
         }
     }
     let supervisor = supervision::begin(process.supervisor);
@@ -236,7 +236,8 @@ fn serve(
     let facts = Facts { config_file, supervisor, ..Facts::default() };
     let clock = Clock::system();
     let (storage, disk_faults) = faulty_storage::of_real_files(&settings);
-    let server = Server::open(Plan { settings, tcp, clock, seed, repeats: false, facts, storage, disk_faults })?;
+    let server =
+        Server::open(Plan { settings, tcp, clock, seed, is_deterministic: false, facts, storage, disk_faults })?;
     if server.addresses().is_empty() && unix_socket.is_empty() {
         return Err(io::Error::other("Configured to not listen anywhere, exiting."));
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use tracing::info;
 
-use super::background_saver::{KeyDelay, pace};
+use super::background_saver::{KeyDelay, pause_or_stop};
 use super::clock::monotonic_us;
 use crate::engine::state::Checkpoint;
 
@@ -55,7 +55,7 @@ pub(crate) fn after_each_key<'a>(
         if keys.is_multiple_of(KEYS_BETWEEN_CLOCKS) && progress.is_due() {
             info!("Saving the DB: {:.0} %, {keys} of {total} keys", 100.0 * keys as f64 / total.max(1) as f64);
         }
-        pace(delay, is_stopped)
+        pause_or_stop(delay, is_stopped)
     }
 }
 

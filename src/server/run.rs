@@ -47,7 +47,7 @@ pub(crate) struct Plan {
     /// The seed of random choices and of hashing.
     pub(crate) seed: u64,
     /// Whether the seed was chosen by the user, so that runs with it must be repeatable.
-    pub(crate) repeats: bool,
+    pub(crate) is_deterministic: bool,
     /// Facts about the program's start: its configuration file and its supervisor. Empty in other programs.
     pub(crate) facts: Facts,
     /// The file system of the data: that of the machine, but for tests of what fails.
@@ -84,7 +84,7 @@ impl Server {
     /// # Errors
     /// When an address cannot be listened on, or the system is out of descriptors.
     pub(crate) fn open(plan: Plan) -> io::Result<Server> {
-        let Plan { mut settings, tcp, clock, seed, repeats, facts, storage, disk_faults } = plan;
+        let Plan { mut settings, tcp, clock, seed, is_deterministic, facts, storage, disk_faults } = plan;
         let table = table(&settings).map_err(io::Error::other)?;
         let mut sockets = nodes::open_tcp(&settings, tcp)?;
         let listeners = sockets.pop_front().unwrap_or_default();
@@ -116,7 +116,7 @@ impl Server {
             HostFiles { storage: Arc::clone(&storage), aof: Some(Arc::clone(&aof)), faults: disk_faults.clone() },
         ));
         let mut engine = Engine::new(table.clone(), settings, seed, clock.now(), host);
-        engine.switches.is_deterministic = repeats;
+        engine.switches.is_deterministic = is_deterministic;
         engine.persistence.aof.progress = Arc::clone(aof.progress());
         rights::enlist_users(&mut engine).map_err(io::Error::other)?;
         let worlds = Worlds::new(WorldConfig {
@@ -125,7 +125,7 @@ impl Server {
             users: Arc::clone(&engine.acl.users),
             clock,
             seed,
-            repeats,
+            is_deterministic,
             facts,
             migrate_client,
             loops: Arc::clone(&loops),
@@ -162,7 +162,7 @@ impl Server {
 
     /// Serves until [`Shared::stop`] is called; then closes all connections and joins the threads.
     pub(crate) fn serve(self) {
-        processors::restrict_to(&self.processors);
+        processors::pin_thread(&self.processors);
         let threads = start_threads(&self.shared, &self.loops);
         let acceptor = Arc::new(Acceptor::new(Arc::clone(&self.shared), Arc::clone(&self.loops)));
         let serve_accepted = serve_accepted(&self.loops, 0);

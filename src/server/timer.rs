@@ -65,7 +65,7 @@ impl Timer {
         if !engine.switches.cron_paused {
             tracking::limit_tracking(engine);
         }
-        let goes_on_evicting = engine.go_on_evicting(now);
+        let goes_on_evicting = engine.continue_eviction(now);
         shared.complete(engine);
         if expired == SLICE_KEYS || goes_on_evicting {
             return NextTick::Again;
@@ -181,7 +181,8 @@ mod tests {
         let (clock, facts) = (Clock::frozen(moment), Facts::default());
         let settings = Settings { test_kit: true, ..Settings::default() };
         let storage = Arc::new(OsStorage);
-        let plan = Plan { settings, tcp: false, clock, seed: 1, repeats: true, facts, storage, disk_faults: None };
+        let plan =
+            Plan { settings, tcp: false, clock, seed: 1, is_deterministic: true, facts, storage, disk_faults: None };
         Server::open(plan).expect("it opens no socket")
     }
 
@@ -261,7 +262,7 @@ mod tests {
                 now
             );
         }
-        shared.obey(ClockOrder::Reach(Now::from_us(i64::MAX)));
+        shared.apply_order(ClockOrder::Reach(Now::from_us(i64::MAX)));
         let engine = shared.engine();
         prop_assert_eq!(engine.next_moment(), None);
         for client in waiting {

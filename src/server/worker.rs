@@ -37,7 +37,7 @@ impl<T: Send + 'static> Worker<T> {
         let (inbox, orders) = channel();
         let (processors, begin, carry_out) = (self.processors.clone(), self.begin, self.carry_out);
         let run = move || {
-            processors::keep_beside(&processors);
+            processors::pin_background_thread(&processors);
             begin();
             orders.into_iter().for_each(carry_out);
         };

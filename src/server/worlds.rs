@@ -58,7 +58,7 @@ use crate::storage::Storage;
 use crate::value::hashing::Key;
 
 /// The most worlds of a server, beside the first. The nodes of a cluster count one by one.
-const MOST_WORLDS: usize = 10_000;
+const MAX_WORLDS: usize = 10_000;
 
 /// Everything that the worlds of a server are made with.
 #[derive(Debug)]
@@ -70,7 +70,7 @@ pub(crate) struct WorldConfig {
     /// The clock that the clocks of new worlds are copied from; it never changes.
     pub(crate) clock: Clock,
     pub(crate) seed: u64,
-    pub(crate) repeats: bool,
+    pub(crate) is_deterministic: bool,
     pub(crate) facts: Facts,
     pub(crate) migrate_client: Arc<MigrateClient>,
     pub(crate) loops: Arc<Loops>,
@@ -287,7 +287,7 @@ impl Worlds {
         if list.is_closed {
             return Err(KitError::Ending);
         }
-        if list.worlds.len() + more > MOST_WORLDS {
+        if list.worlds.len() + more > MAX_WORLDS {
             return Err(KitError::TooManyWorlds);
         }
         if !self.are_clusters() {
@@ -388,7 +388,7 @@ impl Worlds {
         // Worlds are alike, but the nodes of a cluster must differ in their ids.
         let seed = if self.are_clusters() { name_seed } else { config.seed };
         let mut engine = Engine::new(table, settings, seed, clock.now(), Box::new(host));
-        engine.switches.is_deterministic = config.repeats;
+        engine.switches.is_deterministic = config.is_deterministic;
         match template {
             Some(template) => engine.begin_as(template),
             None => engine.acl.begin_with_users(&config.users),
@@ -397,7 +397,7 @@ impl Worlds {
             engine.observers.kit().begin_journal();
         }
         // Only the first world reads and writes the file of users.
-        engine.settings.user_file.clear();
+        engine.settings.acl_file.clear();
         engine
     }
 

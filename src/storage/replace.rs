@@ -82,12 +82,12 @@ impl Write for IncrementalSync {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::storage::simulated::{CallKind, DataLoss, Fault, Freedom, NameLoss, SimulatedDisk};
+    use crate::storage::simulated::{CallKind, DataLoss, Fault, NameLoss, PowerLossModel, SimulatedDisk};
 
     const SEEDS: u64 = 60;
 
     fn disk(seed: u64) -> SimulatedDisk {
-        let disk = SimulatedDisk::with(Freedom {
+        let disk = SimulatedDisk::with(PowerLossModel {
             names: if seed.is_multiple_of(2) { NameLoss::Any } else { NameLoss::InOrder },
             data: if seed.is_multiple_of(3) { DataLoss::InOrder } else { DataLoss::Any },
             sync_keeps_new_names: seed.is_multiple_of(5),

@@ -1,7 +1,7 @@
 //! A disk in memory that fails, fills up, holds calls and loses power as a test wants.
 //!
 //! It promises what [`crate::storage`] says and nothing else: at a power loss, a seed chooses what is left of all that
-//! was not synced, within the disk's [`Freedom`]. Runs with the same seeds and the same calls are the same.
+//! was not synced, within the disk's [`PowerLossModel`]. Runs with the same seeds and the same calls are the same.
 //!
 //! Calls are counted, so a test can make each call of a procedure fail, or lose power before each one. The methods for
 //! the test itself, such as [`SimulatedDisk::read`], are not counted and never fail.
@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use super::{PathLock, Storage, StorageFile};
 use image::{Change, FileId, Image};
-pub use survival::{DataLoss, Freedom, NameLoss};
+pub use survival::{DataLoss, NameLoss, PowerLossModel};
 
 /// A simulated disk. Its clones are the same disk.
 #[derive(Clone, Default)]
@@ -112,7 +112,7 @@ impl SimulatedDisk {
     }
 
     /// An empty disk that may do no more than this at a power loss.
-    pub fn with(freedom: Freedom) -> SimulatedDisk {
+    pub fn with(freedom: PowerLossModel) -> SimulatedDisk {
         let disk = SimulatedDisk::default();
         disk.state().image = Image::new(freedom);
         disk

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::{Disk, Server};
 use crate::config::{self, Assigned};
-use crate::engine::cluster::MOST_NODES;
+use crate::engine::cluster::MAX_NODES;
 use crate::engine::state::host::Facts;
 use crate::engine::state::kit::DiskFaults;
 use crate::engine::{Permission, Settings};
@@ -94,7 +94,7 @@ impl Builder {
 
     /// Sets the number of the cluster's primaries.
     pub(super) fn primaries(mut self, count: u16) -> Builder {
-        self.settings.start_cluster(count.clamp(1, MOST_NODES as u16));
+        self.settings.start_cluster(count.clamp(1, MAX_NODES as u16));
         self
     }
 
@@ -168,7 +168,7 @@ impl Builder {
     /// Keeps the files of the data on a simulated disk, and not on that of the machine. Data to start with are read
     /// from it, too.
     pub fn disk(mut self, disk: &Disk) -> Builder {
-        Arc::make_mut(&mut self.settings.files).are_wanted = true;
+        Arc::make_mut(&mut self.settings.files).loads_at_start = true;
         self.disk = Some(disk.clone());
         self
     }
@@ -216,7 +216,7 @@ impl Builder {
         }
         let clock = self.frozen_at.map_or_else(Clock::system, |time| Clock::frozen(from_system(time)));
         let seed = self.seed.unwrap_or_else(|| RandomState::new().hash_one(0));
-        let repeats = self.seed.is_some();
+        let is_deterministic = self.seed.is_some();
         let settings = self.settings;
         let (inner, faults): (Arc<dyn Storage>, _) = match &self.disk {
             Some(disk) => (disk.attach(&settings.directory), disk.faults().for_next_server()),
@@ -225,7 +225,7 @@ impl Builder {
         let (storage, disk_faults) = (FaultyStorage::over(inner, faults.clone()), Some(faults));
         let data = loading::source_at_start(&*storage, &settings, self.data);
         let (facts, files) = (Facts::default(), Arc::clone(&storage));
-        let plan = Plan { settings, tcp: true, clock, seed, repeats, facts, storage: files, disk_faults };
+        let plan = Plan { settings, tcp: true, clock, seed, is_deterministic, facts, storage: files, disk_faults };
         let server = Server::run(plan)?;
         let loaded = loading::load_before_clients(server.shared(), &*storage, data);
         loaded.map_err(|(file, reason)| StartError::Data { file, reason })?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::engine::state::kit::{DiskCalls, DiskFailure, DiskFault, DiskFaults, Trigger};
 use crate::storage::Storage;
-use crate::storage::simulated::{DataLoss, Freedom, SimulatedDisk};
+use crate::storage::simulated::{DataLoss, PowerLossModel, SimulatedDisk};
 
 /// A disk in memory for the files of a server ([`Builder::disk`](super::Builder::disk)): it fills up, fails, and loses
 /// power when a test wants that.
@@ -41,7 +41,7 @@ impl Disk {
     /// An empty disk.
     pub fn new() -> Disk {
         // The format of an append-only file has no checksum by which other damage of its end could be found.
-        let freedom = Freedom { data: DataLoss::InOrder, ..Freedom::default() };
+        let freedom = PowerLossModel { data: DataLoss::InOrder, ..PowerLossModel::default() };
         Disk { simulated: SimulatedDisk::with(freedom), faults: DiskFaults::default() }
     }
 

@@ -305,7 +305,7 @@ impl World {
     /// nothing is due. The timeout of idle clients does not count.
     pub fn advance_to_next(&self) -> Option<SystemTime> {
         let moment = self.shared.next_moment()?;
-        self.shared.obey(ClockOrder::Reach(moment));
+        self.shared.apply_order(ClockOrder::Reach(moment));
         Some(self.now())
     }
 
@@ -313,12 +313,12 @@ impl World {
     pub fn set_time(&self, time: SystemTime) {
         let moment = from_system(time);
         let is_later = moment >= self.shared.clock().now();
-        self.shared.obey(if is_later { ClockOrder::Reach(moment) } else { ClockOrder::Set(moment) });
+        self.shared.apply_order(if is_later { ClockOrder::Reach(moment) } else { ClockOrder::Set(moment) });
     }
 
     /// Freezes the clock.
     pub fn freeze(&self) {
-        self.shared.obey(ClockOrder::Speed(0.0));
+        self.shared.apply_order(ClockOrder::Speed(0.0));
     }
 
     /// Lets the clock run from its present time, as fast as real time.
@@ -329,7 +329,7 @@ impl World {
     /// Lets the clock run from its present time, `factor` times as fast as real time. A factor that is not above 0
     /// freezes it.
     pub fn set_speed(&self, factor: f64) {
-        self.shared.obey(ClockOrder::Speed(if factor > 0.0 { factor } else { 0.0 }));
+        self.shared.apply_order(ClockOrder::Speed(if factor > 0.0 { factor } else { 0.0 }));
     }
 
     /// Takes a snapshot of the whole state under a name, and replaces a snapshot of that name. This takes microseconds,

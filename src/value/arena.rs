@@ -41,7 +41,7 @@ const GRAIN: usize = 2;
 const CHUNK: usize = 16 * 1024;
 const GRAINS_PER_CHUNK: u32 = (CHUNK / GRAIN) as u32;
 /// The least size of a cell: a free one needs it for its links, and a number can be read as eight bytes.
-const LEAST: usize = 10;
+const MIN: usize = 10;
 const FREE: u8 = 15;
 /// The width that means "the bits of the `f64` itself".
 const RAW: usize = 8;
@@ -53,7 +53,7 @@ const INLINE: usize = 255;
 const EXACT: f64 = 9_007_199_254_740_992.0;
 const NONE: Handle = Handle::MAX;
 /// The most bytes of a cell besides those that it stores.
-pub(super) const LARGEST_HEAD: usize = 1 + RAW + 1 + LEAST;
+pub(super) const LARGEST_HEAD: usize = 1 + RAW + 1 + MIN;
 
 #[derive(Default)]
 pub(super) struct Arena {
@@ -347,7 +347,7 @@ impl Arena {
             self.count_idle(handle, size, 0);
             return handle;
         }
-        if let Some(handle) = self.first_free(grains + LEAST / GRAIN..usize::MAX) {
+        if let Some(handle) = self.first_free(grains + MIN / GRAIN..usize::MAX) {
             let whole = read(self.cell(handle)).size();
             self.unlink(handle, whole);
             self.count_idle(handle, whole, 0);
@@ -405,7 +405,7 @@ impl Arena {
     fn mark_free(&mut self, handle: Handle, size: usize) {
         self.count_idle(handle, 0, size);
         let cell = self.cell_mut(handle);
-        if size < LEAST {
+        if size < MIN {
             cell[0] = FREE | ((size / GRAIN) << 4) as u8;
             return;
         }
@@ -485,7 +485,7 @@ fn chunk_of(handle: Handle) -> usize {
 
 /// The size of a cell that needs `bytes`.
 fn sized(bytes: usize) -> usize {
-    bytes.next_multiple_of(GRAIN).max(LEAST)
+    bytes.next_multiple_of(GRAIN).max(MIN)
 }
 
 fn read(cell: &[u8]) -> Cell {

@@ -9,7 +9,7 @@ use crate::value::{copy_short, hashing};
 use std::borrow::Cow;
 
 /// The most neighbours that are compared in the table before the elements are sorted.
-const MOST_PROBES: usize = 32;
+const MAX_PROBES: usize = 32;
 
 /// Whether no two of some elements have the same bytes. Allocates for as many as there are.
 pub fn are_distinct<'a>(items: impl ExactSizeIterator<Item = Item<'a>> + Clone) -> bool {
@@ -70,7 +70,7 @@ fn have_distinct_hashes<'a>(items: impl ExactSizeIterator<Item = Item<'a>>) -> b
             place &= places - 1;
             match hashes[place] {
                 0 => break,
-                other if other == hash || probes == MOST_PROBES => return false,
+                other if other == hash || probes == MAX_PROBES => return false,
                 _ => (place, probes) = (place + 1, probes + 1),
             }
         }

@@ -50,8 +50,8 @@ use std::ops::ControlFlow;
 const PREFIX_BITS: u32 = 24;
 const TAG_BITS: u32 = 16;
 /// A segment of this many bytes splits instead of growing.
-const MOST_BYTES: usize = 2048;
-const LEAST_BYTES: usize = 128;
+const MAX_BYTES: usize = 2048;
+const MIN_BYTES: usize = 128;
 /// Slots behind the last share, for those that are pushed out of it.
 const SPARE: usize = 6;
 /// The directory is halved when its length is twice this many times the number of segments.
@@ -132,7 +132,7 @@ struct Slot {
 }
 
 /// A bound on the slots of a segment that can split.
-const WIDEST: usize = MOST_BYTES / 4;
+const WIDEST: usize = MAX_BYTES / 4;
 
 const GAP: Slot = Slot { tag: 0, cell: [u16::MAX; 2] };
 
@@ -174,7 +174,7 @@ impl Segment {
     }
 
     fn is_sparse(&self) -> bool {
-        self.block() > LEAST_BYTES && (self.len as usize) < self.shares() * 2 / 3
+        self.block() > MIN_BYTES && (self.len as usize) < self.shares() * 2 / 3
     }
 
     /// Most entries are within a few slots of their share. These are compared without a branch for each, which the
@@ -271,7 +271,7 @@ fn bytes_for(len: usize) -> usize {
 
 /// The next size that allocators have blocks of: a quarter of a power of two apart.
 fn whole_block(bytes: usize) -> usize {
-    let bytes = bytes.max(LEAST_BYTES);
+    let bytes = bytes.max(MIN_BYTES);
     bytes.next_multiple_of(bytes.next_power_of_two() / 8)
 }
 
@@ -314,7 +314,7 @@ impl Index {
     /// An empty index with segments of the size that they will have with `len` cells, which saves growing and
     /// splitting.
     pub(super) fn with_room(len: usize) -> Index {
-        let bits = (0..PREFIX_BITS).find(|&bits| bytes_for(len >> bits) <= MOST_BYTES).unwrap_or(PREFIX_BITS);
+        let bits = (0..PREFIX_BITS).find(|&bits| bytes_for(len >> bits) <= MAX_BYTES).unwrap_or(PREFIX_BITS);
         let directory = (0..1 << bits).collect();
         let mut index = Index { directory, bits, segments: vec![], vacant: vec![], bytes: 0, len: 0, base: None };
         for _ in 0..1 << bits {
@@ -357,7 +357,7 @@ impl Index {
                 return Ok(());
             }
             let segment = &self.segments[number];
-            if segment.block() < MOST_BYTES || segment.depth == PREFIX_BITS {
+            if segment.block() < MAX_BYTES || segment.depth == PREFIX_BITS {
                 let grown = Segment::build(segment.used(), segment.block() + 1, segment.depth);
                 self.set(number, grown);
             } else if self.len >> segment.depth < FAIR {
@@ -473,7 +473,7 @@ impl Index {
             let named = self.directory.iter().filter(|&&other| other as usize == number).count();
             let vacant = self.vacant.contains(&(number as u32));
             assert_eq!(named, if vacant { 0 } else { 1 << (self.bits - segment.depth) }, "a run of its own");
-            assert!(segment.block() <= MOST_BYTES || segment.depth == PREFIX_BITS, "a segment splits rather than grow");
+            assert!(segment.block() <= MAX_BYTES || segment.depth == PREFIX_BITS, "a segment splits rather than grow");
             seen += segment.len as usize;
         }
         assert_eq!((seen, self.len), (cells.len(), cells.len()), "no cell twice");
@@ -550,7 +550,7 @@ impl Index {
             if is_high { high.push(slot) } else { low.push(slot) }
         }
         let build =
-            |slots: &[Slot]| Segment::build(slots.iter().copied(), bytes_for(slots.len()).min(MOST_BYTES), depth + 1);
+            |slots: &[Slot]| Segment::build(slots.iter().copied(), bytes_for(slots.len()).min(MAX_BYTES), depth + 1);
         self.set(number, build(&low));
         let new = self.add(build(&high));
         let run = 1 << (self.bits - depth);
@@ -565,7 +565,7 @@ impl Index {
         let bit = PREFIX_BITS - depth;
         let buddy = self.segment_at(prefix ^ if depth == 0 { 0 } else { 1 << bit });
         let joint = len + self.segment(buddy).len as usize;
-        let may_join = buddy != number && self.segment(buddy).depth == depth && bytes_for(joint) <= MOST_BYTES / 2;
+        let may_join = buddy != number && self.segment(buddy).depth == depth && bytes_for(joint) <= MAX_BYTES / 2;
         let Some(joined) = may_join.then(|| self.joined(number, buddy)).flatten() else {
             let smaller = Segment::build(segment.used(), bytes_for(len), depth);
             return self.set(number, smaller);
@@ -586,7 +586,7 @@ impl Index {
         let (one, other) = (self.segment(one), self.segment(other));
         let mut slots: Vec<Slot> = one.used().chain(other.used()).collect();
         slots.sort_by_key(|slot| slot.tag);
-        let mut sizes = sizes_from(bytes_for(slots.len())).take_while(|&bytes| bytes <= MOST_BYTES);
+        let mut sizes = sizes_from(bytes_for(slots.len())).take_while(|&bytes| bytes <= MAX_BYTES);
         sizes.find_map(|bytes| Segment::fit(slots.iter().copied(), bytes, one.depth - 1))
     }
 

@@ -141,13 +141,13 @@ fn parse_decimal(text: &[u8]) -> Option<f64> {
 /// as an integer, and the power of ten that divides them, are exact doubles, so their quotient is rounded correctly, as
 /// `strtod` reads it. `None` for anything else.
 pub fn parse_short_decimal(text: &[u8]) -> Option<f64> {
-    const MOST_DIGITS: usize = 16;
+    const MAX_DIGITS: usize = 16;
     const EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
     let (is_negative, unsigned) = match text {
         [b'-', unsigned @ ..] => (true, unsigned),
         unsigned => (false, unsigned),
     };
-    if unsigned.len() > MOST_DIGITS + 1 {
+    if unsigned.len() > MAX_DIGITS + 1 {
         return None;
     }
     let (mut number, mut point) = (0_u64, None);
@@ -160,7 +160,7 @@ pub fn parse_short_decimal(text: &[u8]) -> Option<f64> {
         }
     }
     let digits = unsigned.len() - usize::from(point.is_some());
-    if !(1..=MOST_DIGITS).contains(&digits) || number > EXACT {
+    if !(1..=MAX_DIGITS).contains(&digits) || number > EXACT {
         return None;
     }
     let value = match point {

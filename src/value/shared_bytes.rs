@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 /// The bytes in front of shared ones: the reference counts.
 const COUNTERS: usize = 2 * size_of::<usize>();
 /// The least length of a word that is shared with its buffer, in bytes. Shorter ones are as cheap to copy.
-const LEAST_SHARED: usize = 32 << 10;
+const MIN_SHARED: usize = 32 << 10;
 
 /// Immutable bytes with several owners. Cloning copies a reference.
 #[derive(Clone, Debug)]
@@ -107,7 +107,7 @@ impl ReceivedBuffer {
     /// Shares `word`, a part of the buffer, with it: `None` if it is short or takes less than three quarters of the
     /// buffer, so that keeping all of it would be a waste.
     pub fn share(self: &Arc<ReceivedBuffer>, word: &[u8]) -> Option<SharedBytes> {
-        let is_worth_it = word.len() >= LEAST_SHARED && word.len() / 3 >= self.bytes.capacity() / 4;
+        let is_worth_it = word.len() >= MIN_SHARED && word.len() / 3 >= self.bytes.capacity() / 4;
         let start = (word.as_ptr() as usize).checked_sub(self.bytes.as_ptr() as usize).filter(|_| is_worth_it)?;
         let end = start.checked_add(word.len()).filter(|end| *end <= self.bytes.len())?;
         let shared = self.word.get_or_init(|| start..end);
@@ -126,28 +126,28 @@ mod tests {
 
     #[test]
     fn a_long_word_is_kept_where_it_was_received() {
-        let buffer = received(30, LEAST_SHARED, 2);
-        let word = &buffer.bytes()[30..30 + LEAST_SHARED];
+        let buffer = received(30, MIN_SHARED, 2);
+        let word = &buffer.bytes()[30..30 + MIN_SHARED];
         let shared = buffer.share(word).expect("it is nearly all of the buffer");
         assert!(std::ptr::eq(&raw const *shared, &raw const *word));
         assert!(shared.is_same(&buffer.share(word).expect("it is the same word")));
-        assert!(shared.memory() >= LEAST_SHARED + 32);
+        assert!(shared.memory() >= MIN_SHARED + 32);
         assert_eq!(shared, SharedBytes::from(word));
     }
 
     #[test]
     fn a_word_that_is_short_or_little_of_its_buffer_is_not_kept_there() {
-        let short = received(30, LEAST_SHARED - 1, 2);
-        assert!(short.share(&short.bytes()[30..29 + LEAST_SHARED]).is_none());
-        let little = received(LEAST_SHARED, LEAST_SHARED, 2);
-        assert!(little.share(&little.bytes()[LEAST_SHARED..2 * LEAST_SHARED]).is_none());
+        let short = received(30, MIN_SHARED - 1, 2);
+        assert!(short.share(&short.bytes()[30..29 + MIN_SHARED]).is_none());
+        let little = received(MIN_SHARED, MIN_SHARED, 2);
+        assert!(little.share(&little.bytes()[MIN_SHARED..2 * MIN_SHARED]).is_none());
     }
 
     #[test]
     fn only_one_word_of_a_buffer_is_kept_and_only_its_own() {
-        let buffer = received(2, LEAST_SHARED, 2);
-        assert!(buffer.share(&buffer.bytes()[2..2 + LEAST_SHARED]).is_some());
-        assert!(buffer.share(&buffer.bytes()[1..1 + LEAST_SHARED]).is_none());
-        assert!(received(2, LEAST_SHARED, 2).share(&buffer.bytes()[2..2 + LEAST_SHARED]).is_none());
+        let buffer = received(2, MIN_SHARED, 2);
+        assert!(buffer.share(&buffer.bytes()[2..2 + MIN_SHARED]).is_some());
+        assert!(buffer.share(&buffer.bytes()[1..1 + MIN_SHARED]).is_none());
+        assert!(received(2, MIN_SHARED, 2).share(&buffer.bytes()[2..2 + MIN_SHARED]).is_none());
     }
 }

@@ -231,7 +231,7 @@ pub(crate) fn count_each<const N: usize>(bytes: &[u8], values: [u8; N]) -> [u32;
 
 fn count_each_portably<const N: usize>(bytes: &[u8], values: [u8; N]) -> [u32; N] {
     let mut totals = [0_u32; N];
-    for blocks in bytes.as_chunks::<BYTE_BLOCK>().0.chunks(MOST_COUNTED) {
+    for blocks in bytes.as_chunks::<BYTE_BLOCK>().0.chunks(MAX_COUNTED) {
         let mut counts = [[0_u8; BYTE_BLOCK]; N];
         for block in blocks {
             for (counts, value) in counts.iter_mut().zip(&values) {
@@ -248,7 +248,7 @@ fn count_each_portably<const N: usize>(bytes: &[u8], values: [u8; N]) -> [u32; N
 }
 
 /// The most blocks whose equal bytes are counted in one byte for each lane.
-const MOST_COUNTED: usize = 255;
+const MAX_COUNTED: usize = 255;
 
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
@@ -305,7 +305,7 @@ mod avx2 {
         _mm256_sub_epi8, _mm256_xor_si256,
     };
 
-    use super::{BYTE_BLOCK, MOST_COUNTED, SIX_BIT_BLOCK, count_portably};
+    use super::{BYTE_BLOCK, MAX_COUNTED, SIX_BIT_BLOCK, count_portably};
 
     /// The vectors whose bits are counted before the sums of their bytes, at most 8 for each, are added up.
     const SUMMED: usize = 31;
@@ -408,7 +408,7 @@ mod avx2 {
     pub(super) fn count_each<const N: usize>(bytes: &[u8], values: [u8; N]) -> [u32; N] {
         let (values, zero) = (values.map(|value| _mm256_set1_epi8(value.cast_signed())), _mm256_setzero_si256());
         let mut sums = [zero; N];
-        for blocks in bytes.as_chunks::<BYTE_BLOCK>().0.chunks(MOST_COUNTED) {
+        for blocks in bytes.as_chunks::<BYTE_BLOCK>().0.chunks(MAX_COUNTED) {
             let mut counts = [zero; N];
             for block in blocks {
                 let vector = vector_of(block);

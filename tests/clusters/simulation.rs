@@ -22,7 +22,7 @@ const STEPS: usize = 40;
 const LONGEST_DELAY: Duration = Duration::from_secs(3);
 
 /// The most redirects that a client follows.
-const MOST_REDIRECTS: usize = 5;
+const MAX_REDIRECTS: usize = 5;
 
 /// The words of CLUSTER NODES by which a node says that it takes another one for failed or disconnected.
 const FAILURE_WORDS: [&str; 3] = ["fail", "fail?", "disconnected"];
@@ -175,7 +175,7 @@ impl Simulation {
         let number = self.history.next_number();
         let line = format!("RPUSH {} {number}", KEYS[key].0);
         let mut is_asking = false;
-        for _ in 0..MOST_REDIRECTS {
+        for _ in 0..MAX_REDIRECTS {
             if is_asking {
                 _ = self.call(node, "ASKING");
             }

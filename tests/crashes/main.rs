@@ -9,11 +9,11 @@ mod save;
 #[path = "../support/mod.rs"]
 mod support;
 
-use dunlin::storage::simulated::{DataLoss, Freedom, NameLoss, SimulatedDisk};
+use dunlin::storage::simulated::{DataLoss, NameLoss, PowerLossModel, SimulatedDisk};
 
 /// A disk for a seed. The kinds of disks take turns.
 fn disk_of(seed: u64) -> SimulatedDisk {
-    SimulatedDisk::with(Freedom {
+    SimulatedDisk::with(PowerLossModel {
         names: if seed.is_multiple_of(2) { NameLoss::Any } else { NameLoss::InOrder },
         data: if seed.is_multiple_of(3) { DataLoss::InOrder } else { DataLoss::Any },
         sync_keeps_new_names: seed.is_multiple_of(5),

@@ -4,7 +4,7 @@
 
 use dunlin::engine::Flow;
 use dunlin::engine::cluster::{Address, Node, View};
-use dunlin::engine::exec::cluster::{join, take_claim};
+use dunlin::engine::exec::cluster::{apply_claim, join};
 
 use crate::world::{START, World};
 
@@ -38,7 +38,7 @@ fn node_of_three(place: usize) -> World {
 /// Tells every node the claim of the one at `from`.
 fn tell(nodes: &mut [World], from: usize) {
     let claim = nodes[from].engine.peers.cluster.as_ref().expect("it is a node").claim();
-    nodes.iter_mut().for_each(|node| take_claim(&mut node.engine, &claim));
+    nodes.iter_mut().for_each(|node| apply_claim(&mut node.engine, &claim));
 }
 
 #[track_caller]

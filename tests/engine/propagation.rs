@@ -99,7 +99,7 @@ fn keys_that_are_evicted_between_requests_go_out_one_by_one() {
     world.ask("MSET a 1 b 1");
     commands(&mut world);
     world.ask("CONFIG SET maxmemory-policy allkeys-random maxmemory 1");
-    world.engine.go_on_evicting(START);
+    world.engine.continue_eviction(START);
     let mut evicted = commands(&mut world);
     evicted.sort();
     assert_eq!(evicted, ["DEL a", "DEL b"]);

@@ -6,7 +6,7 @@ use dunlin::resp::{Request, Span};
 use crate::world::{START, World};
 
 fn slow_world() -> World {
-    let mut world = World::with(|settings| settings.slow_from_us = Some(100_000));
+    let mut world = World::with(|settings| settings.slowlog_threshold_us = Some(100_000));
     world.ask("SLOWLOG RESET");
     world
 }
@@ -42,7 +42,7 @@ fn in_a_transaction_the_slow_command_is_logged() {
 
 #[test]
 fn a_blocked_command_is_logged_once_when_it_has_ended() {
-    let mut world = World::with(|settings| settings.slow_from_us = Some(0));
+    let mut world = World::with(|settings| settings.slowlog_threshold_us = Some(0));
     let waiter = world.join();
     assert_eq!(world.ask_as(waiter, "BLPOP list 0").1, Flow::Block);
     assert!(logged(&world).is_empty());
@@ -61,7 +61,7 @@ fn a_blocked_command_is_logged_once_when_it_has_ended() {
 
 #[test]
 fn a_blocked_xread_is_logged_with_its_original_arguments() {
-    let mut world = World::with(|settings| settings.slow_from_us = Some(0));
+    let mut world = World::with(|settings| settings.slowlog_threshold_us = Some(0));
     world.ask("XADD stream 1-1 a b");
     let (served, given_up) = (world.join(), world.join());
     world.ask_as(given_up, "XREAD BLOCK 50 STREAMS stream $");
@@ -76,7 +76,7 @@ fn a_blocked_xread_is_logged_with_its_original_arguments() {
 
 #[test]
 fn a_blocked_command_that_times_out_is_counted_too() {
-    let mut world = World::with(|settings| settings.slow_from_us = Some(0));
+    let mut world = World::with(|settings| settings.slowlog_threshold_us = Some(0));
     let waiter = world.join();
     world.ask_as(waiter, "WAIT 1 50");
     world.pass_ms(60);
@@ -86,7 +86,7 @@ fn a_blocked_command_that_times_out_is_counted_too() {
 
 #[test]
 fn secrets_are_not_logged() {
-    let mut world = World::with(|settings| settings.slow_from_us = Some(0));
+    let mut world = World::with(|settings| settings.slowlog_threshold_us = Some(0));
     world.ask("AUTH ann secret");
     world.ask("HELLO 3 AUTH ann secret SETNAME x");
     world.ask("CONFIG SET requirepass secret masterauth secret maxclients 5");
@@ -172,7 +172,7 @@ fn a_queued_request_is_not_timed_but_what_runs_or_waits_behind_it_is() {
 
 #[test]
 fn commands_are_timed_one_by_one_when_the_slow_log_records_all() {
-    let mut world = World::with(|settings| settings.slow_from_us = Some(0));
+    let mut world = World::with(|settings| settings.slowlog_threshold_us = Some(0));
     world.engine.begin_batch(START);
     let ends = Now::from_us(START.unix_us + 50);
     assert!(!get_in_batch(&mut world, b"a", START) && !get_in_batch(&mut world, b"b", ends));
@@ -181,7 +181,7 @@ fn commands_are_timed_one_by_one_when_the_slow_log_records_all() {
 
 #[test]
 fn slow_removal_of_keys_is_no_latency_sample_of_a_command() {
-    let mut world = World::with(|settings| settings.spikes_from_ms = 1);
+    let mut world = World::with(|settings| settings.latency_threshold_ms = 1);
     world.ask("SET key value PX 5");
     world.pass_ms(10);
     assert_eq!(world.expire(), 1);

@@ -570,25 +570,6 @@ fn a_wait_that_has_ended_does_not_count_for_the_next_one_of_its_client() {
 }
 
 #[test]
-fn a_killed_link_to_the_primary_is_connected_again_and_misses_nothing() {
-    let mut nodes = Nodes::with_replicas();
-    nodes.expect(&[(0, "SET bar 1", "OK"), (3, "CLIENT KILL TYPE normal", "0"), (3, "READONLY", "OK")]);
-    let list = nodes.text(3, "CLIENT LIST TYPE master");
-    assert!(list.contains(" flags=M ") && list.lines().count() == 1, "{list}");
-    assert!(!nodes.text(3, "CLIENT LIST TYPE normal").contains(" flags=M "));
-    let (_, id) = list.split_once("id=").expect("a line has it");
-    let id = id.split(' ').next().expect("it is followed by others").to_owned();
-    for kill in [format!("ID {id}"), "TYPE master".to_owned()] {
-        nodes.expect(&[(0, "INCR bar", "2"), (3, &format!("CLIENT KILL {kill}"), "1")]);
-        nodes.expect(&[(0, "DECR bar", "1"), (3, "GET bar", "1"), (0, "WAIT 1 0", "1")]);
-        assert_eq!(nodes.replication(3, "master_link_status"), "up");
-    }
-    for count in ["sync_full:1", "sync_partial_ok:2", "sync_partial_err:1"] {
-        assert!(nodes.text(0, "INFO stats").contains(count), "{count}, as of a Redis to which the same happens");
-    }
-}
-
-#[test]
 fn the_same_seed_gives_the_same_failover_byte_for_byte() {
     let story = || {
         let mut nodes = Nodes::with_replicas();

@@ -14,7 +14,7 @@ use crate::files::{Folder, told};
 use crate::timeout::wait_until;
 
 const WRITERS: usize = 4;
-const USUAL_ROUNDS: u64 = 100;
+const DEFAULT_ROUNDS: u64 = 100;
 /// The reply to a transaction of two SETs.
 const DONE: &[u8] = b"+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n+OK\r\n+OK\r\n";
 
@@ -47,7 +47,7 @@ impl Writer {
 
 #[test]
 fn a_killed_program_loses_nothing_that_it_acknowledged() {
-    let rounds = std::env::var("DUNLIN_KILLS").map_or(USUAL_ROUNDS, |number| number.parse().expect("it is a number"));
+    let rounds = std::env::var("DUNLIN_KILLS").map_or(DEFAULT_ROUNDS, |number| number.parse().expect("it is a number"));
     let (folder, mut generator) = (Folder::new("kills"), fastrand::Rng::with_seed(1));
     let writers: Vec<Writer> = std::iter::repeat_with(Writer::default).take(WRITERS).collect();
     let mut rounds_with_rewrite = 0;
@@ -81,7 +81,7 @@ fn a_killed_program_loses_nothing_that_it_acknowledged() {
         });
     }
     assert!(
-        rounds < USUAL_ROUNDS || rounds_with_rewrite > rounds / 10,
+        rounds < DEFAULT_ROUNDS || rounds_with_rewrite > rounds / 10,
         "the files are hardly ever rewritten: {rounds_with_rewrite} of {rounds}"
     );
 }

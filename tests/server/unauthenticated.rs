@@ -12,7 +12,7 @@ use crate::wire::{Wire, connect};
 /// The number of clients that are connected at once.
 const CLIENTS: usize = 1000;
 /// The most memory by which the server may grow for all of them together.
-const MOST_BYTES: usize = 16 << 20;
+const MAX_BYTES: usize = 16 << 20;
 /// The bytes after which a client should have been closed.
 const SENT_BYTES: usize = 64 << 20;
 
@@ -41,7 +41,7 @@ fn peak_bytes(server: &Running) -> usize {
 /// Checks that the server has not grown by more than all clients together may take.
 fn assert_little_growth(server: &Running, before: usize, what: &str) {
     let grown = peak_bytes(server) - before;
-    assert!(grown <= MOST_BYTES, "{grown} bytes for {CLIENTS} clients {what}");
+    assert!(grown <= MAX_BYTES, "{grown} bytes for {CLIENTS} clients {what}");
 }
 
 fn connected(server: &Running) -> Vec<Wire<TcpStream>> {

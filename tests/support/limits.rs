@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// The most that a command or an input may take: a second, and three in a build that checks its arithmetic and what it
 /// asserts in all of its loops.
-const MOST: Duration = Duration::from_secs(if cfg!(debug_assertions) { 3 } else { 1 });
+const MAX: Duration = Duration::from_secs(if cfg!(debug_assertions) { 3 } else { 1 });
 /// The memory that any command may take, in bytes, whatever it is given.
 const BASE_BYTES: usize = 1 << 20;
 /// The memory that a command may take for each byte of its request, its reply and the data that exists.
@@ -26,19 +26,19 @@ const EXCEPTIONS: &[(&str, usize, &str)] = &[
     ("setbit", 2 * LONGEST_TEXT + BASE_BYTES, TEXT),
     ("setrange", 2 * LONGEST_TEXT + BASE_BYTES, TEXT),
     ("bitfield", 2 * LONGEST_TEXT + BASE_BYTES, TEXT),
-    ("eval", MOST_OF_SCRIPTS, SCRIPT),
-    ("eval_ro", MOST_OF_SCRIPTS, SCRIPT),
-    ("evalsha", MOST_OF_SCRIPTS, SCRIPT),
-    ("evalsha_ro", MOST_OF_SCRIPTS, SCRIPT),
-    ("fcall", MOST_OF_SCRIPTS, SCRIPT),
-    ("fcall_ro", MOST_OF_SCRIPTS, SCRIPT),
-    ("exec", MOST_OF_SCRIPTS, "it runs all of these"),
+    ("eval", MAX_OF_SCRIPTS, SCRIPT),
+    ("eval_ro", MAX_OF_SCRIPTS, SCRIPT),
+    ("evalsha", MAX_OF_SCRIPTS, SCRIPT),
+    ("evalsha_ro", MAX_OF_SCRIPTS, SCRIPT),
+    ("fcall", MAX_OF_SCRIPTS, SCRIPT),
+    ("fcall_ro", MAX_OF_SCRIPTS, SCRIPT),
+    ("exec", MAX_OF_SCRIPTS, "it runs all of these"),
 ];
 /// The default of `proto-max-bulk-len`.
 const LONGEST_TEXT: usize = 512 << 20;
 const TEXT: &str = "its offset makes a text of any length, which is there twice while it grows";
 /// The memory of scripts, with a text that is there twice while it grows.
-const MOST_OF_SCRIPTS: usize = 1200 << 20;
+const MAX_OF_SCRIPTS: usize = 1200 << 20;
 const SCRIPT: &str = "a script may repeat a text until its gigabyte is used up";
 
 /// The most bytes that a command may take whose request, reply and data have that many bytes together.
@@ -57,7 +57,7 @@ pub fn within_limits<R>(
     let start = processor_time();
     let (result, bytes) = heap::peak_of(act);
     let spent = processor_time() - start;
-    assert!(spent <= MOST, "{} takes {spent:?}", describe());
+    assert!(spent <= MAX, "{} takes {spent:?}", describe());
     let most_bytes = most_bytes(&result);
     assert!(bytes <= most_bytes, "{} takes {bytes} bytes of memory, and may take {most_bytes}", describe());
     result

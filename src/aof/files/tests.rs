@@ -4,7 +4,7 @@
 use super::*;
 use crate::aof::scan::Scanner;
 use crate::rdb::file::{Options, Saver};
-use crate::storage::simulated::{CallKind, DataLoss, Fault as DiskFault, Freedom, SimulatedDisk};
+use crate::storage::simulated::{CallKind, DataLoss, Fault as DiskFault, PowerLossModel, SimulatedDisk};
 
 const FOLDER: &str = "/data/appendonlydir";
 const MANIFEST: &str = "/data/appendonlydir/appendonly.aof.manifest";
@@ -454,7 +454,7 @@ fn run_twice_with(fault: impl Fn(&SimulatedDisk), seed: u64, loses_power: bool) 
 /// A disk that may lose names in any order. What a log without checksums has of a file is taken to be its first
 /// bytes and zeros: other bytes in their place cannot be told from commands.
 fn disk_of_run() -> SimulatedDisk {
-    let disk = SimulatedDisk::with(Freedom { data: DataLoss::InOrder, ..Freedom::default() });
+    let disk = SimulatedDisk::with(PowerLossModel { data: DataLoss::InOrder, ..PowerLossModel::default() });
     disk.add_folder("/data");
     disk
 }

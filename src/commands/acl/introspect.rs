@@ -38,7 +38,7 @@ fn nothing_left(args: &Args<'_>, subcommand: &[u8]) -> Result<(), Error> {
 }
 
 /// The longest password, in bits.
-const MOST_BITS: i64 = 4096;
+const MAX_BITS: i64 = 4096;
 
 pub(super) fn password(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let subcommand = args.previous();
@@ -46,7 +46,7 @@ pub(super) fn password(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error
         return Err(Error::SubcommandOrArity { container: "ACL", subcommand: shown(subcommand) });
     }
     let bits = if args.is_empty() { 256 } else { args.integer()? };
-    if !(1..=MOST_BITS).contains(&bits) {
+    if !(1..=MAX_BITS).contains(&bits) {
         return Err(RightsError::PasswordBits.into());
     }
     let digits = (bits as usize).div_ceil(4);

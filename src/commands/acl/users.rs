@@ -101,5 +101,5 @@ pub(super) fn save(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
 }
 
 fn has_file(cx: &Ctx<'_>) -> Result<(), Error> {
-    if cx.settings().user_file.is_empty() { Err(RightsError::NoFile.into()) } else { Ok(()) }
+    if cx.settings().acl_file.is_empty() { Err(RightsError::NoFile.into()) } else { Ok(()) }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::ops::RangeInclusive;
 
 use super::view;
-use crate::engine::cluster::{EndpointType, Health, Node, Opening, View};
+use crate::engine::cluster::{EndpointType, Health, Node, SlotMigration, View};
 use crate::engine::exec::cluster::endpoint;
 use crate::engine::{Args, Ctx, Engine, Error, Settings};
 use crate::resp::Reply;
@@ -183,10 +183,10 @@ pub(super) fn line(view: &View, node: &Node, now_ms: i64) -> String {
             (first, last) => write!(text, " {first}-{last}"),
         };
     }
-    for (slot, opening) in view.openings().filter(|_| is_myself) {
-        let _ = match opening {
-            Opening::Migrating(to) => write!(text, " [{slot}->-{to}]"),
-            Opening::Importing(from) => write!(text, " [{slot}-<-{from}]"),
+    for (slot, migration) in view.slot_migrations().filter(|_| is_myself) {
+        let _ = match migration {
+            SlotMigration::Migrating(to) => write!(text, " [{slot}->-{to}]"),
+            SlotMigration::Importing(from) => write!(text, " [{slot}-<-{from}]"),
         };
     }
     text

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{known_node, view};
-use crate::engine::cluster::{NodeId, Opening};
+use crate::engine::cluster::{NodeId, SlotMigration};
 use crate::engine::exec::operations;
 use crate::engine::{Args, ClusterError, Ctx, Error, says, shown};
 use crate::value::hash_slot::{HASH_SLOTS, hash_slot};
@@ -64,8 +64,8 @@ fn conclude(cx: &mut Ctx<'_>, slots: BTreeSet<u16>, assignment: Assignment) -> R
     operations::change_cluster(cx, |view| {
         let owner = (assignment == Assignment::Add).then_some(view.myself().id);
         for slot in slots {
-            if let Some(Opening::Importing(_)) = view.opening(slot) {
-                view.open(slot, None);
+            if let Some(SlotMigration::Importing(_)) = view.slot_migration(slot) {
+                view.set_slot_migration(slot, None);
             }
             view.assign(slot, owner);
         }
@@ -90,7 +90,7 @@ pub(super) fn flush(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
 /// An action of SETSLOT.
 enum Action {
     /// The slot begins to move, to or from a node.
-    Open(Opening),
+    Open(SlotMigration),
     /// The slot no longer moves.
     Close,
     /// The slot belongs to that node.
@@ -107,8 +107,10 @@ pub(super) fn set_slot(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error
         return Err(ClusterError::SetSlot.into());
     }
     match action(cx, slot, name, node)? {
-        Action::Open(opening) => _ = operations::change_cluster(cx, |view| view.open(slot, Some(opening))),
-        Action::Close => _ = operations::change_cluster(cx, |view| view.open(slot, None)),
+        Action::Open(migration) => {
+            _ = operations::change_cluster(cx, |view| view.set_slot_migration(slot, Some(migration)))
+        }
+        Action::Close => _ = operations::change_cluster(cx, |view| view.set_slot_migration(slot, None)),
         Action::Give(node) => give(cx, slot, node),
     }
     cx.reply().ok();
@@ -125,8 +127,8 @@ fn action(cx: &Ctx<'_>, slot: u16, name: &[u8], node: Option<&[u8]>) -> Result<A
     Ok(match node {
         Some(_) if says(name, "MIGRATING") && !view.owns(slot) => return Err(ClusterError::NotOwner(slot).into()),
         Some(_) if says(name, "IMPORTING") && view.owns(slot) => return Err(ClusterError::AlreadyOwner(slot).into()),
-        Some(id) if says(name, "MIGRATING") => Action::Open(Opening::Migrating(other(id)?)),
-        Some(id) if says(name, "IMPORTING") => Action::Open(Opening::Importing(other(id)?)),
+        Some(id) if says(name, "MIGRATING") => Action::Open(SlotMigration::Migrating(other(id)?)),
+        Some(id) if says(name, "IMPORTING") => Action::Open(SlotMigration::Importing(other(id)?)),
         None if says(name, "STABLE") => Action::Close,
         Some(id) if says(name, "NODE") => {
             let node = known_node(cx, id)?;
@@ -149,13 +151,13 @@ fn give(cx: &mut Ctx<'_>, slot: u16, node: NodeId) {
     let was_mine = cx.engine().peers.cluster.as_ref().is_some_and(|view| view.owns(slot));
     let is_empty = cx.database().hash_slot_len(slot) == 0;
     operations::change_cluster(cx, |view| {
-        let (opening, is_mine) = (view.opening(slot), node == view.myself().id);
+        let (migration, is_mine) = (view.slot_migration(slot), node == view.myself().id);
         view.assign(slot, Some(node));
-        match opening {
-            Some(Opening::Migrating(_)) if is_empty => view.open(slot, None),
-            Some(Opening::Importing(_)) if is_mine => {
+        match migration {
+            Some(SlotMigration::Migrating(_)) if is_empty => view.set_slot_migration(slot, None),
+            Some(SlotMigration::Importing(_)) if is_mine => {
                 view.bump_epoch();
-                view.open(slot, None);
+                view.set_slot_migration(slot, None);
             }
             _ => {}
         }

@@ -24,7 +24,7 @@ use crate::value::text::TextView;
 pub const COMMANDS: &[Command] = &[DEBUG];
 
 /// The maximum of QUICKLIST-PACKED-THRESHOLD: a little less than 4 GiB.
-const MOST_PACKED_BYTES: u64 = (4 << 30) - (1 << 20);
+const MAX_PACKED_BYTES: u64 = (4 << 30) - (1 << 20);
 
 const DEBUG: Command = Command {
     name: "DEBUG",
@@ -44,7 +44,7 @@ const DEBUG: Command = Command {
 };
 
 /// One subcommand of DEBUG.
-struct Tool {
+struct DebugSubcommand {
     name: &'static str,
     syntax: &'static str,
     least_words: usize,
@@ -53,8 +53,8 @@ struct Tool {
     run: fn(&mut Ctx<'_>, Args<'_>) -> Result<(), Error>,
 }
 
-const TOOLS: &[Tool] = &[
-    Tool {
+const TOOLS: &[DebugSubcommand] = &[
+    DebugSubcommand {
         name: "AOF-FLUSH-SLEEP",
         syntax: "<microsec>",
         least_words: 1,
@@ -62,15 +62,15 @@ const TOOLS: &[Tool] = &[
         about: "Pauses for this many microseconds before each write to the append-only file.",
         run: delay_aof,
     },
-    Tool {
+    DebugSubcommand {
         name: "CHANGE-REPL-ID",
         syntax: "",
         least_words: 0,
         most_words: 0,
         about: "Changes the replication id that INFO reports.",
-        run: change_history,
+        run: change_replication_id,
     },
-    Tool {
+    DebugSubcommand {
         name: "CONFIG-REWRITE-FORCE-ALL",
         syntax: "",
         least_words: 0,
@@ -78,7 +78,7 @@ const TOOLS: &[Tool] = &[
         about: "Runs CONFIG REWRITE with a line for every parameter.",
         run: |cx, _| config::rewrite(cx, true),
     },
-    Tool {
+    DebugSubcommand {
         name: "DIGEST",
         syntax: "",
         least_words: 0,
@@ -86,7 +86,7 @@ const TOOLS: &[Tool] = &[
         about: "Returns a hash of all data, equal on servers with equal data.",
         run: digest::whole,
     },
-    Tool {
+    DebugSubcommand {
         name: "DIGEST-VALUE",
         syntax: "[<key> ...]",
         least_words: 0,
@@ -94,8 +94,15 @@ const TOOLS: &[Tool] = &[
         about: "Returns a hash of the value of each key.",
         run: digest::values,
     },
-    Tool { name: "ERROR", syntax: "<string>", least_words: 1, most_words: 1, about: "Returns that error.", run: error },
-    Tool {
+    DebugSubcommand {
+        name: "ERROR",
+        syntax: "<string>",
+        least_words: 1,
+        most_words: 1,
+        about: "Returns that error.",
+        run: error,
+    },
+    DebugSubcommand {
         name: "DICT-RESIZING",
         syntax: "<0|1>",
         least_words: 1,
@@ -106,7 +113,7 @@ const TOOLS: &[Tool] = &[
             Ok(())
         },
     },
-    Tool {
+    DebugSubcommand {
         name: "HTSTATS",
         syntax: "<database> [FULL]",
         least_words: 1,
@@ -114,7 +121,7 @@ const TOOLS: &[Tool] = &[
         about: "Reports the sizes of the tables of a database, and how full they are.",
         run: encoding::tables,
     },
-    Tool {
+    DebugSubcommand {
         name: "LISTPACK",
         syntax: "<key>",
         least_words: 1,
@@ -122,7 +129,7 @@ const TOOLS: &[Tool] = &[
         about: "Writes the elements of a small collection into the server's log.",
         run: encoding::listpack,
     },
-    Tool {
+    DebugSubcommand {
         name: "LOADAOF",
         syntax: "",
         least_words: 0,
@@ -130,7 +137,7 @@ const TOOLS: &[Tool] = &[
         about: "Writes the rest of the append-only file, and loads all data from it.",
         run: load_aof,
     },
-    Tool {
+    DebugSubcommand {
         name: "LOG",
         syntax: "<message>",
         least_words: 1,
@@ -138,7 +145,7 @@ const TOOLS: &[Tool] = &[
         about: "Writes a line into the server's log.",
         run: log,
     },
-    Tool {
+    DebugSubcommand {
         name: "OBJECT",
         syntax: "<key>",
         least_words: 1,
@@ -146,7 +153,7 @@ const TOOLS: &[Tool] = &[
         about: "Reports how the value of a key is stored.",
         run: encoding::object,
     },
-    Tool {
+    DebugSubcommand {
         name: "PAUSE-CRON",
         syntax: "<0|1>",
         least_words: 1,
@@ -154,7 +161,7 @@ const TOOLS: &[Tool] = &[
         about: "With 1, nothing runs when it falls due: no active expiry, no closing of idle clients.",
         run: pause_cron,
     },
-    Tool {
+    DebugSubcommand {
         name: "POPULATE",
         syntax: "<count> [<prefix>] [<size>]",
         least_words: 1,
@@ -162,7 +169,7 @@ const TOOLS: &[Tool] = &[
         about: "Creates count string keys, named prefix:number.",
         run: populate,
     },
-    Tool {
+    DebugSubcommand {
         name: "PROTOCOL",
         syntax: "<type>",
         least_words: 1,
@@ -170,7 +177,7 @@ const TOOLS: &[Tool] = &[
         about: "Returns a sample of a type of reply.",
         run: protocol::sample,
     },
-    Tool {
+    DebugSubcommand {
         name: "QUICKLIST-PACKED-THRESHOLD",
         syntax: "<size>",
         least_words: 1,
@@ -178,7 +185,7 @@ const TOOLS: &[Tool] = &[
         about: "Sets the size from which an element of a long list gets its own node; 0 restores the default.",
         run: set_packed_threshold,
     },
-    Tool {
+    DebugSubcommand {
         name: "RELOAD",
         syntax: "[MERGE] [NOFLUSH] [NOSAVE]",
         least_words: 0,
@@ -186,7 +193,7 @@ const TOOLS: &[Tool] = &[
         about: "Saves the data to the RDB file and loads them from it; in memory if no file was asked for.",
         run: reload,
     },
-    Tool {
+    DebugSubcommand {
         name: "REPLYBUFFER",
         syntax: "PEAK-RESET-TIME <NEVER|RESET|milliseconds> | RESIZING <0|1>",
         least_words: 2,
@@ -194,7 +201,7 @@ const TOOLS: &[Tool] = &[
         about: "Sets how long the reply buffer's peak size is kept, or whether the buffer shrinks at all.",
         run: set_reply_room,
     },
-    Tool {
+    DebugSubcommand {
         name: "SET-ACTIVE-EXPIRE",
         syntax: "<0|1>",
         least_words: 1,
@@ -202,7 +209,7 @@ const TOOLS: &[Tool] = &[
         about: "With 0, expired keys stay until a command accesses them.",
         run: set_active_expire,
     },
-    Tool {
+    DebugSubcommand {
         name: "SET-DISABLE-DENY-SCRIPTS",
         syntax: "<0|1>",
         least_words: 1,
@@ -210,7 +217,7 @@ const TOOLS: &[Tool] = &[
         about: "With 1, scripts may call commands about the server, such as DEBUG and CLIENT.",
         run: set_disable_deny_scripts,
     },
-    Tool {
+    DebugSubcommand {
         name: "SET-SKIP-CHECKSUM-VALIDATION",
         syntax: "<0|1>",
         least_words: 1,
@@ -218,7 +225,7 @@ const TOOLS: &[Tool] = &[
         about: "With 1, RESTORE accepts payloads with a wrong checksum.",
         run: skip_checksums,
     },
-    Tool {
+    DebugSubcommand {
         name: "SLEEP",
         syntax: "<seconds>",
         least_words: 1,
@@ -226,12 +233,13 @@ const TOOLS: &[Tool] = &[
         about: "Blocks the whole server for this time. Decimals allowed.",
         run: sleep,
     },
-    Tool { name: "HELP", syntax: "", least_words: 0, most_words: 0, about: "Prints this help.", run: help },
+    DebugSubcommand { name: "HELP", syntax: "", least_words: 0, most_words: 0, about: "Prints this help.", run: help },
 ];
 
 fn debug(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let name = args.word()?;
-    let fits = |tool: &&Tool| says(name, tool.name) && (tool.least_words..=tool.most_words).contains(&args.left());
+    let fits =
+        |tool: &&DebugSubcommand| says(name, tool.name) && (tool.least_words..=tool.most_words).contains(&args.left());
     let Some(tool) = TOOLS.iter().find(fits) else {
         return Err(Error::SubcommandOrArity { container: "DEBUG", subcommand: shown(&name[..name.len().min(128)]) });
     };
@@ -291,7 +299,7 @@ fn populate(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 
 fn set_packed_threshold(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let size = std::str::from_utf8(args.word()?).ok().and_then(parse_memory);
-    let bytes = size.filter(|&bytes| bytes <= MOST_PACKED_BYTES).ok_or(Error::PackedThreshold)?;
+    let bytes = size.filter(|&bytes| bytes <= MAX_PACKED_BYTES).ok_or(Error::PackedThreshold)?;
     operations::set_list_node_bytes(cx, bytes as usize);
     cx.reply().ok();
     Ok(())
@@ -345,8 +353,8 @@ fn set_reply_room(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-fn change_history(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    operations::change_history(cx);
+fn change_replication_id(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
+    operations::change_replication_id(cx);
     cx.reply().ok();
     Ok(())
 }

@@ -5,9 +5,9 @@ use crate::engine::{Args, Arity, Command, Ctx, Error};
 use crate::keyspace::Database;
 use crate::value::View;
 
-const USUAL_COUNT: usize = 20;
+const DEFAULT_COUNT: usize = 20;
 /// The most deadlines at a time.
-const MOST: i64 = 10_000;
+const MAX: i64 = 10_000;
 
 pub(super) const DUE: Command = Command {
     name: "DUE",
@@ -28,10 +28,10 @@ struct Due {
 }
 
 fn show(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let mut count = USUAL_COUNT;
+    let mut count = DEFAULT_COUNT;
     if args.take("COUNT") {
         let given = args.integer()?;
-        count = usize::try_from(given).ok().filter(|_| (1..=MOST).contains(&given)).ok_or(Error::Syntax)?;
+        count = usize::try_from(given).ok().filter(|_| (1..=MAX).contains(&given)).ok_or(Error::Syntax)?;
     }
     args.end()?;
     let next = next(cx.database(), count);

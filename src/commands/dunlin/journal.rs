@@ -2,7 +2,7 @@
 
 use super::filter::filter;
 use super::{ROW, explained};
-use crate::engine::state::kit::{Bound, Entry, Journal, Kit, MOST_ENTRIES, USUAL_ENTRIES};
+use crate::engine::state::kit::{Bound, DEFAULT_ENTRIES, Entry, Journal, Kit, MAX_ENTRIES};
 use crate::engine::{Args, Arity, Command, Ctx, Error, ServerError, says};
 use crate::value::number;
 
@@ -37,12 +37,12 @@ fn journal(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 /// Starts a new journal.
 fn start(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let most = match args.is_empty() {
-        true => USUAL_ENTRIES,
+        true => DEFAULT_ENTRIES,
         false => usize::try_from(args.integer()?).map_err(|_| Error::NotAnInteger)?,
     };
     args.end()?;
-    if !(1..=MOST_ENTRIES).contains(&most) {
-        return Err(ServerError::Kit(format!("the size of a journal must be 1 to {MOST_ENTRIES} commands")).into());
+    if !(1..=MAX_ENTRIES).contains(&most) {
+        return Err(ServerError::Kit(format!("the size of a journal must be 1 to {MAX_ENTRIES} commands")).into());
     }
     cx.observers_mut().kit().journal = Some(Journal::of(most));
     cx.reply().ok();

@@ -174,7 +174,7 @@ fn like(engine: &Engine) -> Engine {
         cluster: Arc::default(),
         max_clients: 1,
         notifications: Notifications::default(),
-        slow_from_us: None,
+        slowlog_threshold_us: None,
         ..engine.settings.clone()
     };
     let host = Box::new(NoHost::advancing(LOOK_US));

@@ -12,10 +12,10 @@ use crate::value::TYPES;
 
 /// The most keys that are counted while all clients wait.
 const AT_ONCE: usize = 10_000;
-const USUAL_DELIMITER: &[u8] = b":";
-const USUAL_LIMIT: i64 = 100;
+const DEFAULT_DELIMITER: &[u8] = b":";
+const DEFAULT_LIMIT: i64 = 100;
 /// The most children of each namespace.
-const MOST_CHILDREN: i64 = 10_000;
+const MAX_CHILDREN: i64 = 10_000;
 /// The most levels.
 const DEEPEST: i64 = 16;
 
@@ -42,7 +42,7 @@ fn show(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 }
 
 fn query(database: usize, args: &mut Args<'_>) -> Result<TreeQuery, Error> {
-    let (mut delimiter, mut depth, mut limit) = (USUAL_DELIMITER, 1, USUAL_LIMIT);
+    let (mut delimiter, mut depth, mut limit) = (DEFAULT_DELIMITER, 1, DEFAULT_LIMIT);
     // Options have a value each.
     let prefix = if args.left() % 2 == 1 { args.word()? } else { b"" };
     while !args.is_empty() {
@@ -56,7 +56,7 @@ fn query(database: usize, args: &mut Args<'_>) -> Result<TreeQuery, Error> {
             return Err(Error::Syntax);
         }
     }
-    let is_valid = !delimiter.is_empty() && (1..=DEEPEST).contains(&depth) && (0..=MOST_CHILDREN).contains(&limit);
+    let is_valid = !delimiter.is_empty() && (1..=DEEPEST).contains(&depth) && (0..=MAX_CHILDREN).contains(&limit);
     if !is_valid {
         return Err(Error::Syntax);
     }

@@ -30,7 +30,7 @@ pub(super) const HGETEX: Command = Command {
 
 /// The change that HGETEX makes to the deadlines of the returned fields.
 #[derive(Clone, Copy, Debug)]
-enum Aftermath {
+enum DeadlineChange {
     Nothing,
     Persist,
     Expire(Moment),
@@ -41,9 +41,9 @@ fn hgetex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     check_type(cx, key)?;
     let is_in_unix_ms = args.peek().is_some_and(|word| says(word, "PXAT"));
     let aftermath = match Unit::take(&mut args) {
-        Some(unit) => Aftermath::Expire(unit.moment(args.word()?, cx, "hgetex")?),
-        None if args.take("PERSIST") => Aftermath::Persist,
-        None => Aftermath::Nothing,
+        Some(unit) => DeadlineChange::Expire(unit.moment(args.word()?, cx, "hgetex")?),
+        None if args.take("PERSIST") => DeadlineChange::Persist,
+        None => DeadlineChange::Nothing,
     };
     if args.left() < 2 {
         return Err(Error::WrongArity("hgetex".to_owned()));
@@ -51,16 +51,16 @@ fn hgetex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     take_fields(&mut args, Error::FieldsNotPositive)?;
     remove_expired(cx, key, args.rest());
     let event = match aftermath {
-        Aftermath::Expire(moment) => moment.event(),
-        Aftermath::Persist | Aftermath::Nothing => HPERSIST_EVENT,
+        DeadlineChange::Expire(moment) => moment.event(),
+        DeadlineChange::Persist | DeadlineChange::Nothing => HPERSIST_EVENT,
     };
     let prepare = |hash: &mut Hash| {
-        if !matches!(aftermath, Aftermath::Nothing) {
+        if !matches!(aftermath, DeadlineChange::Nothing) {
             hash.make_timed();
         }
     };
-    let changed = answer_and_change(cx, key, event, args, prepare, |hash, field| aftermath.befalls(hash, field))?;
-    if let Aftermath::Expire(moment) = aftermath {
+    let changed = answer_and_change(cx, key, event, args, prepare, |hash, field| aftermath.apply(hash, field))?;
+    if let DeadlineChange::Expire(moment) = aftermath {
         moment.count_ended(cx, changed.count);
     }
     if let Some(changed) = changed.propagated() {
@@ -74,15 +74,15 @@ fn hgetex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 fn propagate_aftermath(
     cx: &mut Ctx<'_>,
     words: &[&[u8]],
-    aftermath: Aftermath,
+    aftermath: DeadlineChange,
     is_in_unix_ms: bool,
     changed: &[&[u8]],
 ) {
     match aftermath {
-        Aftermath::Nothing => {}
-        Aftermath::Persist => operations::propagate_instead(cx, &[&[b"HPERSIST", words[1]], &words[3..]].concat()),
-        Aftermath::Expire(moment) if moment.is_past() => propagate_ended(cx, words[1], changed),
-        Aftermath::Expire(moment) => {
+        DeadlineChange::Nothing => {}
+        DeadlineChange::Persist => operations::propagate_instead(cx, &[&[b"HPERSIST", words[1]], &words[3..]].concat()),
+        DeadlineChange::Expire(moment) if moment.is_past() => propagate_ended(cx, words[1], changed),
+        DeadlineChange::Expire(moment) => {
             let mut digits = itoa::Buffer::new();
             let deadline = if is_in_unix_ms { words[3] } else { digits.format(moment.deadline_ms).as_bytes() };
             operations::propagate_instead(cx, &[&[b"HPEXPIREAT", words[1], deadline], &words[4..]].concat());
@@ -90,13 +90,13 @@ fn propagate_aftermath(
     }
 }
 
-impl Aftermath {
+impl DeadlineChange {
     /// Applies the change to a field; returns whether anything changed.
-    fn befalls(self, hash: &mut Hash, field: &[u8]) -> bool {
+    fn apply(self, hash: &mut Hash, field: &[u8]) -> bool {
         match self {
-            Aftermath::Nothing => false,
-            Aftermath::Expire(moment) => moment.apply(hash, field),
-            Aftermath::Persist => {
+            DeadlineChange::Nothing => false,
+            DeadlineChange::Expire(moment) => moment.apply(hash, field),
+            DeadlineChange::Persist => {
                 let has_deadline = hash.deadline(field).flatten().is_some();
                 has_deadline && hash.set_deadline(field, None)
             }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::Scene;
+use super::InfoContext;
 use super::exposition::MetricType;
 use super::value::Value;
 use crate::acl::Reason;
@@ -16,9 +16,9 @@ use crate::engine::{Counts, REDIS_VERSION, Saving, Topic, build_id};
 pub(super) struct Field {
     pub(super) name: &'static str,
     /// The value now.
-    pub(super) value: for<'s> fn(&'s Scene<'s>) -> Value<'s>,
+    pub(super) value: for<'s> fn(&'s InfoContext<'s>) -> Value<'s>,
     /// Whether the line is shown at all.
-    pub(super) is_shown: fn(&Scene<'_>) -> bool,
+    pub(super) is_shown: fn(&InfoContext<'_>) -> bool,
     /// The metric with this value, without the prefix `redis_`.
     pub(super) metric: Option<(MetricType, &'static str)>,
 }
@@ -35,7 +35,7 @@ impl Field {
     }
 }
 
-pub(super) const fn field(name: &'static str, value: for<'s> fn(&'s Scene<'s>) -> Value<'s>) -> Field {
+pub(super) const fn field(name: &'static str, value: for<'s> fn(&'s InfoContext<'s>) -> Value<'s>) -> Field {
     Field { name, value, is_shown: |_| true, metric: None }
 }
 
@@ -89,7 +89,7 @@ pub(super) const CLIENTS: &[Field] = &[
         .gauge("clients_in_timeout_table"),
     field("total_watched_keys", |scene| scene.engine.observers.watches.keys().into()).gauge("total_watched_keys"),
     field("total_blocking_keys", |scene| scene.engine.observers.waiting.keys().into()).gauge("total_blocking_keys"),
-    field("total_blocking_keys_on_nokey", |scene| scene.engine.observers.waiting.keys_to_be_lost().into())
+    field("total_blocking_keys_on_nokey", |scene| scene.engine.observers.waiting.keys_on_nokey().into())
         .gauge("total_blocking_keys_on_nokey"),
 ];
 
@@ -236,17 +236,17 @@ pub(super) const PERSISTENCE: &[Field] = &[
 ];
 
 /// The bytes that were copied since the save in progress began, because they changed.
-fn copied_bytes(scene: &Scene<'_>) -> usize {
+fn copied_bytes(scene: &InfoContext<'_>) -> usize {
     if scene.saving().is_some() { scene.engine.databases.copied_bytes() } else { 0 }
 }
 
 /// A field that is shown only while the append-only file is on.
-const fn appending(name: &'static str, value: for<'s> fn(&'s Scene<'s>) -> Value<'s>) -> Field {
+const fn appending(name: &'static str, value: for<'s> fn(&'s InfoContext<'s>) -> Value<'s>) -> Field {
     Field { is_shown: |scene| scene.aof().is_on(), ..field(name, value) }
 }
 
 /// A field that is shown only while a file is being loaded.
-const fn loading(name: &'static str, value: for<'s> fn(&'s Scene<'s>) -> Value<'s>) -> Field {
+const fn loading(name: &'static str, value: for<'s> fn(&'s InfoContext<'s>) -> Value<'s>) -> Field {
     Field { is_shown: |scene| scene.engine.persistence.loading.is_some(), ..field(name, value) }
 }
 
@@ -380,46 +380,46 @@ pub(super) const CLUSTER: &[Field] =
     &[field("cluster_enabled", |scene| u8::from(scene.engine.peers.cluster.is_some()).into()).gauge("cluster_enabled")];
 
 /// The replication id: 40 hexadecimal digits.
-fn processor_time(scene: &Scene<'_>) -> ProcessorTimes {
+fn processor_time(scene: &InfoContext<'_>) -> ProcessorTimes {
     *scene.processor_time.get_or_init(|| scene.engine.host.processor_time())
 }
 
 /// Bytes of keys and values with their tables.
-fn data_bytes(scene: &Scene<'_>) -> u64 {
+fn data_bytes(scene: &InfoContext<'_>) -> u64 {
     *scene.data_bytes.get_or_init(|| scene.engine.databases.memory_bytes() as u64)
 }
 
 /// Bytes that the allocator holds, as Redis reports them where the allocator has no statistics: the process without
 /// scripts.
-fn held_bytes(scene: &Scene<'_>) -> u64 {
+fn held_bytes(scene: &InfoContext<'_>) -> u64 {
     scene.usage.resident_bytes.saturating_sub(scene.engine.scripts.all_machine_bytes() as u64)
 }
 
 /// The seconds since the server started.
-pub(super) fn uptime_s(scene: &Scene<'_>) -> u64 {
+pub(super) fn uptime_s(scene: &InfoContext<'_>) -> u64 {
     scene.now.since_us(scene.engine.timing.started()) / 1_000_000
 }
 
 /// The recent rate per second of something.
-fn rates(scene: &Scene<'_>) -> Counts {
+fn rates(scene: &InfoContext<'_>) -> Counts {
     *scene.rates.get_or_init(|| scene.engine.stats.instant_metrics.rates(scene.now))
 }
 
 /// The counted iterations of the event loops.
-fn cycles(scene: &Scene<'_>) -> LoopCycles {
+fn cycles(scene: &InfoContext<'_>) -> LoopCycles {
     scene.engine.host.loop_cycles().since(scene.engine.stats.cycles_before)
 }
 
 /// The time for which memory has been over its limit, in microseconds.
-fn short_us(scene: &Scene<'_>) -> u64 {
+fn short_us(scene: &InfoContext<'_>) -> u64 {
     scene.engine.databases.pressure.short_us(scene.engine.host.elapsed_us())
 }
 
 /// The bytes allocated, or the bytes of the data where allocations are not counted.
-fn used_bytes(scene: &Scene<'_>) -> u64 {
+fn used_bytes(scene: &InfoContext<'_>) -> u64 {
     *scene.used_bytes.get_or_init(|| memory::used_bytes(scene.engine, &scene.usage))
 }
 
-fn peak_bytes(scene: &Scene<'_>) -> u64 {
+fn peak_bytes(scene: &InfoContext<'_>) -> u64 {
     memory::peak_bytes(scene.engine, &scene.usage)
 }

@@ -2,24 +2,24 @@
 
 use std::fmt::Write;
 
-use super::Scene;
+use super::InfoContext;
 use crate::engine::state::CommandStats;
 use crate::value::View;
 
 /// The commands that were called or refused, with their counters.
-pub(super) fn called<'s>(scene: &'s Scene<'_>) -> impl Iterator<Item = (&'s str, &'s CommandStats)> {
+pub(super) fn called<'s>(scene: &'s InfoContext<'_>) -> impl Iterator<Item = (&'s str, &'s CommandStats)> {
     let all = scene.engine.table.entries().iter().zip(scene.engine.stats.by_command());
     let was_called = |stats: &CommandStats| stats.calls + stats.failed + stats.rejected > 0;
     all.filter(move |(_, stats)| was_called(stats)).map(|(entry, stats)| (&*entry.name, stats))
 }
 
 /// The commands whose calls were timed, with their counters.
-pub(super) fn timed<'s>(scene: &'s Scene<'_>) -> impl Iterator<Item = (&'s str, &'s CommandStats)> {
+pub(super) fn timed<'s>(scene: &'s InfoContext<'_>) -> impl Iterator<Item = (&'s str, &'s CommandStats)> {
     called(scene).filter(|(_, stats)| stats.latency_histogram.calls() > 0)
 }
 
 /// A line for each command that was called or refused.
-pub(super) fn commands(scene: &Scene<'_>, text: &mut String) {
+pub(super) fn commands(scene: &InfoContext<'_>, text: &mut String) {
     for (name, stats) in called(scene) {
         let average_us = if stats.calls == 0 { 0.0 } else { stats.elapsed_us as f64 / stats.calls as f64 };
         line(
@@ -33,7 +33,7 @@ pub(super) fn commands(scene: &Scene<'_>, text: &mut String) {
 }
 
 /// A line for each command whose calls were timed.
-pub(super) fn latencies(scene: &Scene<'_>, text: &mut String) {
+pub(super) fn latencies(scene: &InfoContext<'_>, text: &mut String) {
     let percentiles = &scene.engine.settings.latency_percentiles;
     for (name, stats) in timed(scene) {
         let reported = percentiles
@@ -50,7 +50,7 @@ pub(super) fn microseconds(ns: u64) -> String {
 }
 
 /// A line for each error code that was returned.
-pub(super) fn errors(scene: &Scene<'_>, text: &mut String) {
+pub(super) fn errors(scene: &InfoContext<'_>, text: &mut String) {
     for (code, count) in scene.engine.stats.errors_by_code.iter() {
         line(text, format_args!("errorstat_{}:count={count}", shown_code(code)));
     }
@@ -62,7 +62,7 @@ pub(super) fn shown_code(code: &str) -> String {
 }
 
 /// A line for each listening socket; each kind has its own index.
-pub(super) fn listeners(scene: &Scene<'_>, text: &mut String) {
+pub(super) fn listeners(scene: &InfoContext<'_>, text: &mut String) {
     let (settings, facts) = (&scene.engine.settings, scene.facts);
     let tcp =
         (settings.port > 0).then(|| format!("name=tcp,bind={},port={}", settings.bind.join(",bind="), settings.port));
@@ -75,7 +75,7 @@ pub(super) fn listeners(scene: &Scene<'_>, text: &mut String) {
 }
 
 /// A line for each event loop.
-pub(super) fn threads(scene: &Scene<'_>, text: &mut String) {
+pub(super) fn threads(scene: &InfoContext<'_>, text: &mut String) {
     let engine = scene.engine;
     let mut clients = vec![0_usize; engine.settings.event_loops()];
     for session in engine.sessions.iter().filter(|session| !session.origin.is_page) {
@@ -90,7 +90,7 @@ pub(super) fn threads(scene: &Scene<'_>, text: &mut String) {
 
 /// A line for each database and type: how many keys have at least 0, 1, 2, 4, ... bytes or elements and fewer than the
 /// next of these numbers.
-pub(super) fn sizes(scene: &Scene<'_>, text: &mut String) {
+pub(super) fn sizes(scene: &InfoContext<'_>, text: &mut String) {
     const KINDS: [&str; 5] = ["strings_sizes", "lists_items", "sets_items", "zsets_items", "hashes_items"];
     for (number, database) in scene.engine.databases.iter().enumerate().filter(|(_, database)| !database.is_empty()) {
         let mut counts = [[0_usize; BINS]; KINDS.len()];
@@ -143,7 +143,7 @@ fn lower_bound(bin: usize) -> String {
 }
 
 /// A line for each database that holds keys.
-pub(super) fn databases(scene: &Scene<'_>, text: &mut String) {
+pub(super) fn databases(scene: &InfoContext<'_>, text: &mut String) {
     for (number, database) in scene.engine.databases.iter().enumerate().filter(|(_, database)| !database.is_empty()) {
         let average_ttl_ms = database.average_ttl_ms(scene.now.unix_ms());
         line(

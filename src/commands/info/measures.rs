@@ -2,7 +2,7 @@
 //!
 //! Each family has a sample for each measure of its kind; a measure without keys in a role has no sample of that role.
 
-use super::Scene;
+use super::InfoContext;
 use super::exposition::{Exposition, MetricType};
 use crate::engine::exec::measures::{Reading, Readings};
 use crate::engine::state::measures::{Measure, MeasureCounts, MeasureKind, Role};
@@ -81,7 +81,7 @@ const DURATIONS: [(MeasureKind, &str, &str); 3] = [
 ];
 
 /// Writes the metrics of all measures.
-pub(super) fn measures(scene: &Scene<'_>, readings: &Readings, out: &mut Exposition) {
+pub(super) fn measures(scene: &InfoContext<'_>, readings: &Readings, out: &mut Exposition) {
     let counts = |name: &str| {
         let mut all = scene.engine.observers.measures.iter().flat_map(|measures| measures.iter());
         all.find(|(measure, _)| measure.name == name).map(|(_, counts)| *counts).unwrap_or_default()

@@ -19,7 +19,7 @@ use super::fields::{Field, uptime_s};
 use super::lists::{called, microseconds, shown_code, timed};
 use super::measures::measures;
 use super::peers::peers;
-use super::{Lines, SECTIONS, Scene};
+use super::{InfoContext, Lines, SECTIONS};
 use crate::config;
 use crate::engine::exec::kit::strict;
 use crate::engine::exec::measures::Readings;
@@ -44,7 +44,7 @@ pub struct Surroundings {
 /// The metrics of a server at this moment, in Prometheus's text format.
 pub fn metrics(engine: &mut Engine, surroundings: &Surroundings) -> String {
     timing::sample_for_info(engine);
-    let scene = Scene::of(engine);
+    let scene = InfoContext::of(engine);
     let mut out = Exposition::default();
     out.metric("redis_up", MetricType::Gauge, "The server answers.", 1);
     instance(&scene, &mut out);
@@ -74,7 +74,7 @@ fn rows() -> impl Iterator<Item = &'static Field> {
 }
 
 /// The properties of the server, as labels.
-fn instance(scene: &Scene<'_>, out: &mut Exposition) {
+fn instance(scene: &InfoContext<'_>, out: &mut Exposition) {
     const LABELS: [&str; 10] = [
         "role",
         "redis_version",
@@ -103,7 +103,7 @@ fn instance(scene: &Scene<'_>, out: &mut Exposition) {
 }
 
 /// The fields of INFO that are metrics.
-fn fields(scene: &Scene<'_>, out: &mut Exposition) {
+fn fields(scene: &InfoContext<'_>, out: &mut Exposition) {
     let mut value = String::new();
     for row in rows().filter(|row| (row.is_shown)(scene)) {
         let Some((kind, name)) = row.metric else { continue };
@@ -122,7 +122,7 @@ fn fields(scene: &Scene<'_>, out: &mut Exposition) {
 }
 
 /// The parameters that are metrics.
-fn parameters(scene: &Scene<'_>, out: &mut Exposition) {
+fn parameters(scene: &InfoContext<'_>, out: &mut Exposition) {
     let shown = |name: &str| config::shown(name, &scene.engine.settings).unwrap_or_default();
     for name in ["io-threads", "maxclients", "maxmemory", "repl-backlog-size"] {
         let metric = format!("redis_config_{}", name.replace('-', "_"));
@@ -143,7 +143,7 @@ fn parameters(scene: &Scene<'_>, out: &mut Exposition) {
 }
 
 /// The numbers of keys by database.
-fn databases(scene: &Scene<'_>, out: &mut Exposition) {
+fn databases(scene: &InfoContext<'_>, out: &mut Exposition) {
     let all: Vec<(String, &Database)> =
         scene.engine.databases.iter().enumerate().map(|(number, database)| (format!("db{number}"), database)).collect();
     let mut family = |name: &str, help: &str, value: &dyn Fn(&Database) -> Option<f64>| {
@@ -165,7 +165,7 @@ fn databases(scene: &Scene<'_>, out: &mut Exposition) {
 }
 
 /// The counters of commands.
-fn commands(scene: &Scene<'_>, out: &mut Exposition) {
+fn commands(scene: &InfoContext<'_>, out: &mut Exposition) {
     let mut family = |name: &str, help: &str, value: &dyn Fn(&CommandStats) -> f64| {
         out.family(name, MetricType::Counter, help);
         called(scene).for_each(|(command, stats)| out.sample(name, &[("cmd", command)], value(stats)));
@@ -183,7 +183,7 @@ fn commands(scene: &Scene<'_>, out: &mut Exposition) {
 }
 
 /// The percentiles of the durations of calls.
-fn percentiles(scene: &Scene<'_>, out: &mut Exposition) {
+fn percentiles(scene: &InfoContext<'_>, out: &mut Exposition) {
     let name = "redis_latency_percentiles_usec";
     out.family(name, MetricType::Summary, "The microseconds that a share of the calls of a command did not exceed.");
     // The setting may have one twice.
@@ -201,7 +201,7 @@ fn percentiles(scene: &Scene<'_>, out: &mut Exposition) {
 }
 
 /// The histograms of the durations of calls.
-fn durations(scene: &Scene<'_>, out: &mut Exposition) {
+fn durations(scene: &InfoContext<'_>, out: &mut Exposition) {
     let name = "redis_commands_latencies_usec";
     out.family(name, MetricType::Histogram, "The calls of a command that took at most so many microseconds.");
     for (command, stats) in timed(scene) {
@@ -213,7 +213,7 @@ fn durations(scene: &Scene<'_>, out: &mut Exposition) {
 }
 
 /// The errors by their first word.
-fn errors(scene: &Scene<'_>, out: &mut Exposition) {
+fn errors(scene: &InfoContext<'_>, out: &mut Exposition) {
     out.family("redis_errors_total", MetricType::Counter, "The replies that were errors, by their first word.");
     // Codes that differ may be shown as the same.
     let mut counts = BTreeMap::<String, u64>::new();
@@ -224,7 +224,7 @@ fn errors(scene: &Scene<'_>, out: &mut Exposition) {
 }
 
 /// The length of the slow log, and its last entry.
-fn slow_log(scene: &Scene<'_>, out: &mut Exposition) {
+fn slow_log(scene: &InfoContext<'_>, out: &mut Exposition) {
     let mut entries = scene.engine.stats.slow_log.entries();
     out.metric("redis_slowlog_length", MetricType::Gauge, "The entries of the slow log.", entries.len());
     let last = entries.next();
@@ -236,7 +236,7 @@ fn slow_log(scene: &Scene<'_>, out: &mut Exposition) {
 }
 
 /// The last of each kind of events that delayed all clients (LATENCY LATEST).
-fn delays(scene: &Scene<'_>, out: &mut Exposition) {
+fn delays(scene: &InfoContext<'_>, out: &mut Exposition) {
     let lasts: Vec<_> = scene.engine.stats.latency_monitor.iter().collect();
     let last = |series: &Series| series.samples().last().copied().unwrap_or_default();
     let name = "redis_latency_spike_last";
@@ -250,7 +250,7 @@ fn delays(scene: &Scene<'_>, out: &mut Exposition) {
 }
 
 /// The metrics that only this server has.
-fn own(scene: &Scene<'_>, surroundings: &Surroundings, out: &mut Exposition) {
+fn own(scene: &InfoContext<'_>, surroundings: &Surroundings, out: &mut Exposition) {
     out.family("dunlin_build_info", MetricType::Gauge, "The version of the program, as labels.");
     out.sample("dunlin_build_info", &[("version", env!("CARGO_PKG_VERSION")), ("redis_version", REDIS_VERSION)], 1);
     out.metric("dunlin_worlds", MetricType::Gauge, "The worlds of the server.", surroundings.worlds);

@@ -44,7 +44,7 @@ const INFO: Command = Command {
 };
 
 /// The sources of the values.
-struct Scene<'e> {
+struct InfoContext<'e> {
     engine: &'e Engine,
     facts: &'e Facts,
     usage: Usage,
@@ -56,9 +56,9 @@ struct Scene<'e> {
     processor_time: OnceCell<ProcessorTimes>,
 }
 
-impl<'e> Scene<'e> {
-    fn of(engine: &'e Engine) -> Scene<'e> {
-        Scene {
+impl<'e> InfoContext<'e> {
+    fn of(engine: &'e Engine) -> InfoContext<'e> {
+        InfoContext {
             engine,
             facts: engine.host.facts(),
             usage: engine.host.usage(),
@@ -71,7 +71,7 @@ impl<'e> Scene<'e> {
     }
 }
 
-impl Scene<'_> {
+impl InfoContext<'_> {
     /// The save in the background.
     fn saving(&self) -> Option<&Saving> {
         self.engine.persistence.saving.as_deref()
@@ -98,7 +98,7 @@ struct Section {
     is_shown_with_all: bool,
     lines: Lines,
     /// Writes the lines after those of the fields.
-    more: Option<fn(&Scene<'_>, &mut String)>,
+    more: Option<fn(&InfoContext<'_>, &mut String)>,
     /// An alias of the section.
     alias: Option<&'static str>,
 }
@@ -107,7 +107,7 @@ enum Lines {
     /// One line for each field.
     Fields(&'static [Field]),
     /// The function that writes the lines.
-    List(fn(&Scene<'_>, &mut String)),
+    List(fn(&InfoContext<'_>, &mut String)),
 }
 
 const SECTIONS: &[Section] = &[
@@ -140,7 +140,7 @@ impl Section {
         Section { name, title, is_default: |_| true, is_shown_with_all: true, lines, more: None, alias: None }
     }
 
-    const fn list(name: &'static str, title: &'static str, list: fn(&Scene<'_>, &mut String)) -> Section {
+    const fn list(name: &'static str, title: &'static str, list: fn(&InfoContext<'_>, &mut String)) -> Section {
         Section { lines: Lines::List(list), ..Section::of(name, title, &[]) }
     }
 
@@ -148,7 +148,7 @@ impl Section {
         says(name, self.name) || self.alias.is_some_and(|alias| says(name, alias))
     }
 
-    fn write(&self, scene: &Scene<'_>, text: &mut String) {
+    fn write(&self, scene: &InfoContext<'_>, text: &mut String) {
         if !text.is_empty() {
             text.push_str("\r\n");
         }
@@ -199,7 +199,7 @@ const TEXT_BYTES: usize = 8 << 10;
 fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     operations::sample_metrics(cx);
     let (engine, reply) = cx.engine_and_reply();
-    let scene = Scene::of(engine);
+    let scene = InfoContext::of(engine);
     let mut text = String::with_capacity(TEXT_BYTES);
     let wanted = Wanted::parse(args);
     for section in SECTIONS.iter().filter(|section| wanted.contains(section, engine)) {

@@ -3,7 +3,7 @@
 //! redis_exporter reads these from lines of INFO that name a peer, and from CLUSTER INFO.
 
 use super::exposition::{Exposition, MetricType};
-use super::{Scene, replication};
+use super::{InfoContext, replication};
 use crate::commands::cluster;
 use crate::engine::cluster::Health;
 
@@ -15,14 +15,14 @@ const OF_REPLICA: [(&str, &str); 3] = [
 ];
 
 /// Writes the metrics about peers; a server without peers has none.
-pub(super) fn peers(scene: &Scene<'_>, out: &mut Exposition) {
+pub(super) fn peers(scene: &InfoContext<'_>, out: &mut Exposition) {
     primary(scene, out);
     replicas(scene, out);
     nodes(scene, out);
 }
 
 /// The metrics of a replica and its link to the primary.
-fn primary(scene: &Scene<'_>, out: &mut Exposition) {
+fn primary(scene: &InfoContext<'_>, out: &mut Exposition) {
     let line = |name: &str| {
         let row = replication::FIELDS.iter().find(|row| row.name == name).filter(|row| (row.is_shown)(scene))?;
         let mut text = String::new();
@@ -50,7 +50,7 @@ fn primary(scene: &Scene<'_>, out: &mut Exposition) {
 }
 
 /// The metrics of a primary's replicas.
-fn replicas(scene: &Scene<'_>, out: &mut Exposition) {
+fn replicas(scene: &InfoContext<'_>, out: &mut Exposition) {
     let replicas = replication::connected(scene);
     if replicas.is_empty() {
         return;
@@ -70,7 +70,7 @@ fn replicas(scene: &Scene<'_>, out: &mut Exposition) {
 }
 
 /// The metrics of a node of a cluster.
-fn nodes(scene: &Scene<'_>, out: &mut Exposition) {
+fn nodes(scene: &InfoContext<'_>, out: &mut Exposition) {
     let Some(view) = &scene.engine.peers.cluster else { return };
     let is_ok = u8::from(view.health() == Health::Ok);
     out.metric("redis_cluster_state", MetricType::Gauge, "Whether the cluster serves all slots.", is_ok);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::Scene;
+use super::InfoContext;
 use super::fields::{Field, field};
 use super::value::Value;
 use crate::config;
@@ -13,7 +13,7 @@ use crate::engine::state::replication::{History, Link, LinkState, Replica, Repli
 const NO_ID: &str = "0000000000000000000000000000000000000000";
 
 /// A line that only a replica has.
-const fn of_replica(name: &'static str, value: for<'s> fn(&'s Scene<'s>) -> Value<'s>) -> Field {
+const fn of_replica(name: &'static str, value: for<'s> fn(&'s InfoContext<'s>) -> Value<'s>) -> Field {
     Field { is_shown: |scene| link(scene).is_some(), ..field(name, value) }
 }
 
@@ -68,37 +68,37 @@ pub(super) const FIELDS: &[Field] = &[
         .gauge("repl_backlog_history_bytes"),
 ];
 
-fn own<'s>(scene: &'s Scene<'_>) -> Option<&'s Replication> {
+fn own<'s>(scene: &'s InfoContext<'_>) -> Option<&'s Replication> {
     scene.engine.peers.replication.as_deref()
 }
 
-fn offset(scene: &Scene<'_>) -> u64 {
+fn offset(scene: &InfoContext<'_>) -> u64 {
     own(scene).map_or(0, |own| own.history.offset)
 }
 
-fn former<'s>(scene: &'s Scene<'_>) -> Option<&'s History> {
+fn former<'s>(scene: &'s InfoContext<'_>) -> Option<&'s History> {
     own(scene)?.previous.as_ref()
 }
 
-fn link<'s>(scene: &'s Scene<'_>) -> Option<&'s Link> {
+fn link<'s>(scene: &'s InfoContext<'_>) -> Option<&'s Link> {
     own(scene)?.link.as_ref()
 }
 
-fn is_linked(scene: &Scene<'_>) -> bool {
+fn is_linked(scene: &InfoContext<'_>) -> bool {
     link(scene).is_some_and(Link::is_up)
 }
 
-fn replicas<'s>(scene: &'s Scene<'_>) -> &'s [Replica] {
+fn replicas<'s>(scene: &'s InfoContext<'_>) -> &'s [Replica] {
     own(scene).map_or(&[], |own| &own.replicas)
 }
 
 /// The address and port of the primary.
-fn primary(scene: &Scene<'_>) -> (String, u16) {
+fn primary(scene: &InfoContext<'_>) -> (String, u16) {
     let node = scene.engine.peers.cluster.as_ref().and_then(|view| view.primary());
     node.map_or((String::new(), 0), |node| (node.address.ip.clone(), node.address.port))
 }
 
-fn seconds_since<'s>(scene: &Scene<'_>, moment: Now) -> Value<'s> {
+fn seconds_since<'s>(scene: &InfoContext<'_>, moment: Now) -> Value<'s> {
     (scene.engine.now().since_us(moment) / 1_000_000).into()
 }
 
@@ -113,7 +113,7 @@ pub(super) struct Connected {
 }
 
 /// The replicas of this server.
-pub(super) fn connected(scene: &Scene<'_>) -> Vec<Connected> {
+pub(super) fn connected(scene: &InfoContext<'_>) -> Vec<Connected> {
     let now = scene.engine.now();
     let Some(own) = own(scene) else { return Vec::new() };
     let connected = |replica: &Replica| {
@@ -125,7 +125,7 @@ pub(super) fn connected(scene: &Scene<'_>) -> Vec<Connected> {
 }
 
 /// The value of the line for the first replica, and the lines for all others behind it.
-fn replica_lines(scene: &Scene<'_>) -> String {
+fn replica_lines(scene: &InfoContext<'_>) -> String {
     let mut text = String::new();
     for (number, Connected { ip, port, offset, lag_s }) in connected(scene).iter().enumerate() {
         if number > 0 {

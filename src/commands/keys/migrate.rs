@@ -112,7 +112,7 @@ impl<'a> Options<'a> {
 }
 
 /// The default timeout of a step, in milliseconds.
-const USUAL_PATIENCE_MS: u64 = 1000;
+const DEFAULT_TIMEOUT_MS: u64 = 1000;
 
 fn migrate(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (host, port, key) = (args.word()?, args.word()?, args.key()?);
@@ -132,7 +132,7 @@ fn migrate(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     if port < 0 {
         return Err(ServerError::Unreachable.into());
     }
-    let timeout_ms = u64::try_from(timeout_ms).ok().filter(|&ms| ms > 0).unwrap_or(USUAL_PATIENCE_MS);
+    let timeout_ms = u64::try_from(timeout_ms).ok().filter(|&ms| ms > 0).unwrap_or(DEFAULT_TIMEOUT_MS);
     let mut remote = RemoteRequest {
         host: shown(host),
         port: port as u16,

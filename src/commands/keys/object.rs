@@ -78,7 +78,7 @@ const SHARED_REFERENCES: i64 = i32::MAX as i64;
 
 /// Redis shares no numbers while it must store for each key when or how often it was accessed.
 fn refcount(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
-    if cx.settings().max_memory_bytes > 0 && cx.settings().policy.goes_by_use() {
+    if cx.settings().max_memory_bytes > 0 && cx.settings().policy.depends_on_use() {
         return answer(cx, args, |_| 1);
     }
     answer(cx, args, |key| references(key.view()))

@@ -6,7 +6,7 @@ use crate::engine::{Engine, Series};
 
 /// The text about the latency events that were recorded.
 pub(super) fn report(engine: &Engine) -> String {
-    let (latency_monitor, threshold_ms) = (&engine.stats.latency_monitor, engine.settings.spikes_from_ms);
+    let (latency_monitor, threshold_ms) = (&engine.stats.latency_monitor, engine.settings.latency_threshold_ms);
     if threshold_ms == 0 && latency_monitor.iter().len() == 0 {
         return "Nothing is noted: latency-monitor-threshold is 0. CONFIG SET latency-monitor-threshold <milliseconds> \
                 says from how long on something is worth noting.\n"
@@ -42,11 +42,11 @@ fn describe(text: &mut String, number: usize, kind: &str, series: &Series, now_s
 
 /// The advice about what to check next.
 fn advice(engine: &Engine) -> String {
-    let threshold_us = engine.settings.spikes_from_ms.saturating_mul(1000);
+    let threshold_us = engine.settings.latency_threshold_ms.saturating_mul(1000);
     let mut advice = Vec::new();
     let kinds: Vec<&str> = engine.stats.latency_monitor.iter().map(|(kind, _)| kind).collect();
     if kinds.contains(&"command") {
-        match engine.settings.slow_from_us {
+        match engine.settings.slowlog_threshold_us {
             Some(from_us) if from_us <= threshold_us || threshold_us == 0 => {
                 advice.push("SLOWLOG GET tells which commands they were.".to_owned());
             }

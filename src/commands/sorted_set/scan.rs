@@ -54,7 +54,7 @@ fn zscan(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 }
 
 /// Integers below this have at most 16 digits, and each is a double.
-const LEAST_INEXACT: f64 = 9_007_199_254_740_992.0;
+const MIN_INEXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Writes a score with 17 significant digits, without trailing zeros: Redis replies so here for a set that is not
 /// packed, as a string in RESP3 too, and nowhere else. In C this is `%.17g`.
@@ -62,7 +62,7 @@ fn write_in_17_digits(out: &mut Vec<u8>, score: f64) {
     if !score.is_finite() || score == 0.0 {
         return number::write_f64(out, score);
     }
-    if score.fract() == 0.0 && score.abs() < LEAST_INEXACT {
+    if score.fract() == 0.0 && score.abs() < MIN_INEXACT {
         return out.extend_from_slice(itoa::Buffer::new().format(score as i64).as_bytes());
     }
     let scientific = format!("{:.16e}", score.abs());

@@ -8,7 +8,7 @@ use crate::engine::{
     says,
 };
 use crate::value::Stream;
-use crate::value::stream::{Id, Log, MOST_BYTES};
+use crate::value::stream::{Id, Log, MAX_BYTES};
 
 pub(super) const XADD: Command = Command {
     name: "XADD",
@@ -48,7 +48,7 @@ fn xadd(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let now_ms = u64::try_from(cx.now_ms()).unwrap_or(0);
     let added = cx.update(key, Missing::create_if(options.makes_stream), ADDED, |stream: &mut Stream, _| {
         let id = wanted.id_in(stream.log(), now_ms)?;
-        if args.rest().map(<[u8]>::len).sum::<usize>() > MOST_BYTES {
+        if args.rest().map(<[u8]>::len).sum::<usize>() > MAX_BYTES {
             return Err(StreamError::EntryTooLarge.into());
         }
         stream.log_mut().push(id, args.rest(), &limits);

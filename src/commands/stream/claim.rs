@@ -43,7 +43,7 @@ fn xclaim(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         let changed = stream.edit_group(group, |log, group| {
             let is_further = claim.last > group.last;
             group.last = group.last.max(claim.last);
-            let mut taker = Taker::new(group, consumer, now_ms, claims.as_mut());
+            let mut taker = ClaimingConsumer::new(group, consumer, now_ms, claims.as_mut());
             let array = reply.open_array();
             let claimed = claim.ids.iter().zip(ids.rest());
             let claimed = claimed.filter(|(id, word)| claim.carry_out(&mut taker, log, reply, **id, word)).count();
@@ -59,7 +59,7 @@ fn xclaim(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 }
 
 /// The consumer that takes entries over, and the results.
-struct Taker<'g> {
+struct ClaimingConsumer<'g> {
     group: &'g mut Group,
     number: ConsumerNumber,
     is_new: bool,
@@ -69,11 +69,11 @@ struct Taker<'g> {
     claims: Option<&'g mut Claims>,
 }
 
-impl<'g> Taker<'g> {
-    fn new(group: &'g mut Group, consumer: &[u8], now_ms: i64, claims: Option<&'g mut Claims>) -> Taker<'g> {
+impl<'g> ClaimingConsumer<'g> {
+    fn new(group: &'g mut Group, consumer: &[u8], now_ms: i64, claims: Option<&'g mut Claims>) -> ClaimingConsumer<'g> {
         let (number, is_new) = group.add_consumer(consumer, now_ms);
         group.consumer_mut(number).seen_ms = now_ms;
-        Taker { group, number, is_new, now_ms, changes: 0, claims }
+        ClaimingConsumer { group, number, is_new, now_ms, changes: 0, claims }
     }
 
     /// The number of changes, and whether the consumer is new; with the group's last id as a change of its own if
@@ -167,7 +167,14 @@ impl Claim {
     }
 
     /// Claims one entry and replies with it; returns false if it cannot be claimed.
-    fn carry_out(&self, taker: &mut Taker<'_>, log: &Log, reply: &mut Reply<'_>, id: Id, word: &[u8]) -> bool {
+    fn carry_out(
+        &self,
+        taker: &mut ClaimingConsumer<'_>,
+        log: &Log,
+        reply: &mut Reply<'_>,
+        id: Id,
+        word: &[u8],
+    ) -> bool {
         let Some(entry) = log.get(id) else {
             taker.drop(id, Some(word));
             return false;
@@ -202,28 +209,28 @@ pub(super) const XAUTOCLAIM: Command = Command {
 };
 
 /// The default count of XAUTOCLAIM.
-const USUAL_COUNT: i64 = 100;
+const DEFAULT_COUNT: i64 = 100;
 /// XAUTOCLAIM visits at most this many times the count.
-const LOOKED_AT: usize = 10;
+const ATTEMPTS_PER_COUNT: usize = 10;
 /// The maximum count.
-const MOST_COUNT: i64 = i64::MAX / 16;
+const MAX_COUNT: i64 = i64::MAX / 16;
 /// From this count on Redis finds no memory for the ids.
-const UNBEARABLE_COUNT: i64 = 1 << 43;
+const OVERFLOW_COUNT: i64 = 1 << 43;
 
 fn xautoclaim(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, group, consumer) = (args.key()?, args.word()?, args.word()?);
     cx.lookup(key, Lookup::READ);
-    let sweep = Sweep::parse(&mut args)?;
+    let sweep = AutoClaim::parse(&mut args)?;
     let stream = cx.lookup(key, Lookup::NO_TRACE).map(Peek::read::<Stream>).transpose()?;
     find_group(stream, key, group)?;
-    if sweep.count >= UNBEARABLE_COUNT {
+    if sweep.count >= OVERFLOW_COUNT {
         return Err(StreamError::ClaimCountTooHigh.into());
     }
     let now_ms = cx.now_ms();
     let mut claims = operations::is_propagating(cx).then(Claims::default);
     cx.update_metadata(key, |stream: &mut Stream, reply| {
         let changed = stream.edit_group(group, |log, group| {
-            let mut taker = Taker::new(group, consumer, now_ms, claims.as_mut());
+            let mut taker = ClaimingConsumer::new(group, consumer, now_ms, claims.as_mut());
             sweep.carry_out(&mut taker, log, reply);
             taker.end(false)
         });
@@ -234,21 +241,21 @@ fn xautoclaim(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 }
 
 /// The parsed arguments of XAUTOCLAIM.
-struct Sweep {
+struct AutoClaim {
     min_idle_ms: i64,
     start: Id,
     count: i64,
     ids_only: bool,
 }
 
-impl Sweep {
-    fn parse(args: &mut Args<'_>) -> Result<Sweep, Error> {
+impl AutoClaim {
+    fn parse(args: &mut Args<'_>) -> Result<AutoClaim, Error> {
         let min_idle_ms = claim_number(args, "min-idle-time", "XAUTOCLAIM")?.max(0);
         let start = interval_start(args.word()?)?;
-        let mut sweep = Sweep { min_idle_ms, start, count: USUAL_COUNT, ids_only: false };
+        let mut sweep = AutoClaim { min_idle_ms, start, count: DEFAULT_COUNT, ids_only: false };
         while !args.is_empty() {
             if args.take_with("COUNT", 1) {
-                let count = number::parse_i64(args.word()?).filter(|count| (1..=MOST_COUNT).contains(count));
+                let count = number::parse_i64(args.word()?).filter(|count| (1..=MAX_COUNT).contains(count));
                 sweep.count = count.ok_or(StreamError::ClaimCount)?;
             } else if args.take("JUSTID") {
                 sweep.ids_only = true;
@@ -261,9 +268,9 @@ impl Sweep {
 
     /// Claims entries, and replies with the next start id, the claimed entries, and the pending ids that no longer
     /// exist.
-    fn carry_out(&self, taker: &mut Taker<'_>, log: &Log, reply: &mut Reply<'_>) {
+    fn carry_out(&self, taker: &mut ClaimingConsumer<'_>, log: &Log, reply: &mut Reply<'_>) {
         let count = usize::try_from(self.count).unwrap_or(usize::MAX);
-        let look = count.saturating_mul(LOOKED_AT);
+        let look = count.saturating_mul(ATTEMPTS_PER_COUNT);
         let pending =
             taker.group.pending_from(self.start).take(look).map(|pending| (pending.id(), pending.delivered_ms));
         let pending: Vec<(Id, i64)> = pending.collect();

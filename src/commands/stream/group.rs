@@ -126,8 +126,8 @@ fn stream_with_group<'c>(cx: &'c mut Ctx<'_>, key: &[u8], group: &[u8]) -> Resul
 }
 
 /// The maximum number of words of CREATE after its name, and of SETID.
-const MOST_CREATE_WORDS: usize = 6;
-const MOST_SETID_WORDS: usize = 5;
+const MAX_CREATE_WORDS: usize = 6;
+const MAX_SETID_WORDS: usize = 5;
 
 fn create(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (refusal, words) = (refusal(&args), args.left());
@@ -137,7 +137,7 @@ fn create(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     if found.is_none() && !options.makes_stream {
         return Err(StreamError::GroupNeedsKey.into());
     }
-    if words > MOST_CREATE_WORDS {
+    if words > MAX_CREATE_WORDS {
         return Err(refusal);
     }
     let last = match id {
@@ -165,7 +165,7 @@ fn set_id(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, group, id) = (args.key()?, args.word()?, args.word()?);
     let options = Options::parse(&mut args, &refusal, false)?;
     let found = stream_with_group(cx, key, group)?;
-    if words > MOST_SETID_WORDS {
+    if words > MAX_SETID_WORDS {
         return Err(refusal);
     }
     let last = if says(id, "$") { found.log().last() } else { parse_any_id(id, 0)? };

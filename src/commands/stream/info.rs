@@ -119,7 +119,7 @@ fn consumers(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 }
 
 /// The default number of entries of each kind in a full report.
-const USUAL_COUNT: usize = 10;
+const DEFAULT_COUNT: usize = 10;
 
 /// The options are parsed after the stream was found.
 fn stream(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
@@ -146,13 +146,13 @@ fn full_count(args: &mut Args<'_>, subcommand: String) -> Result<Option<usize>, 
     let is_full = args.peek().is_some_and(|word| says(word, "FULL"));
     match args.left() {
         0 => Ok(None),
-        1 if is_full => Ok(Some(USUAL_COUNT)),
+        1 if is_full => Ok(Some(DEFAULT_COUNT)),
         3 if is_full => {
             args.word()?;
             if !args.take("COUNT") {
                 return Err(Error::SubcommandOrArity { container: "XINFO", subcommand });
             }
-            Ok(Some(usize::try_from(args.integer()?).map_or(USUAL_COUNT, all_if_zero)))
+            Ok(Some(usize::try_from(args.integer()?).map_or(DEFAULT_COUNT, all_if_zero)))
         }
         _ => Err(Error::SubcommandOrArity { container: "XINFO", subcommand }),
     }

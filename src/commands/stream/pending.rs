@@ -36,7 +36,7 @@ fn xpending(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 }
 
 /// The maximum number of words after the group's name.
-const MOST_WORDS: usize = 6;
+const MAX_WORDS: usize = 6;
 
 /// The filter of the returned entries.
 struct Filter<'a> {
@@ -49,7 +49,7 @@ struct Filter<'a> {
 
 impl<'a> Filter<'a> {
     fn parse(args: &mut Args<'a>) -> Result<Filter<'a>, Error> {
-        if !(3..=MOST_WORDS).contains(&args.left()) {
+        if !(3..=MAX_WORDS).contains(&args.left()) {
             return Err(Error::Syntax);
         }
         let mut idle_ms = 0;

@@ -57,13 +57,13 @@ const fn streams(from: i32) -> KeySpec {
 
 fn read(cx: &mut Ctx<'_>, mut args: Args<'_>, is_group: bool) -> Result<(), Error> {
     let request: Vec<&[u8]> = std::iter::once(args.previous()).chain(args.rest()).collect();
-    let wish = Wish::parse(&mut args, cx.now(), is_group)?;
+    let wish = ReadOptions::parse(&mut args, cx.now(), is_group)?;
     let after = wish.resolve(cx)?;
     let answer = cx.reply().open_array();
     let mut replied = 0;
     for (key, &after) in wish.keys.iter().zip(&after) {
         replied += usize::from(match wish.reader {
-            Some(reader) => wish.give(cx, key, reader, after)?,
+            Some(reader) => wish.deliver(cx, key, reader, after)?,
             None => wish.answer(cx, key, after)?,
         });
     }
@@ -103,7 +103,7 @@ struct Reader<'a> {
 }
 
 /// The parsed arguments.
-struct Wish<'a> {
+struct ReadOptions<'a> {
     reader: Option<Reader<'a>>,
     most: usize,
     /// Whether the command blocks, and until when, in unix milliseconds.
@@ -116,11 +116,17 @@ struct Wish<'a> {
 /// The id that represents `>`: new entries of the group.
 const NEW: Id = Id::MAX;
 
-impl<'a> Wish<'a> {
-    fn parse(args: &mut Args<'a>, now: Now, is_group: bool) -> Result<Wish<'a>, Error> {
+impl<'a> ReadOptions<'a> {
+    fn parse(args: &mut Args<'a>, now: Now, is_group: bool) -> Result<ReadOptions<'a>, Error> {
         let none = Vec::new;
-        let mut wish =
-            Wish { reader: None, most: usize::MAX, deadline_ms: None, acknowledged: false, keys: none(), ids: none() };
+        let mut wish = ReadOptions {
+            reader: None,
+            most: usize::MAX,
+            deadline_ms: None,
+            acknowledged: false,
+            keys: none(),
+            ids: none(),
+        };
         while !args.is_empty() {
             if args.take_with("BLOCK", 1) {
                 wish.deadline_ms = Some(deadline(args.word()?, now)?);
@@ -198,7 +204,7 @@ impl<'a> Wish<'a> {
     }
 
     /// Delivers a stream's entries to the consumer, which is created if needed; returns false if there are none.
-    fn give(&self, cx: &mut Ctx<'_>, key: &[u8], reader: Reader<'_>, after: Id) -> Result<bool, Error> {
+    fn deliver(&self, cx: &mut Ctx<'_>, key: &[u8], reader: Reader<'_>, after: Id) -> Result<bool, Error> {
         let now_ms = cx.now_ms();
         if cx.lookup(key, Lookup::READ).is_none() {
             return Ok(false);
@@ -212,10 +218,10 @@ impl<'a> Wish<'a> {
                 let has_entries = after == NEW && log.has_after(group.last);
                 if has_entries {
                     write_key(reply, key);
-                    self.give_new(reply, log, group, consumer, now_ms, claims.as_mut());
+                    self.deliver_new(reply, log, group, consumer, now_ms, claims.as_mut());
                 } else if after != NEW {
                     write_key(reply, key);
-                    self.give_again(reply, log, group, consumer, after, now_ms);
+                    self.deliver_pending(reply, log, group, consumer, after, now_ms);
                 }
                 (is_new, has_entries, after != NEW)
             });
@@ -234,7 +240,7 @@ impl<'a> Wish<'a> {
     }
 
     /// Delivers entries that no consumer has got yet.
-    fn give_new(
+    fn deliver_new(
         &self,
         reply: &mut Reply<'_>,
         log: &Log,
@@ -262,7 +268,7 @@ impl<'a> Wish<'a> {
     }
 
     /// Replies with the consumer's own pending entries; for a deleted entry, only with its id.
-    fn give_again(
+    fn deliver_pending(
         &self,
         reply: &mut Reply<'_>,
         log: &Log,

@@ -75,9 +75,9 @@ pub(super) struct Trimming {
 }
 
 /// Approximate trimming removes at most this many entries at once, whatever the size of blocks.
-const MOST_UNASKED: i64 = 1_000_000;
+const MAX_DEFAULT_LIMIT: i64 = 1_000_000;
 /// The limit if blocks have no maximum size.
-const USUAL_UNASKED: i64 = 10_000;
+const DEFAULT_LIMIT: i64 = 10_000;
 
 impl Default for TrimOptions {
     fn default() -> TrimOptions {
@@ -145,8 +145,8 @@ impl TrimOptions {
 
 fn unasked_limit(limits: &Limits) -> usize {
     let limit = match (limits.entries as i64).wrapping_mul(100) {
-        ..=0 => USUAL_UNASKED,
-        limit => limit.min(MOST_UNASKED),
+        ..=0 => DEFAULT_LIMIT,
+        limit => limit.min(MAX_DEFAULT_LIMIT),
     };
     limit as usize
 }

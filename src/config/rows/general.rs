@@ -6,7 +6,7 @@ use crate::config::words;
 use crate::engine::{LogLevel, OomScore, Permission, Settings, Supervisor};
 
 /// The largest `hz` that Redis accepts unchanged.
-const MOST_HZ: i64 = 500;
+const MAX_HZ: i64 = 500;
 
 pub(super) const ROWS: &[Parameter] = &[
     Parameter::switch("always-show-logo", Held::Always("no")).at_start(),
@@ -76,14 +76,14 @@ pub(super) const ROWS: &[Parameter] = &[
     )
     .at_start(),
     Parameter::switch("hide-user-data-from-log", Held::Idle("no")),
-    Parameter::number("hz", 0, INT, Held::Field(|s| s.hz.into(), |s, hz| s.hz = hz.clamp(1, MOST_HZ) as u16)),
+    Parameter::number("hz", 0, INT, Held::Field(|s| s.hz.into(), |s, hz| s.hz = hz.clamp(1, MAX_HZ) as u16)),
     Parameter::text("ignore-warnings", Held::Idle("")),
     Parameter::switch("jemalloc-bg-thread", Held::Idle("yes")),
     Parameter::number(
         "latency-monitor-threshold",
         0,
         LONG,
-        Held::Field(|s| s.spikes_from_ms as i64, |s, from_ms| s.spikes_from_ms = from_ms as u64),
+        Held::Field(|s| s.latency_threshold_ms as i64, |s, from_ms| s.latency_threshold_ms = from_ms as u64),
     ),
     Parameter::switch("latency-tracking", Held::Field(|s| s.tracks_latency, |s, on| s.tracks_latency = on)),
     Parameter::words(
@@ -135,8 +135,8 @@ pub(super) const ROWS: &[Parameter] = &[
         -1,
         LONG,
         Held::Field(
-            |s| s.slow_from_us.map_or(-1, |from_us| from_us as i64),
-            |s, from_us| s.slow_from_us = u64::try_from(from_us).ok(),
+            |s| s.slowlog_threshold_us.map_or(-1, |from_us| from_us as i64),
+            |s, from_us| s.slowlog_threshold_us = u64::try_from(from_us).ok(),
         ),
     ),
     Parameter::number(
@@ -171,5 +171,5 @@ pub(super) const ROWS: &[Parameter] = &[
 
 fn set_directory(settings: &mut Settings, path: String) {
     settings.directory = path;
-    settings.files_mut().are_wanted = true;
+    settings.files_mut().loads_at_start = true;
 }

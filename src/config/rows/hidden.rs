@@ -3,7 +3,7 @@
 
 use super::INT;
 use crate::config::parameter::{Held, Parameter};
-use crate::engine::cluster::MOST_NODES;
+use crate::engine::cluster::MAX_NODES;
 use crate::rdb::VERSION;
 
 pub(super) const ROWS: &[Parameter] = &[
@@ -20,7 +20,7 @@ pub(super) const ROWS: &[Parameter] = &[
     Parameter::number(
         "cluster",
         0,
-        MOST_NODES as i64,
+        MAX_NODES as i64,
         Held::Field(|s| s.cluster.primaries.into(), |s, count| s.start_cluster(count as u16)),
     )
     .at_start()
@@ -57,7 +57,7 @@ pub(super) const ROWS: &[Parameter] = &[
     Parameter::number(
         "replicas",
         0,
-        MOST_NODES as i64,
+        MAX_NODES as i64,
         Held::Field(|s| s.cluster.replicas.into(), |s, count| s.cluster_mut().replicas = count as u16),
     )
     .at_start()

@@ -43,13 +43,13 @@ pub(super) const ROWS: &[Parameter] = &[
     ),
     Parameter::switch("protected-mode", Held::Field(|s| s.protected_mode, |s, on| s.protected_mode = on)),
     Parameter::text("requirepass", Held::Field(|s| s.password.clone(), |s, password| s.password = password)),
-    Parameter::text("aclfile", Held::Field(|s| s.user_file.clone(), |s, path| s.user_file = path)).at_start(),
+    Parameter::text("aclfile", Held::Field(|s| s.acl_file.clone(), |s, path| s.acl_file = path)).at_start(),
     Parameter::choice(
         "acl-pubsub-default",
         &["allchannels", "resetchannels"],
         Held::Field(
-            |s| if s.new_users_hear_all { "allchannels" } else { "resetchannels" },
-            |s, name| s.new_users_hear_all = name == "allchannels",
+            |s| if s.new_users_get_all_channels { "allchannels" } else { "resetchannels" },
+            |s, name| s.new_users_get_all_channels = name == "allchannels",
         ),
     ),
     Parameter::number(

@@ -73,5 +73,5 @@ pub(super) const ROWS: &[Parameter] = &[
 
 fn set_dump_file(settings: &mut Settings, name: String) {
     let files = settings.files_mut();
-    (files.dump_file, files.are_wanted) = (name, true);
+    (files.dump_file, files.loads_at_start) = (name, true);
 }

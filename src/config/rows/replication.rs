@@ -9,7 +9,7 @@ use crate::config::words;
 use crate::engine::cluster::EndpointType;
 
 /// The least size of the backlog for replicas. A smaller one is accepted and means this one.
-const LEAST_BACKLOG_BYTES: u64 = 16 * 1024;
+const MIN_BACKLOG_BYTES: u64 = 16 * 1024;
 
 /// The size of the backlog for replicas, which INFO shows too.
 pub const REPL_BACKLOG_SIZE: Parameter = Parameter::memory(
@@ -18,7 +18,7 @@ pub const REPL_BACKLOG_SIZE: Parameter = Parameter::memory(
     LONG_BYTES,
     Held::Field(
         |s| s.replication.backlog_bytes,
-        |s, bytes| s.replication_mut().backlog_bytes = bytes.max(LEAST_BACKLOG_BYTES),
+        |s, bytes| s.replication_mut().backlog_bytes = bytes.max(MIN_BACKLOG_BYTES),
     ),
 );
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::mem;
 use std::ops::RangeInclusive;
 
-use super::{ClusterSettings, Node, NodeId, Opening, View};
+use super::{ClusterSettings, Node, NodeId, SlotMigration, View};
 use crate::engine::spec::Now;
 
 /// A node's announcement to the others that it knows.
@@ -68,7 +68,7 @@ impl View {
     /// one epoch, the one with the smaller id takes a new epoch.
     ///
     /// A claim that is older than what others have said of its sender changes nothing: a node's epoch only grows.
-    pub fn take_claim(&mut self, claim: &Claim, settings: &ClusterSettings) -> Consequences {
+    pub fn apply_claim(&mut self, claim: &Claim, settings: &ClusterSettings) -> Consequences {
         let sender = claim.node.id;
         if self.is_myself_id(sender) {
             return Consequences::default();
@@ -78,10 +78,10 @@ impl View {
             return Consequences::default();
         }
         let before = mem::replace(known, Node { met_ms: known.met_ms, ..claim.node.clone() });
-        self.take_reports(sender, &claim.suspected);
+        self.apply_reports(sender, &claim.suspected);
         let epoch = claim.node.config_epoch;
         self.current_epoch = self.current_epoch.max(claim.current_epoch).max(epoch);
-        let mut consequences = self.take_slots(claim, settings);
+        let mut consequences = self.apply_slots(claim, settings);
         consequences.better_owners = self.better_owners(claim);
         if claim.node.is_replica() {
             self.pass_on_slots(&before, claim);
@@ -94,18 +94,18 @@ impl View {
 
     /// Takes the claim of a node as another one knows it (Redis's UPDATE), if it is a better one than what this node
     /// knows: the node itself may be out of reach.
-    pub fn take_better_claim(&mut self, claim: &Claim, settings: &ClusterSettings) -> Option<Consequences> {
+    pub fn apply_better_claim(&mut self, claim: &Claim, settings: &ClusterSettings) -> Option<Consequences> {
         let is_better = |known: &Node| known.config_epoch < claim.node.config_epoch;
         let is_other = !self.is_myself_id(claim.node.id);
         let known = self.find_mut(claim.node.id).filter(|known| is_other && is_better(known))?;
         (known.primary, known.config_epoch) = (None, claim.node.config_epoch);
         self.current_epoch = self.current_epoch.max(claim.node.config_epoch);
-        let consequences = self.take_slots(claim, settings);
+        let consequences = self.apply_slots(claim, settings);
         self.update_rank();
         Some(consequences)
     }
 
-    fn take_slots(&mut self, claim: &Claim, settings: &ClusterSettings) -> Consequences {
+    fn apply_slots(&mut self, claim: &Claim, settings: &ClusterSettings) -> Consequences {
         let (sender, epoch) = (claim.node.id, claim.node.config_epoch);
         let (own, shard_owner) = (self.myself().id, self.myself().primary.unwrap_or(self.myself().id));
         let (mut taken, mut lost_slots, mut lost_by_shard) = (Vec::new(), Vec::new(), 0);
@@ -204,8 +204,8 @@ impl View {
 
     /// Those of the slots that this node does not import.
     fn without_imported(&self, slots: RangeInclusive<u16>) -> Vec<RangeInclusive<u16>> {
-        let openings = self.openings_within(slots.clone());
-        let imported = openings.filter(|(_, opening)| matches!(opening, Opening::Importing(_)));
+        let slot_migrations = self.slot_migrations_within(slots.clone());
+        let imported = slot_migrations.filter(|(_, migration)| matches!(migration, SlotMigration::Importing(_)));
         without(slots, imported.map(|(slot, _)| slot))
     }
 
@@ -242,8 +242,8 @@ mod tests {
         let kept = |imported: &[u16], slots| {
             let mut view = View::alone(myself.clone());
             view.meet(other.clone());
-            view.open(7, Some(Opening::Migrating(source)));
-            imported.iter().for_each(|slot| view.open(*slot, Some(Opening::Importing(source))));
+            view.set_slot_migration(7, Some(SlotMigration::Migrating(source)));
+            imported.iter().for_each(|slot| view.set_slot_migration(*slot, Some(SlotMigration::Importing(source))));
             view.without_imported(slots)
         };
         assert_eq!(kept(&[], 0..=16383), [0..=16383]);
@@ -269,7 +269,7 @@ mod tests {
         successor.assign_all([1..=2], Some(next));
         let claim = View::alone(of_shard(one, Some(next), 1)).claim();
         let claim = Claim { of_primary: Some(Box::new(successor.claim())), ..claim };
-        view.take_claim(&claim, &ClusterSettings::default());
+        view.apply_claim(&claim, &ClusterSettings::default());
         (view, next, third)
     }
 
@@ -287,7 +287,7 @@ mod tests {
         let (mut view, next, third) = told_late(|node, _| node);
         let node = view.get(third).expect("it is known").clone();
         let claim = Claim { slots: vec![2..=3], ..View::alone(node).claim() };
-        view.take_claim(&claim, &ClusterSettings::default());
+        view.apply_claim(&claim, &ClusterSettings::default());
         assert_eq!((view.ranges_of(next), view.ranges_of(third)), (vec![1..=2], vec![3..=3]));
     }
 

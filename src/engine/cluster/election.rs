@@ -21,7 +21,7 @@ use crate::engine::spec::Now;
 const SHORTEST_WAIT_MS: i64 = 500;
 
 /// How much longer it waits at most, by chance, so that not all replicas stand at once.
-pub const MOST_CHANCE_MS: u64 = 500;
+pub const MAX_RANDOM_DELAY_MS: u64 = 500;
 
 /// How much longer it waits for each replica that has more of the data.
 const RANK_MS: i64 = 1000;
@@ -80,14 +80,14 @@ impl View {
         self.primary().is_some_and(|primary| self.has_failed(primary.id) && self.owns_slots(primary.id))
     }
 
-    /// Prepares the election that the failure of the primary calls for, unless one is prepared or running. `chance_ms`
-    /// is a random number of at most [`MOST_CHANCE_MS`].
-    pub fn prepare_election(&mut self, now: Now, chance_ms: u64) {
+    /// Prepares the election that the failure of the primary calls for, unless one is prepared or running.
+    /// `random_delay_ms` is a random number of at most [`MAX_RANDOM_DELAY_MS`].
+    pub fn prepare_election(&mut self, now: Now, random_delay_ms: u64) {
         if self.election.is_some() || !self.has_to_replace_primary() {
             return;
         }
         let rank = self.rank();
-        let wait_ms = SHORTEST_WAIT_MS + chance_ms as i64 + RANK_MS * rank as i64;
+        let wait_ms = SHORTEST_WAIT_MS + random_delay_ms as i64 + RANK_MS * rank as i64;
         let starts = now.after_ms(wait_ms);
         self.election = Some(Election { starts, rank, is_manual: false, epoch: None, votes: BTreeSet::new() });
     }

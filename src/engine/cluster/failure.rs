@@ -67,7 +67,7 @@ impl View {
 
     /// Records that node `from` has suspected another one since that moment, or no longer does. Only reports of
     /// primaries count.
-    pub fn take_report(&mut self, from: NodeId, suspected: NodeId, since: Option<Now>) {
+    pub fn apply_report(&mut self, from: NodeId, suspected: NodeId, since: Option<Now>) {
         let counts = self.knows_other(from) && self.get(from).is_some_and(|node| !node.is_replica());
         match since {
             None => self.drop_reports(from, |node| node == suspected),
@@ -79,9 +79,9 @@ impl View {
     }
 
     /// Replaces all reports of a node by these.
-    pub(super) fn take_reports(&mut self, from: NodeId, suspected: &[(NodeId, Now)]) {
+    pub(super) fn apply_reports(&mut self, from: NodeId, suspected: &[(NodeId, Now)]) {
         self.drop_reports(from, |node| suspected.iter().all(|(other, _)| *other != node));
-        suspected.iter().for_each(|(node, since)| self.take_report(from, *node, Some(*since)));
+        suspected.iter().for_each(|(node, since)| self.apply_report(from, *node, Some(*since)));
     }
 
     /// Forgets what a node has reported about some nodes.
@@ -93,7 +93,7 @@ impl View {
     }
 
     /// Records that a node has failed at a moment, as another one says.
-    pub fn take_failure(&mut self, id: NodeId, since: Now) {
+    pub fn apply_failure(&mut self, id: NodeId, since: Now) {
         if self.knows_other(id) {
             self.failure_of(id).failed.get_or_insert(since);
         }
@@ -107,7 +107,7 @@ impl View {
 
     /// Marks nodes as suspected, or as no longer failed, where the timeout has passed. Returns the newly suspected
     /// nodes, each with the moment since when.
-    pub fn take_failure_steps(&mut self, now: Now, timeout_ms: i64) -> Vec<(NodeId, Now)> {
+    pub fn suspect_overdue(&mut self, now: Now, timeout_ms: i64) -> Vec<(NodeId, Now)> {
         let mut suspected = Vec::new();
         for failure in &mut self.failures {
             let Some(due) = failure.next_step(timeout_ms).filter(|due| *due <= now) else { continue };
@@ -124,7 +124,7 @@ impl View {
 
     /// Marks as failed the nodes that this one and a majority of the primaries suspect. Returns those that had not
     /// failed before, each with the moment at which the majority was reached.
-    pub fn take_majority(&mut self, timeout_ms: i64) -> Vec<(NodeId, Now)> {
+    pub fn mark_failed_by_majority(&mut self, timeout_ms: i64) -> Vec<(NodeId, Now)> {
         let (needed, counts) = (self.size() / 2 + 1, !self.myself().is_replica());
         let reached = |failure: &NodeFailure| {
             let own = failure.suspected.filter(|_| failure.failed.is_none())?;

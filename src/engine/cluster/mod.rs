@@ -2,8 +2,8 @@
 //!
 //! A node acts by its own [`View`], which may differ from those of other nodes; what a client sees of a failover or of
 //! a slot that moves comes from such differences. The rules are pure functions of a view: whether a request is served
-//! here ([`redirect()`]), what another node's announcement changes ([`View::take_claim`]), when a disconnected node has
-//! failed ([`View::take_failure_steps`]), which replica replaces it ([`View::vote`]), and when a replica moves to a
+//! here ([`redirect()`]), what another node's announcement changes ([`View::apply_claim`]), when a disconnected node
+//! has failed ([`View::suspect_overdue`]), which replica replaces it ([`View::vote`]), and when a replica moves to a
 //! primary that has none left ([`View::next_migration`]).
 //!
 //! Nothing here knows a session, a command's name or a reply.
@@ -23,9 +23,9 @@ mod settings;
 mod view;
 
 pub use claim::{Claim, Consequences};
-pub use election::{MOST_CHANCE_MS, VoteRequest};
+pub use election::{MAX_RANDOM_DELAY_MS, VoteRequest};
 pub use message::Message;
 pub use node::{Address, BUS_OFFSET, Node, NodeId};
 pub use redirect::{QueriedKey, Query, Refusal, redirect};
 pub use settings::{ClusterSettings, EndpointType};
-pub use view::{Before, Changes, Health, MOST_NODES, Opening, View};
+pub use view::{Before, Changes, Health, MAX_NODES, SlotMigration, View};

@@ -5,7 +5,7 @@
 //!
 //! Source: the answers of Redis 8.0.6, asked with requests to which several rules apply.
 
-use super::{ClusterSettings, Health, NodeId, Opening, View};
+use super::{ClusterSettings, Health, NodeId, SlotMigration, View};
 use crate::value::hash_slot::hash_slot;
 
 /// A key or shard channel of a request, or of a request of a transaction.
@@ -54,7 +54,7 @@ pub enum Refusal {
 /// The keys of a request in their one slot.
 struct Found {
     slot: u16,
-    opening: Option<Opening>,
+    migration: Option<SlotMigration>,
     /// Whether there are several different keys.
     are_several: bool,
     missing: usize,
@@ -78,14 +78,16 @@ pub fn redirect(
     }
     let slot = found.slot;
     let owner = view.owner(slot).ok_or(Refusal::Unowned)?;
-    match found.opening {
+    match found.migration {
         Some(_) if query.migrates => Ok(Some(slot)),
-        Some(Opening::Migrating(_)) if found.missing > 0 && found.present > 0 => Err(Refusal::TryAgain),
-        Some(Opening::Migrating(to)) if found.missing > 0 && !view.is_myself_id(to) => Err(Refusal::Ask(slot, to)),
-        Some(Opening::Importing(_)) if query.is_asking && found.are_several && found.missing > 0 => {
+        Some(SlotMigration::Migrating(_)) if found.missing > 0 && found.present > 0 => Err(Refusal::TryAgain),
+        Some(SlotMigration::Migrating(to)) if found.missing > 0 && !view.is_myself_id(to) => {
+            Err(Refusal::Ask(slot, to))
+        }
+        Some(SlotMigration::Importing(_)) if query.is_asking && found.are_several && found.missing > 0 => {
             Err(Refusal::TryAgain)
         }
-        Some(Opening::Importing(_)) if query.is_asking => Ok(Some(slot)),
+        Some(SlotMigration::Importing(_)) if query.is_asking => Ok(Some(slot)),
         _ if view.is_myself(owner) => Ok(Some(slot)),
         _ if view.is_replica_of(owner.id) && reads_here(query) => Ok(Some(slot)),
         _ => Err(Refusal::Moved(slot, owner.id)),
@@ -97,16 +99,16 @@ fn find(view: &View, query: &Query<'_>, has_key: impl Fn(&[u8]) -> bool) -> Resu
     let Some(first) = query.keys.first() else { return Ok(None) };
     let slot = hash_slot(first.name);
     let owner = view.owner(slot).ok_or(Refusal::Unowned)?;
-    let opening = view.opening(slot).filter(|opening| match opening {
-        Opening::Migrating(_) => view.is_myself(owner),
-        Opening::Importing(_) => true,
+    let migration = view.slot_migration(slot).filter(|migration| match migration {
+        SlotMigration::Migrating(_) => view.is_myself(owner),
+        SlotMigration::Importing(_) => true,
     });
-    let mut found = Found { slot, opening, are_several: false, missing: 0, present: 0 };
+    let mut found = Found { slot, migration, are_several: false, missing: 0, present: 0 };
     for key in &query.keys {
         if hash_slot(key.name) != slot {
             return Err(Refusal::CrossSlot);
         }
-        if opening.is_none() {
+        if migration.is_none() {
             continue;
         }
         found.are_several |= key.name != first.name;

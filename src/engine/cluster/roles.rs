@@ -24,7 +24,7 @@ impl View {
     pub fn follow(&mut self, primary: NodeId) {
         let Some(shard) = self.get(primary).map(|node| node.shard) else { return };
         self.assign_all(self.ranges_of(self.myself().id), None);
-        self.close_all();
+        self.end_slot_migrations();
         self.election = None;
         let myself = self.myself_mut();
         (myself.primary, myself.shard) = (Some(primary), shard);

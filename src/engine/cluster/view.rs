@@ -18,7 +18,7 @@ use crate::engine::spec::Now;
 use crate::value::hash_slot::HASH_SLOTS;
 
 /// The most nodes of a cluster.
-pub const MOST_NODES: usize = 1000;
+pub const MAX_NODES: usize = 1000;
 
 /// How long a node remembers which ones it has forgotten, so that forgetting one twice is no error.
 const REMEMBERED_MS: i64 = 60_000;
@@ -32,7 +32,7 @@ const LONGEST_REJOIN_MS: i64 = 5000;
 
 /// A slot that moves: to a node, or from one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Opening {
+pub enum SlotMigration {
     /// The slot moves to that node.
     Migrating(NodeId),
     /// The slot comes from that node.
@@ -55,7 +55,7 @@ pub struct View {
     myself: usize,
     /// The place of each slot's owner among the nodes.
     owners: Owners,
-    openings: BTreeMap<u16, Opening>,
+    slot_migrations: BTreeMap<u16, SlotMigration>,
     /// The slots that their owner, another node, no longer claims.
     pub(super) unclaimed: BTreeSet<u16>,
     /// The highest epoch that the node has seen.
@@ -86,7 +86,7 @@ impl View {
             nodes: vec![myself],
             myself: 0,
             owners: Owners::none(),
-            openings: BTreeMap::new(),
+            slot_migrations: BTreeMap::new(),
             unclaimed: BTreeSet::new(),
             current_epoch: 0,
             own_ip: String::new(),
@@ -176,7 +176,7 @@ impl View {
 
     /// Adds a node that was not known; false if there are too many.
     pub fn meet(&mut self, node: Node) -> bool {
-        let is_new = self.nodes.len() < MOST_NODES && self.find(node.id.as_bytes()).is_none();
+        let is_new = self.nodes.len() < MAX_NODES && self.find(node.id.as_bytes()).is_none();
         if is_new {
             self.nodes.push(node);
         }
@@ -207,7 +207,9 @@ impl View {
             owner_place if owner_place == place => None,
             owner_place => Some(owner - u16::from(owner_place > place)),
         });
-        self.openings.retain(|_, opening| *opening != Opening::Migrating(id) && *opening != Opening::Importing(id));
+        self.slot_migrations.retain(|_, migration| {
+            *migration != SlotMigration::Migrating(id) && *migration != SlotMigration::Importing(id)
+        });
     }
 
     /// Makes this node one that knows no other and owns no slot. A hard reset also gives it another id, and begins the
@@ -252,31 +254,34 @@ impl View {
     }
 
     /// The state of a slot that moves.
-    pub fn opening(&self, slot: u16) -> Option<Opening> {
-        self.openings.get(&slot).copied()
+    pub fn slot_migration(&self, slot: u16) -> Option<SlotMigration> {
+        self.slot_migrations.get(&slot).copied()
     }
 
     /// The slots that move, in their order.
-    pub fn openings(&self) -> impl Iterator<Item = (u16, Opening)> {
-        self.openings.iter().map(|(slot, opening)| (*slot, *opening))
+    pub fn slot_migrations(&self) -> impl Iterator<Item = (u16, SlotMigration)> {
+        self.slot_migrations.iter().map(|(slot, migration)| (*slot, *migration))
     }
 
     /// Those of the slots that move, in their order.
-    pub(super) fn openings_within(&self, slots: RangeInclusive<u16>) -> impl Iterator<Item = (u16, Opening)> {
-        self.openings.range(slots).map(|(slot, opening)| (*slot, *opening))
+    pub(super) fn slot_migrations_within(
+        &self,
+        slots: RangeInclusive<u16>,
+    ) -> impl Iterator<Item = (u16, SlotMigration)> {
+        self.slot_migrations.range(slots).map(|(slot, migration)| (*slot, *migration))
     }
 
     /// Sets whether a slot moves, and to or from whom.
-    pub fn open(&mut self, slot: u16, opening: Option<Opening>) {
-        match opening {
-            Some(opening) => _ = self.openings.insert(slot, opening),
-            None => _ = self.openings.remove(&slot),
+    pub fn set_slot_migration(&mut self, slot: u16, migration: Option<SlotMigration>) {
+        match migration {
+            Some(migration) => _ = self.slot_migrations.insert(slot, migration),
+            None => _ = self.slot_migrations.remove(&slot),
         }
     }
 
     /// Ends the moving of all slots.
-    pub(super) fn close_all(&mut self) {
-        self.openings.clear();
+    pub(super) fn end_slot_migrations(&mut self) {
+        self.slot_migrations.clear();
     }
 
     /// The ranges of slots with one owner, in their order.
@@ -409,8 +414,10 @@ impl View {
     pub fn changes_since(&self, before: &Before) -> Changes {
         let mut changes = Changes { claims: *self.myself() != before.myself, ..Changes::default() };
         let has_other_role = self.myself().is_replica() != before.myself.is_replica();
-        changes.wants_claims = before.openings.iter().any(|(slot, opening)| {
-            matches!(opening, Opening::Importing(_)) && self.opening(*slot).is_none() && !self.owns(*slot)
+        changes.wants_claims = before.slot_migrations.iter().any(|(slot, migration)| {
+            matches!(migration, SlotMigration::Importing(_))
+                && self.slot_migration(*slot).is_none()
+                && !self.owns(*slot)
         });
         changes.concerns_health = self.failures != before.failures || has_other_role;
         if before.owners.are_shared_with(&self.owners) {
@@ -440,7 +447,7 @@ impl View {
             ids: self.nodes.iter().map(|node| node.id).collect(),
             myself: self.myself().clone(),
             failures: self.failures.clone(),
-            openings: self.openings.clone(),
+            slot_migrations: self.slot_migrations.clone(),
         }
     }
 }
@@ -452,7 +459,7 @@ pub struct Before {
     ids: Vec<NodeId>,
     myself: Node,
     failures: Vec<NodeFailure>,
-    openings: BTreeMap<u16, Opening>,
+    slot_migrations: BTreeMap<u16, SlotMigration>,
 }
 
 impl Before {

@@ -104,7 +104,7 @@ impl AofLoad {
                 self.lines.extend(lines);
                 match stepped {
                     Ok(true) => Ok(true),
-                    Ok(false) => Ok(self.go_on_behind_rdb()),
+                    Ok(false) => Ok(self.read_commands_after_rdb()),
                     Err(fault) => Err(self.rdb_fault(&fault)),
                 }
             }
@@ -115,7 +115,7 @@ impl AofLoad {
     }
 
     /// The commands behind the RDB file of an older base, if there are any.
-    fn go_on_behind_rdb(&mut self) -> bool {
+    fn read_commands_after_rdb(&mut self) -> bool {
         if let Part::Rdb(load) = std::mem::replace(&mut self.part, Part::Nothing) {
             let counts = load.counts();
             self.counts.keys += counts.keys;

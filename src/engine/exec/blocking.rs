@@ -106,8 +106,8 @@ pub(super) fn park(
 }
 
 /// Marks a changed key as ready for its blocked stream readers if it no longer holds a stream: they then fail.
-pub(super) fn signal_loss(engine: &mut Engine, database: usize, key: &[u8]) {
-    if engine.observers.waiting.heeds_loss(database, key) {
+pub(super) fn signal_nokey(engine: &mut Engine, database: usize, key: &[u8]) {
+    if engine.observers.waiting.unblocks_on_nokey(database, key) {
         let data = engine.databases.get(database);
         if !data.find(key).is_some_and(|slot| matches!(data.view(slot), View::Stream(_))) {
             engine.observers.waiting.signal(database, key);
@@ -118,7 +118,7 @@ pub(super) fn signal_loss(engine: &mut Engine, database: usize, key: &[u8]) {
 /// Marks a new key as ready if it holds a type that commands wait for: the clients blocked on it may go on when the
 /// command is done. A key of another type is not marked, so it takes its place in the order only if it gets such a
 /// value before the end.
-pub(super) fn signal_arrival(engine: &mut Engine, database: usize, key: &[u8]) {
+pub(super) fn signal_key_ready(engine: &mut Engine, database: usize, key: &[u8]) {
     if engine.observers.waiting.awaits(database, key) {
         let data = engine.databases.get(database);
         let view = data.find(key).map(|slot| data.view(slot));
@@ -131,8 +131,8 @@ pub(super) fn signal_arrival(engine: &mut Engine, database: usize, key: &[u8]) {
 /// Marks all keys of a database that clients wait for as ready, after its keys were replaced or removed.
 pub(super) fn signal_all(engine: &mut Engine, database: usize) {
     for key in engine.observers.waiting.keys_of(database) {
-        signal_arrival(engine, database, &key);
-        signal_loss(engine, database, &key);
+        signal_key_ready(engine, database, &key);
+        signal_nokey(engine, database, &key);
     }
 }
 
@@ -144,7 +144,7 @@ fn unblock_on_key(engine: &mut Engine, database: usize, key: &[u8]) -> ServeOutc
         tickets.start = ticket + 1;
         notice_time(engine, database, key);
         let slot = access::live(engine, database, key);
-        if slot.is_none() && !engine.observers.waiting.heeds_loss(database, key) {
+        if slot.is_none() && !engine.observers.waiting.unblocks_on_nokey(database, key) {
             break;
         }
         let Some(wait) = engine.observers.waiting.get(session) else { break };

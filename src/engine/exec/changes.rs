@@ -15,7 +15,7 @@ pub(super) fn changed(engine: &mut Engine, database: usize, event: Event, key: &
     touched(engine, database, key);
     announce(engine, database, event, key);
     if !engine.observers.waiting.is_empty() {
-        blocking::signal_loss(engine, database, key);
+        blocking::signal_nokey(engine, database, key);
     }
 }
 
@@ -50,6 +50,6 @@ pub(super) fn touched(engine: &mut Engine, database: usize, key: &[u8]) {
 pub(super) fn arrived(engine: &mut Engine, database: usize, key: &[u8]) {
     publish::notify(engine, database, Event::NEW, key);
     if !engine.observers.waiting.is_empty() {
-        blocking::signal_arrival(engine, database, key);
+        blocking::signal_key_ready(engine, database, key);
     }
 }

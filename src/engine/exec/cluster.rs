@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use crate::engine::Engine;
 use crate::engine::cluster::{
-    Address, BUS_OFFSET, Claim, Consequences, EndpointType, Health, Message, Node, NodeId, Opening, QueriedKey, Query,
-    Refusal, View, redirect,
+    Address, BUS_OFFSET, Claim, Consequences, EndpointType, Health, Message, Node, NodeId, QueriedKey, Query, Refusal,
+    SlotMigration, View, redirect,
 };
 use crate::engine::exec::ctx::databases;
-use crate::engine::exec::gates::Asked;
+use crate::engine::exec::gates::GateRequest;
 use crate::engine::exec::kit::redirects;
 use crate::engine::exec::{blocking, changes, failover, messages, propagation, publish, replication};
 use crate::engine::spec::{ClusterError, Command, CommandId, Error, Event, Family, Flags, KeyFlags, Now};
@@ -22,7 +22,7 @@ use crate::value::hash_slot::hash_slot;
 
 /// Refuses a request whose keys this node does not serve. A transaction that is refused is over.
 #[cold]
-pub(super) fn pass_redirect(engine: &mut Engine, asked: &Asked<'_>) -> Result<(), Error> {
+pub(super) fn pass_redirect(engine: &mut Engine, asked: &GateRequest<'_>) -> Result<(), Error> {
     let query = query(engine, asked.session, asked.id, asked.flags, asked.request);
     match decide(engine, &query) {
         Ok(_) => Ok(()),
@@ -286,15 +286,15 @@ fn tell_suspicion(engine: &mut Engine, node: NodeId, since: Option<Now>) {
 }
 
 /// Takes a report of another node: that it suspects a node since a moment, or no longer does.
-pub fn take_report(engine: &mut Engine, from: NodeId, suspected: NodeId, since: Option<Now>) {
-    change(engine, |view| view.take_report(from, suspected, since));
+pub fn apply_report(engine: &mut Engine, from: NodeId, suspected: NodeId, since: Option<Now>) {
+    change(engine, |view| view.apply_report(from, suspected, since));
     spread_failures(engine);
 }
 
 /// Applies the message of a known node that another one failed at that moment.
-pub fn take_failure(engine: &mut Engine, from: NodeId, failed: NodeId, since: Now) {
+pub fn apply_failure(engine: &mut Engine, from: NodeId, failed: NodeId, since: Now) {
     if engine.peers.cluster.as_ref().is_some_and(|view| view.knows_other(from)) {
-        change(engine, |view| view.take_failure(failed, since));
+        change(engine, |view| view.apply_failure(failed, since));
         failover::prepare(engine);
     }
 }
@@ -330,7 +330,7 @@ pub(super) fn take_steps(engine: &mut Engine) {
     migrate(engine);
     let settings = Arc::clone(&engine.settings.cluster);
     let suspected = change(engine, |view| {
-        let suspected = view.take_failure_steps(now, settings.node_timeout_ms);
+        let suspected = view.suspect_overdue(now, settings.node_timeout_ms);
         view.update_health(&settings, now);
         suspected
     });
@@ -344,7 +344,7 @@ pub(super) fn take_steps(engine: &mut Engine) {
 /// Tells the others of the nodes that have failed by the latest reports.
 fn spread_failures(engine: &mut Engine) {
     let timeout_ms = engine.settings.cluster.node_timeout_ms;
-    let failed = change(engine, |view| view.take_majority(timeout_ms)).unwrap_or_default();
+    let failed = change(engine, |view| view.mark_failed_by_majority(timeout_ms)).unwrap_or_default();
     for (node, since) in failed {
         let from = engine.peers.cluster.as_ref().map(|view| view.myself().id);
         send(engine, from.map(|from| Message::Failed { from, node, since }));
@@ -375,9 +375,9 @@ pub fn take_published(engine: &mut Engine, from: NodeId, shard: Option<NodeId>, 
 
 /// Takes the claim of another node. This node becomes its replica if it has taken all slots from here; otherwise the
 /// keys in the slots that it has taken are deleted.
-pub fn take_claim(engine: &mut Engine, claim: &Claim) {
+pub fn apply_claim(engine: &mut Engine, claim: &Claim) {
     let settings = Arc::clone(&engine.settings.cluster);
-    let consequences = change(engine, |view| view.take_claim(claim, &settings)).unwrap_or_default();
+    let consequences = change(engine, |view| view.apply_claim(claim, &settings)).unwrap_or_default();
     if !claim.node.is_replica() {
         // A replica has no stream for others, so a node that was one when it was asked has not answered.
         replication::reconnect(engine, claim.node.id);
@@ -414,9 +414,9 @@ pub(super) fn see_epoch(engine: &mut Engine, epoch: u64) {
 }
 
 /// Takes the claim of a node as another one knows it.
-pub(super) fn take_better_claim(engine: &mut Engine, claim: &Claim) {
+pub(super) fn apply_better_claim(engine: &mut Engine, claim: &Claim) {
     let settings = Arc::clone(&engine.settings.cluster);
-    if let Some(consequences) = change(engine, |view| view.take_better_claim(claim, &settings)).flatten() {
+    if let Some(consequences) = change(engine, |view| view.apply_better_claim(claim, &settings)).flatten() {
         follow_claim(engine, consequences);
         spread_failures(engine);
     }
@@ -464,7 +464,7 @@ pub(super) fn refusal_of_wait(engine: &Engine, session: SessionId, key: &[u8]) -
         view.is_replica_of(owner.id) && engine.sessions.get(session).is_some_and(|client| client.reads_replicas)
     };
     let is_served = view.owns(slot) || view.owner(slot).is_some_and(reads_here);
-    if is_served || matches!(view.opening(slot), Some(Opening::Importing(_))) {
+    if is_served || matches!(view.slot_migration(slot), Some(SlotMigration::Importing(_))) {
         return None;
     }
     let refusal = view.owner(slot).map_or(Refusal::Unowned, |owner| Refusal::Moved(slot, owner.id));

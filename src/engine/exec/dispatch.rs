@@ -6,12 +6,12 @@
 use std::sync::Arc;
 
 use crate::engine::Engine;
-use crate::engine::exec::gates::Asked;
+use crate::engine::exec::gates::GateRequest;
 use crate::engine::exec::scripts::run;
 use crate::engine::exec::stages::{Arrival, Call, Caller, Ending, ReplyState};
 use crate::engine::exec::{blocking, fast_path, gates, monitor, rights, stages, timing, tracking};
 use crate::engine::spec::{CommandId, Error, Flags, Now};
-use crate::engine::state::error_counts::MOST_CODES;
+use crate::engine::state::error_counts::MAX_CODES;
 use crate::engine::state::timing::Running;
 use crate::engine::state::{Effect, LogLevel, Session, SessionId};
 use crate::resp::{ProtocolError, Reply, ReplyBuffer, Request};
@@ -148,7 +148,7 @@ pub(super) fn end_command(
     match ending {
         Ending::Answered => {}
         Ending::Waits(block) => blocking::park(engine, session, call.id, call.request, *block, 0),
-        Ending::Suspended => run::put_aside(engine, out, request_start.position),
+        Ending::Suspended => run::stash_partial_reply(engine, out, request_start.position),
         Ending::CallsHost => return suspend_for_host(engine),
     }
     stages::end_stages(engine, call);
@@ -225,8 +225,8 @@ pub(super) fn count_error(engine: &mut Engine, line: &str) {
 /// Counts errors of that line, and logs that there are too many codes when that is found out.
 pub(super) fn count_errors(engine: &mut Engine, line: &str, times: u64) {
     if let Err(codes) = engine.stats.count_errors(line, times) {
-        engine.stats.freed_lazily += MOST_CODES as u64;
-        let limit = format!("the number of errors reached the limit ({MOST_CODES})");
+        engine.stats.freed_lazily += MAX_CODES as u64;
+        let limit = format!("the number of errors reached the limit ({MAX_CODES})");
         for line in [
             format!("Errorstats stopped adding new errors because {limit}."),
             format!("Current errors code list: ({codes})"),
@@ -248,7 +248,7 @@ pub(super) fn admit(engine: &mut Engine, session: SessionId, request: Request<'_
     let passed = if command.arity.admits(request.len()) {
         gates::pass_gates(
             engine,
-            &Asked { session, id, flags: engine.sessions.flags_with_queue(session, flags), request },
+            &GateRequest { session, id, flags: engine.sessions.flags_with_queue(session, flags), request },
         )
     } else {
         Err(Error::WrongArity(engine.table.entry(id).name.clone()))

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use crate::engine::Engine;
-use crate::engine::cluster::{MOST_CHANCE_MS, Message, NodeId, VoteRequest};
+use crate::engine::cluster::{MAX_RANDOM_DELAY_MS, Message, NodeId, VoteRequest};
 use crate::engine::exec::{cluster, replication};
 use crate::engine::spec::{ClusterError, Error, Now};
 use crate::engine::state::Effect;
@@ -119,11 +119,11 @@ pub(super) fn prepare(engine: &mut Engine) {
     if view.next_election_step(settings.node_timeout_ms).is_some() || settings.never_fails_over || is_outdated(engine) {
         return;
     }
-    let (now, chance_ms) = (engine.timing.now, engine.generator.u64(..=MOST_CHANCE_MS));
+    let (now, random_delay_ms) = (engine.timing.now, engine.generator.u64(..=MAX_RANDOM_DELAY_MS));
     let offset = engine.peers.replication.as_ref().map_or(0, |replication| replication.history.offset);
     cluster::change(engine, |view| {
         view.myself_mut().offset = offset;
-        view.prepare_election(now, chance_ms);
+        view.prepare_election(now, random_delay_ms);
     });
     take_step(engine);
 }

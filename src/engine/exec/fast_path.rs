@@ -18,7 +18,7 @@
 use crate::engine::Engine;
 use crate::engine::exec::dispatch::RequestStart;
 #[cfg(debug_assertions)]
-use crate::engine::exec::gates::Asked;
+use crate::engine::exec::gates::GateRequest;
 use crate::engine::exec::stages::{Call, Caller, Ending};
 use crate::engine::exec::{Flow, dispatch, gates, stages, timing};
 use crate::engine::spec::{CommandId, Now};
@@ -77,7 +77,10 @@ pub(super) fn run_fast(
     let now = if is_brief { now } else { timing::catch_up(engine, now) };
     engine.at(now);
     #[cfg(debug_assertions)]
-    gates::assert_gates_pass(engine, &Asked { session, id, flags: engine.table.entry(id).command.flags, request });
+    gates::assert_gates_pass(
+        engine,
+        &GateRequest { session, id, flags: engine.table.entry(id).command.flags, request },
+    );
     let Some(client) = engine.sessions.get_mut(session) else { return Flow::Close };
     client.active = now;
     let (request_start, protocol) = (RequestStart::of(client, output.written()), client.protocol);
@@ -89,7 +92,7 @@ pub(super) fn run_fast(
         #[cfg(debug_assertions)]
         dispatch::assert_nothing_to_conclude(engine, session, request_start, output.written_mut());
         if is_brief && output.written().len() - request_start.position <= BRIEF_BYTES {
-            timing::put_off(engine, id);
+            timing::defer(engine, id);
         }
         return Flow::Next;
     }
@@ -103,7 +106,7 @@ pub(super) fn run_fast(
 pub(in crate::engine) fn is_brief(engine: &Engine, request: Request<'_>) -> bool {
     (matches!(engine.observers.fast_path, FastPath::For(_)) || engine.timing.sampling.is_on)
         && request.is_shorter_than(BRIEF_BYTES)
-        && engine.settings.may_put_off()
+        && engine.settings.may_defer()
 }
 
 /// Whether no gate and no stage is active for a session, and its replies go out as they are written.

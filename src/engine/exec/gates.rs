@@ -21,7 +21,7 @@ use crate::resp::Request;
 
 /// A command on its way through the gates.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asked<'r> {
+pub(super) struct GateRequest<'r> {
     pub(super) session: SessionId,
     pub(super) id: CommandId,
     /// The flags of the command, and of what it is about to run (EXEC, EVAL).
@@ -29,7 +29,7 @@ pub(super) struct Asked<'r> {
     pub(super) request: Request<'r>,
 }
 
-impl Asked<'_> {
+impl GateRequest<'_> {
     /// Whether the command may change data, here or on replicas.
     fn writes(&self) -> bool {
         self.flags.has(Flags::WRITE) || self.flags.has(Flags::MAY_REPLICATE)
@@ -52,7 +52,7 @@ pub(super) struct Gate {
     only_for: &'static [Flags],
     /// Whether it may refuse or hold back a command of that client now.
     is_active: fn(&Engine, &Session) -> bool,
-    pass: fn(&mut Engine, &Asked<'_>) -> Passed,
+    pass: fn(&mut Engine, &GateRequest<'_>) -> Passed,
 }
 
 /// The commands after which a client receives more than one reply: messages, or the result of a wait.
@@ -211,7 +211,7 @@ impl Gate {
 }
 
 /// Asks the gates in their order: whether the command passes, waits until a moment, or is refused.
-pub(super) fn pass_gates(engine: &mut Engine, asked: &Asked<'_>) -> Passed {
+pub(super) fn pass_gates(engine: &mut Engine, asked: &GateRequest<'_>) -> Passed {
     for gate in &GATES {
         let Some(client) = engine.sessions.get(asked.session) else { return Ok(None) };
         if gate.concerns(asked.flags)
@@ -232,7 +232,7 @@ pub(super) fn are_gates_open(engine: &Engine, client: &Session) -> bool {
 
 /// Asks all gates, active or not, and panics if one does not let a command of the fast path pass.
 #[cfg(debug_assertions)]
-pub(super) fn assert_gates_pass(engine: &mut Engine, asked: &Asked<'_>) {
+pub(super) fn assert_gates_pass(engine: &mut Engine, asked: &GateRequest<'_>) {
     for gate in GATES.iter().filter(|gate| gate.concerns(asked.flags)) {
         let passed = (gate.pass)(engine, asked);
         assert!(matches!(passed, Ok(None)), "the fast path skips the gate of {}: {passed:?}", gate.name);

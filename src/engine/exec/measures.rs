@@ -24,7 +24,7 @@ use crate::value::stream::Id;
 use crate::value::zset::ScoreRange;
 
 /// The most keys that a glob of a measure sums up.
-const MOST_KEYS: usize = 10_000;
+const MAX_KEYS: usize = 10_000;
 /// How many times a key is compared with a glob before other clients get their turn.
 const COMPARED_AT_ONCE: usize = 512;
 /// How many keys are read before other clients get their turn.
@@ -213,7 +213,7 @@ impl Readings {
             for (role, pattern) in measure.patterns() {
                 if is_glob(pattern) {
                     let pattern = pattern.into();
-                    readings.globs.push(Glob { place, role, database, pattern, cursor: 0, left: MOST_KEYS });
+                    readings.globs.push(Glob { place, role, database, pattern, cursor: 0, left: MAX_KEYS });
                 } else if let Some(slot) = data.find(pattern).filter(|slot| is_live(engine, data, *slot)) {
                     reading.add(engine, measure.unit, role, data.view(slot));
                 }

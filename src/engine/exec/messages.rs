@@ -29,14 +29,14 @@ pub fn receive(engine: &mut Engine, message: &NodeMessage) {
         NodeMessage::Cluster(message) => message,
     };
     match message {
-        Message::Claim(claim) => cluster::take_claim(engine, claim),
+        Message::Claim(claim) => cluster::apply_claim(engine, claim),
         Message::Epoch { epoch, .. } => cluster::see_epoch(engine, *epoch),
-        Message::Outranked { by, .. } => cluster::take_better_claim(engine, by),
+        Message::Outranked { by, .. } => cluster::apply_better_claim(engine, by),
         Message::ClaimsWanted => cluster::announce(engine),
         // The host introduces the nodes at both ends to each other.
         Message::Meet { .. } => {}
-        Message::Suspects { from, node, since } => cluster::take_report(engine, *from, *node, *since),
-        Message::Failed { from, node, since } => cluster::take_failure(engine, *from, *node, *since),
+        Message::Suspects { from, node, since } => cluster::apply_report(engine, *from, *node, *since),
+        Message::Failed { from, node, since } => cluster::apply_failure(engine, *from, *node, *since),
         Message::VoteRequest(request) => failover::vote(engine, request),
         Message::Vote { from, epoch, .. } => failover::take_vote(engine, *from, *epoch),
         Message::Redirected { from, number, digest, oldest } => {

@@ -59,8 +59,8 @@ pub fn end_replication(cx: &mut Ctx<'_>) {
 }
 
 /// Changes the replication id of the data (DEBUG CHANGE-REPL-ID).
-pub fn change_history(cx: &mut Ctx<'_>) {
-    replication::change_history(cx.engine);
+pub fn change_replication_id(cx: &mut Ctx<'_>) {
+    replication::change_replication_id(cx.engine);
 }
 
 /// Begins a failover that the client orders at this node.

@@ -119,7 +119,7 @@ pub struct ReloadOptions {
 /// # Errors
 /// The file could not be written or loaded; the log has the reason.
 pub fn reload(engine: &mut Engine, options: ReloadOptions) -> Result<(), Error> {
-    let source: Result<Box<dyn Read>, String> = if engine.settings.files.are_wanted {
+    let source: Result<Box<dyn Read>, String> = if engine.settings.files.loads_at_start {
         if options.saves {
             save(engine)?;
         }

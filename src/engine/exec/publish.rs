@@ -84,7 +84,7 @@ pub fn publish(engine: &mut Engine, topic: Topic, channel: &[u8], message: &[u8]
 /// Publishes a keyspace notification, if `notify-keyspace-events` has the event's class.
 #[inline]
 pub(super) fn notify(engine: &mut Engine, database: usize, event: Event, key: &[u8]) {
-    if engine.settings.notifications.has(event.class) && !engine.observers.subscriptions.are_deaf() {
+    if engine.settings.notifications.has(event.class) && !engine.observers.subscriptions.has_no_channels_or_patterns() {
         publish_event(engine, database, event, key);
     }
 }

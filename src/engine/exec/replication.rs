@@ -20,7 +20,8 @@ use crate::engine::exec::replay::Replay;
 use crate::engine::exec::{blocking, cluster, failover, snapshots};
 use crate::engine::spec::{CommandId, Error, Now, ServerError, says};
 use crate::engine::state::replication::{
-    Content, FullSync, History, HistoryId, Lag, Link, LinkState, Replica, ReplicaWait, Replication, ReplicationMessage,
+    Content, FullSync, History, Lag, Link, LinkState, Replica, ReplicaWait, Replication, ReplicationId,
+    ReplicationMessage,
 };
 use crate::engine::state::{Databases, Effect, LateReply, NodeMessage, Origin, SessionId, Transport};
 use crate::resp::{Limits, Parser};
@@ -35,8 +36,8 @@ fn replication(engine: &mut Engine) -> &mut Replication {
 }
 
 /// The id of the history of a server without replicas and primary: it follows from the id of its process.
-pub fn initial_id(engine: &Engine) -> HistoryId {
-    HistoryId::named(&format!("{} {}", engine.host.facts().run_id, engine.switches.replid_generation))
+pub fn initial_id(engine: &Engine) -> ReplicationId {
+    ReplicationId::named(&format!("{} {}", engine.host.facts().run_id, engine.switches.replid_generation))
 }
 
 /// The replication id and the offset of the present data.
@@ -46,13 +47,13 @@ pub fn history(engine: &Engine) -> History {
 }
 
 /// A fresh id of a history.
-fn random_id(engine: &mut Engine) -> HistoryId {
-    HistoryId::random(|| engine.generator.u64(..))
+fn random_id(engine: &mut Engine) -> ReplicationId {
+    ReplicationId::random(|| engine.generator.u64(..))
 }
 
 /// Changes the replication id, so that no replica can continue from these data by a partial synchronization. Those that
 /// are connected stay.
-pub(super) fn change_history(engine: &mut Engine) {
+pub(super) fn change_replication_id(engine: &mut Engine) {
     engine.switches.replid_generation = engine.switches.replid_generation.wrapping_add(1);
     let id = initial_id(engine);
     if let Some(replication) = &mut engine.peers.replication {
@@ -208,7 +209,7 @@ fn answer_waiting(engine: &mut Engine) {
 }
 
 /// Goes on with the stream of the primary from where this node was.
-fn begin_partial(engine: &mut Engine, id: HistoryId, offset: u64, bytes: &[u8]) {
+fn begin_partial(engine: &mut Engine, id: ReplicationId, offset: u64, bytes: &[u8]) {
     let is_next = |replication: &&mut Box<Replication>| replication.history.offset == offset;
     let Some(replication) = engine.peers.replication.as_mut().filter(is_next) else { return };
     replication.rename(id);

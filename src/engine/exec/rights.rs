@@ -197,7 +197,8 @@ pub fn set_default_password(engine: &mut Engine, password: &str) {
     let mut user = User::clone(engine.acl.users.default_user());
     let rule = if password.is_empty() { b"nopass".to_vec() } else { [b">", password.as_bytes()].concat() };
     for rule in [b"resetpass", rule.as_slice()] {
-        user.take(rule, engine.settings.new_users_hear_all, &engine.table).expect("every password is well formed");
+        user.take(rule, engine.settings.new_users_get_all_channels, &engine.table)
+            .expect("every password is well formed");
     }
     replace_user(engine, user);
 }
@@ -208,13 +209,13 @@ pub fn set_default_password(engine: &mut Engine, password: &str) {
 /// The fault in the declarations, for the operator.
 pub fn enlist_users(engine: &mut Engine) -> Result<(), String> {
     let declared = std::mem::take(&mut engine.settings.users);
-    if !declared.is_empty() && !engine.settings.user_file.is_empty() {
+    if !declared.is_empty() && !engine.settings.acl_file.is_empty() {
         return Err(TWO_PLACES.to_owned());
     }
     for (name, rules) in declared {
         enlist(engine, &name, &rules)?;
     }
-    if !engine.settings.user_file.is_empty() {
+    if !engine.settings.acl_file.is_empty() {
         load_users(engine, None).map_err(|faults| format!("Aborting Redis startup because of ACL errors: {faults}"))?;
     }
     Ok(())
@@ -224,7 +225,7 @@ fn enlist(engine: &mut Engine, name: &str, rules: &[String]) -> Result<(), Strin
     if !is_name(name.as_bytes()) {
         return Err("Spaces not allowed in ACL usernames".to_owned());
     }
-    let all_channels = engine.settings.new_users_hear_all;
+    let all_channels = engine.settings.new_users_get_all_channels;
     let mut user = User::fresh(name.as_bytes(), all_channels);
     let rules: Vec<Vec<u8>> = rules.iter().map(|rule| rule.clone().into_bytes()).collect();
     for rule in merged(&rules).unwrap_or_default() {
@@ -248,18 +249,18 @@ fn enlist(engine: &mut Engine, name: &str, rules: &[String]) -> Result<(), Strin
 /// # Errors
 /// Why the file is refused; nothing changed.
 pub fn load_users(engine: &mut Engine, caller: Option<SessionId>) -> Result<(), String> {
-    let path = &engine.settings.user_file;
+    let path = &engine.settings.acl_file;
     let unreadable = |reason| format!("Error loading ACLs, opening file '{path}': {reason}");
     let text = engine.host.read_users(path).map_err(unreadable)?;
-    let users =
-        parse(&text, path, engine.settings.new_users_hear_all, &engine.table).map_err(|Fault(faults)| faults)?;
+    let users = parse(&text, path, engine.settings.new_users_get_all_channels, &engine.table)
+        .map_err(|Fault(faults)| faults)?;
     replace_users(engine, caller, Arc::new(users));
     Ok(())
 }
 
 /// Writes all users into their file (ACL SAVE); false when that fails, which is logged.
 pub fn save_users(engine: &mut Engine) -> bool {
-    let path = &engine.settings.user_file;
+    let path = &engine.settings.acl_file;
     let saved = engine.host.write_users(path, &engine.acl.users.text());
     if let Err(reason) = &saved {
         let line = format!("the users cannot be saved in '{path}': {reason}");
@@ -281,7 +282,7 @@ pub fn set_user(engine: &mut Engine, caller: Option<SessionId>, name: &[u8], wor
         return Err(RightsError::Name.into());
     }
     let rules = merged(words).map_err(|place| RightsError::Unmatched(shown(&words[place])))?;
-    let draft = engine.acl.users.with_rules(name, &rules, engine.settings.new_users_hear_all, &engine.table);
+    let draft = engine.acl.users.with_rules(name, &rules, engine.settings.new_users_get_all_channels, &engine.table);
     let user = draft.map_err(|(place, reason)| RightsError::Rule { rule: shown(&rules[place]), reason })?;
     let known = engine.acl.users.get(name).map(Arc::clone);
     let changed = replace_user(engine, user);

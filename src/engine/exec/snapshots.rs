@@ -68,10 +68,10 @@ pub fn roll_back(engine: &mut Engine, name: &[u8]) -> Result<(), Error> {
             engine.databases.end_level(level);
         }
     }
-    bring_scripts_back(engine, place);
+    restore_scripts(engine, place);
     engine.databases.snapshots.all.truncate(place + 1);
     engine.observers.forget_traces_since(engine.databases.snapshots.all[place].number);
-    bring_rules_back(engine, place);
+    restore_settings(engine, place);
     engine.effects.push(Effect::Clock(ClockOrder::Speed(speed)));
     engine.effects.push(Effect::Clock(ClockOrder::Set(now)));
     Ok(())
@@ -114,8 +114,8 @@ fn undo_level(engine: &mut Engine) {
             engine.free(lazy_free);
             engine.stats.changes += 1;
             changes::touched(engine, number, &key);
-            blocking::signal_arrival(engine, number, &key);
-            blocking::signal_loss(engine, number, &key);
+            blocking::signal_key_ready(engine, number, &key);
+            blocking::signal_nokey(engine, number, &key);
         }
     }
 }
@@ -164,7 +164,7 @@ pub(super) fn replace_data(engine: &mut Engine, databases: Databases, functions:
 }
 
 /// Restores the settings, the users and the random generator.
-fn bring_rules_back(engine: &mut Engine, place: usize) {
+fn restore_settings(engine: &mut Engine, place: usize) {
     let snapshot = &engine.databases.snapshots.all[place];
     engine.generator = snapshot.generator.clone();
     engine.databases.pressure.forget();
@@ -186,7 +186,7 @@ fn bring_rules_back(engine: &mut Engine, place: usize) {
 
 /// Restores the scripts and functions of the snapshot at `place`: those that it or the first one behind it saved,
 /// as nothing had changed before that.
-fn bring_scripts_back(engine: &mut Engine, place: usize) {
+fn restore_scripts(engine: &mut Engine, place: usize) {
     let mut snapshots = engine.databases.snapshots.all[place..].iter_mut();
     let (mut scripts, mut functions) = (None, None);
     for snapshot in snapshots.by_ref() {

@@ -21,7 +21,7 @@ use crate::engine::exec::stages::{self, Caller};
 use crate::engine::spec::{CommandId, Flags, Now};
 use crate::engine::state::fast_path::FastPath;
 use crate::engine::state::slow_log::kept_words;
-use crate::engine::state::timing::{PutOff, Stopwatch};
+use crate::engine::state::timing::{Deferred, Stopwatch};
 use crate::engine::state::{Effect, Sample, Session, SessionId, SlowCommand};
 use crate::resp::Request;
 
@@ -42,7 +42,7 @@ impl Engine {
         self.timing.batch_began = now;
         self.stats.commands_before = self.stats.commands;
         self.observers.fast_path = FastPath::Unknown;
-        self.timing.put_off.clear();
+        self.timing.deferred.clear();
         self.timing.has_queued = false;
         self.timing.sampling.is_on = false;
     }
@@ -76,12 +76,12 @@ impl Engine {
     /// end.
     #[inline]
     pub fn is_timed_later(&self) -> bool {
-        self.timing.running.is_none() && (self.timing.put_off.count > 0 || self.timing.has_queued)
+        self.timing.running.is_none() && (self.timing.deferred.count > 0 || self.timing.has_queued)
     }
 
     /// Ends a request at that time, and counts how long it took.
     pub fn finish(&mut self, now: Now, request: Request<'_>) {
-        if self.timing.put_off.count > 0 {
+        if self.timing.deferred.count > 0 {
             return finish_with_others(self, now, request);
         }
         self.at(now);
@@ -127,22 +127,22 @@ pub fn sample_for_info(engine: &mut Engine) {
 
 /// Defers the timing of a brief command of a batch that has run. If too many are deferred, reads the clock.
 #[inline]
-pub(super) fn put_off(engine: &mut Engine, id: CommandId) {
+pub(super) fn defer(engine: &mut Engine, id: CommandId) {
     engine.timing.running = None;
-    if !engine.timing.put_off.add(id) {
+    if !engine.timing.deferred.add(id) {
         catch_up(engine, engine.timing.now);
-        engine.timing.put_off.add(id);
+        engine.timing.deferred.add(id);
     }
 }
 
 /// Returns the start time of a command that is timed by itself: reads the clock if others are deferred or queued.
 #[inline]
 pub(super) fn catch_up(engine: &mut Engine, now: Now) -> Now {
-    if engine.timing.put_off.count == 0 && !engine.timing.has_queued {
+    if engine.timing.deferred.count == 0 && !engine.timing.has_queued {
         return now;
     }
     let now = clock(engine);
-    if engine.timing.put_off.count > 0 {
+    if engine.timing.deferred.count > 0 {
         share_out(engine, now.since_us(engine.timing.now), 0);
     }
     engine.timing.has_queued = false;
@@ -170,11 +170,11 @@ pub(super) fn after_gates(engine: &mut Engine, is_queued: bool) {
 /// Ends a direct call: if it ran a brief command, counts its time, or that of the last that was timed.
 #[inline]
 fn sample(engine: &mut Engine) {
-    if engine.timing.put_off.count == 0 {
+    if engine.timing.deferred.count == 0 {
         return;
     }
-    let [(id, _), ..] = engine.timing.put_off.kinds;
-    engine.timing.put_off.clear();
+    let [(id, _), ..] = engine.timing.deferred.kinds;
+    engine.timing.deferred.clear();
     let mut elapsed_us = engine.timing.sampling.last_us;
     if engine.timing.sampling.times_next() {
         let now = clock(engine);
@@ -198,7 +198,7 @@ fn count_time(engine: &mut Engine, id: CommandId, elapsed_us: u64) {
 /// Divides the time since the last reading of the clock, `elapsed_us`, among the deferred commands and `others`
 /// commands behind them, which may have taken longer; returns the part of those.
 fn share_out(engine: &mut Engine, elapsed_us: u64, others: u64) -> u64 {
-    let PutOff { kinds, known, count } = std::mem::take(&mut engine.timing.put_off);
+    let Deferred { kinds, known, count } = std::mem::take(&mut engine.timing.deferred);
     let parts = count + others;
     let shared_us = if others == 0 { elapsed_us } else { elapsed_us.min(parts) };
     // The remainder of the division makes some of them a microsecond longer.
@@ -279,10 +279,10 @@ pub(super) fn record_time(
 /// they show what has held up the clients.
 #[inline]
 fn log_time(engine: &mut Engine, session: SessionId, id: CommandId, request: Request<'_>, elapsed_us: u64) {
-    if engine.settings.slow_from_us.is_some_and(|from_us| elapsed_us >= from_us) {
+    if engine.settings.slowlog_threshold_us.is_some_and(|from_us| elapsed_us >= from_us) {
         log_slow(engine, session, id, request, elapsed_us);
     }
-    if engine.settings.spikes_from_ms > 0 {
+    if engine.settings.latency_threshold_ms > 0 {
         record_latency_of(engine, id, elapsed_us);
     }
 }
@@ -295,7 +295,7 @@ fn record_latency_of(engine: &mut Engine, id: CommandId, elapsed_us: u64) {
 
 /// Records a delay of all clients in the latency monitor, if it took long enough.
 pub(super) fn record_latency(engine: &mut Engine, kind: &'static str, elapsed_us: u64) {
-    let (elapsed_ms, from_ms) = (elapsed_us / 1000, engine.settings.spikes_from_ms);
+    let (elapsed_ms, from_ms) = (elapsed_us / 1000, engine.settings.latency_threshold_ms);
     if from_ms > 0 && elapsed_ms >= from_ms {
         engine.stats.latency_monitor.add(kind, Sample { unix_s: engine.now().unix_s(), elapsed_ms });
     }

@@ -120,7 +120,7 @@ pub(super) fn remember(engine: &mut Engine, session: SessionId, command: &Comman
     for key in
         command.keys.iter().filter(is_read).flat_map(|spec| spec.places(request)).filter_map(|place| request.get(place))
     {
-        engine.observers.tracking.known.remember(key, session);
+        engine.observers.tracking.table.remember(key, session);
     }
 }
 
@@ -128,7 +128,7 @@ pub(super) fn remember(engine: &mut Engine, session: SessionId, command: &Comman
 pub fn tracking_deadline(engine: &Engine) -> Option<i64> {
     let (tracking, most) = (&engine.observers.tracking, engine.settings.tracked_keys);
     let is_over =
-        !engine.switches.cron_paused && most > 0 && !tracking.clients.is_empty() && tracking.known.len() > most;
+        !engine.switches.cron_paused && most > 0 && !tracking.clients.is_empty() && tracking.table.len() > most;
     let tick = engine.timing.now.unix_ms().div_euclid(LIMIT_EVERY_MS).saturating_add(1);
     is_over.then_some(tick.saturating_mul(LIMIT_EVERY_MS))
 }
@@ -145,16 +145,16 @@ pub fn limit_tracking(engine: &mut Engine) {
 #[cold]
 fn limit_tracked_keys(engine: &mut Engine) {
     let most = engine.settings.tracked_keys;
-    if most == 0 || engine.observers.tracking.known.len() <= most {
+    if most == 0 || engine.observers.tracking.table.len() <= most {
         engine.observers.tracking.rounds = 0;
         return;
     }
     engine.observers.tracking.rounds = engine.observers.tracking.rounds.saturating_add(1);
     for _ in 0..engine.observers.tracking.rounds.saturating_mul(KEYS_AT_ONCE) {
-        let number = engine.generator.usize(..engine.observers.tracking.known.len());
-        let key = engine.observers.tracking.known.key(number);
+        let number = engine.generator.usize(..engine.observers.tracking.table.len());
+        let key = engine.observers.tracking.table.key(number);
         invalidate_known(engine, &key);
-        if engine.observers.tracking.known.len() <= most {
+        if engine.observers.tracking.table.len() <= most {
             engine.observers.tracking.rounds = 0;
             return;
         }
@@ -170,7 +170,7 @@ pub(super) fn invalidate(engine: &mut Engine, key: &[u8]) {
 }
 
 fn invalidate_known(engine: &mut Engine, key: &[u8]) {
-    let Some(readers) = engine.observers.tracking.known.forget(key) else { return };
+    let Some(readers) = engine.observers.tracking.table.forget(key) else { return };
     let mut message = Message::of_keys([key].into_iter());
     for reader in readers.iter() {
         let Some(client) = engine.sessions.get(reader) else { continue };
@@ -191,7 +191,7 @@ fn invalidate_known(engine: &mut Engine, key: &[u8]) {
 /// Notifies every client that tracks, the oldest first, that all keys were deleted.
 pub fn invalidate_all(engine: &mut Engine) {
     let tracking = &mut engine.observers.tracking;
-    tracking.known.clear();
+    tracking.table.clear();
     let mut clients: Vec<SessionId> = tracking.clients.iter().copied().collect();
     clients.sort_unstable_by_key(|session| session.number);
     for session in clients {

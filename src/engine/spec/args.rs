@@ -147,7 +147,7 @@ impl<'a> Args<'a> {
     /// [`Error::TimeoutOutOfRange`].
     pub fn timeout(&mut self, now: Now) -> Result<Option<i64>, Error> {
         let seconds = LongDouble::parse(self.word()?).ok_or(Error::TimeoutNotAFloat)?;
-        let timeout_ms = seconds.thousandfold_up().ok_or(Error::TimeoutOutOfRange)?;
+        let timeout_ms = seconds.to_ms_rounded_up().ok_or(Error::TimeoutOutOfRange)?;
         match timeout_ms {
             ..0 => Err(Error::TimeoutNegative),
             0 => Ok(None),

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 /// The maximum number of different codes.
-pub(in crate::engine) const MOST_CODES: usize = 128;
+pub(in crate::engine) const MAX_CODES: usize = 128;
 
 /// The length of the longest code, in characters.
 const CODE_LETTERS: usize = 30;
@@ -35,7 +35,7 @@ impl ErrorCounts {
             *count += times;
             return Ok(());
         }
-        if self.by_code.len() < MOST_CODES {
+        if self.by_code.len() < MAX_CODES {
             self.by_code.insert(code.to_owned(), times);
             return Ok(());
         }
@@ -80,11 +80,11 @@ mod tests {
     #[test]
     fn error_counting_stops_when_there_are_too_many_codes() {
         let mut counts = ErrorCounts::default();
-        for number in 0..MOST_CODES {
+        for number in 0..MAX_CODES {
             assert_eq!(counts.count(&format!("E{number} made up"), 1), Ok(()));
         }
         assert_eq!(counts.count("E7 made up", 1), Ok(()));
-        assert_eq!(counts.iter().count(), MOST_CODES);
+        assert_eq!(counts.iter().count(), MAX_CODES);
         assert!(counts.iter().any(|pair| pair == ("E7", 2)));
         let before = counts.count("ERR one more", 1).expect_err("it is one too many");
         assert!(before.starts_with("E0, E1, E10, E100, ") && before.ends_with(", E99"), "{before}");

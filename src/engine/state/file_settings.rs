@@ -59,7 +59,7 @@ pub struct FileSettings {
     /// `dbfilename`: the name of the RDB file.
     pub dump_file: String,
     /// Whether one of `save`, `dir` and `dbfilename` was set: only then is a file loaded at the start.
-    pub are_wanted: bool,
+    pub loads_at_start: bool,
     /// `rdb-key-save-delay`: microseconds to wait for each saved key; if negative, one microsecond for that many keys.
     pub save_delay_us: i64,
     /// `key-load-delay`: the same for each key that is loaded.
@@ -101,7 +101,7 @@ impl Default for FileSettings {
             save_points: Vec::new(),
             stops_writes: true,
             dump_file: "dump.rdb".to_owned(),
-            are_wanted: false,
+            loads_at_start: false,
             save_delay_us: 0,
             load_delay_us: 0,
             appends: false,

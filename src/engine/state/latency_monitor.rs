@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 /// The maximum number of samples of each kind.
-pub const MOST_SAMPLES: usize = 160;
+pub const MAX_SAMPLES: usize = 160;
 
 /// The samples of all kinds.
 #[derive(Debug, Default)]
@@ -70,7 +70,7 @@ impl Series {
             last.elapsed_ms = last.elapsed_ms.max(sample.elapsed_ms);
             return;
         }
-        if self.samples.len() == MOST_SAMPLES {
+        if self.samples.len() == MAX_SAMPLES {
             self.samples.pop_front();
         }
         self.samples.push_back(sample);
@@ -101,7 +101,7 @@ mod tests {
     fn the_oldest_samples_are_dropped_and_the_longest_time_is_kept() {
         let mut series = Series::default();
         (0..200).for_each(|second| series.add(sample(second, 200 - second as u64)));
-        assert_eq!((series.samples().len(), series.longest_ms), (MOST_SAMPLES, 200));
+        assert_eq!((series.samples().len(), series.longest_ms), (MAX_SAMPLES, 200));
         assert_eq!(series.samples().next(), Some(&sample(40, 160)));
     }
 

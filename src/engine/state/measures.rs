@@ -17,7 +17,7 @@ use crate::value::glob;
 /// A set with more members than this is large: it takes long to read as a whole, to delete, or to move.
 pub const LARGE_SET: u64 = 10_000;
 /// The most measures.
-pub const MOST_MEASURES: usize = 100;
+pub const MAX_MEASURES: usize = 100;
 /// The longest name of a measure, in bytes.
 const LONGEST_NAME: usize = 64;
 
@@ -233,7 +233,7 @@ impl Measures {
     /// Adds a measure, or replaces the one of that name, which keeps its counts if it measures the same; false if there
     /// are too many.
     pub fn add(&mut self, measure: Measure) -> bool {
-        let has_room = self.all.len() < MOST_MEASURES;
+        let has_room = self.all.len() < MAX_MEASURES;
         match self.all.iter_mut().find(|(known, _)| known.name == measure.name) {
             Some((known, counts)) => {
                 if known.kind != measure.kind {
@@ -346,10 +346,10 @@ mod tests {
     fn the_hundred_and_first_is_refused_and_a_name_is_used_once() {
         let mut measures = Measures::default();
         let named = |number: usize| parsed(&format!("SET {number} key:{number}")).expect("it is a measure");
-        assert!((0..MOST_MEASURES).all(|number| measures.add(named(number))));
-        assert!(!measures.add(named(MOST_MEASURES)));
+        assert!((0..MAX_MEASURES).all(|number| measures.add(named(number))));
+        assert!(!measures.add(named(MAX_MEASURES)));
         assert!(measures.add(parsed("QUEUE 7 other").expect("it is a measure")), "it replaces one");
-        assert_eq!(measures.iter().len(), MOST_MEASURES);
+        assert_eq!(measures.iter().len(), MAX_MEASURES);
         assert_eq!(measures.of_key(0, b"key:7").count(), 0);
         assert!(measures.remove(b"7") && !measures.remove(b"7"));
     }

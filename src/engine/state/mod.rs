@@ -66,7 +66,7 @@ pub use host_call::{
 pub use in_flight::{InFlight, NodeMessage};
 pub use instant_metrics::{Counts, InstantMetrics};
 pub use latency_histogram::LatencyHistogram;
-pub use latency_monitor::{LatencyMonitor, MOST_SAMPLES, Sample, Series};
+pub use latency_monitor::{LatencyMonitor, MAX_SAMPLES, Sample, Series};
 pub use lazy::Lazy;
 pub use observers::{Block, LateReply, Observers, Presence, Subscribed, Subscriptions, Topic, Wait, Waiting, Watches};
 pub use output_limits::{OutputLimit, OutputLimits};

@@ -96,13 +96,13 @@ pub struct Settings {
     /// `requirepass`: the password, empty for none.
     pub password: String,
     /// `aclfile`: the path of the ACL file, empty for none.
-    pub user_file: String,
+    pub acl_file: String,
     /// `user`: users with their rules, as the configuration file declares them.
     pub users: Vec<(String, Vec<String>)>,
     /// `rename-command`: pairs of a command's name and its new name.
     pub renames: Vec<(String, String)>,
     /// `acl-pubsub-default`: whether new users may use all channels.
-    pub new_users_hear_all: bool,
+    pub new_users_get_all_channels: bool,
     /// `acllog-max-len`: the most entries of ACL LOG.
     pub access_log_entries: usize,
     /// `maxclients`: the most clients that may be connected.
@@ -130,11 +130,11 @@ pub struct Settings {
     /// `busy-reply-threshold`: the milliseconds that a script runs before other clients are served; 0 for never.
     pub busy_reply_threshold_ms: u64,
     /// `slowlog-log-slower-than`: the microseconds from which a command is logged; `None` for never.
-    pub slow_from_us: Option<u64>,
+    pub slowlog_threshold_us: Option<u64>,
     /// `slowlog-max-len`: the most entries of the slow log.
     pub slow_log_entries: usize,
     /// `latency-monitor-threshold`: the milliseconds from which a delay is recorded; 0 for never.
-    pub spikes_from_ms: u64,
+    pub latency_threshold_ms: u64,
     /// `latency-tracking`: whether latency histograms of commands are kept.
     pub tracks_latency: bool,
     /// `latency-tracking-info-percentiles`: the percentiles that INFO shows.
@@ -300,10 +300,10 @@ impl Default for Settings {
         Settings {
             databases: 16,
             password: String::new(),
-            user_file: String::new(),
+            acl_file: String::new(),
             users: Vec::new(),
             renames: Vec::new(),
-            new_users_hear_all: false,
+            new_users_get_all_channels: false,
             access_log_entries: 128,
             max_clients: 10_000,
             max_bulk_bytes: 512 << 20,
@@ -317,9 +317,9 @@ impl Default for Settings {
             lfu: LfuCounter::default(),
             tracked_keys: 1_000_000,
             busy_reply_threshold_ms: 5000,
-            slow_from_us: Some(10_000),
+            slowlog_threshold_us: Some(10_000),
             slow_log_entries: 128,
-            spikes_from_ms: 0,
+            latency_threshold_ms: 0,
             tracks_latency: true,
             latency_percentiles: vec![50.0, 99.0, 99.9],
             notifications: Notifications::default(),
@@ -371,7 +371,7 @@ impl Settings {
 
     /// Whether the timing of brief commands may be deferred.
     #[inline]
-    pub(in crate::engine) fn may_put_off(&self) -> bool {
-        self.spikes_from_ms == 0 && self.slow_from_us.is_none_or(|from_us| from_us >= LONG_US)
+    pub(in crate::engine) fn may_defer(&self) -> bool {
+        self.latency_threshold_ms == 0 && self.slowlog_threshold_us.is_none_or(|from_us| from_us >= LONG_US)
     }
 }

@@ -36,10 +36,10 @@ pub struct SlowCommand {
 }
 
 /// The maximum number of stored words; if there are more, the last stored one gives the number of the others.
-const MOST_WORDS: usize = 32;
+const MAX_WORDS: usize = 32;
 
 /// The maximum number of stored bytes of a word.
-const MOST_BYTES: usize = 128;
+const MAX_BYTES: usize = 128;
 
 impl SlowLog {
     /// Adds an entry, sets its number, and removes the oldest entries beyond `most`.
@@ -62,7 +62,7 @@ impl SlowLog {
 
 /// The words of a request as the log keeps them.
 pub(in crate::engine) fn kept_words(request: Request<'_>, secrets: Secrets) -> Vec<Vec<u8>> {
-    let whole = if request.len() > MOST_WORDS { MOST_WORDS - 1 } else { request.len() };
+    let whole = if request.len() > MAX_WORDS { MAX_WORDS - 1 } else { request.len() };
     let kept = |(index, word): (usize, &[u8])| match secrets.hide(request, index) {
         true => REDACTED.to_vec(),
         false => start_of(word),
@@ -75,9 +75,9 @@ pub(in crate::engine) fn kept_words(request: Request<'_>, secrets: Secrets) -> V
 }
 
 fn start_of(word: &[u8]) -> Vec<u8> {
-    let mut start = word[..word.len().min(MOST_BYTES)].to_vec();
-    if word.len() > MOST_BYTES {
-        start.extend_from_slice(format!("... ({} more bytes)", word.len() - MOST_BYTES).as_bytes());
+    let mut start = word[..word.len().min(MAX_BYTES)].to_vec();
+    if word.len() > MAX_BYTES {
+        start.extend_from_slice(format!("... ({} more bytes)", word.len() - MAX_BYTES).as_bytes());
     }
     start
 }

@@ -29,13 +29,13 @@ pub(in crate::engine) const LONG_US: u64 = 1000;
 
 /// Commands that have run since the clock was read last, and are not timed yet: each kind, and how often.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::engine) struct PutOff {
+pub(in crate::engine) struct Deferred {
     pub(in crate::engine) kinds: [(CommandId, u64); KINDS],
     pub(in crate::engine) known: usize,
     pub(in crate::engine) count: u64,
 }
 
-impl PutOff {
+impl Deferred {
     /// Adds a command if there is room for it.
     #[inline]
     pub(in crate::engine) fn add(&mut self, id: CommandId) -> bool {
@@ -101,7 +101,7 @@ pub struct Timing {
     /// The command that a request named, while it runs.
     pub(in crate::engine) running: Option<Running>,
     /// The commands of the batch that are timed later.
-    pub(in crate::engine) put_off: PutOff,
+    pub(in crate::engine) deferred: Deferred,
     /// Requests were queued since the clock was read last. They are not timed.
     pub(in crate::engine) has_queued: bool,
     /// How brief commands of direct calls are timed.
@@ -135,7 +135,7 @@ impl Timing {
             started: now,
             now,
             running: None,
-            put_off: PutOff::default(),
+            deferred: Deferred::default(),
             has_queued: false,
             sampling: Sampling::default(),
             batch_began: now,

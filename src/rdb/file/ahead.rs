@@ -5,7 +5,7 @@
 //! reads each record as usual, except for values that it finds built. So the data, and the reason and place of a fault,
 //! are the same as with one thread; values that the other threads cannot build are left to it.
 //!
-//! Costs: up to [`MOST_JOBS`] blocks and their values are in memory, of [`MOST_BYTES`] and one block more. The threads
+//! Costs: up to [`MAX_JOBS`] blocks and their values are in memory, of [`MAX_BYTES`] and one block more. The threads
 //! exist from the second block until the loader is dropped, and only where the machine has a second processor.
 
 use std::collections::VecDeque;
@@ -14,14 +14,14 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use super::record::{Format, Loaded, Next};
-use crate::rdb::jobs::{Jobs, MOST_JOBS, helpers};
+use crate::rdb::jobs::{Jobs, MAX_JOBS, helpers};
 use crate::rdb::kind;
 use crate::rdb::load::Forms;
 use crate::rdb::text::Reader;
 use crate::value::Value;
 
 /// The bytes of blocks from which on no other one is added.
-const MOST_BYTES: usize = 4 << 20;
+const MAX_BYTES: usize = 4 << 20;
 
 /// The collections of a block, in the order of the records.
 #[derive(Debug, Default)]
@@ -99,7 +99,7 @@ impl Ahead {
 
     /// Whether there is room for another block.
     pub(super) fn has_room(&self) -> bool {
-        self.bytes < MOST_BYTES && self.shared.blocks.len() < MOST_JOBS
+        self.bytes < MAX_BYTES && self.shared.blocks.len() < MAX_JOBS
     }
 
     /// Adds a block.

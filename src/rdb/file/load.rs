@@ -21,7 +21,7 @@ use crate::rdb::text::Reader;
 /// The window at first, and the least that is read at once.
 const WINDOW_BYTES: usize = 256 << 10;
 /// The share of collections in a window from which on the next windows are built ahead.
-const LEAST_BUILT: f64 = 0.25;
+const MIN_BUILT: f64 = 0.25;
 /// The windows that are read without a look ahead after one that had too few collections.
 const WINDOWS_WITHOUT: u32 = 8;
 
@@ -261,7 +261,7 @@ impl<R: io::Read> Loader<R> {
 
     /// Whether collections are enough of some records. Otherwise the next ones are read without a look ahead.
     fn is_worth_building(&mut self, split: &Split) -> bool {
-        let is_worth_it = split.collection_bytes as f64 > LEAST_BUILT * split.whole_bytes as f64;
+        let is_worth_it = split.collection_bytes as f64 > MIN_BUILT * split.whole_bytes as f64;
         if !is_worth_it {
             self.windows_without = WINDOWS_WITHOUT;
         }

@@ -9,7 +9,7 @@ use std::thread;
 
 use super::{LruHint, opcode};
 use crate::rdb::checksum::continued;
-use crate::rdb::jobs::{Jobs, MOST_JOBS, helpers};
+use crate::rdb::jobs::{Jobs, MAX_JOBS, helpers};
 use crate::rdb::text::Sink;
 use crate::rdb::{Writer, kind};
 use crate::value::View;
@@ -29,7 +29,7 @@ pub struct Options {
 }
 
 /// The least number of keys that are shared among threads.
-const LEAST_SHARED: usize = 1 << 12;
+const MIN_SHARED: usize = 1 << 12;
 /// A batch that a thread serializes ends with that many keys, or with more than that many elements.
 const BATCH_KEYS: usize = 256;
 const BATCH_ELEMENTS: usize = 1 << 14;
@@ -123,7 +123,7 @@ impl<W: io::Write> Saver<W> {
         mut keys: impl Iterator<Item = SavedKey<'k>>,
         mut on_key: impl FnMut() -> io::Result<()>,
     ) -> io::Result<()> {
-        if count < LEAST_SHARED || helpers() == 0 {
+        if count < MIN_SHARED || helpers() == 0 {
             return keys.try_for_each(|saved| {
                 on_key()?;
                 self.entry(saved)
@@ -166,7 +166,7 @@ impl<W: io::Write> Saver<W> {
             if batch.len() == BATCH_KEYS || elements > BATCH_ELEMENTS {
                 batches.jobs.push(std::mem::replace(&mut batch, Vec::with_capacity(BATCH_KEYS)));
                 elements = 0;
-                self.take_batches(batches, MOST_JOBS - 1)?;
+                self.take_batches(batches, MAX_JOBS - 1)?;
             }
         }
         batches.jobs.push(batch);

@@ -1,20 +1,20 @@
 //! Decompression: into new memory, or into memory that is used again.
 
-use super::{MOST_COPIED, MOST_LITERAL, WORD};
+use super::{MAX_COPIED, MAX_LITERAL, WORD};
 
-/// The best compression ratio: three bytes stand for [`MOST_COPIED`], so nothing gets smaller than this part of it.
-const LEAST_PART: usize = MOST_COPIED / 3;
+/// The best compression ratio: three bytes stand for [`MAX_COPIED`], so nothing gets smaller than this part of it.
+const MIN_PART: usize = MAX_COPIED / 3;
 /// The bytes that a copy moves at a time if it begins at least as far back; else, [`WORD`].
 const PIECE: usize = 16;
 /// The bytes behind a piece that are copied one by one.
 const FEW: usize = 4;
 /// A text is decompressed into this many bytes, or this many for each of its own, at first.
 const FIRST_ROOM: usize = 4096;
-const USUAL_PART: usize = 8;
+const TYPICAL_PART: usize = 8;
 
 /// Whether that few bytes can be a compression of `length`.
 pub(in crate::rdb) fn is_plausible(short: usize, length: usize) -> bool {
-    length <= short.saturating_mul(LEAST_PART)
+    length <= short.saturating_mul(MIN_PART)
 }
 
 /// Decompresses bytes to `length` of them; `None` if they are damaged. Allocates for what the bytes stand for, not for
@@ -28,7 +28,7 @@ pub(in crate::rdb) fn decompress(bytes: &[u8], length: usize) -> Option<Vec<u8>>
 /// Like [`decompress`], into memory whose contents do not matter. The result is its first bytes; what is behind them
 /// is room for copies of a fixed size.
 pub(in crate::rdb) fn decompress_into(out: &mut Vec<u8>, bytes: &[u8], length: usize) -> Option<()> {
-    let room = first_room(bytes).min(length.saturating_add(MOST_COPIED));
+    let room = first_room(bytes).min(length.saturating_add(MAX_COPIED));
     if out.len() < room {
         // New memory that is zero at once may come from the system as it is.
         *out = vec![0; room];
@@ -37,7 +37,7 @@ pub(in crate::rdb) fn decompress_into(out: &mut Vec<u8>, bytes: &[u8], length: u
 }
 
 fn first_room(bytes: &[u8]) -> usize {
-    FIRST_ROOM.max(USUAL_PART.saturating_mul(bytes.len()))
+    FIRST_ROOM.max(TYPICAL_PART.saturating_mul(bytes.len()))
 }
 
 /// Decompresses bytes to exactly `length` of them; memory that is shorter grows as they need it.
@@ -45,7 +45,7 @@ fn decompress_to(out: &mut Vec<u8>, mut bytes: &[u8], length: usize) -> Option<(
     let mut at = 0;
     loop {
         let is_whole = out.len() >= length;
-        let last = if is_whole { length } else { out.len() - MOST_COPIED };
+        let last = if is_whole { length } else { out.len() - MAX_COPIED };
         while at <= last && !bytes.is_empty() {
             (at, bytes) = decompress_short(out, at, bytes, last);
             (at, bytes) = decompress_one(out, at, bytes)?;
@@ -105,7 +105,7 @@ fn put_literal(out: &mut [u8], from: &[u8], more: u8) -> Option<()> {
     if usize::from(more) < WORD {
         *out.first_chunk_mut::<WORD>()? = *from.first_chunk()?;
     } else {
-        *out.first_chunk_mut::<MOST_LITERAL>()? = *from.first_chunk()?;
+        *out.first_chunk_mut::<MAX_LITERAL>()? = *from.first_chunk()?;
     }
     Some(())
 }

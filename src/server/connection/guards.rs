@@ -30,7 +30,7 @@ impl Connection {
         }
         let mut engine = self.shared.engine();
         self.report(&mut engine);
-        self.weigh(&mut engine);
+        self.account_memory(&mut engine);
         if self.write_queue.len() > UNAUTHENTICATED_OUTPUT_BYTES && !self.is_authenticated(&engine) {
             return Err(self.close_unauthenticated(&mut engine));
         }

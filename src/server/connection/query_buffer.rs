@@ -9,7 +9,7 @@
 /// The growth of a buffer that a long word is read into, as a multiple of what it holds, and the room below which it
 /// grows.
 const GROWTH: usize = 4;
-const LEAST_ROOM: usize = 16 << 10;
+const MIN_ROOM: usize = 16 << 10;
 
 /// Bytes in the order in which they arrived.
 #[derive(Debug, Default)]
@@ -55,7 +55,7 @@ impl QueryBuffer {
     /// Grows, so that up to `missing` bytes can be read into it: by no more than four times what it holds, as the
     /// length of a word is only what its client says.
     pub(super) fn reserve(&mut self, missing: usize) {
-        if self.bytes.capacity() - self.bytes.len() < missing.min(LEAST_ROOM) {
+        if self.bytes.capacity() - self.bytes.len() < missing.min(MIN_ROOM) {
             self.compact();
             self.bytes.reserve_exact(missing.min(GROWTH * self.bytes.len()));
         }

@@ -96,7 +96,7 @@ impl Connection {
         self.buffers.query += length;
         let mut engine = self.shared.engine();
         self.report(&mut engine);
-        self.weigh(&mut engine);
+        self.account_memory(&mut engine);
         Ok(())
     }
 

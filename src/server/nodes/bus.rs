@@ -224,7 +224,7 @@ impl Shared {
     /// Takes a message of another node.
     pub(super) fn receive(&self, from: usize, message: &BusMessage) {
         match message {
-            BusMessage::Clock(order) => self.obey_alone(*order),
+            BusMessage::Clock(order) => self.apply_to_this_node(*order),
             _ if self.is_down() => {}
             BusMessage::Node(message) => self.hear(from, message),
             // A stale view does not change, but the stream of a primary ends and begins again.
@@ -241,7 +241,7 @@ impl Shared {
             BusMessage::NodeUp(claim) => self.act_alone(|engine| {
                 messages::drop_claims(engine, from);
                 cluster::reconnect(engine, claim.node.id);
-                cluster::take_claim(engine, claim);
+                cluster::apply_claim(engine, claim);
             }),
         }
     }

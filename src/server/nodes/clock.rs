@@ -14,7 +14,7 @@ use crate::server::shared::Shared;
 use crate::server::timer;
 
 /// The most rounds of ticks and deliveries at one moment: what a pause holds back stays due, so there must be a limit.
-const MOST_ROUNDS: usize = 4;
+const MAX_ROUNDS: usize = 4;
 
 impl Shared {
     /// Moves the clock on, which the nodes of a cluster have in common. Returns where it is then; `None` if it was to
@@ -52,7 +52,7 @@ impl Shared {
 
     /// Makes everything happen that is due at a moment at any node, and what falls due at it by the messages sent then.
     fn settle(&self, moment: Now) {
-        for _ in 0..MOST_ROUNDS {
+        for _ in 0..MAX_ROUNDS {
             self.with_nodes(|all| all.iter().for_each(|node| node.advance_alone(moment)));
             self.cluster().deliver();
             if !self.is_due_at_any_node(moment) {
@@ -109,8 +109,8 @@ impl Shared {
     }
 
     /// Moves the clocks of all nodes by an order, or that of this server if it is by itself.
-    pub(in crate::server) fn obey_with_nodes(&self, order: ClockOrder) {
-        let obey = || self.with_nodes(|all| all.iter().for_each(|node| node.obey_alone(order)));
+    pub(in crate::server) fn apply_to_all_nodes(&self, order: ClockOrder) {
+        let obey = || self.with_nodes(|all| all.iter().for_each(|node| node.apply_to_this_node(order)));
         match self.membership() {
             Some(own) => own.cluster.move_clock(obey),
             None => obey(),

@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use super::{Cluster, LOCAL, Membership};
-use crate::engine::cluster::{Address, BUS_OFFSET, MOST_NODES, Node, View};
+use crate::engine::cluster::{Address, BUS_OFFSET, MAX_NODES, Node, View};
 use crate::engine::exec::cluster;
 use crate::engine::{Now, Settings, WorldName};
 use crate::server::listen;
@@ -38,8 +38,8 @@ pub(in crate::server) fn open_tcp(settings: &Settings, tcp: bool) -> io::Result<
     }
     let cluster = &settings.cluster;
     let nodes = cluster.nodes();
-    if usize::from(nodes) > MOST_NODES || (nodes == 0 && cluster.replicas > 0) {
-        return Err(io::Error::other(format!("replicas need a cluster, which has at most {MOST_NODES} nodes")));
+    if usize::from(nodes) > MAX_NODES || (nodes == 0 && cluster.replicas > 0) {
+        return Err(io::Error::other(format!("replicas need a cluster, which has at most {MAX_NODES} nodes")));
     }
     let last_port = settings.port.checked_add(nodes.saturating_sub(1));
     let has_nodes = cluster.is_enabled || nodes > 0;
@@ -52,7 +52,7 @@ pub(in crate::server) fn open_tcp(settings: &Settings, tcp: bool) -> io::Result<
         return Err(io::Error::other("the nodes of one process have ports one after the other, and are a cluster"));
     }
     let files = &settings.files;
-    if nodes > 0 && (files.are_wanted || files.appends || !files.load_file.is_empty()) {
+    if nodes > 0 && (files.loads_at_start || files.appends || !files.load_file.is_empty()) {
         return Err(io::Error::other("the nodes of one process keep no files, and load none"));
     }
     if nodes == 0 || settings.port != 0 {

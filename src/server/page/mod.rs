@@ -8,9 +8,9 @@
 //! machine. So a request is refused before anything else happens unless it passes the [`guards`]. Only `/command`
 //! changes data, and it needs a token.
 //!
-//! Limits: [`MOST_CONNECTIONS`] at a time, [`HEAD_BYTES`] for the head of a request, [`PATIENCE`] for its arrival, and
-//! a time for which a reader may leave unread what is sent ([`patience`]), so that it holds its place no longer. Bodies
-//! are read only by `/command`, which has limits of its own.
+//! Limits: [`MAX_CONNECTIONS`] at a time, [`HEAD_BYTES`] for the head of a request, [`PATIENCE`] for its arrival, and
+//! a time for which a reader may leave unread what is sent ([`write_timeout`]), so that it holds its place no longer.
+//! Bodies are read only by `/command`, which has limits of its own.
 
 mod answers;
 mod assets;
@@ -19,9 +19,9 @@ mod command;
 mod guards;
 mod json;
 mod login;
-mod patience;
 mod query;
 mod stream;
+mod write_timeout;
 
 use std::convert::Infallible;
 use std::io;
@@ -53,12 +53,12 @@ use crate::engine::{Engine, Settings, WorldName};
 use crate::value::hexadecimal;
 use answers::{Answer, complete, only, refused, refused_in_json, text, typed};
 use guards::Guards;
-use patience::Patient;
+use write_timeout::WriteTimeoutStream;
 
 /// The most connections at a time; further ones wait.
-const MOST_CONNECTIONS: usize = 64;
+const MAX_CONNECTIONS: usize = 64;
 /// The most streams at a time, so that connections are left for everything else.
-const MOST_STREAMS: usize = 32;
+const MAX_STREAMS: usize = 32;
 /// The most bytes of the head of a request.
 const HEAD_BYTES: usize = 16 << 10;
 /// The time for the head of a request to arrive, and for which a connection is kept without one.
@@ -90,7 +90,7 @@ impl Page {
         let token = if page.has_token { Some(token(&shared.engine())?) } else { None };
         let guards = Guards::new(address.port(), &page.hosts, token.clone());
         let (shared, has_loaded) = (Arc::clone(shared), Arc::clone(has_loaded));
-        let site = Arc::new(Site { shared, guards, has_loaded, streams: Arc::new(Semaphore::new(MOST_STREAMS)) });
+        let site = Arc::new(Site { shared, guards, has_loaded, streams: Arc::new(Semaphore::new(MAX_STREAMS)) });
         let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
         let serve = move || serve(&runtime, sockets, &site);
         let thread = thread::Builder::new().name("dunlin-page".to_owned()).spawn(serve)?;
@@ -118,7 +118,7 @@ impl Page {
 /// Accepts connections until the server is asked to end.
 fn serve(runtime: &Runtime, sockets: Vec<TcpListener>, site: &Arc<Site>) {
     runtime.block_on(async {
-        let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+        let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         for socket in sockets {
             match tokio::net::TcpListener::from_std(socket) {
                 Ok(socket) => drop(tokio::spawn(accept_from(socket, Arc::clone(&places), Arc::clone(site)))),
@@ -162,7 +162,7 @@ impl Site {
             .timer(TokioTimer::new())
             .header_read_timeout(PATIENCE)
             .max_buf_size(HEAD_BYTES)
-            .serve_connection(TokioIo::new(Patient::new(stream)), answer)
+            .serve_connection(TokioIo::new(WriteTimeoutStream::new(stream)), answer)
             .await;
         if let Err(error) = served {
             debug!("a connection to the page has ended: {error}");

@@ -19,7 +19,7 @@ use crate::server::os_host::reason;
 const MARK: &str = "DUNLIN_IN_BACKGROUND";
 
 /// The `pidfile` of a background process for which none is configured, as in Redis.
-pub(crate) const USUAL_ID_FILE: &str = "/var/run/redis.pid";
+pub(crate) const DEFAULT_ID_FILE: &str = "/var/run/redis.pid";
 
 /// Whether this is the background process.
 pub(crate) fn is_here() -> bool {

@@ -1,7 +1,7 @@
 //! The queue of log lines that are still to be written to a pipe or a terminal. A thread of their own writes them, so a
 //! pipe that nobody reads blocks only that thread.
 //!
-//! Lines wait in order, at most [`MOST_BYTES`] of them. A line that does not fit is dropped and counted, and a line
+//! Lines wait in order, at most [`MAX_BYTES`] of them. A line that does not fit is dropped and counted, and a line
 //! reports the count once there is room again: a server that waited for its log would stop serving as soon as its
 //! reader stops, such as one that only wanted the first line.
 //!
@@ -17,7 +17,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 
 /// The most bytes of lines that wait.
-const MOST_BYTES: usize = 1 << 20;
+const MAX_BYTES: usize = 1 << 20;
 
 /// The queue of lines, and the thread that writes them.
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ impl Waiting {
     }
 
     fn add(&mut self, line: &[u8]) {
-        if self.bytes + line.len() > MOST_BYTES {
+        if self.bytes + line.len() > MAX_BYTES {
             self.dropped += 1;
             return;
         }
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn lines_that_do_not_fit_are_dropped_and_counted_without_waiting() {
         let (queue, open, written) = queue();
-        let line = "x".repeat(MOST_BYTES / 4);
+        let line = "x".repeat(MAX_BYTES / 4);
         // Some of the first may have been taken by the thread, which waits with them.
         for _ in 0..20 {
             queue.add(line.as_bytes());

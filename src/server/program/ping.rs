@@ -29,7 +29,7 @@ Usage: dunlin ping [option ...] [url]
 ";
 
 /// The port of a server on its defaults.
-const USUAL_PORT: u16 = 6379;
+const DEFAULT_PORT: u16 = 6379;
 /// The time that a try may take.
 const TRY_TIMEOUT: Duration = Duration::from_secs(5);
 /// The time between two tries.
@@ -69,7 +69,7 @@ pub(super) fn run(words: &[Vec<u8>]) -> ExitCode {
 fn options(words: &[Vec<u8>], password: Option<String>) -> Result<Options, String> {
     let mut options = Options {
         host: "127.0.0.1".to_owned(),
-        port: USUAL_PORT,
+        port: DEFAULT_PORT,
         socket: String::new(),
         user: String::new(),
         password,
@@ -147,7 +147,7 @@ impl Options {
             "redis" => {
                 let port = place.rsplit_once(':').filter(|(_, port)| !port.ends_with(']'));
                 let (host, port) =
-                    port.map_or(Some((place, USUAL_PORT)), |(host, port)| Some((host, port.parse().ok()?)))?;
+                    port.map_or(Some((place, DEFAULT_PORT)), |(host, port)| Some((host, port.parse().ok()?)))?;
                 let host = host.trim_start_matches('[').trim_end_matches(']');
                 self.host = if host.is_empty() { "127.0.0.1".to_owned() } else { host.to_owned() };
                 self.port = port;

@@ -134,14 +134,14 @@ impl Receiver {
                 };
                 let next = async { first_of(pin!(signal), pin!(request)).await };
                 match runtime.block_on(async { first_of(pin!(next), pin!(retry)).await }) {
-                    Some(signal) => self.obey(signal),
+                    Some(signal) => self.handle(signal),
                     None => self.try_to_stop(),
                 }
             });
         }
     }
 
-    fn obey(&mut self, signal: Signal) {
+    fn handle(&mut self, signal: Signal) {
         if self.shutdown.as_ref().is_some_and(JoinHandle::is_finished) {
             let ends = self.shutdown.take().is_some_and(|thread| thread.join().unwrap_or(true));
             self.asked = self.asked.filter(|_| ends);

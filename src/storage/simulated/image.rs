@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::survival::{self, Freedom};
+use super::survival::{self, PowerLossModel};
 use crate::storage::replace::folder_of;
 
 /// The most bytes of removed files that are remembered, to appear as stale data.
@@ -67,7 +67,7 @@ enum NameChangeKind {
 /// Everything that is on a disk.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Image {
-    freedom: Freedom,
+    freedom: PowerLossModel,
     files: BTreeMap<FileId, FileImage>,
     next_id: u64,
     /// The names as programs see them.
@@ -136,7 +136,7 @@ fn remove_if(names: &mut Names, path: &Path, file: FileId) {
 }
 
 impl Image {
-    pub(super) fn new(freedom: Freedom) -> Image {
+    pub(super) fn new(freedom: PowerLossModel) -> Image {
         Image { freedom, ..Image::default() }
     }
 

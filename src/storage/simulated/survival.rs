@@ -7,7 +7,7 @@ const SECTOR_BYTES: usize = 512;
 
 /// The freedom of a disk with changes that were not synced. By default it may do anything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Freedom {
+pub struct PowerLossModel {
     /// Which changes of names may survive.
     pub names: NameLoss,
     /// Which writes may survive.

@@ -13,7 +13,7 @@ fn path(name: &str) -> &Path {
 
 /// The results of `read` after a power loss, for each seed, on a disk on which `prepare` did its work.
 fn outcomes<T>(
-    freedom: Freedom,
+    freedom: PowerLossModel,
     prepare: impl Fn(&SimulatedDisk) -> io::Result<()>,
     read: impl Fn(&SimulatedDisk) -> T,
 ) -> Vec<T> {
@@ -42,11 +42,12 @@ fn read(disk: &SimulatedDisk) -> Option<Vec<u8>> {
     disk.read("file")
 }
 
-const IN_ORDER: Freedom = Freedom { names: NameLoss::InOrder, data: DataLoss::InOrder, sync_keeps_new_names: false };
+const IN_ORDER: PowerLossModel =
+    PowerLossModel { names: NameLoss::InOrder, data: DataLoss::InOrder, sync_keeps_new_names: false };
 
 #[test]
 fn what_was_synced_with_its_name_survives_every_power_loss() {
-    for freedom in [Freedom::default(), IN_ORDER] {
+    for freedom in [PowerLossModel::default(), IN_ORDER] {
         for found in outcomes(freedom, |disk| durable(disk, "file", b"synced"), read) {
             assert_eq!(found.as_deref(), Some(&b"synced"[..]));
         }
@@ -62,7 +63,7 @@ fn what_was_not_synced_is_lost_kept_torn_zero_or_stale() {
         durable(disk, "file", &old)?;
         append(disk, "file", &new).map(drop)
     };
-    let found: Vec<Vec<u8>> = outcomes(Freedom::default(), prepare, read).into_iter().flatten().collect();
+    let found: Vec<Vec<u8>> = outcomes(PowerLossModel::default(), prepare, read).into_iter().flatten().collect();
     assert!(
         found.iter().all(|found| found.starts_with(&old) && found.len() <= 2000),
         "more than the new bytes changed"
@@ -101,18 +102,18 @@ fn a_truncation_is_durable_when_it_was_synced() {
         file.truncate(5)?;
         if syncs { file.sync() } else { Ok(()) }
     };
-    let synced = outcomes(Freedom::default(), |disk| cut(disk, true), read);
+    let synced = outcomes(PowerLossModel::default(), |disk| cut(disk, true), read);
     assert!(synced.iter().all(|found| found.as_deref() == Some(b"whole")));
-    let unsynced = outcomes(Freedom::default(), |disk| cut(disk, false), read);
+    let unsynced = outcomes(PowerLossModel::default(), |disk| cut(disk, false), read);
     assert!(unsynced.iter().any(|found| found.as_deref() == Some(b"whole and torn")));
 }
 
 #[test]
 fn a_new_name_is_durable_when_its_folder_was_synced() {
-    let unsynced = outcomes(Freedom::default(), |disk| append(disk, "file", b"bytes")?.sync(), read);
+    let unsynced = outcomes(PowerLossModel::default(), |disk| append(disk, "file", b"bytes")?.sync(), read);
     assert!(unsynced.iter().any(Option::is_none), "never lost");
     assert!(unsynced.iter().any(Option::is_some), "never kept");
-    let keeping = Freedom { sync_keeps_new_names: true, ..Freedom::default() };
+    let keeping = PowerLossModel { sync_keeps_new_names: true, ..PowerLossModel::default() };
     let found = outcomes(keeping, |disk| append(disk, "file", b"bytes")?.sync(), read);
     assert!(found.iter().all(Option::is_some), "ext4 keeps the name of a new file that was synced");
 }
@@ -125,11 +126,12 @@ fn a_renamed_file_has_its_old_name_or_its_new_one() {
         disk.sync_folder(path(""))?;
         disk.rename(path("temporary"), path("file"))
     };
-    let found = outcomes(Freedom::default(), prepare, |disk| (disk.read("file"), disk.read("temporary")));
+    let found = outcomes(PowerLossModel::default(), prepare, |disk| (disk.read("file"), disk.read("temporary")));
     let (old, new) = (Some(b"old".to_vec()), Some(b"new".to_vec()));
     assert!(found.iter().all(|found| *found == (old.clone(), new.clone()) || *found == (new.clone(), None)));
     assert!(found.iter().any(|found| found.1.is_none()) && found.iter().any(|found| found.1.is_some()));
-    let synced = outcomes(Freedom::default(), |disk| prepare(disk).and_then(|()| disk.sync_folder(path(""))), read);
+    let synced =
+        outcomes(PowerLossModel::default(), |disk| prepare(disk).and_then(|()| disk.sync_folder(path(""))), read);
     assert!(synced.iter().all(|found| *found == new));
 }
 
@@ -141,21 +143,24 @@ fn a_file_that_moves_to_another_folder_is_never_in_neither() {
         disk.rename(path("from/file"), path("to/file"))
     };
     let places = |disk: &SimulatedDisk| (disk.read("from/file").is_some(), disk.read("to/file").is_some());
-    for freedom in [Freedom::default(), IN_ORDER] {
+    for freedom in [PowerLossModel::default(), IN_ORDER] {
         assert!(outcomes(freedom, prepare, places).iter().all(|(from, to)| *from || *to));
     }
     let one = |disk: &SimulatedDisk| prepare(disk).and_then(|()| disk.sync_folder(path("to")));
-    assert!(outcomes(Freedom::default(), one, places).contains(&(true, true)), "the folder it left was not synced");
+    assert!(
+        outcomes(PowerLossModel::default(), one, places).contains(&(true, true)),
+        "the folder it left was not synced"
+    );
     let both = |disk: &SimulatedDisk| one(disk).and_then(|()| disk.sync_folder(path("from")));
-    assert!(outcomes(Freedom::default(), both, places).iter().all(|found| *found == (false, true)));
+    assert!(outcomes(PowerLossModel::default(), both, places).iter().all(|found| *found == (false, true)));
 }
 
 #[test]
 fn a_removal_is_durable_when_its_folder_was_synced() {
     let prepare = |disk: &SimulatedDisk| durable(disk, "file", b"bytes").and_then(|()| disk.remove(path("file")));
-    assert!(outcomes(Freedom::default(), prepare, read).iter().any(Option::is_some), "never back");
+    assert!(outcomes(PowerLossModel::default(), prepare, read).iter().any(Option::is_some), "never back");
     let synced = |disk: &SimulatedDisk| prepare(disk).and_then(|()| disk.sync_folder(path("")));
-    assert!(outcomes(Freedom::default(), synced, read).iter().all(Option::is_none));
+    assert!(outcomes(PowerLossModel::default(), synced, read).iter().all(Option::is_none));
 }
 
 #[test]
@@ -166,9 +171,9 @@ fn a_folder_is_lost_with_all_that_is_in_it_until_the_one_above_was_synced() {
         disk.sync_folder(path("folder"))
     };
     let exists = |disk: &SimulatedDisk| disk.read("folder/file").is_some();
-    assert!(outcomes(Freedom::default(), prepare, exists).contains(&false));
+    assert!(outcomes(PowerLossModel::default(), prepare, exists).contains(&false));
     let synced = |disk: &SimulatedDisk| prepare(disk).and_then(|()| disk.sync_folder(path("")));
-    assert!(!outcomes(Freedom::default(), synced, exists).contains(&false));
+    assert!(!outcomes(PowerLossModel::default(), synced, exists).contains(&false));
 }
 
 #[test]
@@ -178,7 +183,7 @@ fn names_survive_in_order_or_in_any_order() {
         append(disk, "second", b"").map(drop)
     };
     let names = |disk: &SimulatedDisk| disk.list(path("")).expect("it is a folder");
-    let any = outcomes(Freedom::default(), prepare, names);
+    let any = outcomes(PowerLossModel::default(), prepare, names);
     assert!(any.contains(&vec!["second".to_owned()]) && any.contains(&vec!["first".to_owned()]));
     let in_order = outcomes(IN_ORDER, prepare, names);
     assert!(!in_order.contains(&vec!["second".to_owned()]) && in_order.contains(&vec!["first".to_owned()]));
@@ -194,7 +199,7 @@ fn a_failed_sync_loses_its_bytes_for_good() {
         assert_eq!(read(disk).as_deref(), Some(&b"oldnew"[..]), "programs still read them");
         file.sync()
     };
-    assert!(outcomes(Freedom::default(), prepare, read).iter().all(|found| found.as_deref() == Some(b"old")));
+    assert!(outcomes(PowerLossModel::default(), prepare, read).iter().all(|found| found.as_deref() == Some(b"old")));
 }
 
 #[test]
@@ -318,10 +323,10 @@ fn an_ignored_sync_does_nothing() {
         disk.ignore_syncs(|call| call.kind == CallKind::SyncFolder);
         durable(disk, "file", b"bytes")
     };
-    assert!(outcomes(Freedom::default(), prepare, read).contains(&None));
+    assert!(outcomes(PowerLossModel::default(), prepare, read).contains(&None));
     let kinds = |disk: &SimulatedDisk| disk.recorded().iter().map(|call| call.kind).collect::<Vec<_>>();
     let wanted = [CallKind::Append, CallKind::Create, CallKind::Write, CallKind::Sync, CallKind::SyncFolder];
-    assert!(outcomes(Freedom::default(), prepare, kinds).iter().all(|kinds| *kinds == wanted));
+    assert!(outcomes(PowerLossModel::default(), prepare, kinds).iter().all(|kinds| *kinds == wanted));
 }
 
 #[test]

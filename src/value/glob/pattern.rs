@@ -4,9 +4,9 @@ use super::{Segment, matches};
 use memchr::memmem;
 
 /// The most segments that are taken apart in advance.
-const MOST_SEGMENTS: usize = 16;
+const MAX_SEGMENTS: usize = 16;
 /// The longest segment that is compared as plain bytes if case is ignored: that takes its length times the text's.
-const MOST_FOLDED: usize = 64;
+const MAX_FOLDED: usize = 64;
 
 /// A pattern that has been taken apart. It matches what [`matches()`] matches.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ impl<'p> Pattern<'p> {
         let mut pattern = Pattern { source, ignore_case, segments: Vec::new(), least_bytes: 0 };
         let mut rest = Some(source);
         while let Some((segment, after)) = rest.and_then(|rest| Segment::take(rest, usize::MAX, ignore_case)) {
-            if pattern.segments.len() == MOST_SEGMENTS {
+            if pattern.segments.len() == MAX_SEGMENTS {
                 pattern.segments.clear();
                 break;
             }
@@ -75,7 +75,7 @@ impl<'p> Pattern<'p> {
 impl<'p> Part<'p> {
     fn new(segment: Segment<'p>, is_between: bool) -> Part<'p> {
         let ignore_case = segment.ignore_case;
-        let literal = segment.literal().filter(|literal| !ignore_case || literal.len() <= MOST_FOLDED);
+        let literal = segment.literal().filter(|literal| !ignore_case || literal.len() <= MAX_FOLDED);
         let is_searched = is_between && !ignore_case;
         let finder = literal.as_ref().filter(|_| is_searched).map(|literal| memmem::Finder::new(literal).into_owned());
         Part { segment, literal, finder, ignore_case }
@@ -127,9 +127,9 @@ mod tests {
 
     #[test]
     fn a_pattern_with_too_many_stars_to_be_taken_apart_matches_as_well() {
-        let stars = b"*a".repeat(MOST_SEGMENTS + 1);
-        assert!(Pattern::new(&stars, false).matches(&b"ba".repeat(MOST_SEGMENTS + 1)));
-        assert!(!Pattern::new(&stars, false).matches(&b"ba".repeat(MOST_SEGMENTS)));
+        let stars = b"*a".repeat(MAX_SEGMENTS + 1);
+        assert!(Pattern::new(&stars, false).matches(&b"ba".repeat(MAX_SEGMENTS + 1)));
+        assert!(!Pattern::new(&stars, false).matches(&b"ba".repeat(MAX_SEGMENTS)));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //!
 //! Source: Otmar Ertl, "New cardinality estimation algorithms for HyperLogLog sketches", arXiv:1702.01284, algorithm 6.
 
-use super::{Histogram, MOST, REGISTERS};
+use super::{Histogram, MAX, REGISTERS};
 
 /// The constant of infinitely many registers, 1 / (2 ln 2).
 const ALPHA: f64 = 0.721_347_520_444_481_7;
@@ -14,9 +14,9 @@ const ALPHA: f64 = 0.721_347_520_444_481_7;
 pub(super) fn count(histogram: &Histogram) -> u64 {
     let all = REGISTERS as f64;
     let share = |registers: f64| registers / all;
-    let full = f64::from(histogram[usize::from(MOST)]);
+    let full = f64::from(histogram[usize::from(MAX)]);
     let mut sum = all * of_full(share(all - full));
-    for value in (1..MOST).rev() {
+    for value in (1..MAX).rev() {
         sum = (sum + f64::from(histogram[usize::from(value)])) * 0.5;
     }
     sum += all * of_empty(share(f64::from(histogram[0])));

@@ -37,7 +37,7 @@ use sparse::{Raised, Search};
 pub const REGISTERS: usize = 1 << INDEX_BITS;
 const INDEX_BITS: u32 = 14;
 /// The greatest value of a register: none of the hash bits is set.
-const MOST: u8 = (64 - INDEX_BITS + 1) as u8;
+const MAX: u8 = (64 - INDEX_BITS + 1) as u8;
 
 /// The number of registers that are skipped together where all are empty.
 const BLOCK: usize = 32;

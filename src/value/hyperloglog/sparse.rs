@@ -17,8 +17,8 @@ use super::{Corrupted, Histogram, REGISTERS, Registers};
 
 const LONG_ZEROS: u8 = 0x40;
 const VALUE: u8 = 0x80;
-const MOST_SHORT_ZEROS: usize = 64;
-const MOST_OF_VALUE: usize = 4;
+const MAX_SHORT_ZEROS: usize = 64;
+const MAX_OF_VALUE: usize = 4;
 const GREATEST: u8 = 32;
 /// The number of runs that are checked for joining.
 const JOINED_RUNS: usize = 5;
@@ -135,7 +135,7 @@ impl Code {
 
     fn zeros(&mut self, length: usize) {
         let [low, high, ..] = (length - 1).to_le_bytes();
-        if length > MOST_SHORT_ZEROS {
+        if length > MAX_SHORT_ZEROS {
             self.push(LONG_ZEROS | high);
         }
         self.push(low);
@@ -241,7 +241,7 @@ fn join(bytes: &mut Vec<u8>, mut at: usize) {
         let Some(run) = bytes.get(at..).and_then(run_at) else { return };
         let next = bytes.get(at + 1..).and_then(run_at).filter(|next| run.value > 0 && next.value == run.value);
         match next.map(|next| run.length + next.length) {
-            Some(length) if length <= MOST_OF_VALUE => {
+            Some(length) if length <= MAX_OF_VALUE => {
                 bytes.remove(at);
                 bytes[at] = coded(run.value, length);
             }

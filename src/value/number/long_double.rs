@@ -93,7 +93,7 @@ impl LongDouble {
 
     /// A thousand times the number, rounded up to a whole one, as seconds become milliseconds. Values below the
     /// smallest 64-bit integer become that integer; `None` above the largest.
-    pub fn thousandfold_up(self) -> Option<i64> {
+    pub fn to_ms_rounded_up(self) -> Option<i64> {
         let out_of_range = self.negative.then_some(i64::MIN);
         if !self.is_finite() {
             return out_of_range;
@@ -244,7 +244,7 @@ mod tests {
         ];
         for (text, milliseconds) in table {
             let number = LongDouble::parse(text.as_bytes()).expect("these are numbers");
-            assert_eq!(number.thousandfold_up(), milliseconds, "{text}");
+            assert_eq!(number.to_ms_rounded_up(), milliseconds, "{text}");
         }
     }
 

@@ -6,14 +6,14 @@
 mod one_pass;
 
 use super::{
-    Coded, GRAIN, HEAD, Head, LONGEST_PREFIX, MOST_BYTES, PackedList, TEXT, bytes_of, digits_of, put, width_of,
+    Coded, GRAIN, HEAD, Head, LONGEST_PREFIX, MAX_BYTES, PackedList, TEXT, bytes_of, digits_of, put, width_of,
 };
 use crate::value::copy_short;
 use crate::value::item::{Item, Sequence, ShortText, Visitor};
 use crate::value::listpack::{EMPTY, cost, cost_of_integer};
 
 /// The most bytes that an item takes in addition to those of a text: its prefix and code, or its digits.
-const MOST_OVERHEAD: usize = LONGEST_PREFIX + 4 + 20;
+const MAX_OVERHEAD: usize = LONGEST_PREFIX + 4 + 20;
 
 /// The least and the greatest of some numbers, and their sum.
 #[derive(Clone, Copy)]
@@ -140,7 +140,7 @@ impl Measures {
 
     /// Whether a packed list has room for all, whatever their order.
     fn fit(&self) -> bool {
-        self.lengths.sum.saturating_add(self.len.saturating_mul(MOST_OVERHEAD)) <= MOST_BYTES
+        self.lengths.sum.saturating_add(self.len.saturating_mul(MAX_OVERHEAD)) <= MAX_BYTES
     }
 
     /// A list with room for the items, which has its head and the prefix already.
@@ -391,7 +391,7 @@ mod tests {
             let text = |item: &Item<'i>| short_text(*item).ok().map(|text| text.bytes());
             let (first, last) = (text(self.0.first()?)?, text(self.0.last()?)?);
             let second = self.0.get(1).and_then(text).unwrap_or(first);
-            let bytes = self.0.iter().map(|item| item.len() + MOST_OVERHEAD).sum();
+            let bytes = self.0.iter().map(|item| item.len() + MAX_OVERHEAD).sum();
             let samples = [first, second, last];
             (!samples.into_iter().any(Item::may_be_number)).then_some(Outline { samples, bytes })
         }

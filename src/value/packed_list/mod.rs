@@ -56,7 +56,7 @@ const LONGEST_PREFIX: usize = u8::MAX as usize;
 /// front of each, so that nothing is wasted.
 const GRAIN: usize = 16;
 /// The most bytes that items may have if they share no prefix, codes included.
-const MOST_BYTES: usize = 1 << 30;
+const MAX_BYTES: usize = 1 << 30;
 /// The least spare room, in bytes, of an unpacked list.
 const ROOM: usize = 128;
 
@@ -249,7 +249,7 @@ impl PackedList {
     /// Whether items of `more` bytes together can be added.
     pub(super) fn has_room(&self, more: usize) -> bool {
         let head = self.head();
-        head.content.saturating_add(head.len.saturating_mul(head.prefix + 4)).saturating_add(more) <= MOST_BYTES
+        head.content.saturating_add(head.len.saturating_mul(head.prefix + 4)).saturating_add(more) <= MAX_BYTES
     }
 
     /// Appends an item.

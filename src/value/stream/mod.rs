@@ -34,7 +34,7 @@ pub use group::{Consumer, ConsumerNumber, Group, Pending};
 pub use groups::Groups;
 pub use id::Id;
 pub use log::{Log, Trim};
-pub use size::{Limits, MOST_BYTES};
+pub use size::{Limits, MAX_BYTES};
 
 use crate::value::base::{Base, Fork};
 use std::fmt;

@@ -24,7 +24,7 @@ pub struct Limits {
 }
 
 /// The most bytes of a listpack, and of the fields and values of one entry.
-pub const MOST_BYTES: usize = 1 << 30;
+pub const MAX_BYTES: usize = 1 << 30;
 
 impl Default for Limits {
     fn default() -> Limits {
@@ -35,7 +35,7 @@ impl Default for Limits {
 impl Limits {
     /// Whether a block of that many bytes and entries takes an entry of `more` bytes.
     pub(super) fn admit(&self, bytes: usize, entries: usize, more: usize) -> bool {
-        let most = if self.bytes == 0 { MOST_BYTES } else { self.bytes.min(MOST_BYTES) };
+        let most = if self.bytes == 0 { MAX_BYTES } else { self.bytes.min(MAX_BYTES) };
         bytes + more < most && (self.entries == 0 || entries < self.entries)
     }
 }

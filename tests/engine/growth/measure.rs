@@ -38,7 +38,7 @@ impl Case {
 
 /// Times as long, and times as much work as may be.
 const TIMES: usize = 8;
-const MOST: f64 = 20.0;
+const MAX: f64 = 20.0;
 /// The work of the smaller size is at least this, unless that size would be more than that.
 const ENOUGH: Duration = Duration::from_millis(2);
 const LARGEST: usize = 16_384;
@@ -46,7 +46,7 @@ const LARGEST: usize = 16_384;
 const BRIEF: Duration = Duration::from_millis(20);
 const ATTEMPTS: usize = 4;
 /// Twice the larger size takes at most this many times its work: twice if the work is linear, four times if quadratic.
-const MOST_DOUBLED: f64 = 3.0;
+const MAX_DOUBLED: f64 = 3.0;
 
 const LIBRARY: &[u8] = b"#!lua name=l\nredis.register_function('f', function() return 1 end)";
 
@@ -92,7 +92,7 @@ pub fn too_fast(name: &str, work: impl Fn(usize) -> Duration) -> Option<String> 
     }
     // Data that leave the caches between the two sizes take longer too; twice the larger size tells that apart.
     let doubled = least(|| work(size * TIMES * 2));
-    if doubled.as_secs_f64() <= MOST_DOUBLED * large.as_secs_f64() {
+    if doubled.as_secs_f64() <= MAX_DOUBLED * large.as_secs_f64() {
         return None;
     }
     let sizes = (size * TIMES, size * TIMES * 2);
@@ -104,7 +104,7 @@ fn least(work: impl Fn() -> Duration) -> Duration {
 }
 
 fn is_linear(small: Duration, large: Duration) -> bool {
-    large < BRIEF || large.as_secs_f64() <= MOST * small.max(ENOUGH).as_secs_f64()
+    large < BRIEF || large.as_secs_f64() <= MAX * small.max(ENOUGH).as_secs_f64()
 }
 
 /// The processor time that the requests take, or which of them is refused. What they leave to be freed is freed later:

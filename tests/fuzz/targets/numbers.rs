@@ -17,5 +17,5 @@ pub fn run(bytes: &[u8]) {
         }
     }
     let _ = number::parse_f64_bound(bytes);
-    let _ = LongDouble::parse(bytes).map(|value| value.thousandfold_up());
+    let _ = LongDouble::parse(bytes).map(|value| value.to_ms_rounded_up());
 }

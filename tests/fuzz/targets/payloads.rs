@@ -66,7 +66,7 @@ const TRAFFIC: &[&[&str]] = &[
 
 /// The most bytes of memory for each byte of a payload. A compressed byte represents up to 88, and each byte of a list
 /// of integers may be an element.
-const MOST_PER_BYTE: usize = 88 * 16;
+const MAX_PER_BYTE: usize = 88 * 16;
 /// The overhead of a key, in bytes of payload.
 const SPARE: usize = 64;
 
@@ -84,7 +84,7 @@ pub fn run(bytes: &[u8]) {
             return;
         }
         let more = memory_bytes(world) - before;
-        assert!(more <= MOST_PER_BYTE * (bytes.len() + SPARE), "{} bytes become {more}", bytes.len());
+        assert!(more <= MAX_PER_BYTE * (bytes.len() + SPARE), "{} bytes become {more}", bytes.len());
         comes_back(world);
         for words in TRAFFIC {
             ask(world, &words.iter().map(|word| word.as_bytes()).collect::<Vec<_>>());

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use dunlin::engine::SyncPolicy;
 use dunlin::storage::Storage;
-use dunlin::storage::simulated::{DataLoss, Fault, Freedom, NameLoss, SimulatedDisk};
+use dunlin::storage::simulated::{DataLoss, Fault, NameLoss, PowerLossModel, SimulatedDisk};
 
 use super::machine::{History, Machine, Sites};
 use crate::support::choices::Choices;
@@ -32,7 +32,7 @@ pub(crate) struct Run<'b> {
 
 impl<'b> Run<'b> {
     pub(crate) fn new(mut choices: Choices<'b>, has_faults: bool) -> Run<'b> {
-        let disk = SimulatedDisk::with(Freedom {
+        let disk = SimulatedDisk::with(PowerLossModel {
             names: if choices.below(3) == 0 { NameLoss::InOrder } else { NameLoss::Any },
             data: DataLoss::InOrder,
             sync_keeps_new_names: choices.below(5) == 0,

@@ -87,8 +87,8 @@ impl ClientType {
         }
     }
 
-    /// The type of a session: the link to the primary, a subscriber, or a normal client. Replicas of this server have no
-    /// session.
+    /// The type of a session: the link to the primary, a subscriber, or a normal client. Replicas of this server have
+    /// no session.
     pub(super) fn of(session: &Session) -> ClientType {
         if session.origin.is_primary {
             ClientType::Master

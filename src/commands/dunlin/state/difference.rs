@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use super::pieces::{Piece, select};
 
 /// The maximum number of line pairs of one piece that are compared.
-const MOST_PAIRS: usize = 1 << 20;
+const MAX_PAIRS: usize = 1 << 20;
 
 /// The lines to remove from `one`, marked `-`, and to add, marked `+`, to get `other`. Lines of databases other than
 /// the first follow a line that names the database.
@@ -44,7 +44,7 @@ fn of_lines(one: &[String], other: &[String]) -> String {
     let (one, other) = (&one[begin..], &other[begin..]);
     let end = one.iter().rev().zip(other.iter().rev()).take_while(|(one, other)| one == other).count();
     let (one, other) = (&one[..one.len() - end], &other[..other.len() - end]);
-    let is_long = one.len().saturating_mul(other.len()) > MOST_PAIRS;
+    let is_long = one.len().saturating_mul(other.len()) > MAX_PAIRS;
     let common = if is_long { Vec::new() } else { common(one, other) };
     let (mut text, mut from, mut to) = (String::new(), 0, 0);
     for (place, place_in_other) in common.into_iter().chain([(one.len(), other.len())]) {

@@ -15,7 +15,7 @@ impl Ctx<'_> {
     /// caller has checked it. It does not block, and no blocked client is served before the whole command is done.
     ///
     /// False when it is a script that was suspended: the caller then calls
-    /// [`rest_before`](crate::engine::exec::scripts::rest_before), and nothing after it.
+    /// [`suspend_transaction_at`](crate::engine::exec::scripts::suspend_transaction_at), and nothing after it.
     pub fn run(&mut self, request: Request<'_>) -> bool {
         !matches!(dispatch::run_within(self.engine, self.session, request, self.reply.reborrow()), Ending::Suspended)
     }
@@ -65,10 +65,10 @@ impl Block {
         Block { keys: BTreeSet::new(), is_served_by: |_| false, deadline_ms, timeout_reply, again: None }
     }
 
-    /// This block, but with `request` as the request that is run again; if `heeds_loss`, it is also run when one of the
-    /// keys is deleted or gets another type (Redis's `unblock_on_nokey`).
-    pub fn again(self, request: Requests, heeds_loss: bool) -> Block {
-        let is_served_by: fn(Option<View<'_>>) -> bool = if heeds_loss { |_| true } else { self.is_served_by };
+    /// This block, but with `request` as the request that is run again; with `unblocks_on_nokey` (Redis's name for it)
+    /// also when one of the keys is deleted or gets another type.
+    pub fn again(self, request: Requests, unblocks_on_nokey: bool) -> Block {
+        let is_served_by: fn(Option<View<'_>>) -> bool = if unblocks_on_nokey { |_| true } else { self.is_served_by };
         Block { again: Some(request), is_served_by, ..self }
     }
 }

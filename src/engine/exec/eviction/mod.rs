@@ -40,7 +40,7 @@ const BETWEEN_LOOKS: usize = 16;
 
 impl Engine {
     /// Evicts more keys; returns whether it is to be called again.
-    pub fn go_on_evicting(&mut self, now: Now) -> bool {
+    pub fn continue_eviction(&mut self, now: Now) -> bool {
         if self.databases.is_evicting() {
             self.at(now);
             self.databases.pressure.is_evicting = false;

@@ -76,14 +76,14 @@ fn fill_pool(engine: &mut Engine) -> bool {
 fn confirmed(engine: &Engine, candidate: Candidate) -> Option<(usize, Slot)> {
     let data = engine.databases.get(candidate.database);
     let slot = data.find_hash(candidate.hash)?;
-    let may_go = !engine.settings.policy.spares_lasting_keys() || data.deadline(slot).is_some();
+    let may_go = !engine.settings.policy.is_volatile_only() || data.deadline(slot).is_some();
     (may_go && score(engine, candidate.database, slot) >= candidate.score).then_some((candidate.database, slot))
 }
 
 /// Some key that the policy may evict.
 fn sample(engine: &mut Engine, number: usize) -> Option<Slot> {
     let (data, generator) = (engine.databases.get(number), &mut engine.generator);
-    if engine.settings.policy.spares_lasting_keys() {
+    if engine.settings.policy.is_volatile_only() {
         data.random_volatile(&mut || generator.u64(..))
     } else {
         data.random(&mut || generator.u64(..))

@@ -14,7 +14,7 @@ use crate::engine::state::{Effect, SessionId};
 use crate::resp::{Protocol, Reply};
 
 /// The unsent bytes of a listener from which on commands are dropped for it.
-const MOST_UNSENT_BYTES: usize = 1 << 20;
+const MAX_UNSENT_BYTES: usize = 1 << 20;
 
 /// Hands a command over to the readers and listeners that want it.
 pub(super) fn publish(engine: &mut Engine, ended: &Ended) {
@@ -29,7 +29,7 @@ pub(super) fn publish(engine: &mut Engine, ended: &Ended) {
 
 fn send(engine: &mut Engine, listener: SessionId, frame: &Arc<[u8]>) {
     let Some(client) = engine.sessions.get(listener) else { return };
-    let (is_slow, protocol) = (client.waiting_bytes() > MOST_UNSENT_BYTES, client.protocol);
+    let (is_slow, protocol) = (client.waiting_bytes() > MAX_UNSENT_BYTES, client.protocol);
     let Some(kit) = &mut engine.observers.kit else { return };
     // A client that went back to RESP2 could not tell the messages from replies.
     if is_slow || protocol == Protocol::Resp2 {

@@ -4,7 +4,7 @@
 use crate::engine::Engine;
 use crate::engine::cluster::{Message, NodeId};
 use crate::engine::exec::cluster;
-use crate::engine::exec::gates::Asked;
+use crate::engine::exec::gates::GateRequest;
 use crate::engine::exec::kit::strict;
 use crate::engine::spec::ClusterError;
 use crate::engine::state::kit::strict::redirects::{Redirect, digest};
@@ -13,7 +13,7 @@ use crate::resp::Request;
 
 /// Remembers a command that is answered with a redirect, and has the other nodes watch for it.
 #[cold]
-pub(in crate::engine::exec) fn note(engine: &mut Engine, asked: &Asked<'_>, error: &ClusterError) {
+pub(in crate::engine::exec) fn note(engine: &mut Engine, asked: &GateRequest<'_>, error: &ClusterError) {
     if !matches!(error, ClusterError::Moved { .. } | ClusterError::Ask { .. }) {
         return;
     }

@@ -17,7 +17,7 @@ use crate::script::{ConvertedReply, Drand48, RegisteredFunctions, ScriptBackend,
 const SLICE_US: u64 = 2_000;
 
 /// The most bytes that a script may log in one time slice: they are kept until the script ends or is suspended.
-const MOST_LOGGED_BYTES: usize = 16 << 20;
+const MAX_LOGGED_BYTES: usize = 16 << 20;
 
 impl ScriptHost for Engine {
     fn check_interrupt(&mut self) -> Interrupt {
@@ -141,8 +141,8 @@ impl ScriptBackend for Engine {
         if let Some(running) = &mut self.scripts.running {
             let before = running.logged_bytes;
             running.logged_bytes = before.saturating_add(line.len());
-            if running.logged_bytes > MOST_LOGGED_BYTES {
-                if before <= MOST_LOGGED_BYTES {
+            if running.logged_bytes > MAX_LOGGED_BYTES {
+                if before <= MAX_LOGGED_BYTES {
                     let text =
                         format!("What {} logs beyond this is dropped until others have been heard.", running.name);
                     self.effects.push(Effect::Log(LogLevel::Warning, text));

@@ -14,7 +14,7 @@ pub mod load;
 pub mod run;
 
 pub use load::Policy;
-pub use run::{Call, FunctionCall, rest_before};
+pub use run::{Call, FunctionCall, suspend_transaction_at};
 
 use crate::engine::Engine;
 use crate::engine::exec::snapshots;

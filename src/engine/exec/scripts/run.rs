@@ -155,7 +155,7 @@ fn admit_writing(engine: &Engine, flags: Flags) -> Result<(), Error> {
 }
 
 /// Makes the running transaction continue with the request at `next` when the suspended script has ended.
-pub fn rest_before(cx: &mut Ctx<'_>, next: usize) {
+pub fn suspend_transaction_at(cx: &mut Ctx<'_>, next: usize) {
     if let Some(running) = &mut cx.engine.scripts.running {
         running.outer = Some(Outer { command: cx.command, next });
     }
@@ -193,7 +193,7 @@ impl Engine {
             Kind::Function => self.scripts.functions.vm = Some(vm),
         }
         match outcome {
-            Outcome::Suspended => put_aside(self, &mut partial, 0),
+            Outcome::Suspended => stash_partial_reply(self, &mut partial, 0),
             outcome => conclude_script(self, session, outcome, partial),
         }
         self.stats.end_uncounted();
@@ -257,7 +257,7 @@ fn count_returned_errors(engine: &mut Engine, faults: &ReturnedErrors, command: 
 }
 
 /// Takes the partial reply of a suspended command out of `out`, to be sent when the command has ended.
-pub(in crate::engine) fn put_aside(engine: &mut Engine, out: &mut Vec<u8>, start: usize) {
+pub(in crate::engine) fn stash_partial_reply(engine: &mut Engine, out: &mut Vec<u8>, start: usize) {
     engine.timing.running = None;
     if let Some(running) = &mut engine.scripts.running {
         running.partial = out.split_off(start);
@@ -293,7 +293,7 @@ fn conclude_script(engine: &mut Engine, session: SessionId, outcome: Outcome, mu
         dispatch::refuse(engine, error, &mut Reply::new(&mut out, protocol));
     }
     if let Some(outer) = outer
-        && !go_on_with_queue(engine, session, outer, &mut out)
+        && !resume_queue(engine, session, outer, &mut out)
     {
         if let Some(running) = &mut engine.scripts.running {
             (running.is_detached, running.partial) = (is_detached, out);
@@ -308,7 +308,7 @@ fn conclude_script(engine: &mut Engine, session: SessionId, outcome: Outcome, mu
 }
 
 /// Runs the rest of a transaction; false when another script of it is suspended.
-fn go_on_with_queue(engine: &mut Engine, session: SessionId, outer: Outer, out: &mut Vec<u8>) -> bool {
+fn resume_queue(engine: &mut Engine, session: SessionId, outer: Outer, out: &mut Vec<u8>) -> bool {
     let transaction = engine.sessions.get(session).and_then(|client| client.transaction.clone());
     let Some(transaction) = transaction else { return true };
     for (index, request) in transaction.queue.iter().enumerate().skip(outer.next) {

@@ -11,7 +11,7 @@ use crate::engine::state::SessionId;
 const SMALL_BYTES: usize = 32 << 10;
 
 /// The smallest limit, in bytes, so that a client can still connect to correct a limit set by mistake.
-const LEAST_LIMIT_BYTES: u64 = 128 << 10;
+const MIN_LIMIT_BYTES: u64 = 128 << 10;
 
 /// `maxmemory-clients`: the most memory that all clients together may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl ClientsLimit {
                 u64::try_from(u128::from(max_memory_bytes) * u128::from(percent) / 100).unwrap_or(u64::MAX)
             }
         };
-        (bytes > 0).then_some(bytes.max(LEAST_LIMIT_BYTES))
+        (bytes > 0).then_some(bytes.max(MIN_LIMIT_BYTES))
     }
 }
 

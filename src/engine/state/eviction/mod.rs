@@ -74,12 +74,12 @@ impl Policy {
     }
 
     /// True for LRU and LFU policies, which depend on the use of keys.
-    pub fn goes_by_use(self) -> bool {
+    pub fn depends_on_use(self) -> bool {
         self.counts_uses() || self.is_lru()
     }
 
     /// True when only keys with a deadline may be evicted.
-    pub(in crate::engine) fn spares_lasting_keys(self) -> bool {
+    pub(in crate::engine) fn is_volatile_only(self) -> bool {
         matches!(self, Policy::VolatileLru | Policy::VolatileLfu | Policy::VolatileRandom | Policy::VolatileTtl)
     }
 }

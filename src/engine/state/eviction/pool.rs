@@ -4,12 +4,12 @@
 //! A key is stored as its hash, which takes the same few bytes for any key; a key deleted meanwhile, or another key
 //! with an equal hash, does no harm.
 //!
-//! Invariant: at most [`MOST`] candidates, ascending by score, each key once.
+//! Invariant: at most [`MAX`] candidates, ascending by score, each key once.
 //!
 //! Source: Redis's eviction pool, as its documentation describes it.
 
 /// The number of candidates in the pool.
-const MOST: usize = 16;
+const MAX: usize = 16;
 
 /// A key that may be evicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Pool {
     pub(in crate::engine) fn offer(&mut self, offered: Candidate) {
         self.ascending.retain(|known| (known.database, known.hash) != (offered.database, offered.hash));
         let place = self.ascending.partition_point(|known| known.score < offered.score);
-        if self.ascending.len() < MOST {
+        if self.ascending.len() < MAX {
             self.ascending.insert(place, offered);
         } else if place > 0 {
             self.ascending[..place].rotate_left(1);
@@ -65,7 +65,7 @@ mod tests {
             }
             let mut best = scores;
             best.sort_unstable_by(|one, other| other.cmp(one));
-            best.truncate(MOST);
+            best.truncate(MAX);
             let taken: Vec<u64> = std::iter::from_fn(|| pool.take()).map(|candidate| candidate.score).collect();
             prop_assert_eq!(taken, best);
         }

@@ -188,7 +188,7 @@ impl DiskFaults {
         let mut fired = None;
         for (number, rule) in &mut state.rules {
             if rule.matches(kind, path) && rule.is_due(kind, bytes, &mut state.generator) {
-                fired = Some((*number, rule.take_failure()));
+                fired = Some((*number, rule.apply_failure()));
                 break;
             }
         }
@@ -233,7 +233,7 @@ impl DiskFault {
     }
 
     /// The failure of the call for which it fires, which takes all space that is left.
-    fn take_failure(&mut self) -> DiskFailure {
+    fn apply_failure(&mut self) -> DiskFailure {
         let failure = self.failure;
         if let DiskFailure::Space { bytes } = &mut self.failure {
             *bytes = 0;

@@ -1,6 +1,6 @@
 //! The feed: commands with their replies, and the names of changed keys, for readers who watch a server as it works.
 //!
-//! Commands that a reader has not taken yet wait here, up to [`MOST_EVENTS`] and [`MOST_BYTES`]; beyond that they
+//! Commands that a reader has not taken yet wait here, up to [`MAX_EVENTS`] and [`MAX_BYTES`]; beyond that they
 //! are counted and dropped. Commands that several readers wait for are shared, and long words and replies are cut, so
 //! readers that never read cost little memory and nobody's time.
 //!
@@ -19,11 +19,11 @@ use crate::engine::state::{Session, SessionId};
 use crate::resp::Frame;
 
 /// The most commands that wait for a reader.
-pub const MOST_EVENTS: usize = 1000;
+pub const MAX_EVENTS: usize = 1000;
 /// The most bytes of commands that wait for a reader.
-const MOST_BYTES: usize = 512 << 10;
+const MAX_BYTES: usize = 512 << 10;
 /// The most names of changed keys that wait for a reader; further ones are counted.
-pub const MOST_KEYS: usize = 1000;
+pub const MAX_KEYS: usize = 1000;
 /// The part of a long word or reply that is shown, in bytes.
 const SHOWN_BYTES: usize = 256;
 /// The most words of a command that are shown.
@@ -221,7 +221,7 @@ impl FeedEvent {
 
 impl Reader {
     fn add(&mut self, event: &Arc<FeedEvent>) {
-        if self.unread.events.len() >= MOST_EVENTS || self.waiting_bytes + event.bytes() > MOST_BYTES {
+        if self.unread.events.len() >= MAX_EVENTS || self.waiting_bytes + event.bytes() > MAX_BYTES {
             self.unread.dropped += 1;
             return;
         }
@@ -231,7 +231,7 @@ impl Reader {
 
     fn note(&mut self, key: &[u8]) {
         let (keys, key) = (&mut self.unread.keys, &key[..key.len().min(SHOWN_BYTES)]);
-        if keys.len() < MOST_KEYS {
+        if keys.len() < MAX_KEYS {
             keys.insert(key.into());
         } else {
             self.unread.more_keys += u64::from(!keys.contains(key));

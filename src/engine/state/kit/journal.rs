@@ -16,10 +16,10 @@ use crate::resp::{Protocol, Reply, Request, Requests};
 use crate::value::glob;
 
 /// The number of commands that a journal keeps unless a test says otherwise.
-pub const USUAL_ENTRIES: usize = 10_000;
+pub const DEFAULT_ENTRIES: usize = 10_000;
 
 /// The most commands that a journal can be set to keep.
-pub const MOST_ENTRIES: usize = 1_000_000;
+pub const MAX_ENTRIES: usize = 1_000_000;
 
 /// The most commands that are listed when a test finds others than it expected.
 const LISTED: usize = 20;
@@ -258,7 +258,7 @@ impl Display for Bound {
 impl Journal {
     /// An empty journal that keeps up to `most` entries.
     pub fn of(most: usize) -> Journal {
-        Journal { is_on: true, most: most.clamp(1, MOST_ENTRIES), entries: VecDeque::new(), begun: 0 }
+        Journal { is_on: true, most: most.clamp(1, MAX_ENTRIES), entries: VecDeque::new(), begun: 0 }
     }
 
     /// Removes all entries.

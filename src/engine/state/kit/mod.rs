@@ -16,7 +16,7 @@ pub(in crate::engine) mod waits;
 pub use disk::{DiskCalls, DiskFailure, DiskFault, DiskFaults};
 pub use faults::{Disturbance, Failure, Fault, Faults, State};
 pub use feed::{Feed, FeedEvent, Shown, ShownReply, Unread};
-pub use journal::{Bound, Entry, Filter, Journal, MOST_ENTRIES, Source, USUAL_ENTRIES};
+pub use journal::{Bound, DEFAULT_ENTRIES, Entry, Filter, Journal, MAX_ENTRIES, Source};
 pub use reply_text::quoted;
 pub use strict::rule::{Level, Rule};
 pub use strict::{CheckRule, CheckedCommand, Finding, Setting, Strict, Violation};
@@ -79,7 +79,7 @@ impl Recorded {
 impl Kit {
     /// Starts the journal, if it is not on, and returns it.
     pub fn begin_journal(&mut self) -> &mut Journal {
-        let journal = self.journal.get_or_insert_with(|| Journal::of(USUAL_ENTRIES));
+        let journal = self.journal.get_or_insert_with(|| Journal::of(DEFAULT_ENTRIES));
         journal.is_on = true;
         journal
     }

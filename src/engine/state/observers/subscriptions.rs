@@ -178,7 +178,7 @@ impl Subscriptions {
     }
 
     /// True when there are no channels or patterns, so that a message would reach no client.
-    pub fn are_deaf(&self) -> bool {
+    pub fn has_no_channels_or_patterns(&self) -> bool {
         self.channels.is_empty() && self.patterns.in_order.is_empty()
     }
 }
@@ -268,7 +268,7 @@ mod tests {
         for topic in [Topic::Channel, Topic::Pattern, Topic::Shard] {
             assert_eq!((all.count(topic), all.audience(topic, b"news")), (0, None));
         }
-        assert!(all.are_deaf());
+        assert!(all.has_no_channels_or_patterns());
     }
 
     #[test]

@@ -22,7 +22,7 @@ use std::sync::Arc;
 pub(in crate::engine) const FRAMES_A_PACK: usize = 256;
 
 /// The most bytes that a block of copied frames has; a block of more bytes has pointers to its frames.
-const MOST_COPIED_BYTES: usize = 64 << 10;
+const MAX_COPIED_BYTES: usize = 64 << 10;
 
 /// The number of the latest blocks that are remembered.
 const RECENT: usize = 8;
@@ -39,7 +39,7 @@ pub(in crate::engine) enum Pack {
 impl Pack {
     pub(in crate::engine) fn of(frames: &[&Arc<[u8]>]) -> Pack {
         let bytes = frames.iter().map(|frame| frame.len()).sum();
-        if bytes <= MOST_COPIED_BYTES {
+        if bytes <= MAX_COPIED_BYTES {
             return Pack::copied(frames.iter().map(|frame| &***frame));
         }
         Pack::Shared { frames: frames.iter().map(|&frame| Arc::clone(frame)).collect(), bytes }

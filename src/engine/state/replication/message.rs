@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{History, HistoryId};
+use super::{History, ReplicationId};
 use crate::engine::cluster::NodeId;
 use crate::keyspace::Database;
 
@@ -25,7 +25,7 @@ pub enum Content {
     /// The receiver gets what it has missed of the history.
     Continue {
         /// The id of the history.
-        id: HistoryId,
+        id: ReplicationId,
         /// The offset before the first of these bytes.
         offset: u64,
         /// The stream behind it.

@@ -27,7 +27,7 @@ use crate::engine::spec::{CommandId, Now};
 use crate::engine::state::SessionId;
 
 /// A replication id (`master_replid`): forty hexadecimal digits.
-pub type HistoryId = NodeId;
+pub type ReplicationId = NodeId;
 
 /// The offset at which a history begins: that of Redis after the first PING of a primary. Clients are not told of
 /// replicas whose offset is 0.
@@ -37,7 +37,7 @@ const FIRST_OFFSET: u64 = 14;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct History {
     /// The id, which INFO shows as `master_replid`.
-    pub id: HistoryId,
+    pub id: ReplicationId,
     /// The bytes of the stream of changes up to there.
     pub offset: u64,
 }
@@ -194,7 +194,7 @@ pub struct Replication {
 
 impl Replication {
     /// The replication of a node without replicas and primary.
-    pub fn of(id: HistoryId) -> Replication {
+    pub fn of(id: ReplicationId) -> Replication {
         Replication {
             history: History { id, offset: FIRST_OFFSET },
             previous: None,
@@ -228,7 +228,7 @@ impl Replication {
     }
 
     /// Begins another history: the data are others, and no replica has them.
-    pub fn begin_history(&mut self, id: HistoryId) {
+    pub fn begin_history(&mut self, id: ReplicationId) {
         self.history.id = id;
         self.previous = None;
         self.backlog.clear();
@@ -236,19 +236,19 @@ impl Replication {
     }
 
     /// Begins anew, as the process of this node has ended, and its data with it.
-    pub fn restart(&mut self, id: HistoryId) {
+    pub fn restart(&mut self, id: ReplicationId) {
         self.history.offset = FIRST_OFFSET;
         self.begin_history(id);
     }
 
     /// Continues the history under another id, as this node is the primary now.
-    pub fn promote(&mut self, id: HistoryId) {
+    pub fn promote(&mut self, id: ReplicationId) {
         self.rename(id);
         self.link = None;
     }
 
     /// Goes on with the history under the id that it has at the primary.
-    pub fn rename(&mut self, id: HistoryId) {
+    pub fn rename(&mut self, id: ReplicationId) {
         if self.history.id != id {
             self.previous = Some(self.history);
             self.history.id = id;
@@ -293,8 +293,8 @@ impl Replication {
 mod tests {
     use super::*;
 
-    fn id(byte: u8) -> HistoryId {
-        HistoryId::of([byte; 20])
+    fn id(byte: u8) -> ReplicationId {
+        ReplicationId::of([byte; 20])
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::engine::spec::Error;
 use crate::script::{Compiled, Header, LuaVm, sha1_hex};
 
 /// The number of scripts from EVAL that stay cached.
-const MOST_EVALUATED: usize = 500;
+const MAX_EVALUATED: usize = 500;
 
 /// The name of a script: the SHA-1 digest of its source, as 40 hexadecimal digits in lower case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -157,7 +157,7 @@ impl Cache {
         let (header, compiled) = compile(source, vm)?;
         self.uses += 1;
         if !is_loaded {
-            if self.evaluated.len() >= MOST_EVALUATED {
+            if self.evaluated.len() >= MAX_EVALUATED {
                 self.evict(vm);
             }
             self.evaluated.push(Reverse((self.uses, digest)));

@@ -1,16 +1,16 @@
 //! The state of client-side caching: the clients that track, the keys that they know, and their prefixes.
 //!
-//! In the default mode a table has the keys that each client has read ([`known`]); with BCAST a client names prefixes
+//! In the default mode a table has the keys that each client has read ([`table`]); with BCAST a client names prefixes
 //! instead ([`prefixes`]). Messages are sent by [`crate::engine::exec::tracking`].
 
-pub(in crate::engine) mod known;
 pub(in crate::engine) mod prefixes;
+pub(in crate::engine) mod table;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::engine::state::tracking::known::Known;
 use crate::engine::state::tracking::prefixes::Prefixes;
+use crate::engine::state::tracking::table::TrackingTable;
 use crate::engine::state::{Session, SessionId};
 
 /// The tracking options of a client (CLIENT TRACKING).
@@ -50,7 +50,7 @@ pub enum Choice {
 #[derive(Debug, Default)]
 pub struct Tracking {
     pub(in crate::engine) clients: BTreeSet<SessionId>,
-    pub(in crate::engine) known: Known,
+    pub(in crate::engine) table: TrackingTable,
     pub(in crate::engine) prefixes: Prefixes,
     /// The session whose request runs.
     pub(in crate::engine) current: Option<SessionId>,
@@ -68,7 +68,7 @@ impl Tracking {
     /// True when at least one client tracks keys.
     #[inline]
     pub fn is_on(&self) -> bool {
-        !self.clients.is_empty() || self.known.len() > 0
+        !self.clients.is_empty() || self.table.len() > 0
     }
 
     /// The number of clients that track.
@@ -78,12 +78,12 @@ impl Tracking {
 
     /// The number of keys in the tracking table.
     pub fn keys(&self) -> usize {
-        self.known.len()
+        self.table.len()
     }
 
     /// The number of pairs of a key and a client in the tracking table.
     pub fn items(&self) -> usize {
-        self.known.items()
+        self.table.items()
     }
 
     /// The number of tracked prefixes.
@@ -93,7 +93,7 @@ impl Tracking {
 
     /// About how many bytes of memory tracking takes.
     pub(in crate::engine) fn memory_bytes(&self) -> usize {
-        self.known.memory_bytes()
+        self.table.memory_bytes()
     }
 
     /// Ends the tracking of a client.

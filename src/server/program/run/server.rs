@@ -18,7 +18,7 @@ use crate::commands::dunlin::{self, strict};
 use crate::engine::exec::kit::strict as rules;
 use crate::engine::exec::persistence::ShutdownOptions;
 use crate::engine::state::host::Facts;
-use crate::engine::state::kit::{Finding, Journal, MOST_ENTRIES, Rule};
+use crate::engine::state::kit::{Finding, Journal, MAX_ENTRIES, Rule};
 use crate::engine::{EndWith, Launch, Settings};
 use crate::server::clock::{Clock, monotonic_us};
 use crate::server::faulty_storage;
@@ -67,7 +67,7 @@ impl CommandServer {
             tcp: true,
             clock: Clock::system(),
             seed: RandomState::new().hash_one(0),
-            repeats: false,
+            is_deterministic: false,
             facts: Facts::default(),
             storage: Arc::clone(&storage),
             disk_faults,
@@ -82,7 +82,7 @@ impl CommandServer {
             strict::set_rules(&mut shared.engine().observers, &Rule::GENERAL, level, None);
         }
         if !options.journal.is_empty() {
-            shared.engine().observers.kit().journal = Some(Journal::of(MOST_ENTRIES));
+            shared.engine().observers.kit().journal = Some(Journal::of(MAX_ENTRIES));
         }
         let loaded = loading::load_before_clients(&shared, &*storage, data);
         loaded.map_err(|(file, why)| format!("{file}: {why}"))?;

@@ -11,7 +11,7 @@ use crate::value::listpack::cost;
 use std::cell::Cell;
 
 /// The most memory that a thread keeps.
-const MOST_KEPT: usize = 1 << 16;
+const MAX_KEPT: usize = 1 << 16;
 
 thread_local! {
     static MEMORY: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
@@ -29,7 +29,7 @@ pub(super) fn build<'a>(items: impl Sequence<'a>) -> Option<(PackedList, usize)>
     let mut pass = OnePass::of(&outline, &mut memory);
     items.visit(&mut pass);
     let built = pass.finish();
-    if memory.len() <= MOST_KEPT {
+    if memory.len() <= MAX_KEPT {
         MEMORY.set(memory);
     }
     built

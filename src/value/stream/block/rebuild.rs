@@ -16,7 +16,7 @@ use std::cell::Cell;
 /// may, and what is written behind it.
 const SPARE: usize = 128;
 /// The most memory that a thread keeps.
-const MOST_KEPT: usize = 1 << 16;
+const MAX_KEPT: usize = 1 << 16;
 
 thread_local! {
     static MEMORY: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
@@ -94,7 +94,7 @@ impl Rebuilding {
     /// many live and deleted ones.
     pub fn finish(mut self, live: usize, deleted: usize, listpack: usize) -> Option<Block> {
         self.block.bytes = self.bytes[..self.end].to_vec();
-        if self.bytes.len() <= MOST_KEPT {
+        if self.bytes.len() <= MAX_KEPT {
             MEMORY.set(self.bytes);
         }
         let counts = size::of_count(live) + size::of_count(deleted);

@@ -34,7 +34,7 @@ impl<const N: usize> Order<N> {
             } else if at == N && is_last || at == 0 && is_first {
                 return self.start_leaf(arena, &path, cell, is_last && at == N);
             } else {
-                self.relieve(arena, &path);
+                self.make_room_in_leaf(arena, &path);
             }
         }
     }
@@ -105,7 +105,7 @@ impl<const N: usize> Order<N> {
     }
 
     /// Makes room in the full leaf of a path: shares with a neighbour, splits two leaves into three, or one into two.
-    fn relieve(&mut self, arena: &Arena, path: &Path) {
+    fn make_room_in_leaf(&mut self, arena: &Arena, path: &Path) {
         let (branch, at) = path.bottom(self.height);
         let Some(left) = self.roomier_pair(branch, at) else { return self.split_one(arena, branch, at) };
         let room = 2 * N - self.branches[branch].count(left) - self.branches[branch].count(left + 1);

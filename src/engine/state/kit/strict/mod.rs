@@ -26,7 +26,7 @@ use crate::resp::Request;
 use crate::value::glob;
 
 /// The number of different findings that are kept.
-const MOST_FINDINGS: usize = 1000;
+const MAX_FINDINGS: usize = 1000;
 
 /// The check of a rule: returns its objection to a command, if any.
 pub type CheckRule = fn(&Databases, &Strict, Rule, &CheckedCommand<'_>) -> Option<Violation>;
@@ -198,7 +198,7 @@ impl Strict {
         };
         if let Some(known) = self.findings.iter_mut().find(is_same) {
             known.times += 1;
-        } else if self.findings.len() < MOST_FINDINGS {
+        } else if self.findings.len() < MAX_FINDINGS {
             self.findings.push(finding);
         }
     }

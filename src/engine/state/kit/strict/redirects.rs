@@ -4,7 +4,7 @@
 //! again says so. What is left when the findings are read was not sent again: the client takes no redirects, or gave
 //! the error to the application.
 //!
-//! Costs: at most [`MOST`] commands at each node, the oldest of which are forgotten first.
+//! Costs: at most [`MAX`] commands at each node, the oldest of which are forgotten first.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use crate::resp::Request;
 use crate::value::hashing::Key;
 
 /// The most commands that a node remembers.
-const MOST: usize = 1000;
+const MAX: usize = 1000;
 
 /// The digest of a command's words.
 pub(in crate::engine) fn digest(request: Request<'_>) -> u64 {
@@ -50,7 +50,7 @@ impl Redirects {
 
     pub(in crate::engine) fn add(&mut self, redirect: Redirect) {
         self.waiting.push_back(redirect);
-        if self.waiting.len() > MOST {
+        if self.waiting.len() > MAX {
             self.waiting.pop_front();
         }
     }
@@ -91,7 +91,7 @@ impl Expected {
     pub(in crate::engine) fn add(&mut self, digest: u64, from: NodeId, number: u64, oldest: u64) {
         self.commands.retain(|(_, node, number)| *node != from || *number >= oldest);
         self.commands.push_back((digest, from, number));
-        if self.commands.len() > MOST {
+        if self.commands.len() > MAX {
             self.commands.pop_front();
         }
     }

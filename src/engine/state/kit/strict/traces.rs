@@ -3,7 +3,7 @@
 //! A trace is of a name, not of what the name holds: a queue that is empty now and then has been drained all the same.
 //! Rolling back to a snapshot forgets what was traced since.
 //!
-//! Costs: an entry in a sorted map for each key that is written, for up to [`MOST_KEYS`] keys; further ones are not
+//! Costs: an entry in a sorted map for each key that is written, for up to [`MAX_KEYS`] keys; further ones are not
 //! traced.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use crate::engine::spec::{Flags, KeyFlags};
 use crate::engine::state::kit::CheckedCommand;
 
 /// The most keys that are traced.
-const MOST_KEYS: usize = 100_000;
+const MAX_KEYS: usize = 100_000;
 
 /// The traces of all keys since rules are in force.
 #[derive(Debug, Default)]
@@ -76,7 +76,7 @@ impl Traces {
         let gives = flags.has(Flags::DENYOOM) && !checked.name.contains('|');
         for (key, access) in checked.keys.iter().filter(|_| flags.has(Flags::WRITE)) {
             let place = (checked.database, Box::from(*key));
-            if self.keys.len() >= MOST_KEYS && !self.keys.contains_key(&place) {
+            if self.keys.len() >= MAX_KEYS && !self.keys.contains_key(&place) {
                 continue;
             }
             let trace = self.keys.entry(place).or_default();

@@ -15,20 +15,20 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// A socket with a limit on the time for which it takes nothing.
 #[derive(Debug)]
-pub(super) struct Patient {
+pub(super) struct WriteTimeoutStream {
     stream: TcpStream,
     longest: Duration,
     /// Runs while the socket is full.
     limit: Option<Pin<Box<Sleep>>>,
 }
 
-impl Patient {
-    pub(super) fn new(stream: TcpStream) -> Patient {
-        Patient::with(stream, LONGEST_PAUSE)
+impl WriteTimeoutStream {
+    pub(super) fn new(stream: TcpStream) -> WriteTimeoutStream {
+        WriteTimeoutStream::with(stream, LONGEST_PAUSE)
     }
 
-    fn with(stream: TcpStream, longest: Duration) -> Patient {
-        Patient { stream, longest, limit: None }
+    fn with(stream: TcpStream, longest: Duration) -> WriteTimeoutStream {
+        WriteTimeoutStream { stream, longest, limit: None }
     }
 
     /// Returns the result of a write, or fails if the socket was full for too long.
@@ -43,13 +43,13 @@ impl Patient {
     }
 }
 
-impl AsyncRead for Patient {
+impl AsyncRead for WriteTimeoutStream {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_read(cx, buf)
     }
 }
 
-impl AsyncWrite for Patient {
+impl AsyncWrite for WriteTimeoutStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let taken = Pin::new(&mut self.stream).poll_write(cx, buf);
         self.watch(cx, taken)
@@ -92,7 +92,7 @@ mod tests {
             let listener = TcpListener::bind("127.0.0.1:0").await.expect("there is a port");
             let _silent = TcpStream::connect(listener.local_addr().expect("it is bound")).await.expect("it listens");
             let (stream, _) = listener.accept().await.expect("it was connected");
-            let mut patient = Patient::with(stream, Duration::from_millis(10));
+            let mut patient = WriteTimeoutStream::with(stream, Duration::from_millis(10));
             let sent = async {
                 while patient.write(&[0; 65_536]).await? > 0 {}
                 Ok::<_, io::Error>(())

@@ -23,7 +23,7 @@ const READER_BYTES: usize = 24;
 
 /// The keys that clients have read.
 #[derive(Debug, Default)]
-pub(in crate::engine) struct Known {
+pub(in crate::engine) struct TrackingTable {
     places: HashMap<Arc<[u8]>, usize>,
     rows: Vec<(Arc<[u8]>, Readers)>,
     items: usize,
@@ -69,7 +69,7 @@ impl Readers {
     }
 }
 
-impl Known {
+impl TrackingTable {
     /// The number of keys.
     pub(in crate::engine) fn len(&self) -> usize {
         self.rows.len()
@@ -119,7 +119,7 @@ impl Known {
 
     /// Removes all keys.
     pub(in crate::engine) fn clear(&mut self) {
-        *self = Known::default();
+        *self = TrackingTable::default();
     }
 }
 
@@ -142,7 +142,7 @@ mod tests {
         fn the_table_behaves_as_a_map_from_keys_to_sets_of_clients(
             steps in prop::collection::vec((0u8..12, 0usize..4, 0u8..4), 0..200),
         ) {
-            let (clients, mut known) = (clients(), Known::default());
+            let (clients, mut known) = (clients(), TrackingTable::default());
             let mut model: BTreeMap<Vec<u8>, BTreeSet<SessionId>> = BTreeMap::new();
             for (key, client, action) in steps {
                 let key = vec![b'k'; usize::from(key)];
