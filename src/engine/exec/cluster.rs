@@ -279,9 +279,14 @@ pub fn reconnect(engine: &mut Engine, id: NodeId) {
     }
 }
 
+/// The id of this node; `None` if the server is not a node of a cluster.
+pub(super) fn own_id(engine: &Engine) -> Option<NodeId> {
+    engine.peers.cluster.as_ref().map(|view| view.myself().id)
+}
+
 /// Tells the others since when this node suspects one, or that it no longer does.
 fn tell_suspicion(engine: &mut Engine, node: NodeId, since: Option<Now>) {
-    let from = engine.peers.cluster.as_ref().map(|view| view.myself().id);
+    let from = own_id(engine);
     send(engine, from.map(|from| Message::Suspects { from, node, since }));
 }
 
@@ -346,7 +351,7 @@ fn spread_failures(engine: &mut Engine) {
     let timeout_ms = engine.settings.cluster.node_timeout_ms;
     let failed = change(engine, |view| view.mark_failed_by_majority(timeout_ms)).unwrap_or_default();
     for (node, since) in failed {
-        let from = engine.peers.cluster.as_ref().map(|view| view.myself().id);
+        let from = own_id(engine);
         send(engine, from.map(|from| Message::Failed { from, node, since }));
     }
     failover::prepare(engine);

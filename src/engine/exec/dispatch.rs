@@ -101,8 +101,7 @@ fn run_arrived(engine: &mut Engine, session: SessionId, request: Request<'_>, ou
     let admitted = admit(engine, session, request);
     timing::after_gates(engine, matches!(admitted, Ok(Admitted::Queued)));
     if engine.observers.tracking.is_on() {
-        (request_start.position, request_start.frames_before) =
-            take_pushes_before_reply(engine, session, request_start.frames_before, out);
+        request_start.put_pushes_first(engine, session, out);
     }
     match admitted {
         Ok(Admitted::Later(moment)) => {
@@ -118,8 +117,7 @@ fn run_arrived(engine: &mut Engine, session: SessionId, request: Request<'_>, ou
                 refuse(engine, error, &mut Reply::new(out, protocol));
                 return end_request(engine, session, request_start, out);
             }
-            (request_start.position, request_start.frames_before) =
-                take_pushes_before_reply(engine, session, request_start.frames_before, out);
+            request_start.put_pushes_first(engine, session, out);
             let ending = stages::run_call(engine, &mut call, Reply::new(out, protocol));
             return end_command(engine, &call, ending, request_start, out);
         }
@@ -142,8 +140,7 @@ pub(super) fn end_command(
 ) -> Flow {
     let session = call.session;
     if std::mem::take(&mut engine.observers.tracking.is_reply_last) {
-        (request_start.position, request_start.frames_before) =
-            move_reply_last(engine, session, request_start.frames_before, request_start.position, out);
+        request_start.move_reply_last(engine, session, out);
     }
     match ending {
         Ending::Answered => {}
@@ -241,7 +238,7 @@ pub(super) fn count_errors(engine: &mut Engine, line: &str, times: u64) {
 pub(super) fn admit(engine: &mut Engine, session: SessionId, request: Request<'_>) -> Result<Admitted, Error> {
     let (id, words) = match engine.table.resolve(request) {
         Ok(found) => found,
-        Err(error) => return Err(flag_transaction(engine, session, None, error)),
+        Err(error) => return Err(refuse_request(engine, session, None, error)),
     };
     let command = engine.table.entry(id).command;
     let flags = command.flags_of.map_or(command.flags, |flags_of| flags_of(engine, request));
@@ -262,7 +259,7 @@ pub(super) fn admit(engine: &mut Engine, session: SessionId, request: Request<'_
         Ok(None) => Ok(Admitted::Now((id, words))),
         Err(error) => {
             engine.stats.command_mut(id).rejected += 1;
-            Err(flag_transaction(engine, session, Some(id), error))
+            Err(refuse_request(engine, session, Some(id), error))
         }
     }
 }
@@ -283,29 +280,40 @@ fn queue(engine: &mut Engine, session: SessionId, id: CommandId, flags: Flags, r
 
 /// Handles the refusal of a request: a transaction that the session has begun can only be discarded now, and is
 /// discarded if the request was EXEC. Returns the error for the client.
-pub(super) fn flag_transaction(
+pub(super) fn refuse_request(
     engine: &mut Engine,
     session: SessionId,
     command: Option<CommandId>,
     error: Error,
 ) -> Error {
     engine.sessions.set_last_command(session, command);
-    let flags = command.map_or(Flags::NONE, |id| engine.table.entry(id).command.flags);
-    let Some(client) = engine.sessions.get_mut(session) else { return error };
-    if flags.has(Flags::RUNS_QUEUE) {
-        (client.transaction, client.watched_bytes) = (None, 0);
-        engine.observers.watches.unwatch(session);
-        if let Error::Cluster(_) = error {
-            // The client is to repeat the transaction where it is sent.
-            return error;
-        }
-        let text = error.to_string();
-        return Error::TransactionRefused(text.strip_prefix("ERR ").unwrap_or(&text).to_owned());
+    if command.is_some_and(|id| engine.table.entry(id).command.flags.has(Flags::RUNS_QUEUE)) {
+        discard_transaction(engine, session);
+        return abort_error(error);
     }
-    if let Some(transaction) = &mut client.transaction {
+    let client = engine.sessions.get_mut(session);
+    if let Some(transaction) = client.and_then(|client| client.transaction.as_mut()) {
         Arc::make_mut(transaction).is_faulty = true;
     }
     error
+}
+
+fn discard_transaction(engine: &mut Engine, session: SessionId) {
+    if let Some(client) = engine.sessions.get_mut(session) {
+        client.transaction = None;
+        client.watched_bytes = 0;
+        engine.observers.watches.unwatch(session);
+    }
+}
+
+/// The error of an EXEC that was refused: EXECABORT with the reason, or a redirect as it is, since the client is to repeat
+/// the transaction there.
+fn abort_error(reason: Error) -> Error {
+    if let Error::Cluster(_) = reason {
+        return reason;
+    }
+    let text = reason.to_string();
+    Error::TransactionRefused(text.strip_prefix("ERR ").unwrap_or(&text).to_owned())
 }
 
 #[inline]
@@ -336,42 +344,6 @@ pub(super) fn refuse(engine: &mut Engine, error: Error, reply: &mut Reply<'_>) {
         count_error(engine, &line);
     }
     reply.error(&line);
-}
-
-/// Puts pushes that came before a command runs in front of its reply. Returns where the reply starts in `out`, and
-/// the number of frames before it that the client has not read.
-fn take_pushes_before_reply(
-    engine: &mut Engine,
-    session: SessionId,
-    frames_before: usize,
-    out: &mut Vec<u8>,
-) -> (usize, usize) {
-    let frames_now = engine.sessions.frames_of(session);
-    if frames_before > 0 || frames_now == 0 {
-        return (out.len(), frames_now);
-    }
-    if let Some(client) = engine.sessions.get_mut(session) {
-        client.push_queue.take(out, usize::MAX);
-    }
-    (out.len(), 0)
-}
-
-/// Puts the reply at `start` behind all that the command pushed to its own client. Returns where the reply starts
-/// then, and the number of frames before it that the client has not read.
-fn move_reply_last(
-    engine: &mut Engine,
-    session: SessionId,
-    frames_before: usize,
-    start: usize,
-    out: &mut Vec<u8>,
-) -> (usize, usize) {
-    if frames_before > 0 {
-        return (start, engine.sessions.frames_of(session));
-    }
-    let reply = out.split_off(start);
-    let (start, frames_before) = take_pushes_before_reply(engine, session, 0, out);
-    out.extend_from_slice(&reply);
-    (start, frames_before)
 }
 
 /// Takes back the reply of a command whose client wants none, and orders reply and pushes: earlier pushes come
@@ -457,6 +429,31 @@ impl RequestStart {
             frames_before: client.push_queue.frames(),
             wanted_reply: client.wants_reply(),
         }
+    }
+
+    /// Puts pushes that came before the command runs in front of its reply, unless the client has not read earlier ones
+    /// either: then the reply goes to the end of the queue, too.
+    fn put_pushes_first(&mut self, engine: &mut Engine, session: SessionId, out: &mut Vec<u8>) {
+        let frames_now = engine.sessions.frames_of(session);
+        if self.frames_before == 0 && frames_now > 0 {
+            if let Some(client) = engine.sessions.get_mut(session) {
+                client.push_queue.take(out, usize::MAX);
+            }
+        } else {
+            self.frames_before = frames_now;
+        }
+        self.position = out.len();
+    }
+
+    /// Puts the reply behind all that the command pushed to its own client.
+    fn move_reply_last(&mut self, engine: &mut Engine, session: SessionId, out: &mut Vec<u8>) {
+        if self.frames_before > 0 {
+            self.frames_before = engine.sessions.frames_of(session);
+            return;
+        }
+        let reply = out.split_off(self.position);
+        self.put_pushes_first(engine, session, out);
+        out.extend_from_slice(&reply);
     }
 }
 

@@ -171,7 +171,7 @@ pub(super) fn take_step(engine: &mut Engine) {
 pub fn vote(engine: &mut Engine, request: &VoteRequest) {
     let (now, timeout_ms) = (engine.timing.now, engine.settings.cluster.node_timeout_ms);
     let votes = cluster::change(engine, |view| view.vote(request, now, timeout_ms)) == Some(true);
-    let from = engine.peers.cluster.as_ref().map(|view| view.myself().id).filter(|_| votes);
+    let from = cluster::own_id(engine).filter(|_| votes);
     let vote = from.map(|from| Message::Vote { from, to: request.from, epoch: request.epoch });
     cluster::send(engine, vote);
 }

@@ -68,7 +68,7 @@ fn link(engine: &mut Engine) -> Option<&mut Link> {
 
 /// Sends something to another node, or to all replicas of this one.
 pub(super) fn send(engine: &mut Engine, to: Option<NodeId>, content: Content) {
-    let Some(from) = engine.peers.cluster.as_ref().map(|view| view.myself().id) else { return };
+    let Some(from) = cluster::own_id(engine) else { return };
     let message = ReplicationMessage { from, to, content };
     engine.effects.push(Effect::SendToNodes(Box::new(NodeMessage::Replication(message))));
 }

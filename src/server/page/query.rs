@@ -1,5 +1,7 @@
 //! The query of a URL: parameters with percent-encoded values.
 
+use crate::server::url::digit;
+
 /// The parameters in their order, each with its value, which is empty if there is none. A value that is not well formed
 /// is taken as it is written.
 pub(super) fn parameters(query: &str) -> impl Iterator<Item = (&str, Vec<u8>)> {
@@ -25,11 +27,6 @@ fn decoded(value: &str) -> Vec<u8> {
         bytes.push(byte.unwrap_or(first));
     }
     bytes
-}
-
-/// The value of a hexadecimal digit.
-fn digit(byte: u8) -> Option<u8> {
-    char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
 }
 
 #[cfg(test)]

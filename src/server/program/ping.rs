@@ -11,6 +11,7 @@ use std::time::Duration;
 use super::pause::{pause, seconds};
 use crate::server::clock::monotonic_us;
 use crate::server::os_host::reason;
+use crate::server::url::unescaped;
 
 /// The text that `dunlin ping --help` prints.
 const HELP: &str = "\
@@ -97,21 +98,6 @@ fn options(words: &[Vec<u8>], password: Option<String>) -> Result<Options, Strin
         }
     }
     Ok(options)
-}
-
-/// A part of a URL without its escapes; `None` if they are no text.
-fn unescaped(part: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(part.len());
-    let mut rest = part.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(if byte == b'%' {
-            let digits = [rest.next()?, rest.next()?];
-            u8::from_str_radix(str::from_utf8(&digits).ok()?, 16).ok()?
-        } else {
-            byte
-        });
-    }
-    String::from_utf8(bytes).ok()
 }
 
 fn shown(word: &[u8]) -> String {

@@ -60,7 +60,7 @@ pub(super) fn refuse_instead(
     client.active = now;
     let (request_start, protocol) = (RequestStart::of(client, out), client.protocol);
     let id: Option<CommandId> = engine.table.resolve(request).ok().map(|(id, _)| id);
-    let error = dispatch::flag_transaction(engine, session, id, ServerError::Injected(text).into());
+    let error = dispatch::refuse_request(engine, session, id, ServerError::Injected(text).into());
     if let Some(id) = id {
         engine.stats.command_mut(id).rejected += 1;
     }

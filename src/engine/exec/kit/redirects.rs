@@ -60,7 +60,7 @@ pub fn forget(engine: &mut Engine, from: NodeId, number: u64) {
 }
 
 fn send(engine: &mut Engine, message: impl FnOnce(NodeId) -> Message) {
-    let from = engine.peers.cluster.as_ref().map(|view| view.myself().id);
+    let from = cluster::own_id(engine);
     cluster::send(engine, from.map(message));
 }
 
