@@ -14,8 +14,8 @@
 //! # Features
 //!
 //! - `program` (on by default): the `dunlin` program, with its log, command line and signals. A test does not need it:
-//!   with `default-features = false` the crate and its dependencies compile faster; the only other
-//!   difference is that there is no page.
+//!   with `default-features = false` the crate and its dependencies compile faster; the only other difference is that
+//!   there is no page.
 //! - `page` (part of `program`): the page for the browser and the metrics, for tests that stop to be looked at
 //!   (`Builder::page`).
 

@@ -555,10 +555,9 @@ impl Shared {
 
 /// Whether the settings may require a save, or a complete append-only file, when a signal ends the server.
 fn saves_at_end(settings: &Settings) -> bool {
-    let [interrupt, terminate] = &settings.process.on_signals;
     let asks = |words: &str| words.split(' ').any(|word| word == "save");
-    let files = &settings.files;
-    !files.save_points.is_empty() || files.appends || asks(interrupt) || asks(terminate)
+    let (files, process) = (&settings.files, &settings.process);
+    !files.save_points.is_empty() || files.appends || asks(&process.on_sigint) || asks(&process.on_sigterm)
 }
 
 /// The offset of the append-only file before which the replies of a batch that ends may not leave; 0 if they may.

@@ -1,9 +1,7 @@
 //! The wake-up time of the timer task: one moment to sleep until, which other tasks may make earlier.
 
-use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::task::Poll;
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -11,6 +9,7 @@ use tokio::time::timeout;
 
 use super::clock::Clock;
 use super::near_timer::{NearTimer, SHORTEST};
+use super::race::first_of;
 use crate::engine::Now;
 
 const NEVER: i64 = i64::MAX;
@@ -59,11 +58,6 @@ impl Wakeup {
 
     /// Sleeps for this long by `timer`, or until the moment was made earlier.
     async fn near(&self, timer: &mut NearTimer, rest: Duration) {
-        let (mut sleep, mut earlier) = (pin!(timer.sleep(rest)), pin!(self.earlier.notified()));
-        poll_fn(|cx| match sleep.as_mut().poll(cx) {
-            Poll::Ready(()) => Poll::Ready(()),
-            Poll::Pending => earlier.as_mut().poll(cx),
-        })
-        .await;
+        first_of(pin!(timer.sleep(rest)), pin!(self.earlier.notified())).await;
     }
 }

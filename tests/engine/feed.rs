@@ -109,10 +109,14 @@ fn a_filter_can_be_replaced_and_the_feed_ends_with_off_and_with_reset() {
     assert_eq!(fed(&mut world, watcher), [""; 0]);
     assert!(world.engine.observers.kit.is_none(), "nothing is left of it");
     world.ask_as(watcher, "DUNLIN FEED");
+    let blocked = world.join();
+    world.ask_as(blocked, "BLPOP jobs 0");
     world.ask_as(watcher, "RESET");
+    assert!(world.engine.observers.kit.is_some(), "BLPOP was recorded, and is not yet answered");
     world.ask_as(watcher, "HELLO 3");
-    world.ask("GET user:1");
+    world.ask("RPUSH jobs 1");
     assert_eq!(fed(&mut world, watcher), [""; 0]);
+    assert!(world.engine.observers.kit.is_none(), "nothing is left of it either");
 }
 
 #[test]
@@ -137,8 +141,8 @@ fn the_feed_is_refused_where_messages_could_be_taken_for_replies() {
     assert!(world.ask("DUNLIN FEED OFF ERRORS").starts_with("-ERR syntax error, usage: DUNLIN FEED <OFF|"));
     world.ask("DUNLIN FEED");
     world.ask("HELLO 2");
-    world.ask("PING");
-    assert_eq!(world.take_pushes(world.client), "", "it went back to RESP2");
+    assert_eq!(world.ask("PING"), "+PONG\r\n", "it went back to RESP2");
+    assert!(world.engine.observers.kit.is_none());
 }
 
 #[test]

@@ -288,6 +288,8 @@ fn a_killed_link_to_the_primary_is_connected_again_and_misses_nothing() {
     nodes.expect(&[(0, "SET bar 1", "OK"), (3, "CLIENT KILL TYPE normal", "0"), (3, "READONLY", "OK")]);
     let list = nodes.text(3, "CLIENT LIST TYPE master");
     assert!(list.contains(" flags=M ") && list.lines().count() == 1, "{list}");
+    assert!(list.contains(" user=(superuser) "), "{list}");
+    nodes.expect(&[(3, "CLIENT KILL USER default", "0")]);
     assert!(!nodes.text(3, "CLIENT LIST TYPE normal").contains(" flags=M "));
     let (_, id) = list.split_once("id=").expect("a line has it");
     let id = id.split(' ').next().expect("it is followed by others").to_owned();

@@ -115,6 +115,10 @@ fn hello(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     }
     if let Some(protocol) = greeting.protocol {
         cx.session_mut().protocol = protocol;
+        if protocol == Protocol::Resp2 {
+            // Its client could not tell messages from replies.
+            operations::end_feed(cx);
+        }
         cx.reply().set_protocol(protocol);
     }
     write_server_properties(cx);

@@ -122,12 +122,12 @@ pub(super) const ROWS: &[Parameter] = &[
     Parameter::words(
         "shutdown-on-sigint",
         words::shutdown_options,
-        Held::Field(|s| s.process.on_signals[0].clone(), |s, words| s.process_mut().on_signals[0] = words),
+        Held::Field(|s| s.process.on_sigint.clone(), |s, words| s.process_mut().on_sigint = words),
     ),
     Parameter::words(
         "shutdown-on-sigterm",
         words::shutdown_options,
-        Held::Field(|s| s.process.on_signals[1].clone(), |s, words| s.process_mut().on_signals[1] = words),
+        Held::Field(|s| s.process.on_sigterm.clone(), |s, words| s.process_mut().on_sigterm = words),
     ),
     Parameter::number("shutdown-timeout", 0, INT, Held::Idle("10")),
     Parameter::number(

@@ -81,6 +81,7 @@ fn switch_on(engine: &mut Engine, is_nested: bool) -> Result<(), ServerError> {
         log(engine, LogLevel::Warning, format!("Can't switch on the AOF: {reason}"));
         return Err(ServerError::RewriteFailed);
     }
+    engine.persistence.aof.needs_base = false;
     engine.persistence.aof.write_error = None;
     await_base(engine, is_nested);
     Ok(())
@@ -106,6 +107,7 @@ fn switch_off(engine: &mut Engine) {
     stop_rewrite(engine);
     engine.persistence.aof.is_scheduled = false;
     engine.persistence.aof.state = AofState::Off;
+    engine.persistence.aof.needs_base = false;
     engine.persistence.aof.write_error = None;
     engine.effects.push(Effect::EndAof);
     for wait in engine.persistence.aof.take_waiting() {
@@ -183,10 +185,10 @@ pub(super) fn next_sync(engine: &Engine) -> Option<Now> {
     if !aof.is_on() {
         return None;
     }
-    let is_put_off = engine.settings.files.skips_sync_while_saving
+    let is_deferred = engine.settings.files.skips_sync_while_saving
         && (engine.persistence.saving.is_some() || aof.rewrite.is_some())
         && aof.write_error.is_none();
-    if is_put_off { None } else { aof.next_sync(&engine.settings.files) }
+    if is_deferred { None } else { aof.next_sync(&engine.settings.files) }
 }
 
 /// Orders the sync that is due, if one is.
@@ -264,7 +266,8 @@ pub fn end_rewrite(engine: &mut Engine, id: u64, result: Result<(), String>) {
         Ok(()) => {
             if engine.persistence.aof.state == AofState::WaitsForBase {
                 engine.persistence.aof.state = AofState::On;
-                engine.persistence.aof.write_error = None;
+                engine.persistence.aof.needs_base = false;
+                set_error(engine, None);
             }
             log(engine, LogLevel::Notice, "Background AOF rewrite terminated with success".to_owned());
             log(engine, LogLevel::Notice, "Background AOF rewrite finished successfully".to_owned());
@@ -286,15 +289,16 @@ pub fn end_rewrite(engine: &mut Engine, id: u64, result: Result<(), String>) {
 /// Begins the files anew because a sync of them has failed, unless they do so already.
 pub fn heal(engine: &mut Engine) {
     if engine.persistence.aof.state == AofState::On {
+        engine.persistence.aof.needs_base = true;
         restart(engine);
     }
 }
 
-/// Notes that a write to the files failed, or, with `None`, that all is written again. While a base is awaited, that
-/// heals nothing: after a sync that failed, only the base does, and a thread may see new files before it is in place.
+/// Notes that a write to the files failed, or, with `None`, that all is written again. After a sync that failed, only a
+/// base heals the files, though a thread may write to new ones before it is in place.
 pub fn set_error(engine: &mut Engine, reason: Option<String>) {
     let aof = &mut engine.persistence.aof;
-    if reason.is_none() && aof.state == AofState::WaitsForBase {
+    if reason.is_none() && aof.needs_base {
         return;
     }
     let has_failed = aof.write_error.is_some();

@@ -166,7 +166,10 @@ impl AofLoad {
     /// Ends the load, of whatever was loaded: keys expire again. The caller then calls [`Engine::end_load`].
     pub fn end(self, engine: &mut Engine) -> LoadCounts {
         self.replay.end(engine);
-        LoadCounts { unsaved: engine.stats.changes - self.changes_before, ..self.counts }
+        let changes = engine.stats.changes;
+        // FLUSHALL saves where there are save points, and nothing before it is unsaved then.
+        let unsaved = engine.persistence.unsaved(changes).min(changes - self.changes_before);
+        LoadCounts { unsaved, ..self.counts }
     }
 }
 

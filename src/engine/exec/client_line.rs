@@ -105,7 +105,7 @@ pub fn write_line(text: &mut Vec<u8>, session: &Session, request_bytes: usize, e
     put(text, "tot-mem", session.memory_bytes());
     put_bytes(text, "events", if waiting > 0 { b"rw" } else { b"r" });
     put_bytes(text, "cmd", command.as_bytes());
-    put_bytes(text, "user", session.user.name());
+    put_bytes(text, "user", if session.origin.is_primary { b"(superuser)" } else { session.user.name() });
     let redirect = |mode: &tracking::Mode| mode.redirect.map_or(0, |receiver| receiver.number as i64);
     put(text, "redir", session.tracking.as_deref().map_or(-1, redirect));
     put(text, "resp", session.protocol.version());

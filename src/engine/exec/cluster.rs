@@ -273,8 +273,8 @@ pub fn start(engine: &mut Engine, is_empty: bool) {
 /// Records that a node is connected again.
 pub fn reconnect(engine: &mut Engine, id: NodeId) {
     let (now, timeout_ms) = (engine.timing.now, engine.settings.cluster.node_timeout_ms);
-    let was_suspected = change(engine, |view| view.reconnect(id, now, timeout_ms)).unwrap_or_default();
-    if was_suspected {
+    let may_be_reported = change(engine, |view| view.reconnect(id, now, timeout_ms)).unwrap_or_default();
+    if may_be_reported {
         tell_suspicion(engine, id, None);
     }
 }

@@ -306,8 +306,8 @@ fn discard_transaction(engine: &mut Engine, session: SessionId) {
     }
 }
 
-/// The error of an EXEC that was refused: EXECABORT with the reason, or a redirect as it is, since the client is to repeat
-/// the transaction there.
+/// The error of an EXEC that was refused: EXECABORT with the reason, or a redirect as it is, since the client is to
+/// repeat the transaction there.
 fn abort_error(reason: Error) -> Error {
     if let Error::Cluster(_) = reason {
         return reason;

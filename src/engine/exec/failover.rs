@@ -17,8 +17,8 @@ use crate::engine::state::replication::{Content, FailoverWay, LinkState, ManualF
 /// The time limit of a manual failover.
 const LONGEST_MS: i64 = 5000;
 
-/// The longest time for which the primary holds back writes: longer than the failover, as writes in between would be
-/// lost.
+/// The longest time for which the primary holds back writes: longer than the time limit of the failover, as writes that
+/// are taken before it ends would be lost.
 const PAUSE_MS: i64 = 2 * LONGEST_MS;
 
 /// The period of a primary's pings (Redis's `repl-ping-replica-period`), which is added to the age that a replica's

@@ -71,7 +71,7 @@ pub fn roll_back(engine: &mut Engine, name: &[u8]) -> Result<(), Error> {
     restore_scripts(engine, place);
     engine.databases.snapshots.all.truncate(place + 1);
     engine.observers.forget_traces_since(engine.databases.snapshots.all[place].number);
-    restore_settings(engine, place);
+    restore_settings_and_users(engine, place);
     engine.effects.push(Effect::Clock(ClockOrder::Speed(speed)));
     engine.effects.push(Effect::Clock(ClockOrder::Set(now)));
     Ok(())
@@ -164,7 +164,7 @@ pub(super) fn replace_data(engine: &mut Engine, databases: Databases, functions:
 }
 
 /// Restores the settings, the users and the random generator.
-fn restore_settings(engine: &mut Engine, place: usize) {
+fn restore_settings_and_users(engine: &mut Engine, place: usize) {
     let snapshot = &engine.databases.snapshots.all[place];
     engine.generator = snapshot.generator.clone();
     engine.databases.pressure.forget();

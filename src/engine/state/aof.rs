@@ -58,6 +58,8 @@ pub struct Aof {
     pub last_copied_bytes: usize,
     /// Why the last write failed; writing commands are refused meanwhile.
     pub write_error: Option<String>,
+    /// Whether only a new base ends that: a sync has failed.
+    pub needs_base: bool,
     /// How far the files are.
     pub progress: Arc<AofProgress>,
     /// The keys that a reply under `appendfsync always` must not show yet.

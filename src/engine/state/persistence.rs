@@ -106,7 +106,7 @@ impl Loading {
 /// The counts of loading a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoadCounts {
-    /// The keys of an RDB file, or of the base of an append-only file.
+    /// The keys that were loaded; of an append-only file only those of its base.
     pub keys: u64,
     /// The keys that had expired.
     pub expired: u64,

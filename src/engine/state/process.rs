@@ -171,8 +171,10 @@ pub struct Process {
     pub background_processors: String,
     /// `bgsave-cpulist`: the processors for the threads that save.
     pub save_processors: String,
-    /// `shutdown-on-sigint` and `shutdown-on-sigterm`: the options of SHUTDOWN for these signals, or `default`.
-    pub on_signals: [String; 2],
+    /// `shutdown-on-sigint`: the options of SHUTDOWN for that signal, or `default`.
+    pub on_sigint: String,
+    /// `shutdown-on-sigterm`: the same for SIGTERM.
+    pub on_sigterm: String,
     /// `socket-mark-id`: the mark of the listening sockets, for the rules of the system's firewall; 0 for none.
     pub socket_mark: u32,
     /// `measure`: whose keys the metrics tell of.
@@ -200,7 +202,8 @@ impl Default for Process {
             server_processors: String::new(),
             background_processors: String::new(),
             save_processors: String::new(),
-            on_signals: ["default".to_owned(), "default".to_owned()],
+            on_sigint: "default".to_owned(),
+            on_sigterm: "default".to_owned(),
             socket_mark: 0,
             measures: Vec::new(),
             #[cfg(feature = "program")]

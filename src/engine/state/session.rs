@@ -398,9 +398,10 @@ impl Sessions {
         let session = self.places.get_mut(id.place as usize).and_then(Option::as_deref_mut);
         if let Some(session) = session.filter(|session| session.id == id) {
             // A session that is being closed frees its memory soon, and cannot be closed again.
-            let bytes = if session.cut_off { 0 } else { session.memory_bytes() };
-            let stays = session.no_evict || session.cut_off || session.origin.is_primary;
-            self.client_memory.account(id, &mut session.accounted, bytes, stays);
+            // The link to the primary does not count in Redis either.
+            let is_counted = !session.cut_off && !session.origin.is_primary;
+            let bytes = if is_counted { session.memory_bytes() } else { 0 };
+            self.client_memory.account(id, &mut session.accounted, bytes, session.no_evict || !is_counted);
         }
     }
 

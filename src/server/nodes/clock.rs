@@ -110,10 +110,10 @@ impl Shared {
 
     /// Moves the clocks of all nodes by an order, or that of this server if it is by itself.
     pub(in crate::server) fn apply_to_all_nodes(&self, order: ClockOrder) {
-        let obey = || self.with_nodes(|all| all.iter().for_each(|node| node.apply_to_this_node(order)));
+        let apply = || self.with_nodes(|all| all.iter().for_each(|node| node.apply_to_this_node(order)));
         match self.membership() {
-            Some(own) => own.cluster.move_clock(obey),
-            None => obey(),
+            Some(own) => own.cluster.move_clock(apply),
+            None => apply(),
         }
         self.deliver_and_settle();
     }

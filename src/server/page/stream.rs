@@ -148,16 +148,20 @@ impl Stream {
         loop {
             let mut text = Vec::new();
             self.look_at_clock(&mut text);
-            let Some(unread) = self.take_unread() else { return };
-            for event in &unread.events {
-                self.put_event(&mut text, "command", |out, number| put_command(out, event, number));
-                if text.len() >= PART_BYTES && sender.send_data(take(&mut text).into()).await.is_err() {
-                    return;
+            let Some(mut unread) = self.take_unread() else { return };
+            let mut has_sent = false;
+            for event in take(&mut unread.events) {
+                self.put_event(&mut text, "command", |out, number| put_command(out, &event, number));
+                if text.len() >= PART_BYTES {
+                    has_sent = true;
+                    if sender.send_data(take(&mut text).into()).await.is_err() {
+                        return;
+                    }
                 }
             }
             self.put_others(&mut text, &unread);
             self.look_at_findings(&mut text);
-            silence = if text.is_empty() { silence + 1 } else { 0 };
+            silence = if text.is_empty() && !has_sent { silence + 1 } else { 0 };
             if silence >= LOOKS_IN_SILENCE {
                 text.extend_from_slice(b":\n\n");
                 silence = 0;

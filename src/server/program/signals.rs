@@ -1,5 +1,5 @@
-//! Ends of the process, by signals (SIGINT, SIGTERM) and requests of the program itself: the first one shuts the server
-//! down cleanly, the second one ends the process at once, whatever it is doing.
+//! The end of the process by signals (SIGINT, SIGTERM) or requests of the program itself: the first one shuts the
+//! server down cleanly, the second one ends the process at once, whatever it is doing.
 //!
 //! They are received on a thread of their own, which never waits long for the engine's lock: so they also end a server
 //! that hangs in a script or in a long command. The save that comes before the end has another thread, and the second
@@ -102,10 +102,10 @@ impl Signal {
     /// is like a SIGTERM.
     fn options(self, settings: &Settings) -> ShutdownOptions {
         let words = match self {
-            Signal::Interrupt => &settings.process.on_signals[0],
+            Signal::Interrupt => &settings.process.on_sigint,
             #[cfg(unix)]
-            Signal::Terminate => &settings.process.on_signals[1],
-            Signal::Request(_) => &settings.process.on_signals[1],
+            Signal::Terminate => &settings.process.on_sigterm,
+            Signal::Request(_) => &settings.process.on_sigterm,
         };
         let has = |option| words.split(' ').any(|word| word == option);
         ShutdownOptions { saves: has("save"), skips_save: has("nosave"), is_forced: has("force") }

@@ -94,7 +94,7 @@ impl<'a> Filter<'a> {
         let age_s = now.since_us(session.connected) / 1_000_000;
         self.id.is_none_or(|id| id == session.id.number)
             && self.kind.is_none_or(|kind| kind == ClientType::of(session))
-            && self.user.is_none_or(|user| user == session.user.name())
+            && self.user.is_none_or(|user| !session.origin.is_primary && user == session.user.name())
             && self.address.is_none_or(|address| address == session.origin.address.as_bytes())
             && self.local_address.is_none_or(|address| address == session.origin.local_address.as_bytes())
             && self.least_age_s.is_none_or(|least| age_s >= least)

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::engine::Engine;
 use crate::engine::exec::delivery;
 use crate::engine::state::kit::feed::Ended;
-use crate::engine::state::{Effect, SessionId};
+use crate::engine::state::{Effect, SessionId, Sessions};
 use crate::resp::{Protocol, Reply};
 
 /// The unsent bytes of a listener from which on commands are dropped for it.
@@ -27,14 +27,13 @@ pub(super) fn publish(engine: &mut Engine, ended: &Ended) {
     ended.listeners.iter().for_each(|listener| send(engine, *listener, &frame));
 }
 
+/// Whether so much is unsent to a listener that it is sent no more for now.
+pub(super) fn is_slow(sessions: &Sessions, listener: SessionId) -> bool {
+    sessions.get(listener).is_some_and(|client| client.waiting_bytes() > MAX_UNSENT_BYTES)
+}
+
 fn send(engine: &mut Engine, listener: SessionId, frame: &Arc<[u8]>) {
-    let Some(client) = engine.sessions.get(listener) else { return };
-    let (is_slow, protocol) = (client.waiting_bytes() > MAX_UNSENT_BYTES, client.protocol);
     let Some(kit) = &mut engine.observers.kit else { return };
-    // A client that went back to RESP2 could not tell the messages from replies.
-    if is_slow || protocol == Protocol::Resp2 {
-        return kit.feed.drop_for(listener);
-    }
     let dropped = kit.feed.take_dropped(listener);
     if dropped > 0 {
         delivery::send(engine, listener, push(b"feed-dropped", |reply| reply.integer(dropped.cast_signed())));

@@ -85,7 +85,8 @@ pub(in crate::engine) fn end_entry(engine: &mut Engine, recorded: Recorded, time
         let Some(client) = client.and_then(|client| engine.sessions.get(client)) else {
             return kit.feed.forget(number);
         };
-        if let Some(ended) = kit.feed.end(number, elapsed_us, reply, client, &engine.table) {
+        let is_slow = |listener| feed::is_slow(&engine.sessions, listener);
+        if let Some(ended) = kit.feed.end(number, elapsed_us, reply, client, &engine.table, is_slow) {
             feed::publish(engine, &ended);
         }
     }

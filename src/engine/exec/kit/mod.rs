@@ -44,8 +44,10 @@ pub(super) fn arrive(engine: &mut Engine, arrival: Arrival<'_>, out: &mut Vec<u8
         return Some(faults::refuse_instead(engine, session, request, line, out));
     }
     let recorded = journal::begin_entry(engine, session, request, Source::Client);
-    let begun = Begun { recorded, timer: timing::start_timer(engine), failure };
-    engine.observers.kit().begun.insert(session, begun);
+    if recorded.is_anywhere() || failure.is_some() {
+        let begun = Begun { recorded, timer: timing::start_timer(engine), failure };
+        engine.observers.kit().begun.insert(session, begun);
+    }
     None
 }
 
@@ -99,6 +101,7 @@ pub(super) fn complete(engine: &mut Engine, session: SessionId, state: ReplyStat
         engine.observers.mark_queued(begun.recorded);
     }
     journal::end_entry(engine, begun.recorded, begun.timer, &out[start..]);
+    engine.observers.put_kit_away();
     match begun.failure {
         Some(Failure::DropAfter) => out.truncate(start),
         Some(Failure::HalfReply) => out.truncate(start + (out.len() - start) / 2),

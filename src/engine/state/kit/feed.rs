@@ -76,7 +76,7 @@ pub(in crate::engine) struct Ended {
     pub(in crate::engine) entry: Entry,
     /// The readers to be woken.
     pub(in crate::engine) woken: Vec<SessionId>,
-    /// The listeners that want the command.
+    /// The listeners that want the command, and can take it.
     pub(in crate::engine) listeners: Vec<SessionId>,
 }
 
@@ -269,18 +269,10 @@ impl Feed {
         self.listeners.retain(|listener| listener.session != session);
     }
 
-    /// Counts a command that a listener was too slow for.
-    pub(in crate::engine) fn drop_for(&mut self, session: SessionId) {
-        self.listener_mut(session).into_iter().for_each(|listener| listener.dropped += 1);
-    }
-
     /// Takes the number of commands that were dropped for a listener.
     pub(in crate::engine) fn take_dropped(&mut self, session: SessionId) -> u64 {
-        self.listener_mut(session).map_or(0, |listener| std::mem::take(&mut listener.dropped))
-    }
-
-    fn listener_mut(&mut self, session: SessionId) -> Option<&mut Listener> {
-        self.listeners.iter_mut().find(|listener| listener.session == session)
+        let listener = self.listeners.iter_mut().find(|listener| listener.session == session);
+        listener.map_or(0, |listener| std::mem::take(&mut listener.dropped))
     }
 
     pub(in crate::engine) fn leave(&mut self, session: SessionId) {
@@ -309,7 +301,7 @@ impl Feed {
         self.open.remove(&number);
     }
 
-    /// Ends a command of `client`; `None` if it was forgotten.
+    /// Ends a command of `client`, and counts it as dropped for listeners that are slow; `None` if it was forgotten.
     pub(in crate::engine) fn end(
         &mut self,
         number: u64,
@@ -317,6 +309,7 @@ impl Feed {
         reply: &[u8],
         client: &Session,
         table: &Table,
+        is_slow: impl Fn(SessionId) -> bool,
     ) -> Option<Ended> {
         let mut entry = self.open.remove(&number)?;
         entry.elapsed_us = elapsed_us;
@@ -331,8 +324,16 @@ impl Feed {
             woken.extend(reader.unread.events.is_empty().then_some(reader.session));
             reader.add(event);
         }
-        let listeners = self.listeners.iter().filter(|listener| !is_of_page && listener.filter.admits(&entry, table));
-        let listeners: Vec<SessionId> = listeners.map(|listener| listener.session).collect();
+        let mut listeners = Vec::new();
+        for listener in
+            self.listeners.iter_mut().filter(|listener| !is_of_page && listener.filter.admits(&entry, table))
+        {
+            if is_slow(listener.session) {
+                listener.dropped += 1;
+            } else {
+                listeners.push(listener.session);
+            }
+        }
         if !listeners.is_empty() {
             entry.reply = Some(reply.to_vec());
         }
