@@ -164,7 +164,7 @@ impl Loader<'_> {
         if parameter.name == "dir" {
             self.loaded.settings.directory = self.files.enter(&self.loaded.settings.directory)?;
         }
-        match (assigned, parameter.otherwise) {
+        match (assigned, parameter.on_unsupported) {
             (Assigned::InForce, _) => Ok(()),
             (Assigned::Differs { actual, .. }, OnUnsupported::Refuse) => Err(unsupported(actual).into()),
             (Assigned::Differs { actual, .. }, OnUnsupported::Warn) => {

@@ -88,7 +88,7 @@ pub struct Parameter {
     /// The times when the parameter can be set.
     pub mutability: Mutability,
     /// The reaction to a configuration file with a value that is not supported.
-    pub otherwise: OnUnsupported,
+    pub on_unsupported: OnUnsupported,
     /// CONFIG GET shows the parameter only if it is named.
     pub is_hidden: bool,
     /// The error of CONFIG SET for a value that is not supported, where Redis has one for this case.
@@ -103,7 +103,7 @@ impl Parameter {
             name,
             alias: None,
             mutability: Mutability::Anytime,
-            otherwise: OnUnsupported::Warn,
+            on_unsupported: OnUnsupported::Warn,
             is_hidden: false,
             refusal: None,
             kind,
@@ -179,7 +179,7 @@ impl Parameter {
     }
 
     pub(super) const fn or_refuse(self) -> Parameter {
-        Parameter { otherwise: OnUnsupported::Refuse, ..self }
+        Parameter { on_unsupported: OnUnsupported::Refuse, ..self }
     }
 }
 

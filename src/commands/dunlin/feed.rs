@@ -26,7 +26,7 @@ fn feed(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         if cx.session().protocol == Protocol::Resp2 {
             return Err(KitError::NeedsResp3.into());
         }
-        operations::feed(cx, filter);
+        operations::start_feed(cx, filter);
     }
     cx.reply().ok();
     Ok(())

@@ -40,7 +40,7 @@ fn hgetex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let key = args.key()?;
     check_type(cx, key)?;
     let is_in_unix_ms = args.peek().is_some_and(|word| says(word, "PXAT"));
-    let aftermath = match Unit::take(&mut args) {
+    let deadline_change = match Unit::take(&mut args) {
         Some(unit) => DeadlineChange::Expire(unit.moment(args.word()?, cx, "hgetex")?),
         None if args.take("PERSIST") => DeadlineChange::Persist,
         None => DeadlineChange::Nothing,
@@ -50,21 +50,21 @@ fn hgetex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     }
     take_fields(&mut args, Error::FieldsNotPositive)?;
     remove_expired(cx, key, args.rest());
-    let event = match aftermath {
+    let event = match deadline_change {
         DeadlineChange::Expire(moment) => moment.event(),
         DeadlineChange::Persist | DeadlineChange::Nothing => HPERSIST_EVENT,
     };
     let prepare = |hash: &mut Hash| {
-        if !matches!(aftermath, DeadlineChange::Nothing) {
+        if !matches!(deadline_change, DeadlineChange::Nothing) {
             hash.make_timed();
         }
     };
-    let changed = answer_and_change(cx, key, event, args, prepare, |hash, field| aftermath.apply(hash, field))?;
-    if let DeadlineChange::Expire(moment) = aftermath {
+    let changed = answer_and_change(cx, key, event, args, prepare, |hash, field| deadline_change.apply(hash, field))?;
+    if let DeadlineChange::Expire(moment) = deadline_change {
         moment.count_ended(cx, changed.count);
     }
     if let Some(changed) = changed.propagated() {
-        propagate_aftermath(cx, &args.all(), aftermath, is_in_unix_ms, &changed);
+        propagate_aftermath(cx, &args.all(), deadline_change, is_in_unix_ms, &changed);
     }
     Ok(())
 }
@@ -74,11 +74,11 @@ fn hgetex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 fn propagate_aftermath(
     cx: &mut Ctx<'_>,
     words: &[&[u8]],
-    aftermath: DeadlineChange,
+    deadline_change: DeadlineChange,
     is_in_unix_ms: bool,
     changed: &[&[u8]],
 ) {
-    match aftermath {
+    match deadline_change {
         DeadlineChange::Nothing => {}
         DeadlineChange::Persist => operations::propagate_instead(cx, &[&[b"HPERSIST", words[1]], &words[3..]].concat()),
         DeadlineChange::Expire(moment) if moment.is_past() => propagate_ended(cx, words[1], changed),

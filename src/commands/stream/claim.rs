@@ -43,14 +43,14 @@ fn xclaim(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         let changed = stream.edit_group(group, |log, group| {
             let is_further = claim.last > group.last;
             group.last = group.last.max(claim.last);
-            let mut taker = ClaimingConsumer::new(group, consumer, now_ms, claims.as_mut());
+            let mut claiming = ClaimingConsumer::new(group, consumer, now_ms, claims.as_mut());
             let array = reply.open_array();
             let claimed = claim.ids.iter().zip(ids.rest());
-            let claimed = claimed.filter(|(id, word)| claim.carry_out(&mut taker, log, reply, **id, word)).count();
+            let claimed = claimed.filter(|(id, word)| claim.carry_out(&mut claiming, log, reply, **id, word)).count();
             reply.close_array(array, claimed);
             // A claimed entry implies the new last id, which counts as a change only by itself.
-            let tells_last = is_further && taker.changes == 0;
-            taker.end(tells_last)
+            let tells_last = is_further && claiming.changes == 0;
+            claiming.end(tells_last)
         });
         Ok(metadata_change(changed.unwrap_or_default()))
     })?;
@@ -169,24 +169,24 @@ impl Claim {
     /// Claims one entry and replies with it; returns false if it cannot be claimed.
     fn carry_out(
         &self,
-        taker: &mut ClaimingConsumer<'_>,
+        claiming: &mut ClaimingConsumer<'_>,
         log: &Log,
         reply: &mut Reply<'_>,
         id: Id,
         word: &[u8],
     ) -> bool {
         let Some(entry) = log.get(id) else {
-            taker.drop(id, Some(word));
+            claiming.drop(id, Some(word));
             return false;
         };
-        let times = match taker.group.pending(id) {
-            Some(pending) if !taker.is_idle(pending.delivered_ms, self.min_idle_ms) => return false,
+        let times = match claiming.group.pending(id) {
+            Some(pending) if !claiming.is_idle(pending.delivered_ms, self.min_idle_ms) => return false,
             Some(pending) => pending.times,
             None if self.forces => 1,
             None => return false,
         };
         let more = if self.ids_only { times } else { times.wrapping_add(1) };
-        taker.take(id, Some(word), self.delivered_ms, self.times.unwrap_or(more));
+        claiming.take(id, Some(word), self.delivered_ms, self.times.unwrap_or(more));
         write_claimed(reply, &entry, self.ids_only);
         true
     }
@@ -220,19 +220,19 @@ const OVERFLOW_COUNT: i64 = 1 << 43;
 fn xautoclaim(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, group, consumer) = (args.key()?, args.word()?, args.word()?);
     cx.lookup(key, Lookup::READ);
-    let sweep = AutoClaim::parse(&mut args)?;
+    let auto_claim = AutoClaim::parse(&mut args)?;
     let stream = cx.lookup(key, Lookup::NO_TRACE).map(Peek::read::<Stream>).transpose()?;
     find_group(stream, key, group)?;
-    if sweep.count >= OVERFLOW_COUNT {
+    if auto_claim.count >= OVERFLOW_COUNT {
         return Err(StreamError::ClaimCountTooHigh.into());
     }
     let now_ms = cx.now_ms();
     let mut claims = operations::is_propagating(cx).then(Claims::default);
     cx.update_metadata(key, |stream: &mut Stream, reply| {
         let changed = stream.edit_group(group, |log, group| {
-            let mut taker = ClaimingConsumer::new(group, consumer, now_ms, claims.as_mut());
-            sweep.carry_out(&mut taker, log, reply);
-            taker.end(false)
+            let mut claiming = ClaimingConsumer::new(group, consumer, now_ms, claims.as_mut());
+            auto_claim.carry_out(&mut claiming, log, reply);
+            claiming.end(false)
         });
         Ok(metadata_change(changed.unwrap_or_default()))
     })?;
@@ -252,27 +252,27 @@ impl AutoClaim {
     fn parse(args: &mut Args<'_>) -> Result<AutoClaim, Error> {
         let min_idle_ms = claim_number(args, "min-idle-time", "XAUTOCLAIM")?.max(0);
         let start = interval_start(args.word()?)?;
-        let mut sweep = AutoClaim { min_idle_ms, start, count: DEFAULT_COUNT, ids_only: false };
+        let mut auto_claim = AutoClaim { min_idle_ms, start, count: DEFAULT_COUNT, ids_only: false };
         while !args.is_empty() {
             if args.take_with("COUNT", 1) {
                 let count = number::parse_i64(args.word()?).filter(|count| (1..=MAX_COUNT).contains(count));
-                sweep.count = count.ok_or(StreamError::ClaimCount)?;
+                auto_claim.count = count.ok_or(StreamError::ClaimCount)?;
             } else if args.take("JUSTID") {
-                sweep.ids_only = true;
+                auto_claim.ids_only = true;
             } else {
                 return Err(Error::Syntax);
             }
         }
-        Ok(sweep)
+        Ok(auto_claim)
     }
 
     /// Claims entries, and replies with the next start id, the claimed entries, and the pending ids that no longer
     /// exist.
-    fn carry_out(&self, taker: &mut ClaimingConsumer<'_>, log: &Log, reply: &mut Reply<'_>) {
+    fn carry_out(&self, claiming: &mut ClaimingConsumer<'_>, log: &Log, reply: &mut Reply<'_>) {
         let count = usize::try_from(self.count).unwrap_or(usize::MAX);
         let look = count.saturating_mul(ATTEMPTS_PER_COUNT);
         let pending =
-            taker.group.pending_from(self.start).take(look).map(|pending| (pending.id(), pending.delivered_ms));
+            claiming.group.pending_from(self.start).take(look).map(|pending| (pending.id(), pending.delivered_ms));
         let pending: Vec<(Id, i64)> = pending.collect();
         let (mut claimed, mut gone, mut next) = (Vec::new(), Vec::new(), Some(self.start));
         for (id, delivered_ms) in pending {
@@ -282,19 +282,19 @@ impl AutoClaim {
             next = id.next();
             match log.get(id) {
                 None => {
-                    taker.drop(id, None);
+                    claiming.drop(id, None);
                     gone.push(id);
                 }
-                Some(entry) if taker.is_idle(delivered_ms, self.min_idle_ms) => {
-                    let times = taker.group.pending(id).map_or(0, |pending| pending.times);
-                    taker.take(id, None, taker.now_ms, if self.ids_only { times } else { times.wrapping_add(1) });
+                Some(entry) if claiming.is_idle(delivered_ms, self.min_idle_ms) => {
+                    let times = claiming.group.pending(id).map_or(0, |pending| pending.times);
+                    claiming.take(id, None, claiming.now_ms, if self.ids_only { times } else { times.wrapping_add(1) });
                     claimed.push(entry);
                 }
                 Some(_) => {}
             }
         }
         let cursor =
-            next.and_then(|next| taker.group.pending_from(next).next()).map_or(Id::MIN, |pending| pending.id());
+            next.and_then(|next| claiming.group.pending_from(next).next()).map_or(Id::MIN, |pending| pending.id());
         reply.array(3);
         write_id(reply, cursor);
         reply.array(claimed.len());

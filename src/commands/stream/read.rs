@@ -57,14 +57,14 @@ const fn streams(from: i32) -> KeySpec {
 
 fn read(cx: &mut Ctx<'_>, mut args: Args<'_>, is_group: bool) -> Result<(), Error> {
     let request: Vec<&[u8]> = std::iter::once(args.previous()).chain(args.rest()).collect();
-    let wish = ReadOptions::parse(&mut args, cx.now(), is_group)?;
-    let after = wish.resolve(cx)?;
+    let read_options = ReadOptions::parse(&mut args, cx.now(), is_group)?;
+    let after = read_options.resolve(cx)?;
     let answer = cx.reply().open_array();
     let mut replied = 0;
-    for (key, &after) in wish.keys.iter().zip(&after) {
-        replied += usize::from(match wish.reader {
-            Some(reader) => wish.deliver(cx, key, reader, after)?,
-            None => wish.answer(cx, key, after)?,
+    for (key, &after) in read_options.keys.iter().zip(&after) {
+        replied += usize::from(match read_options.reader {
+            Some(reader) => read_options.deliver(cx, key, reader, after)?,
+            None => read_options.answer(cx, key, after)?,
         });
     }
     if replied > 0 {
@@ -74,10 +74,10 @@ fn read(cx: &mut Ctx<'_>, mut args: Args<'_>, is_group: bool) -> Result<(), Erro
         }
         return Ok(());
     }
-    match wish.deadline_ms {
+    match read_options.deadline_ms {
         None => cx.reply().null_array(),
         Some(deadline_ms) => {
-            let block = Block::on::<Stream>(&wish.keys, deadline_ms).again(again(&request, &after), is_group);
+            let block = Block::on::<Stream>(&read_options.keys, deadline_ms).again(again(&request, &after), is_group);
             cx.block(block, |reply| reply.null_array());
         }
     }
@@ -119,7 +119,7 @@ const NEW: Id = Id::MAX;
 impl<'a> ReadOptions<'a> {
     fn parse(args: &mut Args<'a>, now: Now, is_group: bool) -> Result<ReadOptions<'a>, Error> {
         let none = Vec::new;
-        let mut wish = ReadOptions {
+        let mut read_options = ReadOptions {
             reader: None,
             most: usize::MAX,
             deadline_ms: None,
@@ -129,30 +129,30 @@ impl<'a> ReadOptions<'a> {
         };
         while !args.is_empty() {
             if args.take_with("BLOCK", 1) {
-                wish.deadline_ms = Some(deadline(args.word()?, now)?);
+                read_options.deadline_ms = Some(deadline(args.word()?, now)?);
             } else if args.take_with("COUNT", 1) {
-                wish.most = all_if_zero(count(args)?);
+                read_options.most = all_if_zero(count(args)?);
             } else if args.take_with("STREAMS", 1) {
-                wish.take_streams(args, is_group)?;
+                read_options.take_streams(args, is_group)?;
             } else if args.take_with("GROUP", 2) {
                 let (group, consumer) = (args.word()?, args.word()?);
                 if !is_group {
                     return Err(StreamError::OnlyReadGroup("GROUP").into());
                 }
-                wish.reader = Some(Reader { group, consumer });
+                read_options.reader = Some(Reader { group, consumer });
             } else if args.take("NOACK") {
                 if !is_group {
                     return Err(StreamError::OnlyReadGroup("NOACK").into());
                 }
-                wish.acknowledged = true;
+                read_options.acknowledged = true;
             } else {
                 return Err(Error::Syntax);
             }
         }
-        match (wish.keys.is_empty(), is_group && wish.reader.is_none()) {
+        match (read_options.keys.is_empty(), is_group && read_options.reader.is_none()) {
             (true, _) => Err(Error::Syntax),
             (_, true) => Err(StreamError::GroupMissing.into()),
-            _ => Ok(wish),
+            _ => Ok(read_options),
         }
     }
 

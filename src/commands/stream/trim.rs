@@ -74,9 +74,9 @@ pub(super) struct Trimming {
     place: usize,
 }
 
-/// Approximate trimming removes at most this many entries at once, whatever the size of blocks.
+/// The largest default of LIMIT, the most entries that an approximate trim removes, whatever the size of blocks.
 const MAX_DEFAULT_LIMIT: i64 = 1_000_000;
-/// The limit if blocks have no maximum size.
+/// The default of LIMIT if blocks have no maximum size.
 const DEFAULT_LIMIT: i64 = 10_000;
 
 impl Default for TrimOptions {
@@ -136,14 +136,14 @@ impl TrimOptions {
             Some(_) if is_loading && !trim.approximately => {}
             Some(_) if !trim.approximately => return Err(StreamError::TrimLimitExact.into()),
             Some(limit) => trim.limit = limit,
-            None if trim.approximately => trim.limit = unasked_limit(limits),
+            None if trim.approximately => trim.limit = default_limit(limits),
             None => {}
         }
         Ok(self.trim)
     }
 }
 
-fn unasked_limit(limits: &Limits) -> usize {
+fn default_limit(limits: &Limits) -> usize {
     let limit = match (limits.entries as i64).wrapping_mul(100) {
         ..=0 => DEFAULT_LIMIT,
         limit => limit.min(MAX_DEFAULT_LIMIT),

@@ -81,8 +81,7 @@ fn switch_on(engine: &mut Engine, is_nested: bool) -> Result<(), ServerError> {
         log(engine, LogLevel::Warning, format!("Can't switch on the AOF: {reason}"));
         return Err(ServerError::RewriteFailed);
     }
-    engine.persistence.aof.needs_base = false;
-    engine.persistence.aof.write_error = None;
+    engine.persistence.aof.forget_error();
     await_base(engine, is_nested);
     Ok(())
 }
@@ -107,8 +106,7 @@ fn switch_off(engine: &mut Engine) {
     stop_rewrite(engine);
     engine.persistence.aof.is_scheduled = false;
     engine.persistence.aof.state = AofState::Off;
-    engine.persistence.aof.needs_base = false;
-    engine.persistence.aof.write_error = None;
+    engine.persistence.aof.forget_error();
     engine.effects.push(Effect::EndAof);
     for wait in engine.persistence.aof.take_waiting() {
         blocking::complete(engine, wait.session, wait.command, Err(ServerError::WaitWithoutFile.into()));

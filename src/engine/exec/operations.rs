@@ -269,9 +269,9 @@ pub fn publish(cx: &mut Ctx<'_>, topic: Topic, channel: &[u8], message: &[u8]) -
 }
 
 /// Sends this client the commands that a filter admits from now on, with their replies (DUNLIN FEED).
-pub fn feed(cx: &mut Ctx<'_>, filter: Filter) {
+pub fn start_feed(cx: &mut Ctx<'_>, filter: Filter) {
     if let Some(client) = cx.engine.sessions.get_mut(cx.session) {
-        cx.engine.observers.feed(client, filter);
+        cx.engine.observers.start_feed(client, filter);
     }
 }
 

@@ -199,6 +199,12 @@ impl Aof {
         Some(minutes)
     }
 
+    /// Forgets why writes were refused: the file is switched on or off.
+    pub(in crate::engine) fn forget_error(&mut self) {
+        self.write_error = None;
+        self.needs_base = false;
+    }
+
     /// Forgets that rewrites failed: a user asks for the next one.
     pub(in crate::engine) fn forget_failures(&mut self) {
         (self.failures, self.not_before) = (0, None);

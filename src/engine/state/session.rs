@@ -210,7 +210,7 @@ pub struct Session {
     /// The client receives every command (MONITOR).
     pub monitors: bool,
     /// The client receives commands with their replies (DUNLIN FEED).
-    pub is_fed: bool,
+    pub listens_to_feed: bool,
     /// A pause held its last request back: the number of requests held back before.
     pub held_back: Option<u64>,
     /// The moment at which it is closed because too much output waits for it, unless it reads before.
@@ -243,7 +243,7 @@ impl Session {
 
     /// True when it receives pushes about what other clients do.
     pub fn is_listener(&self) -> bool {
-        self.monitors || self.is_fed || !self.subscribed.is_empty()
+        self.monitors || self.listens_to_feed || !self.subscribed.is_empty()
     }
 
     /// True when it may only receive messages and change its subscriptions: a RESP2 subscriber, whose client could not
@@ -346,7 +346,7 @@ impl Sessions {
             hangs_up: false,
             subscribed: Subscribed::default(),
             monitors: false,
-            is_fed: false,
+            listens_to_feed: false,
             held_back: None,
             overfull_until: None,
             tracking: None,

@@ -27,7 +27,7 @@ pub(super) fn publish(engine: &mut Engine, ended: &Ended) {
     ended.listeners.iter().for_each(|listener| send(engine, *listener, &frame));
 }
 
-/// Whether so much is unsent to a listener that it is sent no more for now.
+/// Whether a listener has more than [`MAX_UNSENT_BYTES`] of unsent output, so that commands are dropped for it.
 pub(super) fn is_slow(sessions: &Sessions, listener: SessionId) -> bool {
     sessions.get(listener).is_some_and(|client| client.waiting_bytes() > MAX_UNSENT_BYTES)
 }

@@ -20,8 +20,8 @@ pub(super) fn begin_entry(engine: &mut Engine, session: SessionId, request: Requ
     let Some(client) = engine.sessions.get(session) else { return Recorded::default() };
     // The page looks at what the application does, so what it does itself is only in the feed of those who ask for it.
     let keeps = !client.origin.is_page && kit.journal.as_ref().is_some_and(|journal| journal.is_on);
-    let is_fed = kit.feed.is_wanted();
-    if !keeps && !is_fed {
+    let is_wanted = kit.feed.is_wanted();
+    if !keeps && !is_wanted {
         return Recorded::default();
     }
     let command = engine.table.resolve(request).ok().map(|(id, _)| id);
@@ -43,7 +43,7 @@ pub(super) fn begin_entry(engine: &mut Engine, session: SessionId, request: Requ
         has_secrets: (0..request.len()).any(is_secret),
         command,
     };
-    let feed = is_fed.then(|| kit.feed.begin(entry.clone()));
+    let feed = is_wanted.then(|| kit.feed.begin(entry.clone()));
     Recorded { feed, journal: kit.journal.as_mut().filter(|_| keeps).map(|journal| journal.add(entry)) }
 }
 

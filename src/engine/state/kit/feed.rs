@@ -318,11 +318,13 @@ impl Feed {
         let is_of_page = client.origin.is_page;
         let is_wanted = |reader: &Reader| (reader.wants_page || !is_of_page) && reader.filter.admits(&entry, table);
         let wanted: Vec<&mut Reader> = self.readers.iter_mut().filter(|reader| is_wanted(reader)).collect();
-        let event = (!wanted.is_empty()).then(|| Arc::new(FeedEvent::of(&entry, reply, client, table)));
         let mut woken = Vec::new();
-        for (reader, event) in wanted.into_iter().zip(event.iter().cycle()) {
-            woken.extend(reader.unread.events.is_empty().then_some(reader.session));
-            reader.add(event);
+        if !wanted.is_empty() {
+            let event = Arc::new(FeedEvent::of(&entry, reply, client, table));
+            for reader in wanted {
+                woken.extend(reader.unread.events.is_empty().then_some(reader.session));
+                reader.add(&event);
+            }
         }
         let mut listeners = Vec::new();
         for listener in

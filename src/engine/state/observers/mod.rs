@@ -94,14 +94,14 @@ impl Observers {
     }
 
     /// Sends a client each command that the filter admits from now on (DUNLIN FEED).
-    pub(in crate::engine) fn feed(&mut self, session: &mut Session, filter: Filter) {
-        session.is_fed = true;
+    pub(in crate::engine) fn start_feed(&mut self, session: &mut Session, filter: Filter) {
+        session.listens_to_feed = true;
         self.kit().feed.listen(session.id, filter);
     }
 
-    /// Ends what [`Observers::feed`] began.
+    /// Ends what [`Observers::start_feed`] began.
     pub(in crate::engine) fn end_feed(&mut self, session: &mut Session) {
-        if std::mem::take(&mut session.is_fed)
+        if std::mem::take(&mut session.listens_to_feed)
             && let Some(kit) = &mut self.kit
         {
             kit.feed.stop_listening(session.id);

@@ -85,7 +85,7 @@ pub struct Wait {
 struct Queue {
     waiters: BTreeMap<u64, SessionId>,
     /// The number of waiters that go on when the key is deleted.
-    unblocking_on_nokey: usize,
+    nokey_waiters: usize,
     /// Whether the key is recorded as ready.
     is_ready: bool,
 }
@@ -138,7 +138,7 @@ impl Waiting {
         for key in &wait.keys {
             let queue = self.queues.of(wait.database, key);
             queue.waiters.insert(ticket, session);
-            queue.unblocking_on_nokey += usize::from(wait.unblocks_on_nokey());
+            queue.nokey_waiters += usize::from(wait.unblocks_on_nokey());
         }
         if let Some(deadline_ms) = wait.deadline_ms {
             self.deadlines.insert((deadline_ms, ticket, session));
@@ -158,7 +158,7 @@ impl Waiting {
         for key in &wait.keys {
             let Some(queue) = self.queues.get_mut(wait.database, key) else { continue };
             queue.waiters.remove(&wait.ticket);
-            queue.unblocking_on_nokey -= usize::from(wait.unblocks_on_nokey());
+            queue.nokey_waiters -= usize::from(wait.unblocks_on_nokey());
             if queue.waiters.is_empty() {
                 self.queues.remove(wait.database, key);
             }
@@ -220,7 +220,7 @@ impl Waiting {
 
     /// Whether a waiter of the key goes on when the key is deleted.
     pub fn unblocks_on_nokey(&self, database: usize, key: &[u8]) -> bool {
-        self.queues.get(database, key).is_some_and(|queue| queue.unblocking_on_nokey > 0)
+        self.queues.get(database, key).is_some_and(|queue| queue.nokey_waiters > 0)
     }
 
     /// The range of tickets issued so far.
@@ -267,11 +267,8 @@ impl Waiting {
 
     /// The number of keys with a waiter that goes on when the key is deleted.
     pub fn keys_on_nokey(&self) -> usize {
-        let unblocking_on_nokey = self.waits.values().filter(|wait| wait.unblocks_on_nokey());
-        unblocking_on_nokey
-            .flat_map(|wait| wait.keys.iter().map(|key| (wait.database, key)))
-            .collect::<BTreeSet<_>>()
-            .len()
+        let nokey_waiters = self.waits.values().filter(|wait| wait.unblocks_on_nokey());
+        nokey_waiters.flat_map(|wait| wait.keys.iter().map(|key| (wait.database, key))).collect::<BTreeSet<_>>().len()
     }
 
     /// True when no session is blocked.
