@@ -12,7 +12,8 @@ use dunlin::engine::{Engine, Now, Origin, Settings, Table};
 use dunlin::keyspace::{Database, New, Slot};
 use dunlin::resp::{Request, Span};
 use dunlin::value::stream::{self, Id, Stream};
-use dunlin::value::{Hash, List, Set, Text, Value, Zset, hash, list, set, zset};
+use dunlin::value::vector_set::{Parameters, Quantization};
+use dunlin::value::{Hash, List, Set, Text, Value, VectorSet, Zset, hash, list, set, zset};
 use fastrand::Rng;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -192,6 +193,22 @@ fn a_stream_reports_the_memory_that_it_takes() {
         },
         |stream, number| _ = stream.log_mut().delete(id(number)),
         Stream::memory,
+    );
+}
+
+#[test]
+fn a_vector_set_reports_the_memory_that_it_takes() {
+    let parameters = Parameters { dimensions: 3, reduced: None, quantization: Quantization::Q8, links: 4 };
+    check_collection(
+        || VectorSet::with(&parameters, 0, 0),
+        |set, number| {
+            let mut generator = Rng::with_seed(number as u64);
+            let vector = [(); 3].map(|()| generator.f32() - 0.5);
+            let attributes = number.is_multiple_of(3).then(|| member(number));
+            set.insert(&member(number), &vector, attributes.as_deref(), 8, &mut generator);
+        },
+        |set, number| _ = set.remove(&member(number)),
+        VectorSet::memory,
     );
 }
 

@@ -24,6 +24,7 @@ const TEXTS: &[&str] = &[
     include_str!("groups/streams.txt"),
     include_str!("groups/bits-and-sketches.txt"),
     include_str!("groups/geo.txt"),
+    include_str!("groups/vector-sets.txt"),
     include_str!("groups/scripts.txt"),
     include_str!("groups/publishing.txt"),
     include_str!("groups/server.txt"),
@@ -79,7 +80,7 @@ pub fn faults(commands: &[String]) -> Result<Vec<String>, String> {
     });
     let timed: Vec<String> = rows.flat_map(|row| &row.operation).map(|command| command.to_lowercase()).collect();
     let has_row = |name: &str| {
-        let words = name.replace('|', " ");
+        let words = name.replace('|', " ").to_lowercase();
         timed
             .iter()
             .any(|command| command.strip_prefix(&words).is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')))

@@ -7,6 +7,7 @@
 //! SET, RPUSH, SADD, ZADD or HMSET key ...        64 elements a command
 //! HMSET key field value, HPEXPIREAT ...          each field of a hash that has deadlines of fields
 //! XADD ..., XSETID, XGROUP CREATE, XCLAIM ...    a stream with its groups
+//! RESTORE key 0 payload                          a vector set
 //! PEXPIREAT key deadline
 //! ```
 //!
@@ -18,6 +19,7 @@
 
 use std::io;
 
+use crate::rdb;
 use crate::value::stream::{Group, Id, Stream};
 use crate::value::{HashView, Item, List, Set, View, Zset, number};
 
@@ -79,6 +81,7 @@ impl<W: io::Write> Rewriter<W> {
             View::Zset(zset) => commands.zset(key, zset),
             View::Hash(hash) => commands.hash(key, hash),
             View::Stream(stream) => commands.stream(key, stream),
+            View::VectorSet(_) => commands.whole(&[b"RESTORE", key, b"0", &rdb::dump(view, false)]),
         }
         if let Some(deadline_ms) = deadline_ms {
             commands.whole(&[b"PEXPIREAT", key, itoa::Buffer::new().format(deadline_ms).as_bytes()]);

@@ -37,6 +37,7 @@ pub mod sorted_set;
 pub mod stream;
 pub mod string;
 pub mod transactions;
+pub mod vector_set;
 
 use crate::engine::Command;
 
@@ -71,6 +72,7 @@ pub const FAMILIES: &[&[Command]] = &[
     stream::COMMANDS,
     string::COMMANDS,
     transactions::COMMANDS,
+    vector_set::COMMANDS,
 ];
 
 /// All families of [`FAMILIES`], and DUNLIN, the command of the test kit.

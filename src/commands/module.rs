@@ -1,10 +1,18 @@
-//! MODULE: modules are not supported, so none is loaded and none can be.
+//! MODULE: no module can be loaded. One is listed: vector sets, which are a module that Redis has built in.
+
+use std::fmt::Write;
 
 use super::help;
 use crate::engine::{Args, Arity, Command, Ctx, Effect, Error, Family, Flags, LogLevel, ServerError};
+use crate::resp::Reply;
 
 /// The rows of this family's commands.
 pub const COMMANDS: &[Command] = &[MODULE];
+
+/// The name of the module that is built in.
+pub(super) const VECTOR_SETS: &str = "vectorset";
+/// Its version.
+const VERSION: i64 = 1;
 
 const MODULE: Command = Command {
     name: "MODULE",
@@ -12,7 +20,7 @@ const MODULE: Command = Command {
     arity: Arity::AtLeast(2),
     since: "4.0.0",
     cost: "Depends on subcommand.",
-    about: "A container for module commands; modules are not supported.",
+    about: "A container for module commands; no module can be loaded.",
     subcommands: &[LIST, LOAD, LOADEX, UNLOAD, help::row(Family::Server, "5.0.0")],
     ..Command::ROW
 };
@@ -24,14 +32,38 @@ const LIST: Command = Command {
     flags: Flags::ADMIN.and(Flags::NOSCRIPT),
     since: "4.0.0",
     cost: "O(N), N being the number of modules",
-    about: "Returns the loaded modules: none.",
+    about: "Returns the loaded modules: the one that is built in.",
     tips: &["nondeterministic_output_order"],
     run: |cx, _| {
-        cx.reply().array(0);
+        write_list(cx.reply());
         Ok(())
     },
     ..Command::ROW
 };
+
+/// Writes the modules as MODULE LIST and HELLO show them.
+pub(super) fn write_list(reply: &mut Reply<'_>) {
+    reply.array(1);
+    reply.map(4);
+    reply.bulk(b"name");
+    reply.bulk(VECTOR_SETS.as_bytes());
+    reply.bulk(b"ver");
+    reply.integer(VERSION);
+    reply.bulk(b"path");
+    reply.bulk(b"");
+    reply.bulk(b"args");
+    reply.array(0);
+}
+
+/// Writes the modules as INFO shows them.
+pub(super) fn write_lines(text: &mut String) {
+    let options = "handle-io-errors|handle-repl-async-load";
+    // Writing into a string cannot fail.
+    let _ = write!(
+        text,
+        "module:name={VECTOR_SETS},ver={VERSION},api=1,filters=0,usedby=[],using=[],options=[{options}]\r\n"
+    );
+}
 
 const LOAD: Command = Command {
     name: "LOAD",
@@ -69,6 +101,7 @@ const UNLOAD: Command = Command {
     ..LOAD
 };
 
-fn unload(_: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    Err(ServerError::NoModule.into())
+fn unload(_: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let is_built_in = args.word()? == VECTOR_SETS.as_bytes();
+    Err(if is_built_in { ServerError::ModuleBuiltIn } else { ServerError::NoModule }.into())
 }

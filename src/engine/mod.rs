@@ -24,9 +24,9 @@ pub mod state;
 pub use exec::{Changed, Ctx, Deadline, DueState, Flow, Lookup, MetadataChange, Missing, Peek, Stored};
 pub use spec::{
     Args, Arity, Begin, BitmapError, CATEGORIES, Change, Channels, Class, ClusterError, Command, CommandId,
-    Description, Entry, Error, Event, Family, Find, Flags, GeoError, Handler, HyperLogLogError, KeyFlags, KeyRange,
-    KeySpec, KitError, Notifications, Now, Propagated, REDACTED, REDIS_VERSION, RestoreError, RightsError, Secrets,
-    ServerError, StreamError, Table, TrackingError, says, shown,
+    Description, Entry, Error, Event, Family, Find, Flags, FunctionError, GeoError, Handler, HyperLogLogError,
+    KeyFlags, KeyRange, KeySpec, KitError, Notifications, Now, Propagated, REDACTED, REDIS_VERSION, RestoreError,
+    RightsError, Secrets, ServerError, StreamError, Table, TrackingError, VectorSetError, says, shown,
 };
 #[cfg(feature = "page")]
 pub use state::Page;

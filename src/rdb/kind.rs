@@ -48,7 +48,7 @@ pub(super) fn version(kind: u8) -> u16 {
 
 /// Whether a value of that type can be read.
 pub(super) fn is_known(kind: u8) -> bool {
-    kind <= HASH_LISTPACK_EX && !matches!(kind, MODULE | MODULE_2 | 8)
+    kind <= HASH_LISTPACK_EX && !matches!(kind, MODULE | 8)
 }
 
 /// The form of the values of that type as the log names it, in Redis's words.

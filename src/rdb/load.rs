@@ -18,6 +18,7 @@ use super::kind;
 use super::legacy::Ziplist;
 use super::listpack::{Items, Listpack};
 use super::text::Reader;
+use super::vector_set;
 use crate::value::{self, Item, Text, Value};
 
 /// The limits that decide the form in which a value is stored.
@@ -62,6 +63,7 @@ impl Reader<'_> {
                 self.unless_empty(hash.is_empty()).map(|()| Value::Hash(hash))
             }
             kind::STREAM | kind::STREAM_2 | kind::STREAM_3 => self.stream(kind).map(Value::Stream),
+            kind::MODULE_2 if self.length()? == vector_set::ID => self.vector_set_value(),
             _ => None,
         }
     }
@@ -70,6 +72,12 @@ impl Reader<'_> {
     pub(super) fn valkey_hash(&mut self, limits: &value::hash::Limits) -> Option<Value> {
         let hash = self.hash_of_valkey(limits)?;
         self.unless_empty(hash.is_empty()).map(|()| Value::Hash(hash))
+    }
+
+    /// Reads a vector set behind the id of its type.
+    pub(super) fn vector_set_value(&mut self) -> Option<Value> {
+        let set = self.vector_set()?;
+        self.unless_empty(set.is_empty()).map(|()| Value::VectorSet(set.into()))
     }
 
     /// Notes that a collection is empty, which makes it no value.

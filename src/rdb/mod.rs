@@ -25,6 +25,7 @@ mod part;
 mod save;
 mod save_stream;
 mod text;
+mod vector_set;
 
 pub use checksum::{continued as crc64_continued, crc64};
 pub use load::Forms;

@@ -33,6 +33,7 @@ pub fn kind_of(view: View<'_>) -> u8 {
         View::Zset(zset) if zset.is_listpack() => kind::ZSET_LISTPACK,
         View::Zset(_) => kind::ZSET_2,
         View::Stream(_) => kind::STREAM_3,
+        View::VectorSet(_) => kind::MODULE_2,
     }
 }
 
@@ -75,6 +76,7 @@ impl Writer {
             View::Hash(hash) => self.hash(hash, sink),
             View::Zset(zset) => self.zset(zset, sink),
             View::Stream(stream) => self.stream(stream, sink),
+            View::VectorSet(set) => self.vector_set(set, sink),
         }
     }
 

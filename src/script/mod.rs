@@ -41,6 +41,7 @@ use keys_argv::{KeysArgv, TableUse};
 use sandbox::ScriptKind;
 
 pub use api::Words;
+pub(crate) use cjson::read_number;
 pub use library::{Function, LibraryError, RegisteredFunctions, read_title};
 pub use random::Drand48;
 pub use reply::{ConvertedReply, ReturnedErrors};

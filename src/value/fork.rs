@@ -1,7 +1,7 @@
 //! Values that share their parts until they change ([`Fork`]).
 
 use super::base::{Base, Fork};
-use super::{Hash, List, Set, Stream, Value, Zset};
+use super::{Hash, List, Set, Stream, Value, VectorSet, Zset};
 
 /// The size from which a value is forked by parts. Below it, a copy costs some microseconds.
 const FORKED_BYTES: usize = if cfg!(test) { 4 << 10 } else { 64 << 10 };
@@ -15,6 +15,7 @@ impl Fork for Value {
             Value::Hash(hash) => Value::Hash(hash.without_parts()),
             Value::List(list) => Value::List(list.without_parts()),
             Value::Stream(stream) => Value::Stream(stream.without_parts()),
+            Value::VectorSet(set) => Value::VectorSet(Box::new(set.without_parts())),
             Value::Text(_) => self.clone(),
         }
     }
@@ -26,6 +27,7 @@ impl Fork for Value {
             Value::Hash(hash) => hash.set_base(base.map(|base| base.part(parts::hash))),
             Value::List(list) => list.set_base(base.map(|base| base.part(parts::list))),
             Value::Stream(stream) => stream.set_base(base.map(|base| base.part(parts::stream))),
+            Value::VectorSet(set) => set.set_base(base.map(|base| base.part(parts::vector_set))),
             Value::Text(_) => {}
         }
     }
@@ -37,6 +39,7 @@ impl Fork for Value {
             Value::Hash(hash) => hash.is_fork(),
             Value::List(list) => list.is_fork(),
             Value::Stream(stream) => stream.is_fork(),
+            Value::VectorSet(set) => set.is_fork(),
             Value::Text(_) => false,
         }
     }
@@ -48,6 +51,7 @@ impl Fork for Value {
             Value::Hash(hash) => hash.own_bytes(),
             Value::List(list) => list.own_bytes(),
             Value::Stream(stream) => stream.own_bytes(),
+            Value::VectorSet(set) => set.own_bytes(),
             Value::Text(text) => text.memory(),
         }
     }
@@ -59,6 +63,7 @@ impl Fork for Value {
             (Value::Hash(hash), Value::Hash(base)) => hash.reclaim(base),
             (Value::List(list), Value::List(base)) => list.reclaim(base),
             (Value::Stream(stream), Value::Stream(base)) => stream.reclaim(base),
+            (Value::VectorSet(set), Value::VectorSet(base)) => set.reclaim(base),
             _ => {}
         }
     }
@@ -75,7 +80,7 @@ impl Fork for Value {
 
 /// From a value to what it is.
 mod parts {
-    use super::{Hash, List, Set, Stream, Value, Zset};
+    use super::{Hash, List, Set, Stream, Value, VectorSet, Zset};
 
     pub(super) fn zset(value: &Value) -> &Zset {
         if let Value::Zset(zset) = value { zset } else { unreachable!("a base does not change") }
@@ -95,5 +100,9 @@ mod parts {
 
     pub(super) fn stream(value: &Value) -> &Stream {
         if let Value::Stream(stream) = value { stream } else { unreachable!("a base does not change") }
+    }
+
+    pub(super) fn vector_set(value: &Value) -> &VectorSet {
+        if let Value::VectorSet(set) = value { set } else { unreachable!("a base does not change") }
     }
 }

@@ -37,6 +37,7 @@ mod sorted_chunks;
 pub mod stream;
 mod table;
 pub mod text;
+pub mod vector_set;
 pub mod zset;
 
 pub(crate) use copy::copy_short;
@@ -49,6 +50,7 @@ pub use set::Set;
 pub use shared_bytes::{ReceivedBuffer, SharedBytes};
 pub use stream::Stream;
 pub use text::{Text, TextView};
+pub use vector_set::VectorSet;
 pub use zset::Zset;
 
 /// A value that owns its contents.
@@ -66,6 +68,8 @@ pub enum Value {
     Hash(Hash),
     /// A stream.
     Stream(Stream),
+    /// A vector set.
+    VectorSet(Box<VectorSet>),
 }
 
 impl Value {
@@ -78,6 +82,7 @@ impl Value {
             Value::Set(set) => View::Set(set),
             Value::Hash(hash) => View::Hash(hash.view()),
             Value::Stream(stream) => View::Stream(stream),
+            Value::VectorSet(set) => View::VectorSet(set),
         }
     }
 
@@ -96,6 +101,7 @@ impl Value {
             Value::Set(_) => 3,
             Value::Hash(_) => 4,
             Value::Stream(_) => 5,
+            Value::VectorSet(_) => 6,
         }
     }
 
@@ -113,6 +119,7 @@ impl Value {
             Value::Set(set) => set.memory(),
             Value::Hash(hash) => hash.memory(),
             Value::Stream(stream) => stream.memory(),
+            Value::VectorSet(set) => size_of::<VectorSet>() + set.memory(),
         }
     }
 
@@ -121,6 +128,7 @@ impl Value {
         match self {
             Value::List(list) => list.nodes().len(),
             Value::Stream(stream) => stream.log().block_count(),
+            Value::VectorSet(set) => set.len(),
             Value::Text(_) | Value::Zset(_) | Value::Set(_) | Value::Hash(_) => 1,
         }
     }
@@ -134,6 +142,7 @@ impl Value {
             Value::Set(set) => Some(ValueMut::Set(set)),
             Value::Hash(hash) => Some(ValueMut::Hash(hash)),
             Value::Stream(stream) => Some(ValueMut::Stream(stream)),
+            Value::VectorSet(set) => Some(ValueMut::VectorSet(set)),
         }
     }
 }
@@ -153,13 +162,15 @@ pub enum View<'a> {
     Hash(HashView<'a>),
     /// A stream.
     Stream(&'a Stream),
+    /// A vector set.
+    VectorSet(&'a VectorSet),
 }
 
 /// The name of the type of a text.
 pub const TEXT_TYPE: &str = "string";
 
 /// The names of all types.
-pub const TYPES: [&str; 6] = [TEXT_TYPE, "zset", "list", "set", "hash", "stream"];
+pub const TYPES: [&str; 7] = [TEXT_TYPE, "zset", "list", "set", "hash", "stream", "vectorset"];
 
 impl View<'_> {
     /// The type name that `TYPE` replies.
@@ -171,6 +182,7 @@ impl View<'_> {
             View::Set(_) => "set",
             View::Hash(_) => "hash",
             View::Stream(_) => "stream",
+            View::VectorSet(_) => "vectorset",
         }
     }
 
@@ -183,6 +195,7 @@ impl View<'_> {
             View::Set(set) => set.encoding(),
             View::Hash(hash) => hash.encoding(),
             View::Stream(stream) => stream.encoding(),
+            View::VectorSet(_) => "raw",
         }
     }
 
@@ -190,14 +203,14 @@ impl View<'_> {
     pub fn first_deadline(&self) -> Option<i64> {
         match self {
             View::Hash(hash) => hash.first_deadline(),
-            View::Text(_) | View::Zset(_) | View::List(_) | View::Set(_) | View::Stream(_) => None,
+            View::Text(_) | View::Zset(_) | View::List(_) | View::Set(_) | View::Stream(_) | View::VectorSet(_) => None,
         }
     }
 
     /// Bytes in cells, of which a collection can hold 8 GiB.
     pub fn cell_bytes(&self) -> usize {
         match self {
-            View::Text(_) | View::List(_) | View::Stream(_) => 0,
+            View::Text(_) | View::List(_) | View::Stream(_) | View::VectorSet(_) => 0,
             View::Zset(zset) => zset.cell_bytes(),
             View::Set(set) => set.cell_bytes(),
             View::Hash(hash) => hash.cell_bytes(),
@@ -213,6 +226,7 @@ impl View<'_> {
             View::Set(set) => Value::Set(set.clone()),
             View::Hash(hash) => Value::Hash(hash.to_hash()),
             View::Stream(stream) => Value::Stream(stream.clone()),
+            View::VectorSet(set) => Value::VectorSet(Box::new(set.clone())),
         }
     }
 }
@@ -230,4 +244,6 @@ pub enum ValueMut<'a> {
     Hash(&'a mut Hash),
     /// A stream.
     Stream(&'a mut Stream),
+    /// A vector set.
+    VectorSet(&'a mut VectorSet),
 }

@@ -51,7 +51,7 @@ impl<'a> View<'a> {
     pub fn prefetch_whole(self) {
         let bytes = match self {
             View::Text(TextView::Bytes(bytes) | TextView::Raw(bytes)) => bytes,
-            View::Text(_) | View::Stream(_) => &[],
+            View::Text(_) | View::Stream(_) | View::VectorSet(_) => &[],
             View::Zset(set) => set.packed_bytes(),
             View::Set(set) => set.packed_bytes(),
             View::Hash(hash) => hash.packed_bytes(),

@@ -9,6 +9,10 @@
 //!
 //! Costs: a load and a branch for each call, so it pays from some hundred bytes on.
 
+mod dot_product;
+
+pub(crate) use dot_product::{dot_product, hamming_distance};
+
 /// Whether the processor has AVX2.
 #[cfg(target_arch = "x86_64")]
 #[inline]

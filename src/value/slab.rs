@@ -62,6 +62,11 @@ impl<T> Slab<T> {
         self.items.len() - self.vacant.len()
     }
 
+    /// All numbers of items are below this one.
+    pub(super) fn numbers(&self) -> usize {
+        self.items.len()
+    }
+
     /// Bytes allocated, not counting what the items allocate themselves.
     pub(super) fn memory(&self) -> usize {
         self.len() * size_of::<T>() + self.items.capacity() * size_of::<Option<Box<T>>>() + self.vacant.capacity() * 4

@@ -89,7 +89,7 @@ fn a_random_walk_writes_the_same_log_as_a_real_server() {
 const HEAD_OF_TYPES: &str = "\
 # Every command with keys of every type in place of the @, and what became of the keys.
 # text is \"hello\", number \"10\", timed \"10\" with a deadline, zset 1 a 2 b 3 c, list element pivot 3
-# element, and none is not there; text2 and so on hold the same.
+# element, vectorset element at 1 2, and none is not there; text2 and so on hold the same.
 # text+zset are two keys; zset-twice is one key that stands at both places.
 ";
 const HEAD_OF_OPTIONS: &str = "\

@@ -152,6 +152,7 @@ fn example(argument: &Argument) -> Word {
         (_, "max-deleted-id") => (Role::Text, "0-0"),
         (_, "member") => (Role::Text, "a"),
         (_, "value") => (Role::Text, "10"),
+        (_, "vector") => (Role::Text, "\0\0\u{40}\u{40}\0\0\u{40}\u{40}"),
         _ => (Role::Text, name),
     };
     Word { bytes: word.as_bytes().to_vec(), role, argument: name.to_owned() }
@@ -190,7 +191,7 @@ pub(crate) fn is_by_member(sample: &Sample) -> bool {
 mod tests {
     use super::*;
     use dunlin::commands::FAMILIES;
-    use dunlin::engine::{Arity, Table};
+    use dunlin::engine::{Arity, Flags, Table};
 
     fn written(command: &str) -> Vec<String> {
         let table = Table::of(FAMILIES);
@@ -227,6 +228,10 @@ mod tests {
         let table = Table::of(FAMILIES);
         for entry in table.entries().iter().filter(|entry| !crate::left_out::command(&entry.name)) {
             let (Arity::Exactly(words) | Arity::AtLeast(words)) = entry.command.arity;
+            // Their handlers check the number of arguments.
+            if entry.command.flags.has(Flags::MODULE) {
+                continue;
+            }
             let shortest = samples(entry).iter().map(Vec::len).min().unwrap_or(0);
             let needs_subcommand = usize::from(entry.command.is_container() && words == 2);
             assert_eq!(shortest + needs_subcommand, usize::from(words), "{}: {}", entry.name, entry.command.syntax);

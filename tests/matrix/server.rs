@@ -30,13 +30,17 @@ pub(crate) const DATA: &[&[&str]] = &[
     &["XREADGROUP", "GROUP", "group", "consumer", "COUNT", "1", "STREAMS", "stream", ">"],
     &["COPY", "stream", "stream2"],
     &["COPY", "stream", "stream3"],
+    &["VADD", "vectorset", "VALUES", "2", "1", "2", "element", "SETATTR", "{}"],
+    &["VADD", "vectorset2", "VALUES", "2", "1", "2", "element", "SETATTR", "{}"],
+    &["VADD", "vectorset3", "VALUES", "2", "1", "2", "element", "SETATTR", "{}"],
     // Whether a command is slow depends on the machine: here none is.
     &["CONFIG", "SET", "slowlog-log-slower-than", "-1"],
     &["SLOWLOG", "RESET"],
 ];
 
 /// The value of a key: `timed` is a number with a deadline, `none` does not exist.
-pub(crate) const TYPES: [&str; 9] = ["text", "number", "timed", "zset", "list", "set", "hash", "stream", "none"];
+pub(crate) const TYPES: [&str; 10] =
+    ["text", "number", "timed", "zset", "list", "set", "hash", "stream", "vectorset", "none"];
 
 /// The type that the commands of a family work on.
 pub(crate) fn natural_type(family: Family) -> &'static str {
@@ -46,6 +50,7 @@ pub(crate) fn natural_type(family: Family) -> &'static str {
         Family::Set => "set",
         Family::Hash => "hash",
         Family::Stream => "stream",
+        Family::VectorSet => "vectorset",
         _ => "zset",
     }
 }
@@ -120,6 +125,7 @@ pub(crate) fn state_at_first(key: &[u8]) -> &'static str {
         b"set" => "[\"a\" \"b\" \"member\"]",
         b"hash" => "[\"10\" \"a\" \"field\" \"text\"]",
         b"stream" => STREAM_AT_FIRST,
+        b"vectorset" => "[\"element\" \"0.9984313547611237\" \"{}\"]",
         _ => "gone",
     }
 }
@@ -144,6 +150,9 @@ pub(crate) fn state(server: &mut dyn Server, key: &[u8]) -> String {
         "+stream" => {
             let entries = ask(&[b"XRANGE", key, b"-", b"+"], Sameness::Exact);
             format!("{entries} {}", ask(&[b"XINFO", b"GROUPS", key], Sameness::Exact))
+        }
+        "+vectorset" => {
+            ask(&[b"VSIM", key, b"VALUES", b"2", b"1", b"2", b"WITHSCORES", b"WITHATTRIBS"], Sameness::Exact)
         }
         other => other.to_owned(),
     };

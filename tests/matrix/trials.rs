@@ -107,7 +107,8 @@ pub(crate) fn boundaries(entry: &Entry) -> Vec<Trial> {
                 let template = template_of(&named, &[place]);
                 let edges = EDGES.iter().map(|edge| (quoted(edge.as_bytes()), edge.as_bytes().to_vec()));
                 for (value, word) in edges.chain([("9{1048576}".to_owned(), vec![b'9'; NINES])]) {
-                    if *holding != natural || !left_out::value(&entry.name, &value) {
+                    let is_left_out = *holding == natural && left_out::value(&entry.name, &value);
+                    if !is_left_out && !left_out::ends_the_real_server(&entry.name, &value) {
                         let mut words = named.clone();
                         words[place] = word;
                         trials.push(Trial { template: template.clone(), value, words, keys: Vec::new() });

@@ -6,6 +6,7 @@
 use super::details::write_names;
 use super::syntax::{self, Argument, Shape};
 use super::{OPEN, UNORDERED};
+use crate::commands::module;
 use crate::engine::{Args, Arity, Begin, Change, Command, Ctx, Description, Entry, Error, Family, Flags};
 use crate::resp::Reply;
 
@@ -50,6 +51,10 @@ fn write_pair(reply: &mut Reply<'_>, entry: &Entry) {
 }
 
 fn write(reply: &mut Reply<'_>, name: &str, command: &Command) {
+    if command.flags.has(Flags::MODULE) {
+        reply.map(2);
+        return write_texts(reply, &[("group", command.family.group()), ("module", module::VECTOR_SETS)]);
+    }
     let arguments = syntax::arguments(name, command.syntax);
     let doc_flags = doc_flags(command);
     let mut head = vec![("summary", command.about), ("since", command.since), ("group", command.family.group())];

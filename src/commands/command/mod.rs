@@ -8,9 +8,9 @@ mod docs;
 mod keys;
 pub mod syntax;
 
-use super::help;
+use super::{help, module};
 use crate::engine::{
-    Args, Arity, CATEGORIES, Change, Command, CommandId, Ctx, Description, Entry, Error, Family, Flags, Table,
+    Args, Arity, CATEGORIES, Change, Command, CommandId, Ctx, Description, Entry, Error, Family, Flags, Table, says,
 };
 use crate::resp::Reply;
 use crate::value::glob;
@@ -128,8 +128,8 @@ const LIST: Command = Command {
 /// The filter of COMMAND LIST.
 enum Filter<'a> {
     None,
-    /// Commands of a module: none.
-    Module,
+    /// Commands of the module of that name.
+    Module(&'a [u8]),
     Category(Option<&'static str>),
     Pattern(&'a [u8]),
 }
@@ -143,8 +143,7 @@ impl<'a> Filter<'a> {
             return Err(Error::Syntax);
         }
         let filter = if args.take("MODULE") {
-            args.word()?;
-            Filter::Module
+            Filter::Module(args.word()?)
         } else if args.take("ACLCAT") {
             let name = args.word()?;
             Filter::Category(CATEGORIES.into_iter().find(|category| name.eq_ignore_ascii_case(category.as_bytes())))
@@ -161,7 +160,7 @@ impl<'a> Filter<'a> {
     fn admits(&self, entry: &Entry) -> bool {
         match self {
             Filter::None => true,
-            Filter::Module => false,
+            Filter::Module(name) => says(name, module::VECTOR_SETS) && entry.command.flags.has(Flags::MODULE),
             Filter::Category(category) => category.is_some_and(|category| entry.command.is_in(category)),
             Filter::Pattern(pattern) => glob::matches(pattern, entry.name.as_bytes(), true),
         }

@@ -3,6 +3,7 @@
 use super::ANY_TIME;
 use super::client::{fits_client_list, name_the_client};
 use crate::commands::dunlin::of_login;
+use crate::commands::module;
 use crate::engine::REDIS_VERSION;
 use crate::engine::exec::{operations, replication};
 use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Secrets, shown};
@@ -144,5 +145,5 @@ fn write_server_properties(cx: &mut Ctx<'_>) {
         reply.bulk(value.as_bytes());
     }
     reply.bulk(b"modules");
-    reply.array(0);
+    module::write_list(reply);
 }

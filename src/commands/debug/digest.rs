@@ -14,7 +14,7 @@ use crate::value::hexadecimal;
 use crate::value::number;
 use crate::value::stream::Id;
 use crate::value::zset::Zset;
-use crate::value::{Stream, View};
+use crate::value::{Stream, VectorSet, View};
 
 type Hash = [u8; 20];
 
@@ -24,6 +24,7 @@ const LIST: u32 = 1;
 const SET: u32 = 2;
 const SORTED_SET: u32 = 3;
 const HASH: u32 = 4;
+const MODULE: u32 = 5;
 const STREAM: u32 = 6;
 
 pub(super) fn whole(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
@@ -91,6 +92,10 @@ fn add_value(hash: &mut Hash, database: &Database, slot: Slot) {
             chain(hash, &STREAM.to_be_bytes());
             add_entries(hash, stream);
         }
+        View::VectorSet(set) => {
+            chain(hash, &MODULE.to_be_bytes());
+            add_vectors(hash, set);
+        }
     }
     if database.deadline(slot).is_some() {
         join(hash, b"!!expire!!");
@@ -117,6 +122,24 @@ fn add_entries(hash: &mut Hash, stream: &Stream) {
             chain(hash, &value.to_cow());
         }
     }
+}
+
+fn add_vectors(hash: &mut Hash, set: &VectorSet) {
+    let mut head = Hash::default();
+    chain(&mut head, set.len().to_string().as_bytes());
+    chain(&mut head, set.dimensions().to_string().as_bytes());
+    let mut all = Hash::default();
+    join(&mut all, &head);
+    for element in set.iter() {
+        let mut hash = Hash::default();
+        chain(&mut hash, &element.vector.bytes);
+        chain(&mut hash, element.name);
+        if let Some(attributes) = element.attributes {
+            chain(&mut hash, attributes);
+        }
+        join(&mut all, &hash);
+    }
+    join(hash, &all);
 }
 
 /// Exclusive or with the hash of `bytes`: the order of such steps does not matter.

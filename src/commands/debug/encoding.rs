@@ -63,7 +63,7 @@ pub(super) fn listpack(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error
         View::Set(set) => set.iter().for_each(add),
         View::Hash(hash) => hash.iter().flat_map(|entry| [entry.field, entry.value]).for_each(add),
         View::Zset(zset) => zset.iter().for_each(|entry| add(Item::of(entry.member))),
-        View::Text(_) | View::Stream(_) => {}
+        View::Text(_) | View::Stream(_) | View::VectorSet(_) => {}
     }
     cx.effects().push(Effect::Log(LogLevel::Notice, line));
     cx.reply().simple("Listpack structure printed on stdout");

@@ -119,7 +119,7 @@ fn size_of_value(view: View<'_>) -> Option<(usize, usize)> {
         View::Set(set) => Some((2, set.len())),
         View::Zset(zset) => Some((3, zset.len())),
         View::Hash(hash) => Some((4, hash.len())),
-        View::Stream(_) => None,
+        View::Stream(_) | View::VectorSet(_) => None,
     }
 }
 

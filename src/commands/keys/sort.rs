@@ -358,7 +358,7 @@ fn elements(
             outgrow(cx, key)?;
             Ok(elements)
         }
-        Some(View::Text(_) | View::Hash(_) | View::Stream(_)) => Err(Error::WrongType),
+        Some(View::Text(_) | View::Hash(_) | View::Stream(_) | View::VectorSet(_)) => Err(Error::WrongType),
     }
 }
 

@@ -4,6 +4,7 @@ use super::existing_database;
 use crate::engine::{
     Args, Arity, Change, ClusterError, Command, Ctx, Error, Event, Family, Flags, KeyFlags, KeySpec, Lookup,
 };
+use crate::value::View;
 
 const RENAME_FROM: Event = Event::generic("rename_from");
 const RENAME_TO: Event = Event::generic("rename_to");
@@ -126,15 +127,18 @@ fn copy(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     }
     let is_free =
         cx.lookup(from, Lookup::READ).is_some() && (replace || cx.lookup_in(database, to, Lookup::NO_TRACE).is_none());
-    let copied = is_free && copy_value(cx, from, to, database);
+    let copied = is_free && copy_value(cx, from, to, database)?;
     cx.reply().integer(i64::from(copied));
     Ok(())
 }
 
 /// Copies the value of `from`, with its deadline, to `to` in database `database`; false when there is none.
-fn copy_value(cx: &mut Ctx<'_>, from: &[u8], to: &[u8], database: usize) -> bool {
-    let copy = cx.lookup(from, Lookup::NO_TRACE).map(|found| (found.view().to_value(), found.deadline_ms()));
-    let Some((value, deadline_ms)) = copy else { return false };
+fn copy_value(cx: &mut Ctx<'_>, from: &[u8], to: &[u8], database: usize) -> Result<bool, Error> {
+    let Some(found) = cx.lookup(from, Lookup::NO_TRACE) else { return Ok(false) };
+    if let View::VectorSet(_) = found.view() {
+        return Err(Error::NotCopied);
+    }
+    let (value, deadline_ms) = (found.view().to_value(), found.deadline_ms());
     cx.restore(database, to, value, deadline_ms, None, COPY_TO);
-    true
+    Ok(true)
 }

@@ -4,7 +4,7 @@ use super::eval::{FLAGS, READ, READING_FLAGS, WRITTEN};
 use crate::engine::exec::operations;
 use crate::engine::exec::scripts::run::FunctionCall;
 use crate::engine::state::scripts;
-use crate::engine::{Args, Arity, Command, Ctx, Engine, Error, Family, Flags, Propagated};
+use crate::engine::{Args, Arity, Command, Ctx, Engine, Error, Family, Flags, FunctionError, Propagated};
 use crate::resp::Request;
 use crate::script::Header;
 
@@ -47,7 +47,7 @@ pub(super) const FCALL_RO: Command = Command {
 
 fn fcall(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let name = args.word()?;
-    let function = operations::find_function(cx, name).ok_or(Error::NoFunction)?;
+    let function = operations::find_function(cx, name).ok_or(FunctionError::NoFunction)?;
     let count = args.integer().map_err(|_| Error::NumkeysNotANumber)?;
     if count > args.left() as i64 {
         return Err(Error::NumkeysTooLarge);

@@ -5,7 +5,7 @@ use crate::engine::exec::operations;
 use crate::engine::exec::scripts::load;
 use crate::engine::exec::scripts::load::Policy;
 use crate::engine::state::scripts::{Kind, Library};
-use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, says, shown};
+use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, FunctionError, says, shown};
 use crate::resp::Reply;
 use crate::script::{Function, Header};
 use crate::value::glob;
@@ -83,7 +83,7 @@ fn flush(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     }
     let is_freed_lazily = args.take("ASYNC");
     if !args.is_empty() && !args.take("SYNC") {
-        return Err(Error::FunctionFlushOption);
+        return Err(FunctionError::FlushOption.into());
     }
     let functions = cx.engine().scripts.functions.registry.function_count();
     if is_freed_lazily && functions > MANY_FUNCTIONS {
@@ -139,9 +139,9 @@ fn list(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         if !with_code && args.take("WITHCODE") {
             with_code = true;
         } else if pattern.is_none() && args.take("LIBRARYNAME") {
-            pattern = Some(args.word().map_err(|_| Error::FunctionListNameless)?);
+            pattern = Some(args.word().map_err(|_| FunctionError::ListNameless)?);
         } else {
-            return Err(Error::FunctionListArgument(shown(word)));
+            return Err(FunctionError::ListArgument(shown(word)).into());
         }
     }
     let is_wanted = |name: &str| pattern.is_none_or(|pattern| glob::matches(pattern, name.as_bytes(), true));
@@ -215,7 +215,7 @@ fn load(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     while args.left() > 1 {
         let option = args.word()?;
         if !says(option, "REPLACE") {
-            return Err(Error::FunctionLoadOption(shown(option)));
+            return Err(FunctionError::LoadOption(shown(option)).into());
         }
         replaces = true;
     }

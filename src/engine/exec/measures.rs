@@ -154,6 +154,7 @@ fn of_view(view: View<'_>) -> Extent {
         View::List(list) => list.len(),
         View::Set(set) => set.len(),
         View::Hash(hash) => hash.len(),
+        View::VectorSet(set) => set.len(),
         View::Stream(stream) => {
             let pending: usize = stream.groups().iter().map(|group| group.pending_len()).sum();
             return Extent { length: stream.log().len() as u64, pending: pending as u64 };

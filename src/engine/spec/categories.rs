@@ -83,6 +83,7 @@ impl Command {
     pub fn is_in(&self, category: &str) -> bool {
         let flags = self.flags;
         match category {
+            _ if flags.has(Flags::MODULE) => false,
             "keyspace" if flags.has(Flags::KEYSPACE) => true,
             "connection" if flags.has(Flags::CONNECTION) => true,
             "read" => flags.has(Flags::READONLY) && self.family.category() != Some("scripting"),

@@ -196,6 +196,7 @@ pub enum Family {
     Stream,
     String,
     Transactions,
+    VectorSet,
 }
 
 impl Family {
@@ -218,10 +219,11 @@ impl Family {
             Family::Stream => "stream",
             Family::String => "string",
             Family::Transactions => "transactions",
+            Family::VectorSet => "module",
         }
     }
 
-    /// The ACL category that all commands of the family are in; `Cluster`, `PubSub` and `Server` have none.
+    /// The ACL category that all commands of the family are in, if there is one.
     pub fn category(self) -> Option<&'static str> {
         match self {
             Family::Bitmap => Some("bitmap"),
@@ -232,7 +234,7 @@ impl Family {
             Family::HyperLogLog => Some("hyperloglog"),
             Family::List => Some("list"),
             Family::Scripting => Some("scripting"),
-            Family::Cluster | Family::PubSub | Family::Server => None,
+            Family::Cluster | Family::PubSub | Family::Server | Family::VectorSet => None,
             Family::Set => Some("set"),
             Family::SortedSet => Some("sortedset"),
             Family::Stream => Some("stream"),
@@ -244,7 +246,7 @@ impl Family {
 
 /// A set of flags of a command, joined with [`Flags::and`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Flags(u32);
+pub struct Flags(u64);
 
 impl Flags {
     /// No flag.
@@ -320,6 +322,10 @@ impl Flags {
     /// The command belongs to the test kit, which neither records nor disturbs it.
     pub const TEST_KIT: Flags = Flags(1 << 31);
 
+    /// The command is of a module that Redis has built in: its full name is in upper case, it is in no ACL category,
+    /// and COMMAND DOCS knows only its module. COMMAND INFO shows the flag behind [`Flags::DENYOOM`].
+    pub const MODULE: Flags = Flags(1 << 32);
+
     /// The flags of this set that are not in the other.
     pub const fn without(self, other: Flags) -> Flags {
         Flags(self.0 & !other.0)
@@ -337,10 +343,11 @@ impl Flags {
 
     /// The names of the flags that COMMAND INFO lists, in Redis's order.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
-        const NAMES: [(Flags, &str); 19] = [
+        const NAMES: [(Flags, &str); 20] = [
             (Flags::WRITE, "write"),
             (Flags::READONLY, "readonly"),
             (Flags::DENYOOM, "denyoom"),
+            (Flags::MODULE, "module"),
             (Flags::ADMIN, "admin"),
             (Flags::PUBSUB, "pubsub"),
             (Flags::NOSCRIPT, "noscript"),

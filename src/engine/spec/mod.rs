@@ -23,8 +23,8 @@ pub use changelog::Change;
 pub use command::{Arity, Channels, Command, Family, Flags, Handler};
 pub use descriptions::Description;
 pub use error::{
-    BitmapError, ClusterError, Error, GeoError, HyperLogLogError, KitError, RestoreError, RightsError, ServerError,
-    StreamError, TrackingError, shown,
+    BitmapError, ClusterError, Error, FunctionError, GeoError, HyperLogLogError, KitError, RestoreError, RightsError,
+    ServerError, StreamError, TrackingError, VectorSetError, shown,
 };
 pub use event::{Class, Event, Notifications};
 pub use key_spec::{Begin, Find, KeyFlags, KeySpec};

@@ -28,7 +28,7 @@ impl CommandId {
 pub struct Entry {
     /// The command's row.
     pub command: &'static Command,
-    /// The name in lower case; a subcommand's is `container|subcommand`.
+    /// The full name, in lower case unless it is of a module; a subcommand's is `container|subcommand`.
     pub name: String,
     /// The name by which requests call the command, or its container; empty if they cannot.
     called: String,
@@ -87,7 +87,8 @@ impl Table {
         let mut entries = Vec::new();
         for command in families.iter().copied().flatten() {
             let first_child = entries.len() as u16 + 1;
-            let name = command.name.to_ascii_lowercase();
+            let is_of_module = command.flags.has(Flags::MODULE);
+            let name = if is_of_module { command.name.into() } else { command.name.to_ascii_lowercase() };
             let children = command.subcommands.iter().map(|child| Entry {
                 command: child,
                 name: format!("{name}|{}", child.name.to_ascii_lowercase()),
@@ -100,7 +101,7 @@ impl Table {
             let children: Vec<Entry> = children.collect();
             entries.push(Entry {
                 command,
-                called: name.clone(),
+                called: name.to_ascii_lowercase(),
                 name,
                 is_subcommand: false,
                 may_run_fast: command.may_run_fast(),

@@ -4,7 +4,8 @@ use super::*;
 use crate::keyspace::{New, Slot};
 use crate::value::stream::{Id, Trim};
 use crate::value::text::{Text, TextView};
-use crate::value::{Hash, List, Set, Stream, Value, ValueMut, Zset, hash, list::End, set, zset};
+use crate::value::vector_set::{Parameters, Quantization};
+use crate::value::{Hash, List, Set, Stream, Value, ValueMut, VectorSet, Zset, hash, list::End, set, zset};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -36,6 +37,9 @@ fn shown(view: View<'_>) -> String {
             };
             vec![stream.log().range(Id::MIN, Id::MAX).map(entry).collect()]
         }
+        View::VectorSet(set) => {
+            set.iter().map(|element| format!("{element:?} {:?}", set.links_of(element.name))).collect()
+        }
     };
     elements.sort();
     elements.concat()
@@ -58,7 +62,7 @@ fn member(number: u32) -> Vec<u8> {
 
 /// A value of every type, by its number.
 fn large(kind: u8, members: u32) -> Value {
-    match kind % 5 {
+    match kind % 6 {
         0 => {
             let entries = (0..members).map(|number| (member(number), f64::from(number % 89)));
             Value::Zset(Zset::from_entries(entries, &zset::Limits { entries: 0, ..Default::default() }))
@@ -78,12 +82,24 @@ fn large(kind: u8, members: u32) -> Value {
             let elements: Vec<Vec<u8>> = (0..members).map(member).collect();
             Value::List(List::from_elements(elements.iter().map(Vec::as_slice), &Default::default()))
         }
-        _ => {
+        4 => {
             let mut stream = Stream::new();
             (1..=members).for_each(|number| push(&mut stream, number.into(), number));
             Value::Stream(stream)
         }
+        _ => {
+            let parameters = Parameters { dimensions: 3, reduced: None, quantization: Quantization::Q8, links: 4 };
+            let mut set = VectorSet::with(&parameters, 0, 0);
+            (0..members / 10).for_each(|number| add_vector(&mut set, number));
+            Value::VectorSet(set.into())
+        }
     }
+}
+
+fn add_vector(set: &mut VectorSet, number: u32) {
+    let mut generator = fastrand::Rng::with_seed(number.into());
+    let vector = [(); 3].map(|()| generator.f32());
+    set.insert(&member(number), &vector, None, 10, &mut generator);
 }
 
 fn push(stream: &mut Stream, ms: u64, number: u32) {
@@ -119,6 +135,8 @@ fn edit(value: Option<ValueMut<'_>>, step: u8) {
             let ms = stream.log().last().ms + 1;
             push(stream, ms, number);
         }
+        Some(ValueMut::VectorSet(set)) if removes => _ = set.remove(&member),
+        Some(ValueMut::VectorSet(set)) => add_vector(set, number),
         None => {}
     }
 }

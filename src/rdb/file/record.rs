@@ -6,7 +6,7 @@ use super::ahead::Built;
 use super::{FaultReason, LruHint, opcode};
 use crate::rdb::load::Forms;
 use crate::rdb::text::Reader;
-use crate::rdb::{VERSION, kind};
+use crate::rdb::{VERSION, kind, vector_set};
 use crate::value::Value;
 
 /// The bytes of the magic and the version.
@@ -216,9 +216,10 @@ impl Format {
     pub(super) fn value<'w>(self, reader: &mut Reader<'w>, code: u8, forms: &Forms) -> Result<Loaded<'w>, FaultReason> {
         match (self.dialect, code) {
             (_, kind::TEXT) => reader.text().map(Loaded::Text).ok_or(FaultReason::Damaged),
-            (_, kind::MODULE | kind::MODULE_2) => {
-                Err(FaultReason::ModuleType(module_name(reader.length().ok_or(FaultReason::Damaged)?)))
-            }
+            (_, kind::MODULE | kind::MODULE_2) => match (code, reader.length().ok_or(FaultReason::Damaged)?) {
+                (kind::MODULE_2, vector_set::ID) => loaded(reader, Reader::vector_set_value),
+                (_, id) => Err(FaultReason::ModuleType(module_name(id))),
+            },
             (Dialect::Valkey, kind::HASH_VALKEY) => loaded(reader, |reader| reader.valkey_hash(&forms.hash)),
             (_, code) if !kind::is_known(code) || self.is_foreign(code) => Err(FaultReason::UnknownType(code)),
             (_, code) => loaded(reader, |reader| reader.value(code, forms)),
@@ -315,8 +316,7 @@ fn deadline(unix_ms: u64) -> Result<i64, FaultReason> {
 
 /// The name of a module: nine letters of six bits, before ten bits of a version.
 fn module_name(id: u64) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    (0..9).map(|place| char::from(LETTERS[(id >> (58 - 6 * place) & 63) as usize])).collect()
+    (0..9).map(|place| char::from(vector_set::LETTERS[(id >> (58 - 6 * place) & 63) as usize])).collect()
 }
 
 const _: () = assert!(VERSION <= LAST_VERSION);

@@ -263,6 +263,7 @@ fn number_of_elements(view: View<'_>) -> usize {
         View::Hash(hash) => (hash.len(), hash.cell_bytes()),
         View::Zset(zset) => (zset.len(), zset.memory()),
         View::Stream(stream) => (stream.log().len(), stream.memory()),
+        View::VectorSet(set) => (set.len(), set.memory()),
     };
     elements.max(bytes / ELEMENT_BYTES)
 }

@@ -8,7 +8,7 @@ use crate::rdb::text::Reader;
 
 impl Reader<'_> {
     /// Skips the next value. `None` if it is damaged, not there as a whole, or of a type whose values have to be read
-    /// to find their end: those that only early versions wrote, and those of modules.
+    /// to find their end: those that only early versions wrote.
     pub(in crate::rdb) fn skip_value(&mut self, kind: u8) -> Option<()> {
         match kind {
             kind::TEXT
@@ -42,6 +42,7 @@ impl Reader<'_> {
                 })
             }
             kind::STREAM | kind::STREAM_2 | kind::STREAM_3 => self.skip_stream(kind),
+            kind::MODULE_2 => self.skip_module_value(),
             _ => None,
         }
     }

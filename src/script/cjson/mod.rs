@@ -15,6 +15,8 @@ mod settings;
 mod tests;
 mod token;
 
+pub(crate) use number::read as read_number;
+
 use self::settings::{Setting, Values};
 use super::arguments::describe;
 use crate::lua::{Function, Raise, Reference, Stack};

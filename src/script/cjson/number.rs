@@ -55,7 +55,7 @@ fn write_fraction(out: &mut Vec<u8>, digits: &[u8]) {
 }
 
 /// Reads the number at the beginning of a text as `strtod` does, and returns its length too; `None` if there is none.
-pub(super) fn read(text: &[u8]) -> Option<(f64, usize)> {
+pub(crate) fn read(text: &[u8]) -> Option<(f64, usize)> {
     let sign = usize::from(matches!(text.first(), Some(b'+' | b'-')));
     let unsigned = &text[sign..];
     let word = |word: &str| {

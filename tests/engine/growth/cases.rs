@@ -400,6 +400,11 @@ pub const CASES: &[Case] = &[
     case(&[], &["COMMAND INFO $"]),
     case(&[], &["INFO $"]),
     case(&[], &["PFADD k $"]),
+    case(&[], &["*VADD k VALUES 2 # ^ e# EF 4 M 4"]),
+    case(&["VADD k VALUES ! {#} e"], &["VADD k VALUES ! {^} f", "VSIM k VALUES ! {#}", "VEMB k e"]),
+    case(&["VADD k VALUES 1 1 e SETATTR $"], &["VSIM k VALUES 1 1 FILTER .a"]),
+    case(&["VADD k VALUES 1 1 e"], &["-VSIM k VALUES 1 1 FILTER $"]),
+    case(&["VADD k VALUES 1 1 e SETATTR a"], &["VSIM k VALUES 1 1 FILTER 1{_+1}", "VSIM k VALUES 1 1 FILTER {_(}1{_)}"]),
     case(&[], &["CLIENT SETNAME $"]),
     case(&["HELLO 3"], &["SUBSCRIBE $", "PUBLISH $ $"]),
 ];

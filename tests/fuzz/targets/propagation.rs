@@ -18,6 +18,7 @@ use ::dunlin::resp::{Limits, Parser};
 use ::dunlin::value::Stream;
 use ::dunlin::value::View;
 use ::dunlin::value::stream::Id;
+use ::dunlin::value::vector_set;
 
 /// A moment before all deadlines.
 const BEFORE_ALL: Now = Now { unix_us: 0 };
@@ -309,6 +310,13 @@ fn value(view: View<'_>, pending: Pending) -> String {
             format!("hash {:?}", sorted(hash.iter().map(|entry| field(&entry.field.to_cow(), &entry.value.to_cow()))))
         }
         View::Stream(stream) => format!("stream {}", of_stream(stream, pending)),
+        View::VectorSet(set) => {
+            let element = |element: vector_set::Element<'_>| {
+                let attributes = element.attributes.map(shown);
+                format!("{} {:?} {attributes:?}", shown(element.name), element.vector.bytes)
+            };
+            format!("vectorset {:?}", sorted(set.iter().map(element)))
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::Engine;
 use crate::keyspace::{Database, Slot};
+use crate::rdb;
 use crate::resp::write_escaped;
 use crate::value::stream::{Group, Id};
 use crate::value::{HashView, Stream, View, number};
@@ -101,6 +102,8 @@ fn of_key(number: usize, database: &Database, slot: Slot, due_ms: i64) -> Piece 
             })),
             View::Hash(hash) => of_hash(key, hash, due_ms, &mut lines),
             View::Stream(stream) => of_stream(key, stream, &mut lines),
+            // The vectors are quantized, so VADD would not set them again exactly.
+            view @ View::VectorSet(_) => lines.push(line(&[b"RESTORE", key, b"0", &rdb::dump(view, false)])),
         }
     }
     if let Some(deadline_ms) = deadline_ms.filter(|_| !lines.is_empty()) {

@@ -99,6 +99,7 @@ fn whole_read(databases: &Databases, checked: &CheckedCommand<'_>, limit: u64) -
         View::Hash(hash) => hash.len(),
         View::Zset(zset) => zset.len(),
         View::Stream(stream) => stream.log().len(),
+        View::VectorSet(set) => set.len(),
     };
     if count as u64 <= limit {
         return None;

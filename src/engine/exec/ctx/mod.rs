@@ -272,7 +272,8 @@ impl<'c> Ctx<'c> {
 /// Writing one key.
 impl Ctx<'_> {
     /// Changes the collection that `key` holds, or handles a missing key as `missing` says; `None` when there is none.
-    /// `act` may write the reply from elements that it is about to remove.
+    /// `act` may write the reply from elements that it is about to remove. Without an event only WATCH and key tracking
+    /// notice the change, also one that removes the key.
     ///
     /// # Errors
     /// [`Error::WrongType`], or the error of `act`; in both cases nothing changed.
@@ -280,12 +281,12 @@ impl Ctx<'_> {
         &mut self,
         key: &[u8],
         missing: Missing,
-        event: Event,
+        event: impl Into<Option<Event>>,
         act: impl FnOnce(&mut T, &mut Reply<'_>) -> Result<Changed<R>, Error>,
     ) -> Result<Option<R>, Error> {
         match (access::live_to_change(self.engine, self.database, key), missing) {
-            (Some(slot), _) => change(self, key, slot, event, act).map(Some),
-            (None, Missing::Create) => create(self, key, event, act).map(Some),
+            (Some(slot), _) => change(self, key, slot, event.into(), act).map(Some),
+            (None, Missing::Create) => create(self, key, event.into(), act).map(Some),
             (None, Missing::Skip) => Ok(None),
         }
     }
@@ -369,7 +370,7 @@ fn change<T: Stored, R>(
     cx: &mut Ctx<'_>,
     key: &[u8],
     slot: Slot,
-    event: Event,
+    event: Option<Event>,
     act: impl FnOnce(&mut T, &mut Reply<'_>) -> Result<Changed<R>, Error>,
 ) -> Result<R, Error> {
     touch(cx, cx.database, slot);
@@ -389,7 +390,7 @@ fn change<T: Stored, R>(
     }
     if is_empty {
         discard(cx.engine, cx.database, slot);
-        changes::changed(cx.engine, cx.database, Event::DEL, key);
+        after(cx.engine, cx.database, key, event.map(|_| Event::DEL), 0);
     }
     Ok(changed.result)
 }
@@ -398,7 +399,7 @@ fn change<T: Stored, R>(
 fn create<T: Stored, R>(
     cx: &mut Ctx<'_>,
     key: &[u8],
-    event: Event,
+    event: Option<Event>,
     act: impl FnOnce(&mut T, &mut Reply<'_>) -> Result<Changed<R>, Error>,
 ) -> Result<R, Error> {
     let mut stored = T::empty();
@@ -427,10 +428,13 @@ fn discard(engine: &mut Engine, database: usize, slot: Slot) {
     engine.free(lazy_free);
 }
 
-/// Counts a change of `key` and publishes its event.
-fn after(engine: &mut Engine, database: usize, key: &[u8], event: Event, count: u64) {
+/// Counts a change of `key` and publishes its event; without one only WATCH and key tracking notice the change.
+fn after(engine: &mut Engine, database: usize, key: &[u8], event: impl Into<Option<Event>>, count: u64) {
     engine.stats.changes += count;
-    changes::changed(engine, database, event, key);
+    match event.into() {
+        Some(event) => changes::changed(engine, database, event, key),
+        None => changes::touched(engine, database, key),
+    }
 }
 
 /// Marks `key` as ready for its blocked clients.

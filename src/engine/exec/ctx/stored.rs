@@ -5,7 +5,7 @@
 //! methods.
 
 use crate::keyspace::ValueMut;
-use crate::value::{Hash, HashView, List, Set, Stream, Value, View, Zset};
+use crate::value::{Hash, HashView, List, Set, Stream, Value, VectorSet, View, Zset};
 
 /// A collection that a key can hold. A key never holds an empty one, unless it is a stream.
 pub trait Stored: Sized {
@@ -40,7 +40,7 @@ macro_rules! stored {
             }
 
             fn empty() -> Self {
-                $kind::new()
+                $kind::default()
             }
 
             fn is_empty(&self) -> bool {
@@ -48,7 +48,7 @@ macro_rules! stored {
             }
 
             fn into_value(self) -> Value {
-                Value::$kind(self)
+                Value::$kind(self.into())
             }
         }
     )*};
@@ -60,4 +60,5 @@ stored! {
     Set as &'a Set, Set::is_empty;
     Hash as HashView<'a>, Hash::is_empty;
     Stream as &'a Stream, |_: &Stream| false;
+    VectorSet as &'a VectorSet, VectorSet::is_empty;
 }

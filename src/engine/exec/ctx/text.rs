@@ -2,7 +2,7 @@
 
 use super::lookup::touch;
 use super::{Changed, Ctx, after, insert};
-use crate::engine::exec::{access, changes};
+use crate::engine::exec::access;
 use crate::engine::spec::{Error, Event};
 use crate::keyspace::New;
 use crate::value::text::TextView;
@@ -36,13 +36,8 @@ impl Ctx<'_> {
                 changed
             }
         };
-        match event.into() {
-            Some(event) if changed.is_event => after(self.engine, self.database, key, event, changed.count),
-            None if changed.is_event => {
-                self.engine.stats.changes += changed.count;
-                changes::touched(self.engine, self.database, key);
-            }
-            _ => {}
+        if changed.is_event {
+            after(self.engine, self.database, key, event, changed.count);
         }
         Ok(changed.result)
     }

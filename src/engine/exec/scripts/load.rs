@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::engine::Engine;
 use crate::engine::exec::snapshots;
-use crate::engine::spec::Error;
+use crate::engine::spec::{Error, FunctionError};
 use crate::engine::state::scripts::functions::PendingLibrary;
 use crate::engine::state::scripts::{FunctionRegistry, Library};
 use crate::rdb;
@@ -49,7 +49,7 @@ pub fn load_library(engine: &mut Engine, source: &[u8], replaces: bool) -> Resul
 pub fn delete_library(engine: &mut Engine, name: &[u8]) -> Result<(), Error> {
     snapshots::before_functions_change(engine);
     let functions = &mut engine.scripts.functions;
-    let (_, library) = functions.registry.take(name).ok_or(Error::NoLibrary)?;
+    let (_, library) = functions.registry.take(name).ok_or(FunctionError::NoLibrary)?;
     if let Some(vm) = &mut functions.vm {
         library.forget(vm);
     }

@@ -5,6 +5,7 @@
 
 mod bitmap;
 mod cluster;
+mod function;
 mod geo;
 mod hyperloglog;
 mod kit;
@@ -13,9 +14,11 @@ mod rights;
 mod server;
 mod stream;
 mod tracking;
+mod vector_set;
 
 pub use bitmap::BitmapError;
 pub use cluster::ClusterError;
+pub use function::FunctionError;
 pub use geo::GeoError;
 pub use hyperloglog::HyperLogLogError;
 pub use kit::KitError;
@@ -24,6 +27,7 @@ pub use rights::RightsError;
 pub use server::ServerError;
 pub use stream::StreamError;
 pub use tracking::TrackingError;
+pub use vector_set::VectorSetError;
 
 use crate::script::LibraryError;
 use thiserror::Error as Texts;
@@ -204,6 +208,9 @@ pub enum Error {
     /// COPY or MOVE has the same source and destination.
     #[error("ERR source and destination objects are the same")]
     SameObject,
+    /// COPY names a vector set, which as a module's type in Redis is not copied.
+    #[error("ERR not supported for this module key")]
+    NotCopied,
     /// The first argument of SWAPDB is not a number.
     #[error("ERR invalid first DB index")]
     FirstDatabaseInvalid,
@@ -324,6 +331,9 @@ pub enum Error {
     /// An error of a stream command.
     #[error(transparent)]
     Stream(#[from] StreamError),
+    /// An error of a vector set command.
+    #[error(transparent)]
+    VectorSet(#[from] VectorSetError),
 
     // Hashes.
     /// HINCRBY finds a field whose value is not an integer.
@@ -529,30 +539,15 @@ pub enum Error {
     /// EVAL_RO or FCALL_RO calls a function, or a script with a `#!` line, without the flag `no-writes`.
     #[error("ERR Can not execute a script with write flag using *_ro command.")]
     WritesThoughReading,
-    /// FCALL names a function that does not exist.
-    #[error("ERR Function not found")]
-    NoFunction,
-    /// FUNCTION DELETE names a library that does not exist.
-    #[error("ERR Library not found")]
-    NoLibrary,
     /// `numkeys` of FCALL or FCALL_RO is not an integer.
     #[error("ERR Bad number of keys provided")]
     NumkeysNotANumber,
+    /// An error of a command of functions.
+    #[error(transparent)]
+    Function(#[from] FunctionError),
     /// The source of a function library is invalid, or its name or a function is already in use.
     #[error("ERR {0}")]
     Library(#[from] LibraryError),
-    /// FUNCTION LOAD has an unknown option; as the client sent it.
-    #[error("ERR Unknown option given: {0}")]
-    FunctionLoadOption(String),
-    /// FUNCTION LIST has an unknown option; as the client sent it.
-    #[error("ERR Unknown argument {0}")]
-    FunctionListArgument(String),
-    /// FUNCTION LIST has LIBRARYNAME without a name.
-    #[error("ERR library name argument was not given")]
-    FunctionListNameless,
-    /// The argument of FUNCTION FLUSH is neither SYNC nor ASYNC.
-    #[error("ERR FUNCTION FLUSH only supports SYNC|ASYNC option")]
-    FunctionFlushOption,
     /// The policy of FUNCTION RESTORE is neither FLUSH, APPEND nor REPLACE.
     #[error("ERR Wrong restore policy given, value should be either FLUSH, APPEND or REPLACE.")]
     RestorePolicy,

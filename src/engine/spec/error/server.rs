@@ -29,7 +29,10 @@ pub enum ServerError {
     /// MODULE LOAD is called, which always fails here.
     #[error("ERR Error loading the extension. Please check the server logs.")]
     ModuleNotLoaded,
-    /// MODULE UNLOAD is called; no module is ever loaded here.
+    /// MODULE UNLOAD names a module that is built in.
+    #[error("ERR Error unloading module: the module can't be unloaded")]
+    ModuleBuiltIn,
+    /// MODULE UNLOAD names another module; none is ever loaded here.
     #[error("ERR Error unloading module: no such module with that name")]
     NoModule,
 

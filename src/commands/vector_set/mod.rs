@@ -1,0 +1,64 @@
+//! Vector sets: elements with a vector each, and the search for those whose vectors are similar.
+//!
+//! In Redis they are a module that is built in, and clients see that: the commands have no arity in their rows and are
+//! in no ACL category, and no key events follow from them. Redis searches and adds (CAS) on threads; here a command
+//! runs to its end, as all do.
+//!
+//! [`add`] and [`element`] change a set, [`similar`] searches with conditions ([`filter`]), [`facts`] tells about the
+//! whole set, and [`random`] chooses elements.
+//!
+//! The graph is another one than Redis would have, as its layers are drawn by lot there too: VLINKS has other links,
+//! and an approximate search may miss other elements. All distances are the same. One fault of Redis is not repeated:
+//! it does not propagate a VADD that replaces the vector of an element, which so gets lost in the append-only file.
+
+mod add;
+mod components;
+mod element;
+mod facts;
+mod filter;
+mod random;
+mod similar;
+
+use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
+
+/// The rows of this family's commands.
+pub const COMMANDS: &[Command] = &[
+    add::VADD,
+    facts::VCARD,
+    facts::VDIM,
+    element::VEMB,
+    element::VGETATTR,
+    facts::VINFO,
+    element::VISMEMBER,
+    facts::VLINKS,
+    random::VRANDMEMBER,
+    element::VREM,
+    element::VSETATTR,
+    similar::VSIM,
+];
+
+/// The default values of a row.
+const ROW: Command = Command {
+    family: Family::VectorSet,
+    arity: Arity::AtLeast(1),
+    flags: READ,
+    keys: &[KeySpec::one(KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::UPDATE))],
+    since: "8.0.0",
+    ..Command::ROW
+};
+
+const READ: Flags = Flags::READONLY.and(Flags::MODULE);
+const QUICK_READ: Flags = READ.and(Flags::FAST);
+const WRITE: Flags = Flags::WRITE.and(Flags::MODULE);
+
+/// Checks the number of arguments, which a handler does here since its row does not.
+///
+/// # Errors
+/// [`Error::WrongArity`].
+fn expect_arguments(cx: &Ctx<'_>, args: &Args<'_>, is_expected: impl FnOnce(usize) -> bool) -> Result<(), Error> {
+    if is_expected(args.left()) { Ok(()) } else { Err(wrong_arity(cx)) }
+}
+
+fn wrong_arity(cx: &Ctx<'_>) -> Error {
+    Error::WrongArity(cx.command().name.clone())
+}

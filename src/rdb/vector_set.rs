@@ -1,0 +1,261 @@
+//! The form of vector sets: that of a module's type, whose values say of each field what it is.
+//!
+//! ```text
+//! value  = id, dimensions, nodes, quantization | M << 8, flags, [input dimensions, projection], node ..., end
+//! node   = element, [attributes], vector, number of parameters, parameter ...
+//! parameters = id, level | version << 24, layer ..., norm | range << 32
+//! layer  = number of links, room, id ..., place of the farthest link | its distance << 32
+//! ```
+//!
+//! All are unsigned numbers but elements, attributes, vectors and the projection, which are texts; floats are numbers
+//! by their bits.
+//!
+//! Source: payloads that Redis 8.0.6 wrote.
+
+use super::text::{Reader, Sink, Writer};
+use crate::value::VectorSet;
+use crate::value::vector_set::{Loader, Parameters, Quantization, Saved, SavedLayer, SavedNode, Vector};
+use std::io;
+
+/// The name of the type, and its version of the form: nine letters of six bits, and ten bits.
+pub(super) const ID: u64 = module_id(b"vectorset", 0);
+
+/// The letters of names of types, by their numbers.
+pub(super) const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/// The flags of a value.
+const HAS_PROJECTION: u64 = 1;
+const HAS_ATTRIBUTES: u64 = 1 << 1;
+
+/// The version of the parameters, which since 1 have the farthest links.
+const PARAMETERS: u64 = 1;
+
+/// The kinds of fields.
+mod field {
+    pub(super) const END: u64 = 0;
+    pub(super) const SIGNED: u64 = 1;
+    pub(super) const UNSIGNED: u64 = 2;
+    pub(super) const FLOAT: u64 = 3;
+    pub(super) const DOUBLE: u64 = 4;
+    pub(super) const TEXT: u64 = 5;
+}
+
+/// The id of a module's type.
+const fn module_id(name: &[u8; 9], version: u64) -> u64 {
+    let (mut id, mut place) = (0, 0);
+    while place < name.len() {
+        let mut letter = 0;
+        while LETTERS[letter] != name[place] {
+            letter += 1;
+        }
+        id = id << 6 | letter as u64;
+        place += 1;
+    }
+    id << 10 | version
+}
+
+impl Writer {
+    pub(super) fn vector_set(&mut self, set: &VectorSet, sink: &mut Sink<'_>) -> io::Result<()> {
+        let Saved { parameters, factors } = set.saved();
+        let quantization = Quantization::ALL.iter().position(|other| *other == parameters.quantization);
+        let has_attributes = set.attributed() > 0;
+        self.length(ID);
+        self.unsigned(set.dimensions().into());
+        self.unsigned(set.len() as u64);
+        self.unsigned(quantization.unwrap_or_default() as u64 | u64::from(parameters.links) << 8);
+        let projection_flag = if parameters.reduced.is_some() { HAS_PROJECTION } else { 0 };
+        self.unsigned(projection_flag | if has_attributes { HAS_ATTRIBUTES } else { 0 });
+        if parameters.reduced.is_some() {
+            self.unsigned(parameters.dimensions.into());
+            self.text_field(&factors.iter().flat_map(|factor| factor.to_le_bytes()).collect::<Vec<u8>>());
+        }
+        for node in set.saved_nodes() {
+            self.vector_set_node(&node, has_attributes);
+            self.pass_on(sink)?;
+        }
+        self.length(field::END);
+        Ok(())
+    }
+
+    fn vector_set_node(&mut self, node: &SavedNode<'_>, has_attributes: bool) {
+        self.text_field(node.element);
+        if has_attributes {
+            self.text_field(node.attributes.unwrap_or_default());
+        }
+        self.text_field(&node.vector.bytes);
+        let of_layers: usize = node.layers.iter().map(|layer| layer.links.len() + 3).sum();
+        self.unsigned(of_layers as u64 + 3);
+        self.unsigned(node.id);
+        let level = node.layers.len() as u64 - 1;
+        self.unsigned(level | PARAMETERS << 24);
+        for layer in &node.layers {
+            self.unsigned(layer.links.len() as u64);
+            self.unsigned(layer.room);
+            layer.links.iter().for_each(|&link| self.unsigned(link));
+            self.unsigned(joined(layer.worst.1, layer.worst.0));
+        }
+        self.unsigned(joined(node.vector.norm.to_bits(), node.vector.range));
+    }
+
+    fn unsigned(&mut self, number: u64) {
+        self.length(field::UNSIGNED);
+        self.length(number);
+    }
+
+    fn text_field(&mut self, text: &[u8]) {
+        self.length(field::TEXT);
+        self.text(text);
+    }
+}
+
+/// A number whose upper half is a float.
+fn joined(low: u32, high: f32) -> u64 {
+    u64::from(high.to_bits()) << 32 | u64::from(low)
+}
+
+/// The upper half of a number as a float.
+fn high_float(number: u64) -> f32 {
+    f32::from_bits((number >> 32) as u32)
+}
+
+impl<'p> Reader<'p> {
+    /// Reads a vector set behind its id.
+    pub(super) fn vector_set(&mut self) -> Option<VectorSet> {
+        let dimensions = u32::try_from(self.unsigned()?).ok()?;
+        let nodes = self.unsigned()?;
+        let (shape, flags) = (self.unsigned()?, self.unsigned()?);
+        let quantization = *Quantization::ALL.get((shape & 0xff) as usize)?;
+        // Early versions had no choice of M.
+        let links = match (shape >> 8 & 0xffff) as u16 {
+            0 => 16,
+            links => links,
+        };
+        let mut parameters = Parameters { dimensions, reduced: None, quantization, links };
+        let mut factors = Vec::new();
+        if flags & HAS_PROJECTION != 0 {
+            parameters =
+                Parameters { dimensions: self.unsigned()?.try_into().ok()?, reduced: Some(dimensions), ..parameters };
+            let bytes = self.text_field()?;
+            factors = bytes.as_chunks().0.iter().map(|factor| f32::from_le_bytes(*factor)).collect();
+        }
+        let mut loader = Loader::new(&Saved { parameters, factors })?;
+        for _ in 0..nodes {
+            self.vector_set_node(&mut loader, flags & HAS_ATTRIBUTES != 0)?;
+        }
+        (self.length()? == field::END).then_some(())?;
+        loader.finish()
+    }
+
+    fn vector_set_node(&mut self, loader: &mut Loader, has_attributes: bool) -> Option<()> {
+        let element = self.text_field()?;
+        let attributes = if has_attributes { Some(self.text_field()?) } else { None };
+        let attributes = attributes.as_deref().filter(|attributes| !attributes.is_empty());
+        let bytes = self.text_field()?.into_owned().into();
+        let mut left = self.unsigned()?;
+        let mut parameter = |reader: &mut Self| {
+            left = left.checked_sub(1)?;
+            reader.unsigned()
+        };
+        let (id, head) = (parameter(self)?, parameter(self)?);
+        let (level, version) = (head & 0xff, head >> 24 & 0xff);
+        (version <= PARAMETERS).then_some(())?;
+        let mut layers = Vec::new();
+        for _ in 0..=level {
+            let (count, room) = (parameter(self)?, parameter(self)?);
+            let links = (0..count).map(|_| parameter(self)).collect::<Option<Vec<u64>>>()?;
+            self.take_room(0, links.len() * size_of::<u64>())?;
+            let worst = if version == PARAMETERS { parameter(self)? } else { 0 };
+            layers.push(SavedLayer { links, room, worst: (high_float(worst), worst as u32) });
+        }
+        let size = parameter(self)?;
+        let vector = Vector { bytes, norm: f32::from_bits(size as u32), range: high_float(size) };
+        (left == 0).then_some(())?;
+        loader.push(SavedNode { id, element: &element, attributes, vector, layers })
+    }
+
+    fn unsigned(&mut self) -> Option<u64> {
+        (self.length()? == field::UNSIGNED).then(|| self.length())?
+    }
+
+    fn text_field(&mut self) -> Option<std::borrow::Cow<'p, [u8]>> {
+        (self.length()? == field::TEXT).then(|| self.text())?
+    }
+
+    /// Skips a value of a module's type, with its id.
+    pub(super) fn skip_module_value(&mut self) -> Option<()> {
+        self.length()?;
+        loop {
+            match self.length()? {
+                field::END => return Some(()),
+                field::SIGNED | field::UNSIGNED => self.length().map(drop)?,
+                field::FLOAT => self.bytes(4).map(drop)?,
+                field::DOUBLE => self.bytes(8).map(drop)?,
+                field::TEXT => self.skip_text()?,
+                _ => return None,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::rdb::{Forms, dump, restore, without_footer};
+    use crate::value::vector_set::{Parameters, Quantization, Search};
+    use crate::value::{Value, VectorSet};
+    use fastrand::Rng;
+
+    const DIMENSIONS: u32 = 6;
+
+    fn set_with(reduced: Option<u32>, quantization: Quantization, generator: &mut Rng) -> VectorSet {
+        let mut set = VectorSet::with(&Parameters { dimensions: DIMENSIONS, reduced, quantization, links: 4 }, 9, 0);
+        for number in 0..40_u8 {
+            let vector: Vec<f32> = (0..DIMENSIONS).map(|_| generator.f32() - 0.5).collect();
+            let attributes = number.is_multiple_of(3).then_some(&b"{}"[..]);
+            set.insert(&[number], &set.project(&vector), attributes, 30, generator);
+        }
+        set
+    }
+
+    fn read(payload: &[u8]) -> Option<VectorSet> {
+        match restore(payload, &Forms::default(), 1 << 20) {
+            Ok(Value::VectorSet(set)) => Some(*set),
+            _ => None,
+        }
+    }
+
+    fn search(set: &VectorSet) -> Vec<Vec<u8>> {
+        let query = vec![1.0; set.dimensions() as usize];
+        let found = set.nearest(&query, &Search { effort: 10, ..Search::default() });
+        found.into_iter().map(|(element, _)| element.name.to_vec()).collect()
+    }
+
+    #[test]
+    fn a_set_comes_back_and_a_damaged_one_is_refused_or_another_set() {
+        let mut generator = Rng::with_seed(11);
+        for (reduced, quantization) in
+            [(None, Quantization::Q8), (Some(3), Quantization::None), (None, Quantization::Binary)]
+        {
+            let set = set_with(reduced, quantization, &mut generator);
+            let payload = dump(Value::VectorSet(set.clone().into()).view(), false);
+            let payload = without_footer(&payload, true).expect("it has a footer");
+            let whole = read(payload).expect("it is whole");
+            let facts =
+                |set: &VectorSet| (set.len(), set.dimensions(), set.input_dimensions(), set.links(), set.attributed());
+            assert_eq!(facts(&whole), facts(&set));
+            for element in set.iter() {
+                let other = whole.get(element.name).expect("it was written");
+                assert_eq!((&other.vector.bytes, other.attributes), (&element.vector.bytes, element.attributes));
+                assert_eq!(whole.links_of(element.name), set.links_of(element.name));
+            }
+            for place in 0..payload.len() {
+                assert!(read(&payload[..place]).is_none(), "{place}");
+                let mut damaged = payload.to_vec();
+                damaged[place] ^= 1 << generator.u8(..8);
+                if let Some(other) = read(&damaged) {
+                    assert!(other.iter().all(|element| other.get(element.name).is_some()));
+                    search(&other);
+                }
+            }
+        }
+    }
+}

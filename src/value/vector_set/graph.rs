@@ -1,0 +1,359 @@
+//! The graph of a vector set: which vectors are near which, so that a search looks at few of them.
+//!
+//! It is a hierarchical navigable small world. Layer 0 has all nodes, each linked with nodes near it; each layer above
+//! has a quarter of the nodes of the one below. A search enters at the top, goes from node to node as long as that
+//! leads nearer to the query, and continues a layer below. On layer 0 it keeps the `effort` nearest that it has met,
+//! and ends when the nearest one that it has not left yet is farther than all of these. So it may miss some: a larger
+//! effort misses fewer.
+//!
+//! - Invariant: links go both ways, lead to other nodes of the same layer, and no two of a node to the same one.
+//! - Invariant: there is an entry if there is a node. It is on the highest layer that links lead to.
+//! - Memory: the vector, the element, and 4 bytes a link: about 20 links a node with the default of 16 (`M`).
+//! - The nodes of a fork are in its base until they change ([`crate::value::base`]).
+//!
+//! Costs: a search or an insertion about O(log n) distances, a few hundred to a few thousand.
+//!
+//! Source: Malkov and Yashunin, Efficient and robust approximate nearest neighbor search using HNSW graphs (2016).
+//! As in Redis, links go both ways, so a node is removed without a trace.
+
+use super::vector::{Quantization, Vector};
+use crate::value::base::{Base, Fork};
+use crate::value::slab::Slab;
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+/// The highest layer.
+pub(super) const MAX_LEVEL: usize = 16;
+
+/// What all vectors of a set have in common.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Shape {
+    pub(super) dimensions: u32,
+    pub(super) quantization: Quantization,
+    /// The number of links that a new node gets on each layer (`M`). A node has room for as many, on layer 0 for twice
+    /// as many.
+    pub(super) links: u16,
+}
+
+impl Shape {
+    pub(super) fn distance(&self, one: &Vector, other: &Vector) -> f32 {
+        one.distance(other, self.quantization, self.dimensions as usize)
+    }
+
+    /// The links for which a node has room on a layer.
+    pub(super) fn room(&self, layer: usize) -> usize {
+        usize::from(self.links) * if layer == 0 { 2 } else { 1 }
+    }
+}
+
+/// An element of the set, and its links.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    /// The number of the node among all that the set ever had.
+    pub(super) id: u64,
+    pub(super) element: Box<[u8]>,
+    /// The JSON text of its attributes.
+    pub(super) attributes: Option<Box<[u8]>>,
+    pub(super) vector: Vector,
+    ground: Layer,
+    /// The layers above the lowest.
+    upper: Box<[Layer]>,
+}
+
+/// The links of a node on one layer.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Layer {
+    pub(super) links: Vec<u32>,
+    /// The distance of the farthest link, and its place.
+    pub(super) worst: (f32, u16),
+    /// The links for which there is room in addition to [`Shape::room`].
+    pub(super) extra_room: u16,
+}
+
+impl Node {
+    /// A node without links, on the layers up to `level`.
+    pub(super) fn new(id: u64, element: &[u8], attributes: Option<&[u8]>, vector: Vector, level: usize) -> Node {
+        let (attributes, upper) = (attributes.map(Box::from), vec![Layer::default(); level].into());
+        Node { id, element: element.into(), attributes, vector, ground: Layer::default(), upper }
+    }
+
+    /// The highest layer that it is on.
+    pub(super) fn level(&self) -> usize {
+        self.upper.len()
+    }
+
+    /// Its layers, the lowest first.
+    pub(super) fn layers(&self) -> impl DoubleEndedIterator<Item = &Layer> {
+        std::iter::once(&self.ground).chain(&self.upper)
+    }
+
+    /// A layer that it is on.
+    #[inline]
+    pub(super) fn layer(&self, layer: usize) -> &Layer {
+        if layer == 0 { &self.ground } else { &self.upper[layer - 1] }
+    }
+
+    pub(super) fn layer_mut(&mut self, layer: usize) -> &mut Layer {
+        if layer == 0 { &mut self.ground } else { &mut self.upper[layer - 1] }
+    }
+
+    /// The bytes that it has allocated, without its links.
+    fn memory(&self) -> usize {
+        let attributes = self.attributes.as_ref().map_or(0, |attributes| attributes.len());
+        self.element.len() + attributes + self.vector.bytes.len() + self.upper.len() * size_of::<Layer>()
+    }
+}
+
+/// A node and its distance from a query. The order is by distance.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Candidate {
+    pub(super) distance: f32,
+    pub(super) node: u32,
+}
+
+impl Ord for Candidate {
+    fn cmp(&self, other: &Candidate) -> Ordering {
+        self.distance.total_cmp(&other.distance).then(self.node.cmp(&other.node))
+    }
+}
+
+impl PartialOrd for Candidate {
+    fn partial_cmp(&self, other: &Candidate) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Candidate {
+    fn eq(&self, other: &Candidate) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Candidate {}
+
+/// A condition for the results of a search.
+pub(super) struct Admission<'f> {
+    pub(super) admits: &'f dyn Fn(&Node) -> bool,
+    /// The number of nodes after whose neighbours the search ends, however many it has found.
+    pub(super) max_visits: usize,
+}
+
+/// The nodes that a search has met.
+struct Met {
+    words: Vec<u64>,
+}
+
+impl Met {
+    /// True the first time.
+    fn insert(&mut self, node: u32) -> bool {
+        let (word, bit) = (&mut self.words[node as usize / 64], 1 << (node % 64));
+        let is_new = *word & bit == 0;
+        *word |= bit;
+        is_new
+    }
+}
+
+/// The nodes of a set, with their links.
+#[derive(Clone, Default)]
+pub(super) struct Graph {
+    pub(super) shape: Shape,
+    nodes: Slab<Node>,
+    pub(super) entry: Option<u32>,
+    /// The id of the newest node.
+    pub(super) last_id: u64,
+    /// The bytes that the nodes have allocated.
+    bytes: usize,
+}
+
+impl Fork for Graph {
+    fn without_parts(&self) -> Graph {
+        Graph { nodes: self.nodes.without_parts(), ..*self }
+    }
+
+    fn set_base(&mut self, base: Option<Base<Graph>>) {
+        self.nodes.set_base(base.map(|base| base.part(|graph| &graph.nodes)));
+    }
+
+    fn is_fork(&self) -> bool {
+        self.nodes.is_fork()
+    }
+
+    /// As if all nodes were of the same size.
+    fn own_bytes(&self) -> usize {
+        let own = self.nodes.own_bytes() / size_of::<Node>();
+        self.nodes.own_bytes() + (self.bytes as u128 * own as u128 / self.len().max(1) as u128) as usize
+    }
+
+    fn reclaim(&mut self, base: &mut Graph) {
+        self.nodes.reclaim(&mut base.nodes);
+    }
+}
+
+impl Graph {
+    pub(super) fn new(shape: Shape) -> Graph {
+        Graph { shape, ..Graph::default() }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        self.nodes.memory() + self.bytes
+    }
+
+    /// The bytes that the nodes have allocated.
+    #[cfg(test)]
+    pub(super) fn bytes_of_nodes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) fn node(&self, node: u32) -> &Node {
+        &self.nodes[node]
+    }
+
+    /// The highest layer that has nodes.
+    pub(super) fn max_level(&self) -> usize {
+        self.entry.map_or(0, |entry| self.nodes[entry].level())
+    }
+
+    /// Adds a node that has no links yet.
+    pub(super) fn add(&mut self, node: Node) -> u32 {
+        self.bytes += node.memory();
+        self.last_id = self.last_id.max(node.id);
+        self.nodes.insert(node)
+    }
+
+    /// Takes a node away that has no links any more.
+    pub(super) fn take(&mut self, node: u32) -> Node {
+        let taken = self.nodes[node].clone();
+        self.bytes -= taken.memory();
+        self.nodes.remove(node);
+        taken
+    }
+
+    /// Replaces the attributes of a node.
+    pub(super) fn set_attributes(&mut self, node: u32, attributes: Option<&[u8]>) {
+        let node = &mut self.nodes[node];
+        self.bytes -= node.memory();
+        node.attributes = attributes.map(Box::from);
+        self.bytes += node.memory();
+    }
+
+    /// The links of a node on a layer that it is on.
+    pub(super) fn links(&self, node: u32, layer: usize) -> &[u32] {
+        &self.nodes[node].layer(layer).links
+    }
+
+    /// The links of a node, to change them. Their number is kept by [`Graph::push_link`] and [`Graph::remove_link`].
+    pub(super) fn layer_mut(&mut self, node: u32, layer: usize) -> &mut Layer {
+        self.nodes[node].layer_mut(layer)
+    }
+
+    /// Adds a link behind the others, and no room to spare.
+    pub(super) fn push_link(&mut self, node: u32, layer: usize, link: u32) {
+        let links = &mut self.nodes[node].layer_mut(layer).links;
+        links.reserve_exact(1);
+        links.push(link);
+        self.bytes += size_of::<u32>();
+    }
+
+    /// Removes a link and its room; returns its place.
+    pub(super) fn remove_link(&mut self, node: u32, layer: usize, link: u32) -> Option<usize> {
+        let links = &mut self.nodes[node].layer_mut(layer).links;
+        let place = links.iter().position(|&other| other == link)?;
+        links.remove(place);
+        links.shrink_to_fit();
+        self.bytes -= size_of::<u32>();
+        Some(place)
+    }
+
+    pub(super) fn distance(&self, one: u32, other: u32) -> f32 {
+        self.shape.distance(&self.nodes[one].vector, &self.nodes[other].vector)
+    }
+
+    /// A node and its distance from the query.
+    pub(super) fn candidate(&self, query: &Vector, node: u32) -> Candidate {
+        Candidate { distance: self.shape.distance(query, &self.nodes[node].vector), node }
+    }
+
+    /// The nodes nearest to a query, the nearest first, at most `effort`.
+    pub(super) fn nearest(&self, query: &Vector, effort: usize, admission: Option<&Admission<'_>>) -> Vec<Candidate> {
+        let Some(from) = self.descend(query, 0) else { return Vec::new() };
+        self.search_layer(query, from, 0, effort, admission)
+    }
+
+    /// The node near a query at which the search of a layer begins.
+    pub(super) fn descend(&self, query: &Vector, layer: usize) -> Option<u32> {
+        let layers = layer + 1..=self.max_level();
+        let nearest =
+            |from, layer| self.search_layer(query, from, layer, 1, None).first().map_or(from, |first| first.node);
+        self.entry.map(|entry| layers.rev().fold(entry, nearest))
+    }
+
+    /// The nodes of a layer nearest to a query, the nearest first, at most `effort`, as far as they are met on the way
+    /// from a node.
+    pub(super) fn search_layer(
+        &self,
+        query: &Vector,
+        from: u32,
+        layer: usize,
+        effort: usize,
+        admission: Option<&Admission<'_>>,
+    ) -> Vec<Candidate> {
+        let admits = |node: u32| admission.is_none_or(|admission| (admission.admits)(&self.nodes[node]));
+        let max_visits = admission.map_or(usize::MAX, |admission| admission.max_visits);
+        let mut met = Met { words: vec![0; self.nodes.numbers().div_ceil(64)] };
+        let (mut candidates, mut results) = (BinaryHeap::new(), BinaryHeap::new());
+        met.insert(from);
+        let first = self.candidate(query, from);
+        candidates.push(Reverse(first));
+        results.extend(admits(from).then_some(first));
+        let mut visits = 1;
+        while let Some(Reverse(current)) = candidates.pop() {
+            let is_done =
+                results.len() >= effort && results.peek().is_some_and(|worst| current.distance > worst.distance);
+            if is_done || visits >= max_visits {
+                break;
+            }
+            visits += 1;
+            for &link in self.links(current.node, layer) {
+                if !met.insert(link) {
+                    continue;
+                }
+                let candidate = self.candidate(query, link);
+                let is_near =
+                    results.len() < effort || results.peek().is_some_and(|worst| candidate.distance < worst.distance);
+                // Nodes that are not admitted lead to others.
+                if is_near || admission.is_some() && candidates.len() < effort {
+                    candidates.push(Reverse(candidate));
+                }
+                if is_near && admits(link) {
+                    results.push(candidate);
+                    if results.len() > effort {
+                        results.pop();
+                    }
+                }
+            }
+        }
+        results.into_sorted_vec()
+    }
+
+    /// The nodes nearest to a query, the nearest first, at most `count`: all of them are looked at.
+    pub(super) fn scan(
+        &self,
+        query: &Vector,
+        nodes: impl Iterator<Item = u32>,
+        count: usize,
+        admits: impl Fn(&Node) -> bool,
+    ) -> Vec<Candidate> {
+        let mut results = BinaryHeap::new();
+        for node in nodes.filter(|&node| admits(&self.nodes[node])) {
+            results.push(self.candidate(query, node));
+            if results.len() > count {
+                results.pop();
+            }
+        }
+        results.into_sorted_vec()
+    }
+}

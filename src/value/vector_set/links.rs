@@ -1,0 +1,222 @@
+//! How the nodes of the graph are linked: when one is added, and when one is removed.
+//!
+//! A new node is linked with nodes near it that lie in different directions: one that is nearer to a link of the new
+//! node than to the node itself is passed over, as it can be reached from there. A node that has no room drops its
+//! farthest link, unless the node at its other end would be left with too few. A node that gets too few links in this
+//! way is linked with more [`Urgency`].
+
+use super::graph::{Candidate, Graph, Node};
+use super::vector::Vector;
+
+/// How much is given up so that a node gets links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Urgency {
+    /// Its links lie in different directions, and a full neighbour drops only a link that is farther away.
+    Low,
+    /// A full neighbour drops its farthest link, of whatever distance.
+    Medium,
+    /// A full neighbour drops any link, or gets more room.
+    High,
+}
+
+/// The most places that a node has in excess of its room on a layer, as a multiple of `M`.
+const MAX_EXTRA_ROOM: usize = 1;
+
+impl Graph {
+    /// Adds a node on the layers up to `level`, and links it with the nearest of each.
+    pub(super) fn insert(
+        &mut self,
+        element: &[u8],
+        attributes: Option<&[u8]>,
+        vector: Vector,
+        level: usize,
+        effort: usize,
+    ) -> u32 {
+        let shared = level.min(self.max_level());
+        let nearest = self.nearest_by_layer(&vector, shared, effort);
+        let is_higher = self.entry.is_none() || level > self.max_level();
+        let node = self.add(Node::new(self.last_id + 1, element, attributes, vector, level));
+        for (layer, candidates) in nearest.iter().enumerate().rev() {
+            self.link(node, layer, candidates);
+        }
+        if is_higher {
+            self.entry = Some(node);
+        }
+        node
+    }
+
+    /// The nodes nearest to a query on each layer up to `level`, the lowest layer first.
+    fn nearest_by_layer(&self, query: &Vector, level: usize, effort: usize) -> Vec<Vec<Candidate>> {
+        let Some(mut from) = self.descend(query, level) else { return Vec::new() };
+        let mut nearest = Vec::new();
+        for layer in (0..=level).rev() {
+            let candidates = self.search_layer(query, from, layer, effort, None);
+            from = candidates.first().map_or(from, |first| first.node);
+            nearest.push(candidates);
+        }
+        nearest.reverse();
+        nearest
+    }
+
+    /// Links a node with candidates. Only on layer 0, which all searches end on, it has to get some.
+    fn link(&mut self, node: u32, layer: usize, candidates: &[Candidate]) {
+        let wanted = usize::from(self.shape.links);
+        self.link_with(node, layer, candidates, wanted, Urgency::Low);
+        if layer == 0 && self.links(node, layer).len() < wanted / 2 {
+            self.link_with(node, layer, candidates, wanted, Urgency::Medium);
+            if self.links(node, layer).len() < wanted / 4 {
+                self.link_with(node, layer, candidates, wanted / 4, Urgency::High);
+            }
+        }
+    }
+
+    /// Links a node with candidates, the first first, until it has as many links as wanted.
+    fn link_with(&mut self, node: u32, layer: usize, candidates: &[Candidate], wanted: usize, urgency: Urgency) {
+        for &candidate in candidates {
+            if self.links(node, layer).len() >= wanted || !self.has_room(node, layer) {
+                return;
+            }
+            let is_linked = candidate.node == node || self.links(node, layer).contains(&candidate.node);
+            if is_linked || urgency == Urgency::Low && self.is_nearer_to_a_link(candidate, node, layer) {
+                continue;
+            }
+            if !self.has_room(candidate.node, layer) {
+                match self.link_to_drop(candidate, layer, urgency) {
+                    Some(dropped) => self.disconnect(candidate.node, dropped, layer),
+                    None if urgency == Urgency::High => self.widen(candidate.node, layer),
+                    None => {}
+                }
+            }
+            if self.has_room(candidate.node, layer) {
+                self.connect(node, candidate.node, layer, candidate.distance);
+            }
+        }
+    }
+
+    fn has_room(&self, node: u32, layer: usize) -> bool {
+        let links = self.node(node).layer(layer);
+        links.links.len() < self.shape.room(layer) + usize::from(links.extra_room)
+    }
+
+    /// Whether a candidate is nearer to a link of the node than to the node.
+    fn is_nearer_to_a_link(&self, candidate: Candidate, node: u32, layer: usize) -> bool {
+        self.links(node, layer).iter().any(|&link| self.distance(candidate.node, link) < candidate.distance)
+    }
+
+    /// The link that a full neighbour drops for one of this distance.
+    fn link_to_drop(&self, neighbor: Candidate, layer: usize, urgency: Urgency) -> Option<u32> {
+        let links = self.node(neighbor.node).layer(layer);
+        let (worst_distance, worst) = (links.worst.0, *links.links.get(usize::from(links.worst.1))?);
+        let needed = usize::from(self.shape.links) / if urgency == Urgency::Low { 2 } else { 4 };
+        let can_spare = |link: u32| self.links(link, layer).len() > needed;
+        match urgency {
+            Urgency::Low if neighbor.distance >= worst_distance => None,
+            _ if can_spare(worst) => Some(worst),
+            Urgency::Low | Urgency::Medium => None,
+            Urgency::High => {
+                let spared = links.links.iter().filter(|&&link| can_spare(link));
+                spared.max_by(|one, other| {
+                    self.distance(neighbor.node, **one).total_cmp(&self.distance(neighbor.node, **other))
+                })
+            }
+            .copied(),
+        }
+    }
+
+    /// Gives a node room for one more link, up to a limit.
+    fn widen(&mut self, node: u32, layer: usize) {
+        let max_extra = MAX_EXTRA_ROOM * usize::from(self.shape.links);
+        let links = self.layer_mut(node, layer);
+        if usize::from(links.extra_room) < max_extra {
+            links.extra_room += 1;
+        }
+    }
+
+    /// Links two nodes with each other.
+    fn connect(&mut self, one: u32, other: u32, layer: usize, distance: f32) {
+        for (node, link) in [(one, other), (other, one)] {
+            self.push_link(node, layer, link);
+            let links = self.layer_mut(node, layer);
+            let place = links.links.len() - 1;
+            if place == 0 || distance > links.worst.0 {
+                links.worst = (distance, place as u16);
+            }
+        }
+    }
+
+    /// Removes the link of two nodes with each other.
+    fn disconnect(&mut self, one: u32, other: u32, layer: usize) {
+        for (node, link) in [(one, other), (other, one)] {
+            let Some(removed) = self.remove_link(node, layer, link) else { continue };
+            let worst = usize::from(self.node(node).layer(layer).worst.1);
+            if worst == removed {
+                self.find_worst(node, layer);
+            } else if removed < worst {
+                self.layer_mut(node, layer).worst.1 -= 1;
+            }
+        }
+    }
+
+    /// Finds the farthest link of a node.
+    pub(super) fn find_worst(&mut self, node: u32, layer: usize) {
+        let mut worst = (0.0, 0);
+        for (place, &link) in (0..).zip(self.links(node, layer)) {
+            let distance = self.distance(node, link);
+            if place == 0 || distance > worst.0 {
+                worst = (distance, place);
+            }
+        }
+        self.layer_mut(node, layer).worst = worst;
+    }
+
+    /// Removes a node, and links those that were linked with it with each other.
+    pub(super) fn remove(&mut self, node: u32) -> Node {
+        let neighbors: Vec<Vec<u32>> = self.node(node).layers().map(|layer| layer.links.clone()).collect();
+        for (layer, neighbors) in neighbors.iter().enumerate() {
+            neighbors.iter().for_each(|&neighbor| self.disconnect(node, neighbor, layer));
+        }
+        let removed = self.take(node);
+        if self.entry == Some(node) {
+            self.entry = neighbors.iter().rev().find_map(|neighbors| neighbors.first().copied());
+        }
+        for (layer, neighbors) in neighbors.iter().enumerate() {
+            self.reconnect(neighbors, layer);
+        }
+        removed
+    }
+
+    /// Gives nodes that have each lost a link another one: the nearest two of them are linked first. What is left over
+    /// is linked with the nodes near it, if it has few links.
+    fn reconnect(&mut self, nodes: &[u32], layer: usize) {
+        let mut pairs = Vec::new();
+        for (place, &one) in nodes.iter().enumerate() {
+            for &other in &nodes[place + 1..] {
+                if !self.links(one, layer).contains(&other) {
+                    pairs.push((Candidate { distance: self.distance(one, other), node: other }, one));
+                }
+            }
+        }
+        pairs.sort_unstable();
+        let mut left: Vec<u32> = nodes.to_vec();
+        for (Candidate { distance, node }, other) in pairs {
+            let is_left = |wanted: u32| left.contains(&wanted) && self.has_room(wanted, layer);
+            if is_left(node) && is_left(other) {
+                self.connect(node, other, layer, distance);
+                left.retain(|&place| place != node && place != other);
+            }
+        }
+        for node in left {
+            if self.links(node, layer).len() < usize::from(self.shape.links) / 2 {
+                self.link_with_nearest(node, layer);
+            }
+        }
+    }
+
+    /// Links a node that has few links with the nodes near it.
+    fn link_with_nearest(&mut self, node: u32, layer: usize) {
+        let vector = self.node(node).vector.clone();
+        let Some(from) = self.descend(&vector, layer) else { return };
+        let candidates = self.search_layer(&vector, from, layer, self.shape.room(layer), None);
+        self.link(node, layer, &candidates);
+    }
+}
