@@ -14,7 +14,7 @@ after(close)
 /** What is looked at: each view, and the view of a value for each type. */
 const PLACES = [
   ...VIEWS.filter(view => view !== 'value').map(view => [view, view]),
-  ...['user:1:session', 'user:1', 'jobs:queue', 'jobs:delayed', 'board', 'cities', 'tags', 'events', 'online:2026-07-02', 'seen:2026-07-02', 'visits']
+  ...['user:1:session', 'user:1', 'jobs:queue', 'jobs:delayed', 'board', 'cities', 'tags', 'films', 'events', 'online:2026-07-02', 'seen:2026-07-02', 'visits']
     .map(key => [`value-${key.replaceAll(':', '-')}`, keyAddress(key)]),
 ]
 

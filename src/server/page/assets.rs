@@ -54,6 +54,7 @@ static ASSETS: &[(&str, Asset)] = &[
     script!("streams.js"),
     script!("time.js"),
     script!("value.js"),
+    script!("vectors.js"),
     script!("words.js"),
 ];
 

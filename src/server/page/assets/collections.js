@@ -66,7 +66,7 @@ function useScan(words, read) {
 }
 
 /** A value in a row, which a click turns into a field. */
-function Editable(/** @type {{word: any, words: (text: string) => Word[], name: string}} */ { word, words, name }) {
+export function Editable(/** @type {{word: any, words: (text: string) => Word[], name: string}} */ { word, words, name }) {
   const isOpen = useSignal(false)
   if (!isOpen.value) {
     return html`<span class="editable"><span class="text" title=${shown(word, 2000)}>${shown(word, 400)}</span>

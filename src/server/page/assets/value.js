@@ -9,6 +9,7 @@ import { bytesOf, count, errorOf, idOf, number, shown, size, slotOf, split, text
 import { bitsIn, hexRows, isHyperLogLog, json, messagePack, pickle, waysFor } from './decode.js'
 import { Deadline, Field, idIn, keyAddress, perform, Problem, Send, SendForm, Tabs } from './parts.js'
 import { Stream } from './streams.js'
+import { VectorSet } from './vectors.js'
 
 /** @typedef {import('./words.js').Word} Word */
 
@@ -115,8 +116,8 @@ function AsCommands(/** @type {{value: Word}} */ { value }) {
     <${Problem} reply=${problem.value} />${text.value !== null && html`<pre tabindex="0">${text.value}</pre>`}</details>`
 }
 
-const KINDS = /** @type {Record<string, any>} */ ({ string: Text, list: List, set: SetView, hash: Hash, zset: SortedSet, stream: Stream })
-const TYPES = /** @type {Record<string, string>} */ ({ string: 'string', list: 'list', set: 'set', hash: 'hash', zset: 'sorted set', stream: 'stream' })
+const KINDS = /** @type {Record<string, any>} */ ({ string: Text, list: List, set: SetView, hash: Hash, zset: SortedSet, stream: Stream, vectorset: VectorSet })
+const TYPES = /** @type {Record<string, string>} */ ({ string: 'string', list: 'list', set: 'set', hash: 'hash', zset: 'sorted set', stream: 'stream', vectorset: 'vector set' })
 
 /** Steps for a deadline, from now on. */
 const DEADLINES = [['1 min', '60'], ['1 h', '3600'], ['1 day', '86400']]
