@@ -1,4 +1,4 @@
-//! The form of vector sets: that of a module's type, whose values say of each field what it is.
+//! The form of vector sets: that of a module's type, in which a number before each field names its kind.
 //!
 //! ```text
 //! value  = id, dimensions, nodes, quantization | M << 8, flags, [input dimensions, projection], node ..., end
@@ -14,13 +14,13 @@
 
 use super::text::{Reader, Sink, Writer};
 use crate::value::VectorSet;
-use crate::value::vector_set::{Loader, Parameters, Quantization, Saved, SavedLayer, SavedNode, Vector};
+use crate::value::vector_set::{LINKS, Loader, Parameters, Quantization, SavedLayer, SavedNode, Vector};
 use std::io;
 
 /// The name of the type, and its version of the form: nine letters of six bits, and ten bits.
 pub(super) const ID: u64 = module_id(b"vectorset", 0);
 
-/// The letters of names of types, by their numbers.
+/// The characters of names of types; the place of each is its number.
 pub(super) const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /// The flags of a value.
@@ -56,7 +56,7 @@ const fn module_id(name: &[u8; 9], version: u64) -> u64 {
 
 impl Writer {
     pub(super) fn vector_set(&mut self, set: &VectorSet, sink: &mut Sink<'_>) -> io::Result<()> {
-        let Saved { parameters, factors } = set.saved();
+        let parameters = set.parameters();
         let quantization = Quantization::ALL.iter().position(|other| *other == parameters.quantization);
         let has_attributes = set.attributed() > 0;
         self.length(ID);
@@ -67,7 +67,7 @@ impl Writer {
         self.unsigned(projection_flag | if has_attributes { HAS_ATTRIBUTES } else { 0 });
         if parameters.reduced.is_some() {
             self.unsigned(parameters.dimensions.into());
-            self.text_field(&factors.iter().flat_map(|factor| factor.to_le_bytes()).collect::<Vec<u8>>());
+            self.text_field(&set.factors().flat_map(f32::to_le_bytes).collect::<Vec<u8>>());
         }
         for node in set.saved_nodes() {
             self.vector_set_node(&node, has_attributes);
@@ -128,7 +128,7 @@ impl<'p> Reader<'p> {
         // Early versions had no choice of M.
         let links = match (shape >> 8 & 0xffff) as u16 {
             0 => 16,
-            links => links,
+            links => links.min(*LINKS.end()),
         };
         let mut parameters = Parameters { dimensions, reduced: None, quantization, links };
         let mut factors = Vec::new();
@@ -136,9 +136,11 @@ impl<'p> Reader<'p> {
             parameters =
                 Parameters { dimensions: self.unsigned()?.try_into().ok()?, reduced: Some(dimensions), ..parameters };
             let bytes = self.text_field()?;
-            factors = bytes.as_chunks().0.iter().map(|factor| f32::from_le_bytes(*factor)).collect();
+            let (whole, rest) = bytes.as_chunks();
+            rest.is_empty().then_some(())?;
+            factors = whole.iter().map(|factor| f32::from_le_bytes(*factor)).collect();
         }
-        let mut loader = Loader::new(&Saved { parameters, factors })?;
+        let mut loader = Loader::new(&parameters, factors)?;
         for _ in 0..nodes {
             self.vector_set_node(&mut loader, flags & HAS_ATTRIBUTES != 0)?;
         }
@@ -163,7 +165,7 @@ impl<'p> Reader<'p> {
         for _ in 0..=level {
             let (count, room) = (parameter(self)?, parameter(self)?);
             let links = (0..count).map(|_| parameter(self)).collect::<Option<Vec<u64>>>()?;
-            self.take_room(0, links.len() * size_of::<u64>())?;
+            self.take_room(1, links.len() * size_of::<u64>())?;
             let worst = if version == PARAMETERS { parameter(self)? } else { 0 };
             layers.push(SavedLayer { links, room, worst: (high_float(worst), worst as u32) });
         }
@@ -200,7 +202,7 @@ impl<'p> Reader<'p> {
 #[cfg(test)]
 mod tests {
     use crate::rdb::{Forms, dump, restore, without_footer};
-    use crate::value::vector_set::{Parameters, Quantization, Search};
+    use crate::value::vector_set::{Loader, Parameters, Quantization, SavedLayer, SavedNode, Search, Vector};
     use crate::value::{Value, VectorSet};
     use fastrand::Rng;
 
@@ -254,7 +256,55 @@ mod tests {
                 if let Some(other) = read(&damaged) {
                     assert!(other.iter().all(|element| other.get(element.name).is_some()));
                     search(&other);
+                    take_apart(other, &mut generator);
                 }
+            }
+        }
+    }
+
+    /// Adds an element, and removes all in random order.
+    fn take_apart(mut set: VectorSet, generator: &mut Rng) {
+        set.insert(b"new", &vec![1.0; set.dimensions() as usize], None, 10, generator);
+        let mut names: Vec<Vec<u8>> = set.iter().map(|element| element.name.to_vec()).collect();
+        generator.shuffle(&mut names);
+        names.iter().for_each(|name| assert!(set.remove(name)));
+    }
+
+    /// Links that no insertion would have made, but that go both ways.
+    #[test]
+    fn a_set_with_any_links_takes_every_change() {
+        for seed in 0..2_000 {
+            let mut generator = Rng::with_seed(seed);
+            let parameters = Parameters {
+                dimensions: DIMENSIONS,
+                reduced: None,
+                quantization: Quantization::Q8,
+                links: generator.u16(1..6),
+            };
+            let count = generator.usize(1..12);
+            let levels: Vec<usize> = (0..count).map(|_| generator.usize(..4)).collect();
+            let mut links: Vec<Vec<Vec<u64>>> = levels.iter().map(|level| vec![Vec::new(); level + 1]).collect();
+            for (one, other) in (0..count).flat_map(|one| (0..one).map(move |other| (one, other))) {
+                let [one_links, other_links] = links.get_disjoint_mut([one, other]).expect("they are two");
+                for (one_links, other_links) in one_links.iter_mut().zip(other_links) {
+                    if generator.u8(..3) == 0 {
+                        one_links.push(other as u64);
+                        other_links.push(one as u64);
+                    }
+                }
+            }
+            let mut loader = Loader::new(&parameters, Vec::new()).expect("the parameters are possible");
+            let all = (0..).zip(links).try_for_each(|(id, links): (u64, Vec<Vec<u64>>)| {
+                let vector: Vec<f32> = (0..DIMENSIONS).map(|_| generator.f32() - 0.5).collect();
+                let layer =
+                    |links: Vec<u64>| SavedLayer { links, room: 4 * u64::from(parameters.links), worst: (0.0, 0) };
+                let layers = links.into_iter().map(layer).collect();
+                let vector = Vector::of(&vector, parameters.quantization);
+                loader.push(SavedNode { id, element: &id.to_le_bytes(), attributes: None, vector, layers })
+            });
+            // More links than there is room for are refused.
+            if all.is_some() {
+                take_apart(loader.finish().expect("all links go both ways"), &mut generator);
             }
         }
     }

@@ -63,8 +63,15 @@ impl<T> Slab<T> {
     }
 
     /// All numbers of items are below this one.
-    pub(super) fn numbers(&self) -> usize {
+    pub(super) fn end(&self) -> usize {
         self.items.len()
+    }
+
+    /// The numbers of all items, in ascending order.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = u32> {
+        let mut is_vacant = vec![false; self.items.len()];
+        self.vacant.iter().for_each(|&id| is_vacant[id as usize] = true);
+        (0..).zip(is_vacant).filter(|(_, is_vacant)| !is_vacant).map(|(id, _)| id)
     }
 
     /// Bytes allocated, not counting what the items allocate themselves.

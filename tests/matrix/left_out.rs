@@ -183,7 +183,7 @@ const UNORDERED_IN_WALKS: &[&str] =
 /// True when walks do not call the command from its syntax.
 pub(crate) fn of_walks(name: &str) -> bool {
     // Whatever the links of a graph decide is chance, and an element that is replaced is not in the log of Redis.
-    let is_of_vector_sets = name.starts_with('V');
+    let is_of_vector_sets = name.starts_with(|letter: char| letter.is_ascii_uppercase());
     is_of_vector_sets || command(name) || OF_WALKS.iter().any(|(left_out, _)| *left_out == name)
 }
 

@@ -3,7 +3,7 @@
 use super::{ROW, WRITE, components, expect_arguments, wrong_arity};
 use crate::engine::{Args, Changed, Command, Ctx, Error, Flags, Missing, VectorSetError};
 use crate::value::VectorSet;
-use crate::value::vector_set::{Parameters, Quantization};
+use crate::value::vector_set::{LINKS, Parameters, Quantization};
 use fastrand::Rng;
 
 pub(super) const VADD: Command = Command {
@@ -19,13 +19,13 @@ pub(super) const VADD: Command = Command {
 
 /// The links that a new element gets on each layer.
 const DEFAULT_LINKS: u16 = 16;
-const MIN_LINKS: i64 = 4;
-const MAX_LINKS: i64 = 4096;
 const DEFAULT_EFFORT: usize = 200;
 const MAX_EFFORT: usize = 1_000_000;
 /// The most factors of a projection, which takes as many multiplications for each vector. Redis has no limit, and
 /// allocates all factors.
-const MAX_FACTORS: usize = 1 << 28;
+const MAX_FACTORS: usize = 1 << 24;
+/// The most dimensions of a projection of a vector that has fewer itself.
+const MAX_ADDED_DIMENSIONS: usize = 1024;
 
 fn vadd(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     expect_arguments(cx, &args, |count| count >= 4)?;
@@ -33,7 +33,7 @@ fn vadd(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let reduced = take_reduced(&mut args)?;
     let components = components::take(&mut args)?;
     let dimensions = u32::try_from(components.len()).map_err(|_| VectorSetError::Vector)?;
-    if reduced.is_some_and(|reduced| components.len().saturating_mul(reduced as usize) > MAX_FACTORS) {
+    if reduced.is_some_and(|reduced| is_too_large(reduced as usize, components.len())) {
         return Err(VectorSetError::Vector.into());
     }
     let element = args.word().map_err(|_| wrong_arity(cx))?;
@@ -54,6 +54,11 @@ fn vadd(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     })?;
     cx.reply().boolean(added.unwrap_or_default());
     Ok(())
+}
+
+/// Whether a projection would take much more memory or time than the vector that was sent.
+fn is_too_large(reduced: usize, dimensions: usize) -> bool {
+    reduced > dimensions.max(MAX_ADDED_DIMENSIONS) || reduced.saturating_mul(dimensions) > MAX_FACTORS
 }
 
 /// Takes `REDUCE dimensions`, if something follows it.
@@ -86,8 +91,8 @@ impl<'a> Options<'a> {
                     return Err(VectorSetError::Effort.into());
                 }
             } else if args.take_with("M", 1) {
-                let links = args.integer().ok().filter(|links| (MIN_LINKS..=MAX_LINKS).contains(links));
-                options.links = links.ok_or(VectorSetError::Links)? as u16;
+                let links = args.integer().ok().and_then(|links| u16::try_from(links).ok());
+                options.links = links.filter(|links| LINKS.contains(links)).ok_or(VectorSetError::Links)?;
             } else if args.take_with("SETATTR", 1) {
                 options.attributes = Some(args.word()?);
             } else if args.take("NOQUANT") {

@@ -113,7 +113,7 @@ fn vrem(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     edit(cx, key, |set| set.remove(name))
 }
 
-/// Changes a set, and replies whether that changed anything. WATCH notices the attempt, too.
+/// Changes a set, and replies whether that changed anything. As in Redis, WATCH notices it even if it did not.
 fn edit(cx: &mut Ctx<'_>, key: &[u8], act: impl FnOnce(&mut VectorSet) -> bool) -> Result<(), Error> {
     let changed = cx.update(key, Missing::Skip, None, |set: &mut VectorSet, _| {
         let is_changed = act(set);

@@ -7,9 +7,10 @@
 //! [`add`] and [`element`] change a set, [`similar`] searches with conditions ([`filter`]), [`facts`] tells about the
 //! whole set, and [`random`] chooses elements.
 //!
-//! The graph is another one than Redis would have, as its layers are drawn by lot there too: VLINKS has other links,
-//! and an approximate search may miss other elements. All distances are the same. One fault of Redis is not repeated:
-//! it does not propagate a VADD that replaces the vector of an element, which so gets lost in the append-only file.
+//! The graph differs from Redis's, since both choose the level of an element at random: VLINKS has other links, and an
+//! approximate search may miss other elements. All distances are the same. One fault of Redis is not repeated: it does
+//! not propagate a VADD that replaces the vector of an element, which is then missing from the append-only file. And
+//! WATCH does not notice a command that fails, or finds no set, as it does in Redis.
 
 mod add;
 mod components;

@@ -19,9 +19,9 @@ pub(super) const VSIM: Command = Command {
 };
 
 const DEFAULT_COUNT: usize = 10;
-const MIN_EFFORT: usize = 100;
-/// A search with a filter looks further from this many elements for each that is wanted.
-const VISITS: usize = 100;
+const DEFAULT_EFFORT: usize = 100;
+/// The default of FILTER-EF for each element of COUNT.
+const DEFAULT_VISITS_PER_RESULT: usize = 100;
 
 fn vsim(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     expect_arguments(cx, &args, |count| count >= 3)?;
@@ -36,14 +36,15 @@ fn vsim(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let found = set.nearest(
         &components,
         &Search {
-            effort: options.effort.unwrap_or(MIN_EFFORT).max(options.count),
+            effort: options.effort.unwrap_or(DEFAULT_EFFORT).max(options.count),
             filter: options.filter.as_ref().map(|_| &matches as &dyn Fn(&[u8]) -> bool),
-            max_visits: options.max_visits.unwrap_or_else(|| options.count.saturating_mul(VISITS)),
+            max_visits: options.max_visits.unwrap_or_else(|| options.count.saturating_mul(DEFAULT_VISITS_PER_RESULT)),
             is_exact: options.is_exact,
         },
     );
-    let is_near = |(_, distance): &&(Element<'_>, f32)| distance / 2.0 <= options.epsilon;
-    let found: Vec<_> = found.iter().take(options.count).take_while(is_near).collect();
+    // A distance that is no number is not too far.
+    let is_far = |distance: f32| distance / 2.0 > options.epsilon;
+    let found: Vec<_> = found.iter().take(options.count).take_while(|(_, distance)| !is_far(*distance)).collect();
     options.write_header(reply, found.len());
     for (element, distance) in found {
         reply.bulk(element.name);
@@ -148,6 +149,6 @@ impl Options {
 fn filter(text: &[u8]) -> Result<Filter, Error> {
     Filter::parse(text).map_err(|position| {
         let position = if position < text.len() { position } else { 0 };
-        VectorSetError::Filter(shown(&text[position..])).into()
+        VectorSetError::Filter(shown(&text[position..]).trim_end_matches(['\r', '\n']).into()).into()
     })
 }

@@ -258,6 +258,9 @@ impl Flags {
     pub const READONLY: Flags = Flags(1 << 1);
     /// The command may make the data larger: it is refused when memory is short.
     pub const DENYOOM: Flags = Flags(1 << 2);
+    /// The command is of a module that Redis has built in: its full name is in upper case, it is in no ACL category,
+    /// and COMMAND DOCS knows only its module.
+    pub const MODULE: Flags = Flags(1 << 32);
     /// The command is for administrators.
     pub const ADMIN: Flags = Flags(1 << 3);
     /// The command belongs to publish and subscribe.
@@ -321,10 +324,6 @@ impl Flags {
     pub const WHILE_LISTENING: Flags = Flags(1 << 30);
     /// The command belongs to the test kit, which neither records nor disturbs it.
     pub const TEST_KIT: Flags = Flags(1 << 31);
-
-    /// The command is of a module that Redis has built in: its full name is in upper case, it is in no ACL category,
-    /// and COMMAND DOCS knows only its module. COMMAND INFO shows the flag behind [`Flags::DENYOOM`].
-    pub const MODULE: Flags = Flags(1 << 32);
 
     /// The flags of this set that are not in the other.
     pub const fn without(self, other: Flags) -> Flags {

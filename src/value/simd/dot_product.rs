@@ -5,8 +5,8 @@
 /// The integers that are multiplied at a time.
 const BLOCK: usize = 32;
 
-/// The blocks after which the sums of the lanes, of 32 bits, are added up: each block adds less than 2^17 to a lane.
-const SUMMED: usize = 1 << 13;
+/// The blocks after which the sums of the lanes, of 32 bits, are added up: each block adds at most 2^15 to a lane.
+const BLOCKS_PER_SUM: usize = 1 << 13;
 
 /// The sum of the products of the signed bytes at the same places. The slices have the same length.
 pub(crate) fn dot_product(one: &[u8], other: &[u8]) -> i64 {
@@ -55,13 +55,13 @@ mod avx2 {
         __m128i, __m256i, _mm256_add_epi32, _mm256_cvtepi8_epi16, _mm256_madd_epi16, _mm256_setzero_si256,
     };
 
-    use super::{BLOCK, SUMMED, dot_product_portably};
+    use super::{BLOCK, BLOCKS_PER_SUM, dot_product_portably};
 
     #[target_feature(enable = "avx2")]
     pub(super) fn dot_product(one: &[u8], other: &[u8]) -> i64 {
         let ((ones, one), (others, other)) = (one.as_chunks::<BLOCK>(), other.as_chunks::<BLOCK>());
         let mut sum = dot_product_portably(one, other);
-        for (ones, others) in ones.chunks(SUMMED).zip(others.chunks(SUMMED)) {
+        for (ones, others) in ones.chunks(BLOCKS_PER_SUM).zip(others.chunks(BLOCKS_PER_SUM)) {
             let mut sums = [_mm256_setzero_si256(); 2];
             for (one, other) in ones.iter().zip(others) {
                 for (sum, (one, other)) in sums.iter_mut().zip(one.as_chunks().0.iter().zip(other.as_chunks().0)) {
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn the_longest_products_do_not_overflow() {
-        let bytes = vec![0x80; BLOCK * SUMMED * 3];
+        let bytes = vec![0x80; BLOCK * BLOCKS_PER_SUM * 3];
         assert_eq!(dot_product(&bytes, &bytes), 128 * 128 * bytes.len() as i64);
     }
 }

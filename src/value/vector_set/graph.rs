@@ -2,16 +2,19 @@
 //!
 //! It is a hierarchical navigable small world. Layer 0 has all nodes, each linked with nodes near it; each layer above
 //! has a quarter of the nodes of the one below. A search enters at the top, goes from node to node as long as that
-//! leads nearer to the query, and continues a layer below. On layer 0 it keeps the `effort` nearest that it has met,
-//! and ends when the nearest one that it has not left yet is farther than all of these. So it may miss some: a larger
-//! effort misses fewer.
+//! leads nearer to the query, and continues a layer below. On layer 0 it keeps the `effort` nearest that it has
+//! visited, and ends when the nearest one whose links it has not followed yet is farther than all of these. So it may
+//! miss some: a larger effort misses fewer.
 //!
 //! - Invariant: links go both ways, lead to other nodes of the same layer, and no two of a node to the same one.
-//! - Invariant: there is an entry if there is a node. It is on the highest layer that links lead to.
-//! - Memory: the vector, the element, and 4 bytes a link: about 20 links a node with the default of 16 (`M`).
+//! - Invariant: there is an entry if there is a node. After removals nodes may be linked on layers above the entry's;
+//!   no search goes there.
+//! - Memory: the vector, the element, some 180 bytes a node, and 4 bytes a link: about 20 links a node with the default
+//!   of 16 (`M`).
 //! - The nodes of a fork are in its base until they change ([`crate::value::base`]).
 //!
-//! Costs: a search or an insertion about O(log n) distances, a few hundred to a few thousand.
+//! Costs: a search or an insertion about O(log n) distances, a few hundred to a few thousand; and for each layer a bit
+//! for each node, to mark those that were visited.
 //!
 //! Source: Malkov and Yashunin, Efficient and robust approximate nearest neighbor search using HNSW graphs (2016).
 //! As in Redis, links go both ways, so a node is removed without a trace.
@@ -21,6 +24,10 @@ use crate::value::base::{Base, Fork};
 use crate::value::slab::Slab;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
+use std::hint::black_box;
+
+/// The nodes whose vectors a scan reads at a time.
+const TOUCHED: usize = 16;
 
 /// The highest layer.
 pub(super) const MAX_LEVEL: usize = 16;
@@ -132,19 +139,19 @@ impl PartialEq for Candidate {
 impl Eq for Candidate {}
 
 /// A condition for the results of a search.
-pub(super) struct Admission<'f> {
-    pub(super) admits: &'f dyn Fn(&Node) -> bool,
-    /// The number of nodes after whose neighbours the search ends, however many it has found.
+pub(super) struct NodeFilter<'f> {
+    pub(super) accepts: &'f dyn Fn(&Node) -> bool,
+    /// The most nodes whose links the search follows (FILTER-EF).
     pub(super) max_visits: usize,
 }
 
-/// The nodes that a search has met.
-struct Met {
+/// The nodes that a search has visited.
+struct Visited {
     words: Vec<u64>,
 }
 
-impl Met {
-    /// True the first time.
+impl Visited {
+    /// Marks a node; true if it was not marked yet.
     fn insert(&mut self, node: u32) -> bool {
         let (word, bit) = (&mut self.words[node as usize / 64], 1 << (node % 64));
         let is_new = *word & bit == 0;
@@ -159,7 +166,7 @@ pub(super) struct Graph {
     pub(super) shape: Shape,
     nodes: Slab<Node>,
     pub(super) entry: Option<u32>,
-    /// The id of the newest node.
+    /// The highest id that a node has had.
     pub(super) last_id: u64,
     /// The bytes that the nodes have allocated.
     bytes: usize,
@@ -274,42 +281,51 @@ impl Graph {
 
     /// A node and its distance from the query.
     pub(super) fn candidate(&self, query: &Vector, node: u32) -> Candidate {
-        Candidate { distance: self.shape.distance(query, &self.nodes[node].vector), node }
+        let distance = self.shape.distance(query, &self.nodes[node].vector);
+        // Whatever its sign, it comes last.
+        Candidate { distance: if distance.is_nan() { f32::NAN } else { distance }, node }
     }
 
     /// The nodes nearest to a query, the nearest first, at most `effort`.
-    pub(super) fn nearest(&self, query: &Vector, effort: usize, admission: Option<&Admission<'_>>) -> Vec<Candidate> {
+    pub(super) fn nearest(&self, query: &Vector, effort: usize, filter: Option<&NodeFilter<'_>>) -> Vec<Candidate> {
         let Some(from) = self.descend(query, 0) else { return Vec::new() };
-        self.search_layer(query, from, 0, effort, admission)
+        self.search_layer(query, from, 0, effort, filter)
     }
 
-    /// The node near a query at which the search of a layer begins.
+    /// The node near a query at which the search of a layer begins; `None` on layers above the entry's.
     pub(super) fn descend(&self, query: &Vector, layer: usize) -> Option<u32> {
         let layers = layer + 1..=self.max_level();
         let nearest =
             |from, layer| self.search_layer(query, from, layer, 1, None).first().map_or(from, |first| first.node);
-        self.entry.map(|entry| layers.rev().fold(entry, nearest))
+        // A node may be linked on layers that the entry is not on.
+        let entry = self.entry.filter(|&entry| self.nodes[entry].level() >= layer)?;
+        Some(layers.rev().fold(entry, nearest))
     }
 
-    /// The nodes of a layer nearest to a query, the nearest first, at most `effort`, as far as they are met on the way
-    /// from a node.
+    /// Reads the first byte of the vector of each node, so that their waits for memory overlap.
+    fn touch(&self, nodes: &[u32]) {
+        black_box(nodes.iter().fold(0, |sum, &node| sum ^ self.nodes[node].vector.bytes.first().copied().unwrap_or(0)));
+    }
+
+    /// The nodes of a layer nearest to a query, the nearest first, at most `effort`, as far as the search
+    /// from a node comes to them.
     pub(super) fn search_layer(
         &self,
         query: &Vector,
         from: u32,
         layer: usize,
         effort: usize,
-        admission: Option<&Admission<'_>>,
+        filter: Option<&NodeFilter<'_>>,
     ) -> Vec<Candidate> {
-        let admits = |node: u32| admission.is_none_or(|admission| (admission.admits)(&self.nodes[node]));
-        let max_visits = admission.map_or(usize::MAX, |admission| admission.max_visits);
-        let mut met = Met { words: vec![0; self.nodes.numbers().div_ceil(64)] };
+        let accepts = |node: u32| filter.is_none_or(|filter| (filter.accepts)(&self.nodes[node]));
+        let max_visits = filter.map_or(usize::MAX, |filter| filter.max_visits);
+        let mut visited = Visited { words: vec![0; self.nodes.end().div_ceil(64)] };
         let (mut candidates, mut results) = (BinaryHeap::new(), BinaryHeap::new());
-        met.insert(from);
+        visited.insert(from);
         let first = self.candidate(query, from);
         candidates.push(Reverse(first));
-        results.extend(admits(from).then_some(first));
-        let mut visits = 1;
+        results.extend(accepts(from).then_some(first));
+        let (mut visits, mut unvisited) = (1, Vec::new());
         while let Some(Reverse(current)) = candidates.pop() {
             let is_done =
                 results.len() >= effort && results.peek().is_some_and(|worst| current.distance > worst.distance);
@@ -317,18 +333,18 @@ impl Graph {
                 break;
             }
             visits += 1;
-            for &link in self.links(current.node, layer) {
-                if !met.insert(link) {
-                    continue;
-                }
+            unvisited.clear();
+            unvisited.extend(self.links(current.node, layer).iter().copied().filter(|link| visited.insert(*link)));
+            self.touch(&unvisited);
+            for &link in &unvisited {
                 let candidate = self.candidate(query, link);
                 let is_near =
                     results.len() < effort || results.peek().is_some_and(|worst| candidate.distance < worst.distance);
-                // Nodes that are not admitted lead to others.
-                if is_near || admission.is_some() && candidates.len() < effort {
+                // Nodes that are not accepted lead to others.
+                if is_near || filter.is_some() && candidates.len() < effort {
                     candidates.push(Reverse(candidate));
                 }
-                if is_near && admits(link) {
+                if is_near && accepts(link) {
                     results.push(candidate);
                     if results.len() > effort {
                         results.pop();
@@ -340,20 +356,25 @@ impl Graph {
     }
 
     /// The nodes nearest to a query, the nearest first, at most `count`: all of them are looked at.
-    pub(super) fn scan(
-        &self,
-        query: &Vector,
-        nodes: impl Iterator<Item = u32>,
-        count: usize,
-        admits: impl Fn(&Node) -> bool,
-    ) -> Vec<Candidate> {
-        let mut results = BinaryHeap::new();
-        for node in nodes.filter(|&node| admits(&self.nodes[node])) {
-            results.push(self.candidate(query, node));
-            if results.len() > count {
-                results.pop();
+    pub(super) fn scan(&self, query: &Vector, count: usize, accepts: impl Fn(&Node) -> bool) -> Vec<Candidate> {
+        let mut results: BinaryHeap<Candidate> = BinaryHeap::new();
+        let nodes: Vec<u32> = self.numbers().collect();
+        for nodes in nodes.chunks(TOUCHED) {
+            self.touch(nodes);
+            for &node in nodes.iter().filter(|&&node| accepts(&self.nodes[node])) {
+                let candidate = self.candidate(query, node);
+                if results.len() < count {
+                    results.push(candidate);
+                } else if let Some(mut worst) = results.peek_mut().filter(|worst| candidate < **worst) {
+                    *worst = candidate;
+                }
             }
         }
         results.into_sorted_vec()
+    }
+
+    /// The numbers of all nodes.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = u32> {
+        self.nodes.numbers()
     }
 }

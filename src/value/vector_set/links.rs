@@ -13,14 +13,17 @@ use super::vector::Vector;
 enum Urgency {
     /// Its links lie in different directions, and a full neighbour drops only a link that is farther away.
     Low,
-    /// A full neighbour drops its farthest link, of whatever distance.
+    /// A full neighbour drops its farthest link, even if that is nearer than the new one.
     Medium,
-    /// A full neighbour drops any link, or gets more room.
+    /// A full neighbour drops the farthest link whose other end can spare it, or gets more room.
     High,
 }
 
 /// The most places that a node has in excess of its room on a layer, as a multiple of `M`.
 const MAX_EXTRA_ROOM: usize = 1;
+
+/// The nodes that are paired with each other after a removal, each of which is compared with all others.
+const MAX_PAIRED: usize = 256;
 
 impl Graph {
     /// Adds a node on the layers up to `level`, and links it with the nearest of each.
@@ -58,7 +61,7 @@ impl Graph {
         nearest
     }
 
-    /// Links a node with candidates. Only on layer 0, which all searches end on, it has to get some.
+    /// Links a node with candidates. On layer 0, where every search ends, a node must get some links.
     fn link(&mut self, node: u32, layer: usize, candidates: &[Candidate]) {
         let wanted = usize::from(self.shape.links);
         self.link_with(node, layer, candidates, wanted, Urgency::Low);
@@ -185,27 +188,27 @@ impl Graph {
         removed
     }
 
-    /// Gives nodes that have each lost a link another one: the nearest two of them are linked first. What is left over
-    /// is linked with the nodes near it, if it has few links.
+    /// Gives nodes that have each lost a link another one: each is linked with the nearest of the others that has none
+    /// yet. What is left over is linked with the nodes near it, if it has few links.
     fn reconnect(&mut self, nodes: &[u32], layer: usize) {
-        let mut pairs = Vec::new();
-        for (place, &one) in nodes.iter().enumerate() {
-            for &other in &nodes[place + 1..] {
-                if !self.links(one, layer).contains(&other) {
-                    pairs.push((Candidate { distance: self.distance(one, other), node: other }, one));
-                }
+        let paired = &nodes[..nodes.len().min(MAX_PAIRED)];
+        let mut is_left = vec![true; nodes.len()];
+        for (place, &node) in paired.iter().enumerate() {
+            let is_fitting = |other: usize| {
+                let is_linked = || self.links(node, layer).contains(&paired[other]);
+                is_left[other] && self.has_room(paired[other], layer) && !is_linked()
+            };
+            let others = (place + 1..paired.len()).filter(|&other| is_fitting(other));
+            let by_distance =
+                |&other: &usize| Candidate { distance: self.distance(node, paired[other]), node: paired[other] };
+            let nearest = others.min_by_key(by_distance).filter(|_| is_left[place] && self.has_room(node, layer));
+            if let Some(other) = nearest {
+                self.connect(node, paired[other], layer, self.distance(node, paired[other]));
+                is_left[place] = false;
+                is_left[other] = false;
             }
         }
-        pairs.sort_unstable();
-        let mut left: Vec<u32> = nodes.to_vec();
-        for (Candidate { distance, node }, other) in pairs {
-            let is_left = |wanted: u32| left.contains(&wanted) && self.has_room(wanted, layer);
-            if is_left(node) && is_left(other) {
-                self.connect(node, other, layer, distance);
-                left.retain(|&place| place != node && place != other);
-            }
-        }
-        for node in left {
+        for (&node, _) in nodes.iter().zip(is_left).filter(|(_, is_left)| *is_left) {
             if self.links(node, layer).len() < usize::from(self.shape.links) / 2 {
                 self.link_with_nearest(node, layer);
             }

@@ -1,20 +1,11 @@
 //! A vector set as RDB files have it: its parameters, and node by node the element, the vector and the links.
 //!
-//! Nothing that was read is trusted: an id that no node has, a link to itself or one way only, an element twice, or a
-//! vector of another size make no set.
+//! Nothing that was read is trusted: a set is refused if a link leads to an unknown id, to its own node or one way
+//! only, if an element occurs twice, or if a vector has another size.
 
 use super::graph::{Graph, MAX_LEVEL, Node};
-use super::{Parameters, Projection, Quantization, Vector, VectorSet, usual_factor};
+use super::{Parameters, Quantization, Vector, VectorSet};
 use std::collections::{HashMap, HashSet};
-
-/// The parameters of a set.
-#[derive(Debug)]
-pub struct Saved {
-    /// The parameters of the vectors.
-    pub parameters: Parameters,
-    /// The factors of the projection, row by row, if it has one.
-    pub factors: Vec<f32>,
-}
 
 /// An element with its links.
 #[derive(Debug)]
@@ -23,7 +14,7 @@ pub struct SavedNode<'a> {
     pub id: u64,
     /// The element.
     pub element: &'a [u8],
-    /// The JSON text of its attributes. A file does not tell none from an empty text.
+    /// The JSON text of its attributes. A file cannot distinguish an empty text from none.
     pub attributes: Option<&'a [u8]>,
     /// Its vector.
     pub vector: Vector,
@@ -38,38 +29,39 @@ pub struct SavedLayer {
     pub links: Vec<u64>,
     /// The number of links for which there is room.
     pub room: u64,
-    /// The distance of the farthest link, and its place.
+    /// The distance of the farthest link, and its place; computed again when loaded.
     pub worst: (f32, u32),
 }
 
-/// The rooms that a file may give a layer, as a multiple of `M`.
+/// The highest id of a node: those of later ones are still higher, and VINFO shows them as signed numbers.
+const MAX_ID: u64 = i64::MAX as u64 / 2;
+
+/// The largest room of a layer in a file, as a multiple of `M`.
 const MAX_ROOM: u64 = 4;
 
 impl VectorSet {
     /// The parameters, to save them.
-    pub fn saved(&self) -> Saved {
-        let Some(Projection { input_dimensions, factors }) = &self.projection else {
-            let parameters = Parameters {
-                dimensions: self.dimensions(),
-                reduced: None,
-                quantization: self.quantization(),
-                links: self.links(),
-            };
-            return Saved { parameters, factors: Vec::new() };
-        };
-        let parameters = Parameters {
-            dimensions: *input_dimensions,
-            reduced: Some(self.dimensions()),
+    pub fn parameters(&self) -> Parameters {
+        let input = self.input_dimensions();
+        Parameters {
+            dimensions: input.unwrap_or(self.dimensions()),
+            reduced: input.map(|_| self.dimensions()),
             quantization: self.quantization(),
             links: self.links(),
-        };
-        let factors = factors.as_ref().map_or_else(|| usual_factors(&parameters).collect(), |factors| factors.to_vec());
-        Saved { parameters, factors }
+        }
+    }
+
+    /// The factors of the projection, row by row, to save them; none without a projection.
+    pub fn factors(&self) -> impl Iterator<Item = f32> {
+        self.projection.iter().flat_map(|projection| {
+            let row = move |row| (0..projection.input_dimensions).map(move |column| projection.factor(row, column));
+            (0..self.dimensions()).flat_map(row)
+        })
     }
 
     /// The nodes, to save them.
     pub fn saved_nodes(&self) -> impl Iterator<Item = SavedNode<'_>> {
-        self.members.cells().map(|node| self.graph.saved(node))
+        self.graph.numbers().map(|node| self.graph.saved(node))
     }
 }
 
@@ -103,15 +95,16 @@ pub struct Loader {
 }
 
 impl Loader {
-    /// A set with these parameters; `None` if they are not those of a set.
-    pub fn new(saved: &Saved) -> Option<Loader> {
-        let mut set = VectorSet::with(&saved.parameters, 0, 0);
-        let is_usual = || usual_factors(&saved.parameters).eq(saved.factors.iter().copied());
-        if let Some(projection) = &mut set.projection {
-            let expected = saved.parameters.reduced?.checked_mul(saved.parameters.dimensions)?;
-            (saved.factors.len() == expected as usize).then_some(())?;
-            if !is_usual() {
-                projection.factors = Some(saved.factors.clone().into());
+    /// A loader of a set with these parameters, and the factors of its projection, row by row; `None` if no set can
+    /// have them.
+    pub fn new(parameters: &Parameters, factors: Vec<f32>) -> Option<Loader> {
+        let mut set = VectorSet::with(parameters, 0, 0);
+        if set.projection.is_some() {
+            let expected = parameters.reduced?.checked_mul(parameters.dimensions)?;
+            (factors.len() == expected as usize).then_some(())?;
+            let is_usual = set.factors().eq(factors.iter().copied());
+            if let Some(projection) = set.projection.as_mut().filter(|_| !is_usual) {
+                projection.factors = Some(factors.into());
             }
         }
         (set.dimensions() > 0).then(|| Loader { set, nodes: HashMap::new(), links: Vec::new() })
@@ -131,6 +124,7 @@ impl Loader {
     pub fn push(&mut self, saved: SavedNode<'_>) -> Option<()> {
         let level = saved.layers.len().checked_sub(1).filter(|level| *level <= MAX_LEVEL)?;
         let is_new = self.set.find(saved.element).is_none() && !self.nodes.contains_key(&saved.id);
+        (saved.id <= MAX_ID).then_some(())?;
         (is_new && saved.vector.bytes.len() == self.vector_bytes()).then_some(())?;
         let shape = self.set.graph.shape;
         let mut node = Node::new(saved.id, saved.element, saved.attributes, saved.vector, level);
@@ -152,31 +146,20 @@ impl Loader {
         Some(())
     }
 
-    /// The set; `None` if links lead nowhere or one way.
+    /// The set; `None` if a link leads nowhere, or is there twice, or one way only.
     pub fn finish(mut self) -> Option<VectorSet> {
-        let mut one_way = HashSet::new();
+        let mut ways = HashSet::new();
         for (node, layers) in self.links {
             for (layer, ids) in layers.into_iter().enumerate() {
                 for id in ids {
                     let link = *self.nodes.get(&id)?;
                     let is_there = link != node && self.set.graph.node(link).level() >= layer;
-                    (is_there && !self.set.graph.links(node, layer).contains(&link)).then_some(())?;
+                    (is_there && ways.insert((layer, node, link))).then_some(())?;
                     self.set.graph.push_link(node, layer, link);
-                    let ends = (layer, node.min(link), node.max(link));
-                    if !one_way.remove(&ends) {
-                        one_way.insert(ends);
-                    }
                 }
                 self.set.graph.find_worst(node, layer);
             }
         }
-        one_way.is_empty().then_some(self.set)
+        ways.iter().all(|&(layer, node, link)| ways.contains(&(layer, link, node))).then_some(self.set)
     }
-}
-
-/// The factors of the usual projection, row by row.
-fn usual_factors(parameters: &Parameters) -> impl Iterator<Item = f32> {
-    let columns = parameters.dimensions;
-    let rows = 0..parameters.reduced.unwrap_or_default();
-    rows.flat_map(move |row| (0..columns).map(move |column| usual_factor(row, column, columns)))
 }

@@ -177,13 +177,60 @@ fn a_fork_changes_apart_from_its_base_and_takes_back_what_it_shares() {
         step(&mut set, &mut model, &mut generator, 500);
     }
     let before = model.clone();
+    let mut whole = set.clone();
     let base = Base::of(set);
     let mut fork = VectorSet::fork(base.clone());
+    assert_eq!(fork.own_bytes(), 0);
+    for _ in 0..5 {
+        step(&mut fork, &mut model, &mut generator, 500);
+    }
+    assert!(fork.own_bytes() > 0 && fork.own_bytes() < fork.memory());
     for _ in 0..300 {
         step(&mut fork, &mut model, &mut generator, 500);
     }
     check(base.get(), &before);
     check(&fork, &model);
     check(&fork.clone(), &model);
-    assert!(fork.own_bytes() <= 2 * fork.memory());
+    fork.set_base(None);
+    fork.reclaim(&mut whole);
+    assert!(!fork.is_fork());
+    check(&fork, &model);
+}
+
+/// Two groups of vectors and few links make parts of the graph lose touch with each other, on any layer.
+#[test]
+fn a_graph_that_falls_apart_takes_every_change() {
+    for seed in 0..300 {
+        let mut generator = Rng::with_seed(seed);
+        let parameters = Parameters { dimensions: 1, reduced: None, quantization: Quantization::None, links: 4 };
+        let mut set = VectorSet::with(&parameters, 0, 0);
+        let mut names: Vec<u32> = (0..80).collect();
+        for name in &names {
+            let vector = [generator.f32() - 0.5];
+            set.insert(&name.to_le_bytes(), &vector, None, 5, &mut generator);
+        }
+        generator.shuffle(&mut names);
+        for name in names {
+            if generator.u8(..4) == 0 {
+                set.insert(&name.to_le_bytes(), &[generator.f32() - 0.5], None, 5, &mut generator.clone());
+            }
+            assert!(set.remove(&name.to_le_bytes()));
+            check_graph(&set);
+        }
+        assert!(set.is_empty());
+    }
+}
+
+#[test]
+fn vectors_that_are_no_numbers_are_found_last() {
+    let mut generator = Rng::with_seed(2);
+    let parameters = Parameters { dimensions: 2, reduced: None, quantization: Quantization::None, links: 4 };
+    let mut set = VectorSet::with(&parameters, 0, 0);
+    set.insert(b"none", &[f32::NAN, 1.0], None, 10, &mut generator);
+    set.insert(b"infinite", &[f32::INFINITY, 1.0], None, 10, &mut generator);
+    set.insert(b"one", &[1.0, 1.0], None, 10, &mut generator);
+    for is_exact in [false, true] {
+        let found = set.nearest(&[1.0, 1.0], &Search { effort: 10, is_exact, ..Search::default() });
+        assert_eq!(found.first().map(|(element, _)| element.name), Some(&b"one"[..]));
+    }
 }

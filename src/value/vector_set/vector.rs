@@ -52,7 +52,8 @@ impl Quantization {
 pub struct Vector {
     /// The components: floats and bits are stored low byte first.
     pub bytes: Box<[u8]>,
-    /// The length of the vector before it was normalized; 1 if it has only zeros.
+    /// The length of the vector before it was normalized; 1 if it has only zeros, or components whose squares are too
+    /// small for a float.
     pub norm: f32,
     /// For [`Quantization::Q8`] the largest magnitude of a component, which is stored as 127 or -127; else 0.
     pub range: f32,
@@ -71,8 +72,8 @@ impl Vector {
         Vector { bytes, norm, range }
     }
 
-    /// The components as they come back: of the length that they had, and as exact as their quantization. The direction
-    /// of a binary vector has no length.
+    /// The components with the length that they had, as exact as their quantization allows. A binary vector has only
+    /// signs, so its components are 1 and -1.
     pub fn components(&self, quantization: Quantization, dimensions: usize) -> Vec<f32> {
         match quantization {
             Quantization::None => self.floats().map(|component| component * self.norm).collect(),

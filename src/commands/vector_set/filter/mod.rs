@@ -4,8 +4,8 @@
 //! text --tokens--> values and operators --parse--> steps in postfix order --run on a stack--> true or false
 //! ```
 //!
-//! An expression has numbers, texts, lists, fields of the attributes (`.year`), and operators. What has another type
-//! than an operator wants counts as a number: a text as the number that it is, else as 0. An element without one of
+//! An expression has numbers, texts, lists, fields of the attributes (`.year`), and operators. An operand of
+//! the wrong type counts as a number: a text that is one as that number, anything else as 0. An element without one of
 //! the fields matches no expression that reads it.
 //!
 //! Redis's language as it is, with its quirks: `null` in an expression is read and ignored, `!!x` is an error, and
@@ -108,17 +108,17 @@ impl Filter {
     /// The place at which Redis says that the syntax error is.
     pub(super) fn parse(text: &[u8]) -> Result<Filter, usize> {
         let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
-        let mut order = Order::default();
+        let mut yard = ShuntingYard::default();
         for token in tokens(text)? {
             match token {
                 // The word `null` is no value.
                 Token::Value(Value::Null) => {}
-                Token::Value(value) => order.push(Step::Push(value)),
-                Token::Field(name) => order.push(Step::PushField(name)),
-                Token::Operator(operator) => order.operator(operator).ok_or(0_usize)?,
+                Token::Value(value) => yard.push(Step::Push(value)),
+                Token::Field(name) => yard.push(Step::PushField(name)),
+                Token::Operator(operator) => yard.operator(operator).ok_or(0_usize)?,
             }
         }
-        order.finish().map(|steps| Filter { steps }).ok_or(0)
+        yard.finish().map(|steps| Filter { steps }).ok_or(0)
     }
 
     /// Whether an element with these attributes meets the condition.
@@ -143,17 +143,17 @@ impl Filter {
     }
 }
 
-/// Brings values and operators into the order in which they are run (Dijkstra's shunting yard).
+/// Brings values and operators into the order in which they are run (Dijkstra's algorithm of that name).
 #[derive(Default)]
-struct Order {
+struct ShuntingYard {
     steps: Vec<Step>,
-    /// Operators whose last values are still to come.
+    /// Operators that wait for their last operand.
     waiting: Vec<Operator>,
     /// The values that are then on the stack.
     depth: usize,
 }
 
-impl Order {
+impl ShuntingYard {
     fn push(&mut self, step: Step) {
         self.steps.push(step);
         self.depth += 1;

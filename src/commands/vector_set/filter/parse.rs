@@ -111,7 +111,7 @@ impl<'t> Cursor<'t> {
         number.map(|(number, _)| Value::Number(number))
     }
 
-    /// A text between quotes. A backslash keeps the quote behind it in the text, and stays there itself.
+    /// A text between quotes. A quote after a backslash does not end the text; the backslash stays.
     fn quoted(&mut self) -> Option<Value> {
         let quote = self.peek(0)?;
         self.place += 1;
