@@ -2,16 +2,10 @@
 //!
 //! The integers may be added in any order, so they are added in wide registers where the processor has them.
 
-/// The integers that are multiplied at a time.
-const BLOCK: usize = 32;
-
-/// The blocks after which the sums of the lanes, of 32 bits, are added up: each block adds at most 2^15 to a lane.
-const BLOCKS_PER_SUM: usize = 1 << 13;
-
 /// The sum of the products of the signed bytes at the same places. The slices have the same length.
 pub(crate) fn dot_product(one: &[u8], other: &[u8]) -> i64 {
     #[cfg(target_arch = "x86_64")]
-    if one.len() >= BLOCK && super::has_avx2() {
+    if one.len() >= avx2::BLOCK && super::has_avx2() {
         #[expect(unsafe_code, reason = "a function that needs features is unsafe until they are found")]
         // SAFETY: the processor has AVX2.
         return unsafe { avx2::dot_product(one, other) };
@@ -55,7 +49,13 @@ mod avx2 {
         __m128i, __m256i, _mm256_add_epi32, _mm256_cvtepi8_epi16, _mm256_madd_epi16, _mm256_setzero_si256,
     };
 
-    use super::{BLOCK, BLOCKS_PER_SUM, dot_product_portably};
+    use super::dot_product_portably;
+
+    /// The integers that are multiplied at a time.
+    pub(super) const BLOCK: usize = 32;
+
+    /// The blocks after which the sums of the lanes, of 32 bits, are added up: each block adds at most 2^15 to a lane.
+    const BLOCKS_PER_SUM: usize = 1 << 13;
 
     #[target_feature(enable = "avx2")]
     pub(super) fn dot_product(one: &[u8], other: &[u8]) -> i64 {
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn the_longest_products_do_not_overflow() {
-        let bytes = vec![0x80; BLOCK * BLOCKS_PER_SUM * 3];
+        let bytes = vec![0x80; 1 << 20];
         assert_eq!(dot_product(&bytes, &bytes), 128 * 128 * bytes.len() as i64);
     }
 }
