@@ -85,6 +85,7 @@ impl<'a> Options<'a> {
             Options { quantization: Quantization::Q8, links: DEFAULT_LINKS, effort: DEFAULT_EFFORT, attributes: None };
         while !args.is_empty() {
             if args.take("CAS") {
+                // Nothing is added on a thread.
             } else if args.take_with("EF", 1) {
                 options.effort = args.at_least(1, VectorSetError::Effort.into())?;
                 if options.effort > MAX_EFFORT {

@@ -103,6 +103,7 @@ impl Options {
             } else if args.take("TRUTH") {
                 options.is_exact = true;
             } else if args.take("NOTHREAD") {
+                // No search takes a thread.
             } else if args.take_with("COUNT", 1) {
                 options.count = args.at_least(1, VectorSetError::Count.into())?;
             } else if args.take_with("EPSILON", 1) {

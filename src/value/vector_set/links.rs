@@ -117,12 +117,9 @@ impl Graph {
             _ if can_spare(worst) => Some(worst),
             Urgency::Low | Urgency::Medium => None,
             Urgency::High => {
-                let spared = links.links.iter().filter(|&&link| can_spare(link));
-                spared.max_by(|one, other| {
-                    self.distance(neighbor.node, **one).total_cmp(&self.distance(neighbor.node, **other))
-                })
+                let spared = links.links.iter().copied().filter(|&link| can_spare(link));
+                spared.max_by_key(|&link| Candidate { distance: self.distance(neighbor.node, link), node: link })
             }
-            .copied(),
         }
     }
 
