@@ -1,7 +1,5 @@
 //! MODULE: no module can be loaded. One is listed: vector sets, which are a module that Redis has built in.
 
-use std::fmt::Write;
-
 use super::help;
 use crate::engine::{Args, Arity, Command, Ctx, Effect, Error, Family, Flags, LogLevel, ServerError};
 use crate::resp::Reply;
@@ -55,14 +53,10 @@ pub(super) fn write_list(reply: &mut Reply<'_>) {
     reply.array(0);
 }
 
-/// Writes the modules as INFO shows them.
-pub(super) fn write_lines(text: &mut String) {
+/// The facts of the module that is built in, as INFO shows them.
+pub(super) fn facts() -> String {
     let options = "handle-io-errors|handle-repl-async-load";
-    // Writing into a string cannot fail.
-    let _ = write!(
-        text,
-        "module:name={VECTOR_SETS},ver={VERSION},api=1,filters=0,usedby=[],using=[],options=[{options}]\r\n"
-    );
+    format!("name={VECTOR_SETS},ver={VERSION},api=1,filters=0,usedby=[],using=[],options=[{options}]")
 }
 
 const LOAD: Command = Command {

@@ -1,4 +1,4 @@
-//! Shared code of HRANDFIELD, SRANDMEMBER and ZRANDMEMBER: their arguments, and replies with repeated elements.
+//! Shared code of HRANDFIELD, SRANDMEMBER, VRANDMEMBER and ZRANDMEMBER: arguments, and replies with repeated elements.
 //!
 //! Distinct elements are chosen elsewhere, since the method depends on the collection.
 

@@ -15,6 +15,7 @@
 use super::text::{Reader, Sink, Writer};
 use crate::value::VectorSet;
 use crate::value::vector_set::{LINKS, Loader, Parameters, Quantization, SavedLayer, SavedNode, Vector};
+use std::borrow::Cow;
 use std::io;
 
 /// The name of the type, and its version of the form: nine letters of six bits, and ten bits.
@@ -57,12 +58,11 @@ const fn module_id(name: &[u8; 9], version: u64) -> u64 {
 impl Writer {
     pub(super) fn vector_set(&mut self, set: &VectorSet, sink: &mut Sink<'_>) -> io::Result<()> {
         let parameters = set.parameters();
-        let quantization = Quantization::ALL.iter().position(|other| *other == parameters.quantization);
         let has_attributes = set.attributed() > 0;
         self.length(ID);
         self.unsigned(set.dimensions().into());
         self.unsigned(set.len() as u64);
-        self.unsigned(quantization.unwrap_or_default() as u64 | u64::from(parameters.links) << 8);
+        self.unsigned(parameters.quantization as u64 | u64::from(parameters.links) << 8);
         let projection_flag = if parameters.reduced.is_some() { HAS_PROJECTION } else { 0 };
         self.unsigned(projection_flag | if has_attributes { HAS_ATTRIBUTES } else { 0 });
         if parameters.reduced.is_some() {
@@ -172,14 +172,14 @@ impl<'p> Reader<'p> {
         let size = parameter(self)?;
         let vector = Vector { bytes, norm: f32::from_bits(size as u32), range: high_float(size) };
         (left == 0).then_some(())?;
-        loader.push(SavedNode { id, element: &element, attributes, vector, layers })
+        loader.push(SavedNode { id, element: &element, attributes, vector: Cow::Owned(vector), layers })
     }
 
     fn unsigned(&mut self) -> Option<u64> {
         (self.length()? == field::UNSIGNED).then(|| self.length())?
     }
 
-    fn text_field(&mut self) -> Option<std::borrow::Cow<'p, [u8]>> {
+    fn text_field(&mut self) -> Option<Cow<'p, [u8]>> {
         (self.length()? == field::TEXT).then(|| self.text())?
     }
 
@@ -205,6 +205,7 @@ mod tests {
     use crate::value::vector_set::{Loader, Parameters, Quantization, SavedLayer, SavedNode, Search, Vector};
     use crate::value::{Value, VectorSet};
     use fastrand::Rng;
+    use std::borrow::Cow;
 
     const DIMENSIONS: u32 = 6;
 
@@ -299,7 +300,7 @@ mod tests {
                 let layer =
                     |links: Vec<u64>| SavedLayer { links, room: 4 * u64::from(parameters.links), worst: (0.0, 0) };
                 let layers = links.into_iter().map(layer).collect();
-                let vector = Vector::of(&vector, parameters.quantization);
+                let vector = Cow::Owned(Vector::of(&vector, parameters.quantization));
                 loader.push(SavedNode { id, element: &id.to_le_bytes(), attributes: None, vector, layers })
             });
             // More links than there is room for are refused.

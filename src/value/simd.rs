@@ -4,8 +4,8 @@
 //! x86-64 kind runs if it has them, and a portable form that a test holds equal, which all others run. The instructions
 //! are written down since a compiler does not find them, or no longer does after a change elsewhere.
 //!
-//! Invariant: the unsafe code here, the only one outside `lua`, calls a function that was compiled for a feature of
-//! the processor after that has been found ([`has_avx2`]), and turns bytes into a vector and back.
+//! Invariant: the unsafe code here and in `dot_product`, the only one outside `lua`, calls a function that was compiled
+//! for a feature of the processor after that has been found ([`has_avx2`]), and turns bytes into a vector and back.
 //!
 //! Costs: a load and a branch for each call, so it pays from some hundred bytes on.
 
@@ -127,7 +127,7 @@ mod carryless {
 
     #[inline]
     #[target_feature(enable = "sse2")]
-    fn vector_of(bytes: &[u8; FOLDED]) -> __m128i {
+    pub(super) fn vector_of(bytes: &[u8; FOLDED]) -> __m128i {
         let word = u128::from_le_bytes(*bytes);
         vector([word as u64, (word >> 64) as u64])
     }
@@ -491,7 +491,7 @@ mod avx2 {
 
     #[target_feature(enable = "avx2")]
     #[inline]
-    fn bytes_of(vector: __m256i) -> [u8; BYTE_BLOCK] {
+    pub(super) fn bytes_of(vector: __m256i) -> [u8; BYTE_BLOCK] {
         #[expect(unsafe_code, reason = "the safe way out of a vector is a lane at a time")]
         // SAFETY: both types have 32 bytes, of which every value is valid.
         unsafe {

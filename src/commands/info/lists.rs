@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::InfoContext;
+use crate::commands::module;
 use crate::engine::state::CommandStats;
 use crate::value::View;
 
@@ -156,6 +157,11 @@ pub(super) fn databases(scene: &InfoContext<'_>, text: &mut String) {
             ),
         );
     }
+}
+
+/// The modules.
+pub(super) fn modules(_: &InfoContext<'_>, text: &mut String) {
+    line(text, format_args!("module:{}", module::facts()));
 }
 
 fn line(text: &mut String, line: std::fmt::Arguments<'_>) {

@@ -20,7 +20,6 @@ use fields::Field;
 pub use metrics::{Surroundings, metrics};
 use std::cell::OnceCell;
 
-use crate::commands::module;
 use crate::engine::exec::operations;
 use crate::engine::state::host::{Facts, ProcessorTimes, Usage};
 use crate::engine::{
@@ -120,7 +119,7 @@ const SECTIONS: &[Section] = &[
     Section::of("stats", "Stats", fields::STATS),
     Section::of("replication", "Replication", replication::FIELDS),
     Section::of("cpu", "CPU", fields::PROCESSOR),
-    Section { alias: Some("module_list"), ..Section::list("modules", "Modules", |_, text| module::write_lines(text)) },
+    Section { alias: Some("module_list"), ..Section::list("modules", "Modules", lists::modules) },
     Section { is_default: |_| false, ..Section::list("commandstats", "Commandstats", lists::commands) },
     Section::list("errorstats", "Errorstats", lists::errors),
     Section { is_default: |_| false, ..Section::list("latencystats", "Latencystats", lists::latencies) },

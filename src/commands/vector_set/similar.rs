@@ -5,7 +5,7 @@ use super::{READ, ROW, components, expect_arguments};
 use crate::engine::{Args, Command, Ctx, Error, VectorSetError, shown};
 use crate::resp::{Protocol, Reply};
 use crate::value::VectorSet;
-use crate::value::vector_set::{Element, Search};
+use crate::value::vector_set::{Condition, Element, Search};
 
 pub(super) const VSIM: Command = Command {
     name: "VSIM",
@@ -32,12 +32,12 @@ fn vsim(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     };
     let components = query(set, &mut args)?;
     let options = Options::parse(&mut args)?;
-    let matches = |attributes: &[u8]| options.filter.as_ref().is_none_or(|filter| filter.matches(attributes));
+    let matches = options.filter.as_ref().map(|filter| |attributes: &[u8]| filter.matches(attributes));
     let found = set.nearest(
         &components,
         &Search {
             effort: options.effort.unwrap_or(DEFAULT_EFFORT).max(options.count),
-            filter: options.filter.as_ref().map(|_| &matches as &dyn Fn(&[u8]) -> bool),
+            filter: matches.as_ref().map(|matches| matches as Condition<'_>),
             max_visits: options.max_visits.unwrap_or_else(|| options.count.saturating_mul(DEFAULT_VISITS_PER_RESULT)),
             is_exact: options.is_exact,
         },
@@ -60,14 +60,11 @@ fn query(set: &VectorSet, args: &mut Args<'_>) -> Result<Vec<f32>, Error> {
         return Ok(element.vector.components(set.quantization(), set.dimensions() as usize));
     }
     let components = components::take(args)?;
-    if components.len() == set.dimensions() as usize {
-        return Ok(components);
+    match set.input_dimensions() {
+        _ if components.len() == set.dimensions() as usize => Ok(components),
+        None => Err(components::mismatch(set, components.len())),
+        Some(_) => components::projected(set, components),
     }
-    let given = components.len();
-    if set.input_dimensions().is_none() {
-        return Err(components::mismatch(set, given));
-    }
-    components::projected(set, components)
 }
 
 /// The options behind the vector.

@@ -1,6 +1,9 @@
 //! Products and differences of quantized vectors: what the distance of two of them is made of.
 //!
 //! The integers may be added in any order, so they are added in wide registers where the processor has them.
+//!
+//! Invariant: the unsafe code here calls a function that was compiled for a feature of the processor after that has
+//! been found.
 
 /// The sum of the products of the signed bytes at the same places. The slices have the same length.
 pub(crate) fn dot_product(one: &[u8], other: &[u8]) -> i64 {
@@ -45,10 +48,9 @@ fn count_differences(one: &[u8], other: &[u8]) -> u64 {
 
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
-    use std::arch::x86_64::{
-        __m128i, __m256i, _mm256_add_epi32, _mm256_cvtepi8_epi16, _mm256_madd_epi16, _mm256_setzero_si256,
-    };
+    use std::arch::x86_64::{__m256i, _mm256_add_epi32, _mm256_cvtepi8_epi16, _mm256_madd_epi16, _mm256_setzero_si256};
 
+    use super::super::{avx2, carryless};
     use super::dot_product_portably;
 
     /// The integers that are multiplied at a time.
@@ -68,8 +70,10 @@ mod avx2 {
                     *sum = _mm256_add_epi32(*sum, _mm256_madd_epi16(widened(one), widened(other)));
                 }
             }
-            for lane in sums.into_iter().flat_map(lanes) {
-                sum = sum.wrapping_add(lane.into());
+            for sums in sums {
+                for lane in avx2::bytes_of(sums).as_chunks().0 {
+                    sum = sum.wrapping_add(i32::from_le_bytes(*lane).into());
+                }
             }
         }
         sum
@@ -78,19 +82,7 @@ mod avx2 {
     #[target_feature(enable = "avx2")]
     #[inline]
     fn widened(bytes: &[u8; 16]) -> __m256i {
-        #[expect(unsafe_code, reason = "the safe way into a vector is a lane at a time")]
-        // SAFETY: both types have 16 bytes, of which every value is valid.
-        let vector = unsafe { std::mem::transmute::<[u8; 16], __m128i>(*bytes) };
-        _mm256_cvtepi8_epi16(vector)
-    }
-
-    #[inline]
-    fn lanes(vector: __m256i) -> [i32; 8] {
-        #[expect(unsafe_code, reason = "the safe way out of a vector is a lane at a time")]
-        // SAFETY: both types have 32 bytes, of which every value is valid.
-        unsafe {
-            std::mem::transmute(vector)
-        }
+        _mm256_cvtepi8_epi16(carryless::vector_of(bytes))
     }
 }
 

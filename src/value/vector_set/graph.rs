@@ -231,12 +231,13 @@ impl Graph {
         self.nodes.insert(node)
     }
 
-    /// Takes a node away that has no links any more.
-    pub(super) fn take(&mut self, node: u32) -> Node {
-        let taken = self.nodes[node].clone();
+    /// Takes a node away that has no links any more; returns its attributes.
+    pub(super) fn take(&mut self, node: u32) -> Option<Box<[u8]>> {
+        let taken = &self.nodes[node];
         self.bytes -= taken.memory();
+        let attributes = taken.attributes.clone();
         self.nodes.remove(node);
-        taken
+        attributes
     }
 
     /// Replaces the attributes of a node.

@@ -169,20 +169,20 @@ impl Graph {
         self.layer_mut(node, layer).worst = worst;
     }
 
-    /// Removes a node, and links those that were linked with it with each other.
-    pub(super) fn remove(&mut self, node: u32) -> Node {
+    /// Removes a node, and links those that were linked with it with each other; returns its attributes.
+    pub(super) fn remove(&mut self, node: u32) -> Option<Box<[u8]>> {
         let neighbors: Vec<Vec<u32>> = self.node(node).layers().map(|layer| layer.links.clone()).collect();
         for (layer, neighbors) in neighbors.iter().enumerate() {
             neighbors.iter().for_each(|&neighbor| self.disconnect(node, neighbor, layer));
         }
-        let removed = self.take(node);
+        let attributes = self.take(node);
         if self.entry == Some(node) {
             self.entry = neighbors.iter().rev().find_map(|neighbors| neighbors.first().copied());
         }
         for (layer, neighbors) in neighbors.iter().enumerate() {
             self.reconnect(neighbors, layer);
         }
-        removed
+        attributes
     }
 
     /// Gives nodes that have each lost a link another one: each is linked with the nearest of the others that has none

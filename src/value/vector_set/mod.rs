@@ -242,7 +242,7 @@ impl VectorSet {
         let vector = Vector::of(components, self.quantization());
         let old = self.find(name).map(|node| self.remove_node(node));
         let attributes = match &old {
-            Some(old) => attributes.or(old.attributes.as_deref()).filter(|attributes| !attributes.is_empty()),
+            Some(old) => attributes.or(old.as_deref()).filter(|attributes| !attributes.is_empty()),
             None => attributes,
         };
         let level = (0..MAX_LEVEL).take_while(|_| generator.u8(..4) == 0).count();
@@ -329,14 +329,15 @@ impl VectorSet {
         self.members.insert(hash, node, |node| &self.graph.node(node).element);
     }
 
-    fn remove_node(&mut self, node: u32) -> Node {
+    /// Removes a node; returns its attributes.
+    fn remove_node(&mut self, node: u32) -> Option<Box<[u8]>> {
         self.members.remove(self.members.hash(&self.graph.node(node).element), node);
-        let removed = self.graph.remove(node);
-        self.attributed -= usize::from(removed.attributes.is_some());
+        let attributes = self.graph.remove(node);
+        self.attributed -= usize::from(attributes.is_some());
         if self.graph.entry.is_none() {
             self.graph.entry = self.graph.numbers().max_by_key(|&node| self.graph.node(node).level());
         }
-        removed
+        attributes
     }
 }
 

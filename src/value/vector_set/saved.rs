@@ -4,7 +4,8 @@
 //! only, if an element occurs twice, or if a vector has another size.
 
 use super::graph::{Graph, MAX_LEVEL, Node};
-use super::{Parameters, Quantization, Vector, VectorSet};
+use super::{Parameters, Vector, VectorSet};
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 /// An element with its links.
@@ -17,7 +18,7 @@ pub struct SavedNode<'a> {
     /// The JSON text of its attributes. A file cannot distinguish an empty text from none.
     pub attributes: Option<&'a [u8]>,
     /// Its vector.
-    pub vector: Vector,
+    pub vector: Cow<'a, Vector>,
     /// Its layers, the lowest first; there is at least that one.
     pub layers: Vec<SavedLayer>,
 }
@@ -78,7 +79,7 @@ impl Graph {
             id: node.id,
             element: &node.element,
             attributes: node.attributes.as_deref(),
-            vector: node.vector.clone(),
+            vector: Cow::Borrowed(&node.vector),
             layers,
         }
     }
@@ -110,24 +111,15 @@ impl Loader {
         (set.dimensions() > 0).then(|| Loader { set, nodes: HashMap::new(), links: Vec::new() })
     }
 
-    /// The form of the components.
-    pub fn quantization(&self) -> Quantization {
-        self.set.quantization()
-    }
-
-    /// The bytes of each vector.
-    pub fn vector_bytes(&self) -> usize {
-        self.quantization().bytes(self.set.dimensions() as usize)
-    }
-
     /// Adds a node; `None` if it does not fit the others.
     pub fn push(&mut self, saved: SavedNode<'_>) -> Option<()> {
         let level = saved.layers.len().checked_sub(1).filter(|level| *level <= MAX_LEVEL)?;
         let is_new = self.set.find(saved.element).is_none() && !self.nodes.contains_key(&saved.id);
         (saved.id <= MAX_ID).then_some(())?;
-        (is_new && saved.vector.bytes.len() == self.vector_bytes()).then_some(())?;
         let shape = self.set.graph.shape;
-        let mut node = Node::new(saved.id, saved.element, saved.attributes, saved.vector, level);
+        let vector_bytes = shape.quantization.bytes(shape.dimensions as usize);
+        (is_new && saved.vector.bytes.len() == vector_bytes).then_some(())?;
+        let mut node = Node::new(saved.id, saved.element, saved.attributes, saved.vector.into_owned(), level);
         for (place, layer) in saved.layers.iter().enumerate() {
             let usual = shape.room(place) as u64;
             let is_in_bounds =

@@ -12,7 +12,7 @@ const MAX_BYTE: f32 = 127.0;
 /// The greatest distance: that of opposite directions.
 const OPPOSITE: f32 = 2.0;
 
-/// The form in which the components of a vector are stored.
+/// The form in which the components of a vector are stored, in the order of their numbers in RDB files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Quantization {
     /// A float of 32 bits each.
@@ -25,7 +25,7 @@ pub enum Quantization {
 }
 
 impl Quantization {
-    /// All of them, by their numbers in RDB files.
+    /// All of them, in their order.
     pub const ALL: [Quantization; 3] = [Quantization::None, Quantization::Q8, Quantization::Binary];
 
     /// The name that VINFO and VEMB show.
