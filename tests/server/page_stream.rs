@@ -146,7 +146,7 @@ fn the_clock_and_findings_are_shown_when_they_change() {
 }
 
 #[test]
-fn a_reader_that_does_not_read_loses_commands_and_costs_nobody_time() {
+fn a_reader_that_does_not_read_loses_the_oldest_commands_and_costs_nobody_time() {
     let (server, address, token) = start();
     let readers: Vec<Stream> = (0..8).map(|_| Stream::open(address, &token, "")).collect();
     let mut client = connect(server.address());
@@ -154,8 +154,10 @@ fn a_reader_that_does_not_read_loses_commands_and_costs_nobody_time() {
         client
             .ask("SET k vvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvv\r\n".repeat(500), "+OK\r\n".repeat(500));
     }
+    client.ask("ECHO last\r\n", "$4\r\nlast\r\n");
     for mut reader in readers {
         reader.wait_for("event: lag\n");
+        reader.wait_for("\"last\"");
     }
     wait_until("the readers have left, and nobody watches", || {
         client.ask("ECHO a\r\n", "$1\r\na\r\n");

@@ -1,12 +1,11 @@
 //! `GET /stream`: what happens on the server, as it happens, as server-sent events.
 //!
 //! A stream reads the feed of a world ([`crate::engine::state::kit::Feed`]) with a session of its own, by which the
-//! engine wakes it. What it has taken is written when the socket has room; until then the feed keeps a limited number
-//! of commands, and counts those that it drops. So a browser that does not read costs a little memory.
+//! engine wakes it. What it has taken is written when the socket has room; until then the feed keeps the last
+//! commands, and counts those that it drops. So a browser that does not read costs a little memory.
 //!
 //! Streams are for users with all rights: they show the commands of all clients, and the replies.
 
-use std::mem::take;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,8 +34,9 @@ const PAUSE: Duration = Duration::from_millis(10);
 const LOOK: Duration = Duration::from_millis(100);
 /// A deviation of at most this many microseconds, at normal speed, does not mean that the clock was set.
 const TOLERANCE_US: f64 = 20_000.0;
-/// Commands are sent in parts of about this many bytes, so that a slow reader holds only a few parts in memory.
-const PART_BYTES: usize = 32 << 10;
+/// Commands are taken in parts of about this many bytes: a slow reader holds only a few of them, and the rest stays in
+/// the feed, where readers share it.
+const PART_BYTES: usize = 16 << 10;
 /// The number of polls without an event after which a comment is sent, so that a closed connection is noticed.
 const LOOKS_IN_SILENCE: u32 = 150;
 
@@ -148,26 +148,20 @@ impl Stream {
         loop {
             let mut text = Vec::new();
             self.look_at_clock(&mut text);
-            let Some(mut unread) = self.take_unread() else { return };
-            let mut has_sent = false;
-            for event in take(&mut unread.events) {
-                self.put_event(&mut text, "command", |out, number| put_command(out, &event, number));
-                if text.len() >= PART_BYTES {
-                    has_sent = true;
-                    if sender.send_data(take(&mut text).into()).await.is_err() {
-                        return;
-                    }
-                }
-            }
-            self.put_others(&mut text, &unread);
+            let Some(unread) = self.take_unread() else { return };
+            let has_more = unread.has_more;
+            self.put_unread(&mut text, unread);
             self.look_at_findings(&mut text);
-            silence = if text.is_empty() && !has_sent { silence + 1 } else { 0 };
+            silence = if text.is_empty() { silence + 1 } else { 0 };
             if silence >= LOOKS_IN_SILENCE {
                 text.extend_from_slice(b":\n\n");
                 silence = 0;
             }
             if !text.is_empty() && sender.send_data(text.into()).await.is_err() {
                 return;
+            }
+            if has_more {
+                continue;
             }
             sleep(PAUSE).await;
             if timeout(LOOK, self.client.pushed()).await.is_ok_and(|woken| woken.is_err()) {
@@ -176,7 +170,7 @@ impl Stream {
         }
     }
 
-    /// Takes what the feed has; names of changed keys not at each look.
+    /// Takes a part of what the feed has; names of changed keys not at each look.
     fn take_unread(&mut self) -> Option<Unread> {
         let now_us = monotonic_us();
         let takes_keys = u128::from(now_us - self.keys_us) >= LOOK.as_micros();
@@ -184,13 +178,16 @@ impl Stream {
             self.keys_us = now_us;
         }
         let session = self.client.session();
-        self.world.engine().observers.kit.as_mut()?.feed.take(session, takes_keys)
+        self.world.engine().observers.kit.as_mut()?.feed.take(session, PART_BYTES, takes_keys)
     }
 
-    /// Appends how many commands were dropped, and the changed keys.
-    fn put_others(&mut self, out: &mut Vec<u8>, unread: &Unread) {
+    /// Appends how many commands were dropped, the commands after them, and the changed keys.
+    fn put_unread(&mut self, out: &mut Vec<u8>, unread: Unread) {
         if unread.dropped > 0 {
             self.put_event(out, "lag", |out, _| put_text(out, &format!("{{\"dropped\":{}}}", unread.dropped)));
+        }
+        for event in &unread.events {
+            self.put_event(out, "command", |out, number| put_command(out, event, number));
         }
         if !unread.keys.is_empty() {
             self.put_event(out, "keys", |out, _| {

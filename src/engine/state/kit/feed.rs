@@ -1,15 +1,16 @@
 //! The feed: commands with their replies, and the names of changed keys, for readers who watch a server as it works.
 //!
-//! Commands that a reader has not taken yet wait here, up to [`MAX_EVENTS`] and [`MAX_BYTES`]; beyond that they
-//! are counted and dropped. Commands that several readers wait for are shared, and long words and replies are cut, so
-//! readers that never read cost little memory and nobody's time.
+//! Commands that a reader has not taken yet wait here, up to [`MAX_EVENTS`] and [`MAX_BYTES`]; beyond that the oldest
+//! are counted and dropped. So readers that do not read wait for the same commands, which they share; long words and
+//! replies are cut. They cost little memory and nobody's time.
 //!
 //! Listeners (DUNLIN FEED) are sent each command at once instead; for them only the number of dropped ones is kept.
 //!
 //! Not here: the readers (`server/page`), when a command is recorded (`exec/kit/journal`), and how it is sent
 //! (`exec/kit/feed`).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::mem::take;
 use std::sync::Arc;
 
 use crate::engine::spec::{Now, Table};
@@ -137,13 +138,15 @@ pub enum ShownReply {
 #[derive(Debug, Default)]
 pub struct Unread {
     /// The commands, the oldest first.
-    pub events: Vec<Arc<FeedEvent>>,
-    /// The number of commands that were dropped, as the reader was slow.
+    pub events: VecDeque<Arc<FeedEvent>>,
+    /// The number of commands before these that were dropped, as the reader was slow.
     pub dropped: u64,
     /// The keys that have changed.
     pub keys: BTreeSet<Box<[u8]>>,
     /// The number of times that further keys have changed.
     pub more_keys: u64,
+    /// Whether further commands wait.
+    pub has_more: bool,
 }
 
 impl Shown {
@@ -220,13 +223,30 @@ impl FeedEvent {
 }
 
 impl Reader {
+    /// Adds a command; the oldest ones make room for it.
     fn add(&mut self, event: &Arc<FeedEvent>) {
-        if self.unread.events.len() >= MAX_EVENTS || self.waiting_bytes + event.bytes() > MAX_BYTES {
-            self.unread.dropped += 1;
-            return;
-        }
         self.waiting_bytes += event.bytes();
-        self.unread.events.push(Arc::clone(event));
+        self.unread.events.push_back(Arc::clone(event));
+        while self.unread.events.len() > MAX_EVENTS || self.waiting_bytes > MAX_BYTES {
+            self.unread.dropped += u64::from(self.pop().is_some());
+        }
+    }
+
+    /// Takes the oldest command.
+    fn pop(&mut self) -> Option<Arc<FeedEvent>> {
+        let event = self.unread.events.pop_front()?;
+        self.waiting_bytes -= event.bytes();
+        Some(event)
+    }
+
+    /// Takes the oldest commands, of about so many bytes.
+    fn pop_part(&mut self, part_bytes: usize) -> VecDeque<Arc<FeedEvent>> {
+        let rest_bytes = self.waiting_bytes.saturating_sub(part_bytes);
+        let mut part = VecDeque::new();
+        while self.waiting_bytes > rest_bytes {
+            part.extend(self.pop());
+        }
+        part
     }
 
     fn note(&mut self, key: &[u8]) {
@@ -245,15 +265,16 @@ impl Feed {
         self.readers.push(Reader { session, filter, wants_page, unread: Unread::default(), waiting_bytes: 0 });
     }
 
-    /// Takes the commands that wait for the reader of that session, and the names of keys if `takes_keys`; `None` if it
-    /// is no reader.
-    pub fn take(&mut self, session: SessionId, takes_keys: bool) -> Option<Unread> {
+    /// Takes the oldest commands that wait for the reader of that session, of about `part_bytes`, and the names of keys
+    /// if `takes_keys`; `None` if it is no reader.
+    pub fn take(&mut self, session: SessionId, part_bytes: usize, takes_keys: bool) -> Option<Unread> {
         let reader = self.readers.iter_mut().find(|reader| reader.session == session)?;
-        reader.waiting_bytes = 0;
-        let mut unread = std::mem::take(&mut reader.unread);
-        if !takes_keys {
-            std::mem::swap(&mut unread.keys, &mut reader.unread.keys);
-            std::mem::swap(&mut unread.more_keys, &mut reader.unread.more_keys);
+        let events = reader.pop_part(part_bytes);
+        let waiting = &mut reader.unread;
+        let mut unread = Unread { events, dropped: take(&mut waiting.dropped), ..Unread::default() };
+        unread.has_more = !waiting.events.is_empty();
+        if takes_keys {
+            (unread.keys, unread.more_keys) = (take(&mut waiting.keys), take(&mut waiting.more_keys));
         }
         Some(unread)
     }
@@ -272,7 +293,7 @@ impl Feed {
     /// Takes the number of commands that were dropped for a listener.
     pub(in crate::engine) fn take_dropped(&mut self, session: SessionId) -> u64 {
         let listener = self.listeners.iter_mut().find(|listener| listener.session == session);
-        listener.map_or(0, |listener| std::mem::take(&mut listener.dropped))
+        listener.map_or(0, |listener| take(&mut listener.dropped))
     }
 
     pub(in crate::engine) fn leave(&mut self, session: SessionId) {
