@@ -9,9 +9,10 @@
 //!   the engine's lock. While a sync is in progress, on a thread of its own, a write may wait for the disk, so then the
 //!   thread that writes does it, and the replies wait for that. When it takes longer than a millisecond they leave
 //!   all the same, for two seconds: that is how long Redis puts a write off while it syncs. Then they wait.
-//! - `always`: the thread writes and syncs what has gathered, and meanwhile the next changes gather. So many clients
-//!   share one sync, and nobody else waits for the disk. A connection that is the only one to wait syncs by itself, if
-//!   the disk is so quick that a change of threads would take longer.
+//! - `always`: when the event loop has served all connections that were ready, the thread writes and syncs what has
+//!   gathered, and meanwhile the next changes gather. So many clients share one sync, and nobody else waits for the
+//!   disk. If all that were served wait, and the disk is quick, the event loop syncs by itself: it has nothing else to
+//!   do, and changes of threads cost more than they save.
 //!
 //! Unwritten bytes are limited to [`MAX_UNWRITTEN_BYTES`]: beyond that replies wait, and so do the requests of
 //! clients that do not wait for replies ([`AofWriter::is_full`]).
@@ -25,7 +26,7 @@ use std::io;
 use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::task::Waker;
 use std::time::Duration;
 
@@ -55,8 +56,11 @@ pub(super) const PATIENCE_US: u64 = 1000;
 /// The bytes that may be unwritten. Clients that send more wait, each behind its next batch of requests.
 const MAX_UNWRITTEN_BYTES: u64 = 64 << 20;
 
-/// The length of a sync up to which a connection that waits alone syncs by itself.
+/// The length of a sync up to which an event loop may sync by itself.
 const SHORT_SYNC_US: u64 = 1000;
+
+/// The number of syncs that event loops leave to the thread after a client was served that does not wait for one.
+const THREADED_SYNCS: u32 = 64;
 
 /// Ends the process when the files cannot be relied on.
 type OnFailure = Box<dyn Fn(&str) + Send + Sync>;
@@ -77,8 +81,10 @@ pub(crate) struct AofWriter {
     /// Whether the last write failed: replies leave, and clients that write get an error.
     pub(super) has_failed: AtomicBool,
     waiting: Mutex<Waiters>,
-    /// The connection that was the last to wait for a sync, by its task; 0 for none.
-    last_waiter: AtomicUsize,
+    /// Whether a task of an event loop is going to sync, or to order a sync.
+    is_sync_planned: AtomicBool,
+    /// The number of syncs that event loops leave to the thread, as they have served clients that do not wait.
+    threaded_syncs: AtomicU32,
     /// Locked during a sync.
     sync_lock: Mutex<()>,
     /// The length of the last sync, in microseconds; 0 before the first.
@@ -284,10 +290,13 @@ impl AofWriter {
 
     /// Whether a reply may leave that depends on the stream up to `offset`. If not, `waker` is woken when it may.
     pub(crate) fn try_release(self: &Arc<AofWriter>, offset: u64, waker: &Waker) -> bool {
-        if self.release_now(offset, Some(waker)) {
+        if self.is_released(offset) || self.release_now(offset) {
             return true;
         }
         let watches = !self.is_always();
+        if !watches {
+            self.plan_sync();
+        }
         let mut waiting = self.waiting.lock();
         waiting.add(offset, waker);
         if watches && !self.is_watched.swap(true, Ordering::Relaxed) {
@@ -298,13 +307,33 @@ impl AofWriter {
         self.released.load(Ordering::SeqCst) >= offset
     }
 
+    /// Notes that a reply that depends on the stream up to `offset`, if it is not 0, has left at once: there are
+    /// clients whom a sync of their event loop would hinder.
+    pub(crate) fn note_reply(&self, offset: u64) {
+        if offset > 0 && self.threaded_syncs.load(Ordering::Relaxed) != THREADED_SYNCS {
+            self.threaded_syncs.store(THREADED_SYNCS, Ordering::Relaxed);
+        }
+    }
+
+    /// Has the event loop of the caller sync, or order a sync, when it has served the other connections that are ready.
+    fn plan_sync(self: &Arc<AofWriter>) {
+        if !self.is_sync_planned.swap(true, Ordering::SeqCst) {
+            let sync = PlannedSync(Arc::clone(self));
+            tokio::spawn(async move { drop(sync) });
+        }
+    }
+
     /// Waits until a reply may leave that depends on the stream up to `offset`.
     pub(crate) fn wait_released(&self, offset: u64) {
-        if !self.release_now(offset, None) {
-            let mut waiting = self.waiting.lock();
-            while self.released.load(Ordering::SeqCst) < offset && (self.is_always() || !self.may_leave_unwritten()) {
-                self.release.wait_for(&mut waiting, Duration::from_micros(PATIENCE_US));
-            }
+        if self.is_released(offset) || self.release_now(offset) {
+            return;
+        }
+        if self.is_always() {
+            self.sync_here_or_order();
+        }
+        let mut waiting = self.waiting.lock();
+        while self.released.load(Ordering::SeqCst) < offset && (self.is_always() || !self.may_leave_unwritten()) {
+            self.release.wait_for(&mut waiting, Duration::from_micros(PATIENCE_US));
         }
     }
 
@@ -353,30 +382,26 @@ impl AofWriter {
         }
     }
 
-    /// Writes, and with `always` syncs, what a reply depends on if this thread may do that now; returns whether the
-    /// reply may leave. `waker` is that of the connection, if the caller is one.
-    fn release_now(&self, offset: u64, waker: Option<&Waker>) -> bool {
-        let is_released = || self.released.load(Ordering::Acquire) >= offset;
-        if is_released() {
-            return true;
-        }
-        let is_always = self.is_always();
-        if !self.is_open.load(Ordering::Acquire) || !(is_always || self.is_disk_busy()) {
+    fn is_released(&self, offset: u64) -> bool {
+        self.released.load(Ordering::Acquire) >= offset
+    }
+
+    /// Writes what a reply depends on if this thread may do that now, and a write is all that the reply waits for;
+    /// returns whether the reply may leave.
+    fn release_now(&self, offset: u64) -> bool {
+        if !self.is_open.load(Ordering::Acquire) || !(self.is_always() || self.is_disk_busy()) {
             if self.write().is_err() {
                 // The thread tries again, and tells the engine.
                 self.writing.order(|orders| orders.writes = true);
             }
-            return is_released();
+            return self.is_released(offset);
         }
-        if is_always && self.sync_alone(offset, waker) {
-            return is_released();
+        if self.is_always() {
+            return false;
         }
         self.writing.order(|orders| orders.writes = true);
-        if is_always {
-            return is_released();
-        }
         self.count_delay();
-        is_released() || self.may_leave_unwritten()
+        self.is_released(offset) || self.may_leave_unwritten()
     }
 
     /// Whether a write may wait for the disk, as there is a sync, or a write that waits already.
@@ -386,22 +411,19 @@ impl AofWriter {
             || self.write_began_us.load(Ordering::SeqCst) > 0
     }
 
-    /// Writes and syncs for a reply that is the only one to wait, where that is as quick as a change of threads. False
-    /// if it was not done; the thread then does it, and tells the engine what fails.
-    ///
-    /// A connection is taken to be alone if it was also the last to wait: others may have sent requests that its event
-    /// loop has not read yet, and would then wait for one sync after the other.
-    fn sync_alone(&self, offset: u64, waker: Option<&Waker>) -> bool {
-        let task = waker.map_or(0, |waker| waker.data().addr());
-        if self.last_waiter.swap(task, Ordering::Relaxed) != task {
-            return false;
+    /// Writes and syncs on this thread if syncs are short and none is in progress; otherwise, or if that fails, orders
+    /// it from the thread, which tells the engine what fails.
+    fn sync_here_or_order(&self) {
+        if !self.sync_here() {
+            self.writing.order(|orders| orders.writes = true);
         }
-        // The thread serves clients that wait for a sync by WAITAOF.
-        let is_alone = self.progress.appended.load(Ordering::SeqCst) == offset
-            && self.waiting.lock().is_empty()
-            && !self.progress.is_awaited();
+    }
+
+    fn sync_here(&self) -> bool {
         let is_short = (1..=SHORT_SYNC_US).contains(&self.last_sync_us.load(Ordering::Relaxed));
-        let Some(lock) = self.sync_lock.try_lock().filter(|_| is_alone && is_short) else { return false };
+        // The thread serves clients that wait for a sync by WAITAOF.
+        let may_sync = is_short && !self.progress.is_awaited();
+        let Some(lock) = self.sync_lock.try_lock().filter(|_| may_sync) else { return false };
         self.write().is_ok() && self.sync_with(&lock).is_ok()
     }
 
@@ -490,6 +512,23 @@ impl AofWriter {
         }
         self.release_to(self.progress.appended.load(Ordering::Acquire));
         self.closed.notify_waiters();
+    }
+}
+
+/// A sync that an event loop does, or orders, when it has served the connections that are ready; or when it ends.
+struct PlannedSync(Arc<AofWriter>);
+
+impl Drop for PlannedSync {
+    fn drop(&mut self) {
+        let writer = &self.0;
+        writer.is_sync_planned.store(false, Ordering::SeqCst);
+        let threaded = writer.threaded_syncs.load(Ordering::Relaxed);
+        if threaded > 0 {
+            writer.threaded_syncs.store(threaded - 1, Ordering::Relaxed);
+            writer.writing.order(|orders| orders.writes = true);
+        } else {
+            writer.sync_here_or_order();
+        }
     }
 }
 

@@ -111,9 +111,8 @@ pub(crate) struct Connection {
     awaited_offset: u64,
     /// Whether the engine may hold pushes for the session that were not sent.
     may_have_pushes: bool,
-    /// The sizes of the buffers, as reported to the engine. Spare room of `unread` is not counted: it is at
-    /// most a quarter of it, or, while a long word is read, four times as much, which is address space until it is
-    /// filled.
+    /// The sizes of the buffers, as reported to the engine. Spare room of `unread` is not counted: it is at most a
+    /// quarter of it, or, while a long word is read, four times as much, of which most is address space.
     buffers: Buffers,
     /// The bytes of all replies so far, whether sent or waiting in the write queue.
     produced: u64,
@@ -548,7 +547,9 @@ impl Connection {
         if output.len() > UNAUTHENTICATED_REPLY_BYTES && !self.limits.authenticated {
             return Err(self.close_unauthenticated(&mut self.shared.engine()));
         }
+        let offset = self.awaited_offset;
         if self.try_release(cx) {
+            self.shared.worlds().aof().note_reply(offset);
             self.write_queue.send(self.stream.as_mut().ok_or(Ended)?, cx, output)?;
         } else {
             self.write_queue.queue(output);
@@ -556,8 +557,7 @@ impl Connection {
         self.guard_output()
     }
 
-    /// Whether the waiting replies may leave: what they depend on is in the append-only file. If not, the task is woken
-    /// when they may.
+    /// Whether what the waiting replies depend on is in the append-only file. If not, the task is woken when it is.
     fn try_release(&mut self, cx: &mut Context<'_>) -> bool {
         if self.awaited_offset > 0 && self.shared.worlds().aof().try_release(self.awaited_offset, cx.waker()) {
             self.awaited_offset = 0;
