@@ -22,12 +22,15 @@
 use super::vector::{Quantization, Vector};
 use crate::value::base::{Base, Fork};
 use crate::value::slab::Slab;
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hint::black_box;
 
 /// The nodes whose vectors a scan reads at a time.
 const TOUCHED: usize = 16;
+
+/// The bit of a float's sign.
+const SIGN: u32 = 1 << 31;
 
 /// The highest layer.
 pub(super) const MAX_LEVEL: usize = 16;
@@ -111,32 +114,44 @@ impl Node {
     }
 }
 
-/// A node and its distance from a query. The order is by distance.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Candidate {
-    pub(super) distance: f32,
-    pub(super) node: u32,
-}
+/// A node and its distance from a query, in one number whose order is that of the distances.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Candidate(u64);
 
-impl Ord for Candidate {
-    fn cmp(&self, other: &Candidate) -> Ordering {
-        self.distance.total_cmp(&other.distance).then(self.node.cmp(&other.node))
+impl Candidate {
+    /// A distance that is not a number comes last, whatever its sign.
+    pub(super) fn new(distance: f32, node: u32) -> Candidate {
+        let distance = if distance.is_nan() { f32::NAN } else { distance };
+        Candidate(u64::from(ordered(distance.to_bits())) << 32 | u64::from(node))
+    }
+
+    pub(super) fn distance(self) -> f32 {
+        f32::from_bits(unordered((self.0 >> 32) as u32))
+    }
+
+    pub(super) fn node(self) -> u32 {
+        self.0 as u32
     }
 }
 
-impl PartialOrd for Candidate {
-    fn partial_cmp(&self, other: &Candidate) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
+/// The bits of a float as a number that grows with the float.
+fn ordered(bits: u32) -> u32 {
+    if bits & SIGN == 0 { bits | SIGN } else { !bits }
 }
 
-impl PartialEq for Candidate {
-    fn eq(&self, other: &Candidate) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
+/// The bits of the float of which [`ordered`] has made a number.
+fn unordered(number: u32) -> u32 {
+    if number & SIGN == 0 { !number } else { number & !SIGN }
 }
 
-impl Eq for Candidate {}
+/// Adds a candidate to the nearest ones, of which at most `count` are kept.
+fn keep_nearest(nearest: &mut BinaryHeap<Candidate>, candidate: Candidate, count: usize) {
+    if nearest.len() < count {
+        nearest.push(candidate);
+    } else if let Some(mut farthest) = nearest.peek_mut().filter(|farthest| candidate < **farthest) {
+        *farthest = candidate;
+    }
+}
 
 /// A condition for the results of a search.
 pub(super) struct NodeFilter<'f> {
@@ -145,18 +160,33 @@ pub(super) struct NodeFilter<'f> {
     pub(super) max_visits: usize,
 }
 
-/// The nodes that a search has visited.
+/// The nodes that a search has visited, a bit each.
 struct Visited {
-    words: Vec<u64>,
+    bytes: Vec<u8>,
 }
 
 impl Visited {
+    fn new(nodes: usize) -> Visited {
+        Visited { bytes: vec![0; nodes.div_ceil(8)] }
+    }
+
     /// Marks a node; true if it was not marked yet.
     fn insert(&mut self, node: u32) -> bool {
-        let (word, bit) = (&mut self.words[node as usize / 64], 1 << (node % 64));
-        let is_new = *word & bit == 0;
-        *word |= bit;
+        let (byte, bit) = (&mut self.bytes[node as usize / 8], 1 << (node % 8));
+        let is_new = *byte & bit == 0;
+        *byte |= bit;
         is_new
+    }
+
+    /// Marks nodes; `unvisited` gets those that were not marked yet. A branch for each would be mispredicted often.
+    fn insert_all(&mut self, nodes: &[u32], unvisited: &mut Vec<u32>) {
+        unvisited.resize(nodes.len(), 0);
+        let mut count = 0;
+        for &node in nodes {
+            unvisited[count] = node;
+            count += usize::from(self.insert(node));
+        }
+        unvisited.truncate(count);
     }
 }
 
@@ -282,9 +312,7 @@ impl Graph {
 
     /// A node and its distance from the query.
     pub(super) fn candidate(&self, query: &Vector, node: u32) -> Candidate {
-        let distance = self.shape.distance(query, &self.nodes[node].vector);
-        // Whatever its sign, it comes last.
-        Candidate { distance: if distance.is_nan() { f32::NAN } else { distance }, node }
+        Candidate::new(self.shape.distance(query, &self.nodes[node].vector), node)
     }
 
     /// The nodes nearest to a query, the nearest first, at most `effort`.
@@ -297,7 +325,7 @@ impl Graph {
     pub(super) fn descend(&self, query: &Vector, layer: usize) -> Option<u32> {
         let layers = layer + 1..=self.max_level();
         let nearest =
-            |from, layer| self.search_layer(query, from, layer, 1, None).first().map_or(from, |first| first.node);
+            |from, layer| self.search_layer(query, from, layer, 1, None).first().map_or(from, |first| first.node());
         // A node may be linked on layers that the entry is not on.
         let entry = self.entry.filter(|&entry| self.nodes[entry].level() >= layer)?;
         Some(layers.rev().fold(entry, nearest))
@@ -320,7 +348,7 @@ impl Graph {
     ) -> Vec<Candidate> {
         let accepts = |node: u32| filter.is_none_or(|filter| (filter.accepts)(&self.nodes[node]));
         let max_visits = filter.map_or(usize::MAX, |filter| filter.max_visits);
-        let mut visited = Visited { words: vec![0; self.nodes.end().div_ceil(64)] };
+        let mut visited = Visited::new(self.nodes.end());
         let (mut candidates, mut results) = (BinaryHeap::new(), BinaryHeap::new());
         visited.insert(from);
         let first = self.candidate(query, from);
@@ -329,27 +357,23 @@ impl Graph {
         let (mut visits, mut unvisited) = (1, Vec::new());
         while let Some(Reverse(current)) = candidates.pop() {
             let is_done =
-                results.len() >= effort && results.peek().is_some_and(|worst| current.distance > worst.distance);
+                results.len() >= effort && results.peek().is_some_and(|worst| current.distance() > worst.distance());
             if is_done || visits >= max_visits {
                 break;
             }
             visits += 1;
-            unvisited.clear();
-            unvisited.extend(self.links(current.node, layer).iter().copied().filter(|link| visited.insert(*link)));
+            visited.insert_all(self.links(current.node(), layer), &mut unvisited);
             self.touch(&unvisited);
             for &link in &unvisited {
                 let candidate = self.candidate(query, link);
-                let is_near =
-                    results.len() < effort || results.peek().is_some_and(|worst| candidate.distance < worst.distance);
+                let is_near = results.len() < effort
+                    || results.peek().is_some_and(|worst| candidate.distance() < worst.distance());
                 // Nodes that are not accepted lead to others.
                 if is_near || filter.is_some() && candidates.len() < effort {
                     candidates.push(Reverse(candidate));
                 }
                 if is_near && accepts(link) {
-                    results.push(candidate);
-                    if results.len() > effort {
-                        results.pop();
-                    }
+                    keep_nearest(&mut results, candidate, effort);
                 }
             }
         }
@@ -363,12 +387,7 @@ impl Graph {
         for nodes in nodes.chunks(TOUCHED) {
             self.touch(nodes);
             for &node in nodes.iter().filter(|&&node| accepts(&self.nodes[node])) {
-                let candidate = self.candidate(query, node);
-                if results.len() < count {
-                    results.push(candidate);
-                } else if let Some(mut worst) = results.peek_mut().filter(|worst| candidate < **worst) {
-                    *worst = candidate;
-                }
+                keep_nearest(&mut results, self.candidate(query, node), count);
             }
         }
         results.into_sorted_vec()

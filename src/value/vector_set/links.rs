@@ -54,7 +54,7 @@ impl Graph {
         let mut nearest = Vec::new();
         for layer in (0..=level).rev() {
             let candidates = self.search_layer(query, from, layer, effort, None);
-            from = candidates.first().map_or(from, |first| first.node);
+            from = candidates.first().map_or(from, |first| first.node());
             nearest.push(candidates);
         }
         nearest.reverse();
@@ -79,19 +79,19 @@ impl Graph {
             if self.links(node, layer).len() >= wanted || !self.has_room(node, layer) {
                 return;
             }
-            let is_linked = candidate.node == node || self.links(node, layer).contains(&candidate.node);
+            let is_linked = candidate.node() == node || self.links(node, layer).contains(&candidate.node());
             if is_linked || urgency == Urgency::Low && self.is_nearer_to_a_link(candidate, node, layer) {
                 continue;
             }
-            if !self.has_room(candidate.node, layer) {
+            if !self.has_room(candidate.node(), layer) {
                 match self.link_to_drop(candidate, layer, urgency) {
-                    Some(dropped) => self.disconnect(candidate.node, dropped, layer),
-                    None if urgency == Urgency::High => self.widen(candidate.node, layer),
+                    Some(dropped) => self.disconnect(candidate.node(), dropped, layer),
+                    None if urgency == Urgency::High => self.widen(candidate.node(), layer),
                     None => {}
                 }
             }
-            if self.has_room(candidate.node, layer) {
-                self.connect(node, candidate.node, layer, candidate.distance);
+            if self.has_room(candidate.node(), layer) {
+                self.connect(node, candidate.node(), layer, candidate.distance());
             }
         }
     }
@@ -103,22 +103,22 @@ impl Graph {
 
     /// Whether a candidate is nearer to a link of the node than to the node.
     fn is_nearer_to_a_link(&self, candidate: Candidate, node: u32, layer: usize) -> bool {
-        self.links(node, layer).iter().any(|&link| self.distance(candidate.node, link) < candidate.distance)
+        self.links(node, layer).iter().any(|&link| self.distance(candidate.node(), link) < candidate.distance())
     }
 
     /// The link that a full neighbour drops for one of this distance.
     fn link_to_drop(&self, neighbor: Candidate, layer: usize, urgency: Urgency) -> Option<u32> {
-        let links = self.node(neighbor.node).layer(layer);
+        let links = self.node(neighbor.node()).layer(layer);
         let (worst_distance, worst) = (links.worst.0, *links.links.get(usize::from(links.worst.1))?);
         let needed = usize::from(self.shape.links) / if urgency == Urgency::Low { 2 } else { 4 };
         let can_spare = |link: u32| self.links(link, layer).len() > needed;
         match urgency {
-            Urgency::Low if neighbor.distance >= worst_distance => None,
+            Urgency::Low if neighbor.distance() >= worst_distance => None,
             _ if can_spare(worst) => Some(worst),
             Urgency::Low | Urgency::Medium => None,
             Urgency::High => {
                 let spared = links.links.iter().copied().filter(|&link| can_spare(link));
-                spared.max_by_key(|&link| Candidate { distance: self.distance(neighbor.node, link), node: link })
+                spared.max_by_key(|&link| Candidate::new(self.distance(neighbor.node(), link), link))
             }
         }
     }
@@ -196,8 +196,7 @@ impl Graph {
                 is_left[other] && self.has_room(paired[other], layer) && !is_linked()
             };
             let others = (place + 1..paired.len()).filter(|&other| is_fitting(other));
-            let by_distance =
-                |&other: &usize| Candidate { distance: self.distance(node, paired[other]), node: paired[other] };
+            let by_distance = |&other: &usize| Candidate::new(self.distance(node, paired[other]), paired[other]);
             let nearest = others.min_by_key(by_distance).filter(|_| is_left[place] && self.has_room(node, layer));
             if let Some(other) = nearest {
                 self.connect(node, paired[other], layer, self.distance(node, paired[other]));

@@ -29,7 +29,7 @@ use super::base::{Base, Fork};
 use super::hashing::Hashing;
 use super::members::Members;
 use fastrand::Rng;
-use graph::{Candidate, Graph, MAX_LEVEL, Node, NodeFilter, Shape};
+use graph::{Graph, MAX_LEVEL, Node, NodeFilter, Shape};
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -304,7 +304,7 @@ impl VectorSet {
             let filter = NodeFilter { accepts: &accepts, max_visits: search.max_visits };
             self.graph.nearest(&query, search.effort, search.filter.map(|_| &filter))
         };
-        found.into_iter().map(|Candidate { distance, node }| (self.element(node), distance)).collect()
+        found.into_iter().map(|found| (self.element(found.node()), found.distance())).collect()
     }
 
     /// The links of an element, by layers, the highest first, with their distances.

@@ -1,5 +1,6 @@
 //! Vector sets against a naive model, and the invariants of their graph.
 
+use super::graph::Candidate;
 use super::*;
 use std::collections::BTreeMap;
 
@@ -233,4 +234,17 @@ fn vectors_that_are_no_numbers_are_found_last() {
         let found = set.nearest(&[1.0, 1.0], &Search { effort: 10, is_exact, ..Search::default() });
         assert_eq!(found.first().map(|(element, _)| element.name), Some(&b"one"[..]));
     }
+}
+
+#[test]
+fn candidates_are_in_the_order_of_their_distances_and_those_without_one_come_last() {
+    let distances = [f32::NEG_INFINITY, -2.0, -f32::MIN_POSITIVE, -0.0, 0.0, 1e-40, 1.0, 2.0, f32::INFINITY, f32::NAN];
+    let candidates: Vec<Candidate> =
+        distances.into_iter().flat_map(|distance| [1, u32::MAX].map(|node| Candidate::new(distance, node))).collect();
+    assert!(candidates.is_sorted_by(|one, other| one < other), "{candidates:?}");
+    for (distance, pair) in distances.into_iter().zip(candidates.chunks(2)) {
+        assert!(pair.iter().all(|candidate| candidate.distance().to_bits() == distance.to_bits()), "{distance}");
+        assert_eq!([pair[0].node(), pair[1].node()], [1, u32::MAX]);
+    }
+    assert_eq!(Candidate::new(-f32::NAN, 1), Candidate::new(f32::NAN, 1));
 }
