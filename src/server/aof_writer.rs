@@ -414,7 +414,8 @@ impl AofWriter {
     /// Writes and syncs on this thread if syncs are short and none is in progress; otherwise, or if that fails, orders
     /// it from the thread, which tells the engine what fails.
     fn sync_here_or_order(&self) {
-        if !self.sync_here() {
+        // A client may have begun to wait for the sync by WAITAOF meanwhile, which the thread ends.
+        if !self.sync_here() || self.progress.is_awaited() {
             self.writing.order(|orders| orders.writes = true);
         }
     }

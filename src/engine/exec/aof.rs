@@ -347,7 +347,12 @@ pub fn await_sync(cx: &mut Ctx<'_>, ends: bool) {
     }
     let (session, command) = (cx.session().id, cx.command);
     let offset = cx.session().written_offset;
-    cx.engine.persistence.aof.wait(SyncWait { session, command, offset, ends });
+    let aof = &mut cx.engine.persistence.aof;
+    aof.wait(SyncWait { session, command, offset, ends });
+    if aof.progress.synced() >= offset {
+        // A sync has ended just now, on a thread that saw nobody wait.
+        cx.engine.effects.push(Effect::SyncAof);
+    }
 }
 
 /// Prepares the end of the server.

@@ -137,7 +137,7 @@ impl AofProgress {
 
     /// The offset up to which the files are synced.
     pub fn synced(&self) -> u64 {
-        self.synced.load(Ordering::Acquire)
+        self.synced.load(Ordering::SeqCst)
     }
 
     /// Whether a sync is in progress.
