@@ -135,7 +135,9 @@ impl AofWriter {
         let synced = self.sync();
         // Only the thread that writes reports whether writes work.
         if synced.is_err() {
-            self.report(shared, *self.policy.lock(), Ok(()), synced);
+            // The engine's lock, which a report takes, comes before that of the policy.
+            let policy = *self.policy.lock();
+            self.report(shared, policy, Ok(()), synced);
         }
     }
 

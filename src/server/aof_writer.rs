@@ -59,7 +59,7 @@ const MAX_UNWRITTEN_BYTES: u64 = 64 << 20;
 /// The length of a sync up to which an event loop may sync by itself.
 const SHORT_SYNC_US: u64 = 1000;
 
-/// The number of syncs that event loops leave to the thread after a client was served that does not wait for one.
+/// How many syncs the thread does after a client was served that waits for none.
 const THREADED_SYNCS: u32 = 64;
 
 /// Ends the process when the files cannot be relied on.
@@ -81,9 +81,9 @@ pub(crate) struct AofWriter {
     /// Whether the last write failed: replies leave, and clients that write get an error.
     pub(super) has_failed: AtomicBool,
     waiting: Mutex<Waiters>,
-    /// Whether a task of an event loop is going to sync, or to order a sync.
+    /// Whether a task of one of the event loops is going to sync, or to order a sync, for all of them.
     is_sync_planned: AtomicBool,
-    /// The number of syncs that event loops leave to the thread, as they have served clients that do not wait.
+    /// The number of syncs that are still left to the thread, as a client was served that waits for none.
     threaded_syncs: AtomicU32,
     /// Locked during a sync.
     sync_lock: Mutex<()>,
@@ -307,10 +307,10 @@ impl AofWriter {
         self.released.load(Ordering::SeqCst) >= offset
     }
 
-    /// Notes that a reply that depends on the stream up to `offset`, if it is not 0, has left at once: there are
-    /// clients whom a sync of their event loop would hinder.
-    pub(crate) fn note_reply(&self, offset: u64) {
-        if offset > 0 && self.threaded_syncs.load(Ordering::Relaxed) != THREADED_SYNCS {
+    /// Notes that a reply leaves that waits for no sync: there are clients whom a sync of their event loop would
+    /// hinder.
+    pub(crate) fn note_prompt_reply(&self) {
+        if self.is_open.load(Ordering::Relaxed) && self.threaded_syncs.load(Ordering::Relaxed) != THREADED_SYNCS {
             self.threaded_syncs.store(THREADED_SYNCS, Ordering::Relaxed);
         }
     }
@@ -422,7 +422,7 @@ impl AofWriter {
 
     fn sync_here(&self) -> bool {
         let is_short = (1..=SHORT_SYNC_US).contains(&self.last_sync_us.load(Ordering::Relaxed));
-        // The thread serves clients that wait for a sync by WAITAOF.
+        // Clients that wait by WAITAOF are told by the thread, so the sync is left to it.
         let may_sync = is_short && !self.progress.is_awaited();
         let Some(lock) = self.sync_lock.try_lock().filter(|_| may_sync) else { return false };
         self.write().is_ok() && self.sync_with(&lock).is_ok()
@@ -516,7 +516,8 @@ impl AofWriter {
     }
 }
 
-/// A sync that an event loop does, or orders, when it has served the connections that are ready; or when it ends.
+/// A sync that an event loop does, or orders, when it has served the connections that are ready, or when
+/// that loop ends.
 struct PlannedSync(Arc<AofWriter>);
 
 impl Drop for PlannedSync {

@@ -547,9 +547,7 @@ impl Connection {
         if output.len() > UNAUTHENTICATED_REPLY_BYTES && !self.limits.authenticated {
             return Err(self.close_unauthenticated(&mut self.shared.engine()));
         }
-        let offset = self.awaited_offset;
         if self.try_release(cx) {
-            self.shared.worlds().aof().note_reply(offset);
             self.write_queue.send(self.stream.as_mut().ok_or(Ended)?, cx, output)?;
         } else {
             self.write_queue.queue(output);
@@ -559,7 +557,9 @@ impl Connection {
 
     /// Whether what the waiting replies depend on is in the append-only file. If not, the task is woken when it is.
     fn try_release(&mut self, cx: &mut Context<'_>) -> bool {
-        if self.awaited_offset > 0 && self.shared.worlds().aof().try_release(self.awaited_offset, cx.waker()) {
+        if self.awaited_offset == 0 {
+            self.shared.worlds().aof().note_prompt_reply();
+        } else if self.shared.worlds().aof().try_release(self.awaited_offset, cx.waker()) {
             self.awaited_offset = 0;
         }
         self.awaited_offset == 0

@@ -34,7 +34,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 const LOOK: Duration = Duration::from_millis(100);
 /// A deviation of at most this many microseconds, at normal speed, does not mean that the clock was set.
 const TOLERANCE_US: f64 = 20_000.0;
-/// Commands are taken in parts of about this many bytes: a slow reader holds only a few of them, and the rest stays in
+/// Commands are taken in parts of about this many bytes: a slow reader holds only a few parts, and the rest stays in
 /// the feed, where readers share it.
 const PART_BYTES: usize = 16 << 10;
 /// The number of polls without an event after which a comment is sent, so that a closed connection is noticed.

@@ -1,8 +1,8 @@
 //! The feed: commands with their replies, and the names of changed keys, for readers who watch a server as it works.
 //!
 //! Commands that a reader has not taken yet wait here, up to [`MAX_EVENTS`] and [`MAX_BYTES`]; beyond that the oldest
-//! are counted and dropped. So readers that do not read wait for the same commands, which they share; long words and
-//! replies are cut. They cost little memory and nobody's time.
+//! are counted and dropped. So readers with the same filter that do not read wait for the same commands, which they
+//! share; long words and replies are cut. They cost little memory and nobody's time.
 //!
 //! Listeners (DUNLIN FEED) are sent each command at once instead; for them only the number of dropped ones is kept.
 //!
@@ -203,7 +203,7 @@ impl FeedEvent {
             moment: entry.moment,
             client: entry.client,
             address: client.origin.address.clone(),
-            client_name: entry.client_name.clone(),
+            client_name: Shown::of(&entry.client_name).bytes,
             user: client.user.name().to_vec(),
             database: entry.database,
             source: entry.source,
