@@ -78,7 +78,7 @@ pub(crate) struct AofWriter {
     released: AtomicU64,
     /// Whether a file is open, so that replies may have to wait.
     is_open: AtomicBool,
-    /// Whether the last write failed: replies leave, and clients that write get an error.
+    /// Whether the last write failed: clients that write get an error, and replies leave unless they wait for a sync.
     pub(super) has_failed: AtomicBool,
     waiting: Mutex<Waiters>,
     /// Whether a task of one of the event loops is going to sync, or to order a sync, for all of them.

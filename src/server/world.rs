@@ -195,7 +195,7 @@ impl Shared {
             self.worlds().forget(self, &world.name);
             world.close_port();
             world.task.lock().take().iter().for_each(AbortHandle::abort);
-            self.end_slot_migrations(engine);
+            self.disconnect_all(engine);
         }
     }
 
@@ -206,7 +206,7 @@ impl Shared {
     }
 
     /// Ends all connections, and disconnects the in-process clients, which have none.
-    pub(super) fn end_slot_migrations(&self, engine: &mut Engine) {
+    pub(super) fn disconnect_all(&self, engine: &mut Engine) {
         self.notify_all(WakeFlag::Close);
         let is_direct = |session: &&Session| session.origin.transport == Transport::Direct;
         let direct: Vec<SessionId> = engine.sessions.iter().filter(is_direct).map(|session| session.id).collect();

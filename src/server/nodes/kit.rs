@@ -220,7 +220,7 @@ impl Shared {
 
     fn close_ends(&self, engine: &mut Engine) {
         self.with_listeners(|listeners| listeners.suspend(&engine.settings));
-        self.end_slot_migrations(engine);
+        self.disconnect_all(engine);
     }
 
     /// Pauses this node as a process that is stopped: its port and its connections stay open, and nobody is answered.

@@ -110,6 +110,8 @@ pub struct FeedEvent {
     pub keys: Vec<usize>,
     /// Its reply.
     pub reply: ShownReply,
+    /// About how many bytes it takes.
+    bytes: usize,
 }
 
 /// Bytes, of which only the first are kept if they are many.
@@ -198,7 +200,8 @@ impl FeedEvent {
         let words = || request.into_iter().flat_map(|request| request.iter());
         let command = entry.command.map(|id| table.entry(id).command);
         let places = command.zip(request).map(|(command, request)| command.keys_of(request)).unwrap_or_default();
-        FeedEvent {
+        let mut event = FeedEvent {
+            bytes: 0,
             number: entry.number,
             moment: entry.moment,
             client: entry.client,
@@ -212,11 +215,12 @@ impl FeedEvent {
             more_words: words().count().saturating_sub(SHOWN_WORDS),
             keys: places.iter().map(|(place, _)| *place).filter(|place| *place < SHOWN_WORDS).collect(),
             reply: ShownReply::of(reply, entry.source == Source::Script, entry),
-        }
+        };
+        event.bytes = event.count_bytes();
+        event
     }
 
-    /// About how many bytes it takes.
-    fn bytes(&self) -> usize {
+    fn count_bytes(&self) -> usize {
         let words: usize = self.words.iter().map(|word| word.bytes.len() + size_of::<Shown>()).sum();
         size_of::<FeedEvent>() + words + self.address.len() + self.client_name.len() + self.reply.bytes()
     }
@@ -225,7 +229,7 @@ impl FeedEvent {
 impl Reader {
     /// Adds a command; the oldest ones make room for it.
     fn add(&mut self, event: &Arc<FeedEvent>) {
-        self.waiting_bytes += event.bytes();
+        self.waiting_bytes += event.bytes;
         self.unread.events.push_back(Arc::clone(event));
         while self.unread.events.len() > MAX_EVENTS || self.waiting_bytes > MAX_BYTES {
             self.unread.dropped += u64::from(self.pop().is_some());
@@ -235,7 +239,7 @@ impl Reader {
     /// Takes the oldest command.
     fn pop(&mut self) -> Option<Arc<FeedEvent>> {
         let event = self.unread.events.pop_front()?;
-        self.waiting_bytes -= event.bytes();
+        self.waiting_bytes -= event.bytes;
         Some(event)
     }
 
