@@ -148,7 +148,7 @@ fn remove_expired<'f>(cx: &mut Ctx<'_>, key: &[u8], names: impl Iterator<Item = 
 /// # Errors
 /// [`Error::WrongType`] if it has another type.
 fn check_type(cx: &mut Ctx<'_>, key: &[u8]) -> Result<(), Error> {
-    cx.lookup(key, Lookup::NO_TRACE).map(Peek::read::<Hash>).transpose()?;
+    cx.lookup(key, Lookup::WRITE).map(Peek::read::<Hash>).transpose()?;
     Ok(())
 }
 

@@ -57,7 +57,7 @@ fn pfadd(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 
 /// Whether the key is missing; an existing value must be a HyperLogLog.
 fn is_new(cx: &mut Ctx<'_>, key: &[u8]) -> Result<bool, Error> {
-    let sketch = cx.lookup(key, Lookup::NO_TRACE).map(Peek::text).transpose()?.map(sketch_of).transpose()?;
+    let sketch = cx.lookup(key, Lookup::WRITE).map(Peek::text).transpose()?.map(sketch_of).transpose()?;
     Ok(sketch.is_none())
 }
 

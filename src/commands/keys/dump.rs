@@ -103,7 +103,7 @@ impl Options {
 fn restore(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, ttl, payload) = (args.key()?, args.word()?, args.word()?);
     let options = Options::parse(&mut args)?;
-    if !options.replace && cx.lookup(key, Lookup::NO_TRACE).is_some() {
+    if !options.replace && cx.lookup(key, Lookup::WRITE).is_some() {
         return Err(RestoreError::Busy.into());
     }
     let deadline_ms = deadline(ttl, options.is_absolute, cx.now_ms())?;

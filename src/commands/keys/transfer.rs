@@ -28,7 +28,7 @@ pub(super) const RENAME: Command = Command {
 
 fn rename(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, name) = (args.key()?, args.key()?);
-    if cx.lookup(key, Lookup::NO_TRACE).is_none() {
+    if cx.lookup(key, Lookup::WRITE).is_none() {
         return Err(Error::NoSuchKey);
     }
     if key != name {
@@ -54,12 +54,13 @@ pub(super) const RENAMENX: Command = Command {
 
 fn renamenx(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, name) = (args.key()?, args.key()?);
-    if cx.lookup(key, Lookup::NO_TRACE).is_none() {
+    if cx.lookup(key, Lookup::WRITE).is_none() {
         return Err(Error::NoSuchKey);
     }
     let database = cx.database_index();
-    let renamed =
-        cx.lookup(name, Lookup::NO_TRACE).is_none() && cx.relocate(key, RENAME_FROM, name, database, RENAME_TO);
+    let renamed = key != name
+        && cx.lookup(name, Lookup::WRITE).is_none()
+        && cx.relocate(key, RENAME_FROM, name, database, RENAME_TO);
     cx.reply().integer(i64::from(renamed));
     Ok(())
 }
@@ -85,8 +86,8 @@ fn move_key(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     if database == cx.database_index() {
         return Err(Error::SameObject);
     }
-    let moved = cx.lookup(key, Lookup::NO_TRACE).is_some()
-        && cx.lookup_in(database, key, Lookup::NO_TRACE).is_none()
+    let moved = cx.lookup(key, Lookup::WRITE).is_some()
+        && cx.lookup_in(database, key, Lookup::WRITE).is_none()
         && cx.relocate(key, MOVE_FROM, key, database, MOVE_TO);
     cx.reply().integer(i64::from(moved));
     Ok(())
@@ -126,7 +127,7 @@ fn copy(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         return Err(Error::SameObject);
     }
     let is_free =
-        cx.lookup(from, Lookup::READ).is_some() && (replace || cx.lookup_in(database, to, Lookup::NO_TRACE).is_none());
+        cx.lookup(from, Lookup::READ).is_some() && (replace || cx.lookup_in(database, to, Lookup::WRITE).is_none());
     let copied = is_free && copy_value(cx, from, to, database)?;
     cx.reply().integer(i64::from(copied));
     Ok(())

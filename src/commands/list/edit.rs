@@ -24,7 +24,7 @@ pub(super) const LSET: Command = Command {
 /// The index is parsed last: the error for a missing list comes first.
 fn lset(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let key = args.key()?;
-    cx.lookup(key, Lookup::NO_TRACE).ok_or(Error::NoSuchKey)?.read::<List>()?;
+    cx.lookup(key, Lookup::WRITE).ok_or(Error::NoSuchKey)?.read::<List>()?;
     // Redis keeps only the lowest 32 bits of this index, so 2^32 is the head.
     let (index, element) = (i64::from(args.integer()? as i32), args.word()?);
     let limits = cx.settings().list_nodes;

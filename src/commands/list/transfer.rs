@@ -91,7 +91,7 @@ pub(crate) fn transfer(cx: &mut Ctx<'_>, source: &[u8], destination: &[u8], ends
 
 /// A copy of the element at an end of the list at `key`.
 fn last(cx: &mut Ctx<'_>, key: &[u8], end: End) -> Result<Option<Vec<u8>>, Error> {
-    let Some(found) = cx.lookup(key, Lookup::NO_TRACE) else { return Ok(None) };
+    let Some(found) = cx.lookup(key, Lookup::WRITE) else { return Ok(None) };
     let list = found.read::<List>()?;
     let element = match end {
         End::Head => list.get(0),

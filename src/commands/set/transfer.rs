@@ -24,22 +24,22 @@ pub(super) const SMOVE: Command = Command {
 
 fn smove(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (source, destination, member) = (args.key()?, args.key()?, args.word()?);
-    let moved = match holds(cx, source, member)? {
-        None => {
-            // Redis looks at both: one that has expired is removed.
-            cx.lookup(destination, Lookup::NO_TRACE);
-            false
-        }
-        Some(has_member) => {
-            holds(cx, destination, member)?;
-            if has_member && source != destination {
-                carry(cx, source, destination, member)?;
-            }
-            has_member
-        }
-    };
-    cx.reply().integer(i64::from(moved));
+    let has_member = may_move(cx, source, destination, member);
+    if matches!(has_member, Ok(true)) && source != destination {
+        carry(cx, source, destination, member)?;
+    } else {
+        // Redis looks at both: one that has expired is removed, others count as used.
+        [source, destination].into_iter().for_each(|key| _ = cx.lookup(key, Lookup::WRITE));
+    }
+    cx.reply().integer(i64::from(has_member?));
     Ok(())
+}
+
+/// Whether the source has the member. Without a source the type of the destination does not matter.
+fn may_move(cx: &mut Ctx<'_>, source: &[u8], destination: &[u8], member: &[u8]) -> Result<bool, Error> {
+    let Some(has_member) = holds(cx, source, member)? else { return Ok(false) };
+    holds(cx, destination, member)?;
+    Ok(has_member)
 }
 
 /// Whether the set at `key` has a member; `None` if the key does not exist.

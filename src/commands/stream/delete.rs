@@ -23,7 +23,7 @@ pub(super) const XDEL: Command = Command {
 /// The ids are parsed last: for a missing stream or another type, no word is an invalid id.
 fn xdel(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let key = args.key()?;
-    if cx.lookup(key, Lookup::NO_TRACE).map(Peek::read::<Stream>).transpose()?.is_none() {
+    if cx.lookup(key, Lookup::WRITE).map(Peek::read::<Stream>).transpose()?.is_none() {
         cx.reply().integer(0);
         return Ok(());
     }

@@ -113,7 +113,7 @@ fn refusal(args: &Args<'_>) -> Error {
 
 /// The stream at `key`.
 fn stream<'c>(cx: &'c mut Ctx<'_>, key: &[u8]) -> Result<Option<&'c Stream>, Error> {
-    cx.lookup(key, Lookup::NO_TRACE).map(Peek::read::<Stream>).transpose()
+    cx.lookup(key, Lookup::WRITE).map(Peek::read::<Stream>).transpose()
 }
 
 /// The stream at `key`, which must exist and have the group.

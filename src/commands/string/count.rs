@@ -82,7 +82,7 @@ pub(super) const INCRBYFLOAT: Command = Command {
 
 fn incrbyfloat(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, increment) = (args.key()?, args.word()?);
-    let old = match cx.lookup(key, Lookup::NO_TRACE).map(Peek::text).transpose()? {
+    let old = match cx.lookup(key, Lookup::WRITE).map(Peek::text).transpose()? {
         Some(text) => LongDouble::parse(text.as_bytes(&mut itoa::Buffer::new())).ok_or(Error::NotAFloat)?,
         None => LongDouble::ZERO,
     };

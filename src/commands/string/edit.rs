@@ -24,7 +24,7 @@ pub(super) const APPEND: Command = Command {
 
 fn append(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, value) = (args.key()?, args.word()?);
-    let Some(text) = cx.lookup(key, Lookup::NO_TRACE).map(Peek::text).transpose()? else {
+    let Some(text) = cx.lookup(key, Lookup::WRITE).map(Peek::text).transpose()? else {
         put_word(cx, &args, key, value, Deadline::Clear, APPEND_EVENT);
         cx.reply().count(value.len());
         return Ok(());
@@ -56,7 +56,7 @@ pub(super) const SETRANGE: Command = Command {
 fn setrange(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, offset, value) = (args.key()?, args.integer()?, args.word()?);
     let offset = usize::try_from(offset).map_err(|_| Error::OffsetOutOfRange)?;
-    let length = cx.lookup(key, Lookup::NO_TRACE).map(Peek::text).transpose()?.map_or(0, |text| text.len());
+    let length = cx.lookup(key, Lookup::WRITE).map(Peek::text).transpose()?.map_or(0, |text| text.len());
     if value.is_empty() {
         cx.reply().count(length);
         return Ok(());

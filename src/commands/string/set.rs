@@ -109,7 +109,7 @@ impl Condition {
         match self {
             Condition::Always => true,
             Condition::Missing => cx.lookup(key, Lookup::WRITE).is_none(),
-            Condition::Present => cx.lookup(key, Lookup::NO_TRACE).is_some(),
+            Condition::Present => cx.lookup(key, Lookup::WRITE).is_some(),
         }
     }
 }

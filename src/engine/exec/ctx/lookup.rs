@@ -32,7 +32,8 @@ impl Lookup {
     pub const FORCE_TOUCH: Lookup = Lookup(1 << 3);
     /// Nothing expires: a key that has expired and is not deleted yet is found, too (DEBUG OBJECT).
     pub const WITH_EXPIRED: Lookup = Lookup(1 << 4);
-    /// The look-up of a command that is about to write the key: only the access is recorded.
+    /// The look-up of a command that is about to write the key: only the access is recorded, and not again when the
+    /// command changes the key.
     pub const WRITE: Lookup = Lookup::NO_STATS.and(Lookup::NO_NOTIFY);
     /// Nothing is counted, published or recorded; a key whose deadline has passed is deleted all the same.
     pub const NO_TRACE: Lookup = Lookup::WRITE.and(Lookup::NO_TOUCH);
@@ -151,8 +152,19 @@ fn find(cx: &mut Ctx<'_>, database: usize, key: &[u8], flags: Lookup) -> Option<
         access::record_access(cx.engine, database, found);
     } else if !flags.has(Lookup::NO_TOUCH) {
         touch(cx, database, found);
+        if flags.has(Lookup::NO_STATS) && database == cx.database {
+            cx.used = slot;
+        }
     }
     slot
+}
+
+/// Records the access to a key that is about to change, unless a look-up for writing has done so.
+#[inline]
+pub(super) fn touch_changed(cx: &mut Ctx<'_>, slot: Slot) {
+    if cx.used != Some(slot) {
+        touch(cx, cx.database, slot);
+    }
 }
 
 /// Records the access to a key, unless the client has set CLIENT NO-TOUCH.

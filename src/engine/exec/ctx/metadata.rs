@@ -2,7 +2,7 @@
 //!
 //! Such a change counts as one, and may have an event, but it does not break WATCH.
 
-use super::lookup::touch;
+use super::lookup::touch_changed;
 use super::{Ctx, signal};
 use crate::engine::exec::{Stored, access, changes};
 use crate::engine::spec::{Error, Event};
@@ -44,7 +44,7 @@ impl Ctx<'_> {
         act: impl FnOnce(&mut T, &mut Reply<'_>) -> Result<MetadataChange<R>, Error>,
     ) -> Result<Option<R>, Error> {
         let Some(slot) = access::live_to_change(self.engine, self.database, key) else { return Ok(None) };
-        touch(self, self.database, slot);
+        touch_changed(self, slot);
         let reply = &mut self.reply;
         let database = self.engine.databases.get_mut(self.database);
         let (_, changed) = database.edit_object(slot, |value| {

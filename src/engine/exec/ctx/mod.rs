@@ -60,7 +60,7 @@ use crate::engine::spec::{CommandId, Entry, Error, Event, Now, Table};
 use crate::engine::state::{Block, Databases, Effects, Observers, Session, SessionId, Settings, Stats, Switches};
 use crate::keyspace::{Database, LazyFree, New, Slot};
 use crate::resp::Reply;
-use lookup::touch;
+use lookup::touch_changed;
 
 /// A change that a closure made: the number of elements that it changed (0: nothing follows, unless it is
 /// [`Changed::announced`]), and the closure's result.
@@ -135,6 +135,8 @@ pub struct Ctx<'c> {
     pub(super) command: CommandId,
     pub(super) database: usize,
     pub(super) reply: Reply<'c>,
+    /// The key that was looked up for writing ([`Lookup::WRITE`]), whose use is recorded.
+    used: Option<Slot>,
     /// The command runs within another one, so it cannot block.
     is_nested: bool,
     /// The handler's request to block its client, if it made one.
@@ -164,7 +166,7 @@ impl<'c> Ctx<'c> {
         is_nested: bool,
     ) -> Ctx<'c> {
         let database = engine.sessions.get(session).map_or(0, |session| session.database);
-        Ctx { engine, session, command, database, reply, is_nested, block: None, halt: Halt::No }
+        Ctx { engine, session, command, database, reply, used: None, is_nested, block: None, halt: Halt::No }
     }
 
     /// The longest reply, in bytes, whose length the client chose; a command whose reply would be longer fails with
@@ -295,7 +297,7 @@ impl Ctx<'_> {
     pub fn put(&mut self, key: &[u8], value: New<'_>, deadline: Deadline, event: Event) {
         let slot = match access::live_to_change(self.engine, self.database, key) {
             Some(slot) => {
-                touch(self, self.database, slot);
+                touch_changed(self, slot);
                 let (slot, lazy_free) = self.engine.databases.get_mut(self.database).replace(slot, value);
                 self.engine.free(lazy_free);
                 slot
@@ -373,7 +375,7 @@ fn change<T: Stored, R>(
     event: Option<Event>,
     act: impl FnOnce(&mut T, &mut Reply<'_>) -> Result<Changed<R>, Error>,
 ) -> Result<R, Error> {
-    touch(cx, cx.database, slot);
+    touch_changed(cx, slot);
     let reply = &mut cx.reply;
     let database = cx.engine.databases.get_mut(cx.database);
     let (slot, edited) = database.edit_object(slot, |value| {

@@ -1,6 +1,6 @@
 //! Changing strings in place.
 
-use super::lookup::touch;
+use super::lookup::touch_changed;
 use super::{Changed, Ctx, after, insert};
 use crate::engine::exec::access;
 use crate::engine::spec::{Error, Event};
@@ -23,11 +23,10 @@ impl Ctx<'_> {
     ) -> Result<R, Error> {
         let changed = match access::live_to_change(self.engine, self.database, key) {
             Some(slot) => {
+                touch_changed(self, slot);
                 let database = self.engine.databases.get_mut(self.database);
                 let View::Text(_) = database.view(slot) else { return Err(Error::WrongType) };
-                let (slot, changed) = database.edit_text(slot, act);
-                touch(self, self.database, slot);
-                changed?
+                database.edit_text(slot, act).1?
             }
             None => {
                 let mut bytes = Vec::new();
@@ -54,11 +53,11 @@ impl Ctx<'_> {
     ) -> Result<i64, Error> {
         let number = match access::live_to_change(self.engine, self.database, key) {
             Some(slot) => {
+                touch_changed(self, slot);
                 let database = self.engine.databases.get_mut(self.database);
                 let View::Text(text) = database.view(slot) else { return Err(Error::WrongType) };
                 let number = act(Some(text))?;
-                let slot = database.set_int(slot, number);
-                touch(self, self.database, slot);
+                database.set_int(slot, number);
                 number
             }
             None => {
