@@ -48,8 +48,12 @@ impl Drop for Started {
 impl Started {
     /// Starts `dunlin run` with options and a line for a shell, which writes a line when it is ready.
     fn begin(options: &[&str], line: &str) -> Started {
-        let words = [&["run"], options, &["--", "sh", "-c", line]].concat();
-        let mut process = dunlin(&words).spawn().expect("the program starts");
+        Started::of(&mut dunlin(&[&["run"], options, &["--", "sh", "-c", line]].concat()))
+    }
+
+    /// Starts a command, which writes a line when it is ready.
+    fn of(command: &mut Command) -> Started {
+        let mut process = command.spawn().expect("the program starts");
         let mut output = BufReader::new(process.stdout.take().expect("it is a pipe"));
         let mut line = String::new();
         output.read_line(&mut line).expect("it is text");
@@ -206,6 +210,32 @@ fn the_command_has_the_limits_of_its_caller_and_nothing_is_left_behind() {
     assert!(inside.status.success());
     assert_eq!(out(&inside), out(&outside));
     assert_eq!(folder.files(), [""; 0]);
+}
+
+#[test]
+fn what_a_killed_run_has_left_goes_with_the_next_one_and_nothing_of_one_that_runs() {
+    let folder = Folder::new("run-killed");
+    let begin = || {
+        let line = "echo \"$REDIS_SOCKET\"; read line; test -S \"$REDIS_SOCKET\"";
+        let mut command = dunlin(&["run", "--", "sh", "-c", line]);
+        Started::of(command.env("TMPDIR", &folder.0))
+    };
+    let (mut running, killed) = (begin(), begin());
+    killed.signal("KILL");
+    drop(killed);
+    assert_eq!(folder.files().len(), 2, "nobody has removed the folder of the killed one");
+    let mut next = begin();
+    let mut left = [&running.line, &next.line].map(|socket| folder_of(socket));
+    left.sort();
+    assert_eq!(folder.files(), left);
+    assert_eq!((running.end().0, next.end().0), (Some(0), Some(0)));
+    assert_eq!(folder.files(), [""; 0]);
+}
+
+/// The name of the folder that a file is in.
+fn folder_of(path: &str) -> String {
+    let folder = std::path::Path::new(path).parent().and_then(std::path::Path::file_name).expect("it is in a folder");
+    folder.to_string_lossy().into_owned()
 }
 
 /// Fails if this process was started with interrupts ignored, as a shell without job control does for `command &`. What

@@ -10,6 +10,7 @@
 mod command;
 mod export;
 mod options;
+mod private_folder;
 mod server;
 mod variables;
 

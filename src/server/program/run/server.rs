@@ -7,13 +7,13 @@
 use std::env;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::options::Options;
+use super::private_folder::PrivateFolder;
 use crate::commands::dunlin::{self, strict};
 use crate::engine::exec::kit::strict as rules;
 use crate::engine::exec::persistence::ShutdownOptions;
@@ -31,8 +31,6 @@ use crate::server::program::{event_loops, log, signals};
 use crate::server::run::{Plan, Server};
 use crate::server::shared::Shared;
 
-/// The longest path of a Unix socket that every system takes, in bytes.
-const LONGEST_PATH: usize = 100;
 /// The time between two looks at the clients that are left when the command has ended.
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -202,43 +200,6 @@ fn settings(options: &Options) -> Result<(Settings, Option<PrivateFolder>), Stri
         settings.unix_socket = folder.socket();
     }
     Ok((settings, folder))
-}
-
-/// A folder that only this user may enter, removed with the file of the Unix socket when this is dropped.
-#[derive(Debug)]
-struct PrivateFolder(PathBuf);
-
-impl PrivateFolder {
-    /// Makes one where the path of a socket is short enough; `None` if there is no such place.
-    #[cfg(unix)]
-    fn make() -> Option<PrivateFolder> {
-        use std::fs::DirBuilder;
-        use std::os::unix::fs::DirBuilderExt;
-        let name = format!("dunlin-run-{}-{:08x}", std::process::id(), RandomState::new().hash_one(0) as u32);
-        let places = [env::temp_dir(), PathBuf::from("/tmp")];
-        let mut folders = places.iter().map(|place| PrivateFolder(place.join(&name)));
-        folders.find(|folder| {
-            folder.socket().len() <= LONGEST_PATH && DirBuilder::new().mode(0o700).create(&folder.0).is_ok()
-        })
-    }
-
-    /// There are no Unix sockets on this system.
-    #[cfg(not(unix))]
-    fn make() -> Option<PrivateFolder> {
-        None
-    }
-
-    /// The path of the socket in it.
-    fn socket(&self) -> String {
-        Path::new(&self.0).join("socket").display().to_string()
-    }
-}
-
-impl Drop for PrivateFolder {
-    fn drop(&mut self) {
-        // The server has removed its file, so nothing is lost where this fails.
-        let _ = std::fs::remove_dir(&self.0);
-    }
 }
 
 /// The limit on open descriptors before the server has raised it.
