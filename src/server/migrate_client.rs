@@ -2,7 +2,8 @@
 //!
 //! MIGRATE waits for the result and holds the engine's lock, so no other client is served meanwhile, as in Redis. The
 //! wait always ends: each step has a timeout, and a server that is shutting down abandons it. The client has a thread
-//! of its own because the waiting thread may be an event loop, which cannot await anything within a request.
+//! of its own because the waiting thread may be an event loop, which cannot await anything within a request. Requests
+//! of several worlds are sent at the same time: none waits for the server of another one.
 //!
 //! A connection is kept for further requests to the same address, until it was unused for [`KEPT`]. The other side may
 //! have closed it meanwhile, so a request that got no reply at all is tried once more on a new connection.
@@ -12,19 +13,23 @@
 //!
 //! Source: the connections that Redis 8.0.6 makes, keeps and closes for MIGRATE.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc as answers;
-use std::sync::{Arc, OnceLock};
+use std::sync::mpsc as results;
 use std::thread;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::runtime::Builder;
 use tokio::sync::{mpsc, watch};
+use tokio::task::{LocalSet, spawn_local};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::contain::contain_async;
@@ -51,20 +56,21 @@ const UNKNOWN: i64 = -1;
 /// Sends requests to other servers, on a thread that starts with the first one.
 #[derive(Debug)]
 pub(crate) struct MigrateClient {
-    inbox: OnceLock<mpsc::UnboundedSender<Order>>,
+    /// `None` while no thread runs.
+    inbox: Mutex<Option<mpsc::UnboundedSender<Order>>>,
     kept: Arc<AtomicUsize>,
     phase: watch::Receiver<Phase>,
     processors: String,
 }
 
 /// A request, and the channel for its result.
-type Order = (RemoteRequest, answers::Sender<RemoteResult>);
+type Order = (RemoteRequest, results::Sender<RemoteResult>);
 
 impl MigrateClient {
     /// A client that gives up once `phase` says that the server ends. Its thread runs on the processors of the list
     /// `processors`.
     pub(crate) fn new(phase: watch::Receiver<Phase>, processors: &str) -> MigrateClient {
-        MigrateClient { inbox: OnceLock::new(), kept: Arc::default(), phase, processors: processors.to_owned() }
+        MigrateClient { inbox: Mutex::default(), kept: Arc::default(), phase, processors: processors.to_owned() }
     }
 
     /// The number of connections that are kept now.
@@ -74,13 +80,16 @@ impl MigrateClient {
 
     /// Sends a request, and waits for its result.
     pub(crate) fn send(&self, remote: RemoteRequest) -> RemoteResult {
-        let (sender, report) = answers::channel();
-        let inbox = self.inbox.get_or_init(|| self.start());
-        if inbox.send((remote, sender)).is_err() {
+        let (sender, result) = results::channel();
+        let mut inbox = self.inbox.lock();
+        if inbox.get_or_insert_with(|| self.start()).send((remote, sender)).is_err() {
+            // The next request tries to start a thread again.
+            *inbox = None;
             return RemoteResult::of(RemoteFault::Connecting);
         }
+        drop(inbox);
         // No result means that the thread has stopped, as the server ends.
-        report.recv().unwrap_or_else(|_| RemoteResult::of(RemoteFault::Reading))
+        result.recv().unwrap_or_else(|_| RemoteResult::of(RemoteFault::Reading))
     }
 
     fn start(&self) -> mpsc::UnboundedSender<Order> {
@@ -89,8 +98,8 @@ impl MigrateClient {
         let run = move || {
             processors::pin_background_thread(&processors);
             let Ok(runtime) = Builder::new_current_thread().enable_io().enable_time().build() else { return };
-            let mut pool = ConnectionPool { peers: HashMap::new(), kept };
-            runtime.block_on(async {
+            let pool = Rc::new(ConnectionPool { peers: RefCell::default(), kept });
+            LocalSet::new().block_on(&runtime, async {
                 let ending = async { drop(phase.wait_for(|&phase| phase > Phase::Serving).await) };
                 first_of(pin!(ending), pin!(pool.serve(orders))).await;
             });
@@ -105,19 +114,19 @@ impl MigrateClient {
 
 /// The kept connections, by host and port.
 struct ConnectionPool {
-    peers: HashMap<(String, u16), Peer>,
+    peers: RefCell<HashMap<(String, u16), Peer>>,
     kept: Arc<AtomicUsize>,
 }
 
 impl ConnectionPool {
-    async fn serve(&mut self, mut orders: mpsc::UnboundedReceiver<Order>) {
+    async fn serve(self: Rc<Self>, mut orders: mpsc::UnboundedReceiver<Order>) {
         loop {
-            let end = self.peers.values().map(|peer| peer.used + KEPT).min();
+            let end = self.peers.borrow().values().map(|peer| peer.used + KEPT).min();
             let order = match end {
                 None => Ok(orders.recv().await),
                 Some(end) => timeout_at(end, orders.recv()).await,
             };
-            let (remote, report) = match order {
+            let (remote, reply_to) = match order {
                 Ok(Some(order)) => order,
                 Ok(None) => return,
                 Err(_) => {
@@ -125,27 +134,30 @@ impl ConnectionPool {
                     continue;
                 }
             };
-            // The send fails when the caller no longer waits; it needs no result then.
-            let carried = contain_async("the MIGRATE client", self.carry(&remote)).await;
-            drop(report.send(carried.unwrap_or_else(|| RemoteResult::of(RemoteFault::Reading))));
+            let pool = Rc::clone(&self);
+            spawn_local(async move {
+                let result = contain_async("the MIGRATE client", pool.carry(&remote)).await;
+                // This fails when the caller no longer waits; it needs no result then.
+                drop(reply_to.send(result.unwrap_or_else(|| RemoteResult::of(RemoteFault::Reading))));
+            });
         }
     }
 
     /// Closes the connections that were unused for [`KEPT`].
-    fn close_unused(&mut self) {
-        self.peers.retain(|_, peer| peer.used.elapsed() < KEPT);
+    fn close_unused(&self) {
+        self.peers.borrow_mut().retain(|_, peer| peer.used.elapsed() < KEPT);
         self.count();
     }
 
     fn count(&self) {
-        self.kept.store(self.peers.len(), Ordering::Relaxed);
+        self.kept.store(self.peers.borrow().len(), Ordering::Relaxed);
     }
 
-    async fn carry(&mut self, remote: &RemoteRequest) -> RemoteResult {
+    async fn carry(&self, remote: &RemoteRequest) -> RemoteResult {
         let place = (remote.host.clone(), remote.port);
-        let mut has_begun_anew = false;
+        let mut has_reconnected = false;
         loop {
-            let known = self.peers.remove(&place);
+            let known = self.peers.borrow_mut().remove(&place);
             self.count();
             let connected = match known {
                 Some(peer) => Ok(peer),
@@ -155,25 +167,27 @@ impl ConnectionPool {
                 Ok(peer) => peer,
                 Err(fault) => return RemoteResult::of(fault),
             };
-            let (report, trouble) = peer.carry(remote).await;
-            match trouble {
+            let (result, fault) = peer.carry(remote).await;
+            match fault {
                 None => {
                     self.return_to_pool(place, peer);
-                    return report;
+                    return result;
                 }
-                Some(SendFault::Lost) if report.replies.is_empty() && !has_begun_anew => has_begun_anew = true,
-                Some(_) => return report,
+                Some(SendFault::Lost) if result.replies.is_empty() && !has_reconnected => has_reconnected = true,
+                Some(_) => return result,
             }
         }
     }
 
-    fn return_to_pool(&mut self, place: (String, u16), peer: Peer) {
-        if self.peers.len() >= MAX_KEPT
-            && let Some(longest) = self.peers.iter().min_by_key(|(_, peer)| peer.used).map(|(place, _)| place.clone())
+    fn return_to_pool(&self, place: (String, u16), peer: Peer) {
+        let mut peers = self.peers.borrow_mut();
+        if peers.len() >= MAX_KEPT
+            && let Some(longest) = peers.iter().min_by_key(|(_, peer)| peer.used).map(|(place, _)| place.clone())
         {
-            self.peers.remove(&longest);
+            peers.remove(&longest);
         }
-        self.peers.insert(place, Peer { used: Instant::now(), ..peer });
+        peers.insert(place, Peer { used: Instant::now(), ..peer });
+        drop(peers);
         self.count();
     }
 }
@@ -220,7 +234,7 @@ impl Peer {
             stream.set_nodelay(true)?;
             Ok(stream)
         };
-        let stream = within(limit, connect).await.map_err(|trouble| match trouble {
+        let stream = within(limit, connect).await.map_err(|fault| match fault {
             SendFault::TimedOut => RemoteFault::Connecting,
             SendFault::Lost => RemoteFault::Writing,
         })?;
@@ -228,39 +242,39 @@ impl Peer {
     }
 
     async fn carry(&mut self, remote: &RemoteRequest) -> (RemoteResult, Option<SendFault>) {
-        let mut report = RemoteResult::default();
+        let mut result = RemoteResult::default();
         let choice = self.database != remote.database;
         let greeting = if choice { remote.greeting() } else { remote.login.clone() };
         let limit = Duration::from_millis(remote.timeout_ms);
         for part in [&greeting, &remote.requests].into_iter().flat_map(|bytes| bytes.chunks(PART_BYTES)) {
-            if let Err(trouble) = within(limit, self.send(part)).await {
-                report.fault = Some(RemoteFault::Writing);
-                return (report, Some(trouble));
+            if let Err(fault) = within(limit, self.send(part)).await {
+                result.fault = Some(RemoteFault::Writing);
+                return (result, Some(fault));
             }
         }
         let greetings = usize::from(!remote.login.is_empty()) + usize::from(choice);
-        let trouble = self.read_replies(greetings, remote, &mut report).await.err();
-        report.fault = trouble.map(|_| RemoteFault::Reading);
-        let is_well = report.refusal.is_none() && !report.replies.iter().any(|line| line.starts_with(b"-"));
+        let fault = self.read_replies(greetings, remote, &mut result).await.err();
+        result.fault = fault.map(|_| RemoteFault::Reading);
+        let is_well = result.refusal.is_none() && !result.replies.iter().any(|line| line.starts_with(b"-"));
         self.database = if is_well { remote.database } else { UNKNOWN };
-        (report, trouble)
+        (result, fault)
     }
 
     async fn read_replies(
         &mut self,
         greetings: usize,
         remote: &RemoteRequest,
-        report: &mut RemoteResult,
+        result: &mut RemoteResult,
     ) -> Result<(), SendFault> {
         let limit = Duration::from_millis(remote.timeout_ms);
         for _ in 0..greetings {
             let line = within(limit, self.line()).await?;
-            if line.starts_with(b"-") && report.refusal.is_none() {
-                report.refusal = Some(line);
+            if line.starts_with(b"-") && result.refusal.is_none() {
+                result.refusal = Some(line);
             }
         }
         for _ in 0..remote.count {
-            report.replies.push(within(limit, self.line()).await?);
+            result.replies.push(within(limit, self.line()).await?);
         }
         Ok(())
     }
@@ -324,12 +338,13 @@ mod tests {
     fn a_connection_unused_for_ten_seconds_is_closed() {
         let runtime = Builder::new_current_thread().enable_all().build().expect("it can be built");
         runtime.block_on(async {
-            let mut pool = ConnectionPool { peers: HashMap::new(), kept: Arc::default() };
+            let pool = ConnectionPool { peers: RefCell::default(), kept: Arc::default() };
             for (port, seconds) in [(1, 9), (2, 10), (3, 60)] {
-                pool.peers.insert((String::new(), port), peer_used(Duration::from_secs(seconds)).await);
+                let peer = peer_used(Duration::from_secs(seconds)).await;
+                pool.peers.borrow_mut().insert((String::new(), port), peer);
             }
             pool.close_unused();
-            assert_eq!(pool.peers.keys().map(|(_, port)| *port).collect::<Vec<_>>(), [1]);
+            assert_eq!(pool.peers.borrow().keys().map(|(_, port)| *port).collect::<Vec<_>>(), [1]);
             assert_eq!(pool.kept.load(Ordering::Relaxed), 1);
         });
     }
@@ -338,15 +353,17 @@ mod tests {
     fn the_connection_unused_for_longest_makes_room() {
         let runtime = Builder::new_current_thread().enable_all().build().expect("it can be built");
         runtime.block_on(async {
-            let mut pool = ConnectionPool { peers: HashMap::new(), kept: Arc::default() };
+            let pool = ConnectionPool { peers: RefCell::default(), kept: Arc::default() };
             for port in 1..=MAX_KEPT as u16 {
                 let seconds = if port == 7 { 5 } else { 1 };
-                pool.peers.insert((String::new(), port), peer_used(Duration::from_secs(seconds)).await);
+                let peer = peer_used(Duration::from_secs(seconds)).await;
+                pool.peers.borrow_mut().insert((String::new(), port), peer);
             }
             let fresh = peer_used(Duration::ZERO).await;
             pool.return_to_pool((String::new(), 0), fresh);
-            assert_eq!(pool.peers.len(), MAX_KEPT);
-            assert!(pool.peers.contains_key(&(String::new(), 0)) && !pool.peers.contains_key(&(String::new(), 7)));
+            let peers = pool.peers.borrow();
+            assert_eq!(peers.len(), MAX_KEPT);
+            assert!(peers.contains_key(&(String::new(), 0)) && !peers.contains_key(&(String::new(), 7)));
         });
     }
 }

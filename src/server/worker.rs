@@ -2,16 +2,18 @@
 //!
 //! It starts with the first order, and ends with the server.
 
-use std::sync::OnceLock;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
+
+use parking_lot::Mutex;
 
 use super::processors;
 
 /// Carries out orders on a thread of its own.
 #[derive(Debug)]
 pub(super) struct Worker<T> {
-    inbox: OnceLock<Sender<T>>,
+    /// `None` while no thread runs.
+    inbox: Mutex<Option<Sender<T>>>,
     name: &'static str,
     processors: String,
     /// The function that the thread calls when it starts.
@@ -23,12 +25,16 @@ impl<T: Send + 'static> Worker<T> {
     /// Makes a worker whose thread gets this name and runs on the processors of a list. The thread ends if `carry_out`
     /// panics.
     pub(super) fn new(name: &'static str, processors: &str, begin: fn(), carry_out: fn(T)) -> Worker<T> {
-        Worker { inbox: OnceLock::new(), name, processors: processors.to_owned(), begin, carry_out }
+        Worker { inbox: Mutex::new(None), name, processors: processors.to_owned(), begin, carry_out }
     }
 
     /// Sends an order to the thread. If no thread can be started, it is carried out here.
     pub(super) fn send(&self, order: T) {
-        if let Err(returned) = self.inbox.get_or_init(|| self.start()).send(order) {
+        let mut inbox = self.inbox.lock();
+        if let Err(returned) = inbox.get_or_insert_with(|| self.start()).send(order) {
+            // The next order tries to start a thread again.
+            *inbox = None;
+            drop(inbox);
             (self.carry_out)(returned.0);
         }
     }

@@ -364,3 +364,24 @@ fn keys_that_have_moved_are_deleted_in_the_log_of_changes() {
     let deletions = "*3\r\n$3\r\nDEL\r\n$1\r\nb\r\n$1\r\nc\r\n*2\r\n$3\r\nDEL\r\n$1\r\na\r\n";
     assert_eq!(log, format!("*2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n{deletions}"));
 }
+
+/// Both servers take requests, and never answer.
+#[test]
+fn a_request_does_not_wait_for_that_of_another_world() {
+    let (silent, other) = (Played::open(), Played::open());
+    let server = start();
+    let (world, address) = (server.world("other").expect("it is made"), silent.address);
+    server.client().expect("there is room").call(["SET", "key", "1"]).expect("it is stored");
+    let mut client = world.client().expect("there is room");
+    client.call(["SET", "key", "1"]).expect("it is stored");
+    thread::scope(|scope| {
+        let mut first = server.client().expect("there is room");
+        let waiting = scope.spawn(move || first.call(migrate(address, "key 0 600000").split(' ')).is_err());
+        let accepted = silent.accept();
+        let refused = client.call(migrate(other.address, "key 0 100").split(' ')).expect_err("there is no answer");
+        assert_eq!(refused.to_string(), "IOERR error or timeout reading to target instance");
+        assert!(!waiting.is_finished());
+        drop((accepted, silent));
+        assert!(waiting.join().expect("it ends"));
+    });
+}
