@@ -132,13 +132,13 @@ fn set(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     make_room(engine, &settings)?;
     set_oom_score(engine, &settings, &assignments)?;
     if let Err(refusal) = listen(engine, &settings, &assignments) {
-        // A value that was valid a moment ago can be restored.
-        engine.host.set_oom_score(&engine.settings.process);
+        restore_process(engine, &engine.settings);
         return Err(refusal);
     }
     let before = operations::replace_settings(cx, settings);
     if cx.settings().files.appends != before.files.appends && operations::switch_aof(cx).is_err() {
-        operations::replace_settings(cx, before);
+        let failed = operations::replace_settings(cx, before);
+        restore_process(cx.engine(), &failed);
         return Err(refused("appendonly", "Unable to turn on AOF. Check server logs."));
     }
     for (parameter, _, _) in assignments {
@@ -192,6 +192,15 @@ fn listen(engine: &Engine, settings: &Settings, assignments: &[Assignment<'_>]) 
         Some((name, reason)) if !engine.host.listen(before, settings) => Err(refused(name, reason)),
         _ => Ok(()),
     }
+}
+
+/// Puts the settings in force, which were valid a moment ago, back in place of those that have failed.
+fn restore_process(engine: &Engine, failed: &Settings) {
+    let settings = &engine.settings;
+    if (failed.port, &failed.bind) != (settings.port, &settings.bind) {
+        engine.host.listen(failed, settings);
+    }
+    engine.host.set_oom_score(&settings.process);
 }
 
 fn refused(name: &str, reason: &str) -> Error {

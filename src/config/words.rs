@@ -1,7 +1,7 @@
 //! Values with special rules: lists of words, and words that are more than a number or a name.
 //!
-//! Each function parses its input and returns it as CONFIG GET shows it, or returns Redis's error. Source: the replies
-//! of Redis 8.0.6 to the values in the tests below.
+//! Each function parses its input and returns it checked, for the row's setter, or returns Redis's error. Source: the
+//! replies of Redis 8.0.6 to the values in the tests below.
 
 use super::parameter::{WRONG_NUMBER, parse_memory};
 #[cfg(feature = "program")]
@@ -52,17 +52,21 @@ pub(super) fn title_template(word: &str) -> Result<String, String> {
 
 /// `save`: pairs of seconds and changes.
 pub(super) fn save_points(words: &[&str]) -> Result<String, String> {
-    let number = |word: &str| if word.is_empty() { Some(0) } else { number::parse_i64(word.as_bytes()) };
     let is_point = |pair: &[&str]| match pair {
-        [seconds, changes] => number(seconds).is_some_and(|s| s >= 1) && number(changes).is_some_and(|c| c >= 0),
+        [seconds, changes] => c_number(seconds).is_some_and(|s| s >= 1) && c_number(changes).is_some_and(|c| c >= 0),
         _ => false,
     };
     if words.chunks(2).all(is_point) { Ok(words.join(" ")) } else { Err("Invalid save parameters".to_owned()) }
 }
 
+/// A number as C's `strtoll` takes it: with any sign and leading zeros, and 0 for an empty word.
+fn c_number(word: &str) -> Option<i64> {
+    if word.is_empty() { Some(0) } else { word.parse().ok() }
+}
+
 /// Assigns checked save points to the settings.
 pub(super) fn assign_save_points(settings: &mut Settings, words: String) {
-    let numbers: Vec<i64> = words.split(' ').filter_map(|word| number::parse_i64(word.as_bytes())).collect();
+    let numbers: Vec<i64> = words.split(' ').map(|word| c_number(word).unwrap_or(0)).collect();
     let point = |pair: &[i64]| SavePoint { seconds: pair[0], changes: pair[1].cast_unsigned() };
     let files = settings.files_mut();
     files.save_points = numbers.chunks_exact(2).map(point).collect();
@@ -206,8 +210,7 @@ pub(super) fn primary(words: &[&str]) -> Result<String, String> {
     }
 }
 
-/// `notify-keyspace-events`: letters for classes of events, where `A` stands for most. The text is stored as given: the
-/// form that is shown with `A` has less detail.
+/// `notify-keyspace-events`: letters for classes of events, where `A` stands for most.
 pub(super) fn event_classes(word: &str) -> Result<String, String> {
     let complaint = "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.";
     Notifications::named(word).map(|_| word.to_owned()).ok_or_else(|| complaint.to_owned())

@@ -181,3 +181,19 @@ fn an_impossible_rule_for_the_disk_is_refused() {
     let refused = world.client().expect("there is room").call("DUNLIN FAULT ADD x DISK ANY EIO".split(' '));
     assert_eq!(refused.expect_err("it has no files").to_string(), "ERR only the first world has files");
 }
+
+#[test]
+fn settings_that_come_with_a_file_that_cannot_be_made_are_as_before() {
+    let folder = Folder::new("fault-settings");
+    let program = folder.program(&["--test-kit", "yes"]);
+    wait_until("it is loaded", || told(&program, "PING") == "+PONG");
+    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("there is a port");
+    let port = free.local_addr().expect("it is bound").port();
+    drop(free);
+    assert_eq!(told(&program, "DUNLIN FAULT ADD full DISK WRITE ENOSPC"), "+OK");
+    let refused = "-ERR CONFIG SET failed (possibly related to argument 'appendonly') - Unable to turn on AOF. Check \
+                   server logs.";
+    assert_eq!(told(&program, &format!("CONFIG SET port {port} appendonly yes")), refused);
+    assert_eq!(told(&program, "PING"), "+PONG");
+    assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err());
+}

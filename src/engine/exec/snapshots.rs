@@ -17,7 +17,7 @@ use std::sync::Arc;
 use crate::engine::Engine;
 use crate::engine::exec::ctx::databases;
 use crate::engine::exec::scripts::load;
-use crate::engine::exec::{blocking, changes, eviction, replication, rights, tracking};
+use crate::engine::exec::{blocking, changes, cluster, eviction, replication, rights, tracking};
 use crate::engine::spec::{Error, Flags, KitError};
 use crate::engine::state::databases::Move;
 use crate::engine::state::snapshots::Snapshot;
@@ -163,7 +163,7 @@ pub(super) fn replace_data(engine: &mut Engine, databases: Databases, functions:
     }
 }
 
-/// Restores the settings, the users and the random generator.
+/// Restores the users, the random generator, and the settings that can go back.
 fn restore_settings_and_users(engine: &mut Engine, place: usize) {
     let snapshot = &engine.databases.snapshots.all[place];
     engine.generator = snapshot.generator.clone();
@@ -171,9 +171,11 @@ fn restore_settings_and_users(engine: &mut Engine, place: usize) {
     let before = std::mem::replace(&mut engine.settings, Settings::clone(&snapshot.settings));
     // The listeners stay: no client is to be locked out of where it connected.
     (engine.settings.port, engine.settings.bind) = (before.port, before.bind);
-    // The settings of the process stay.
+    // So do the settings of the files, which do not go back with the data, and those of the process.
+    (engine.settings.directory, engine.settings.files) = (before.directory, before.files);
     engine.settings.process = before.process;
     let users = Arc::clone(&snapshot.users);
+    cluster::apply_settings(engine);
     if !Arc::ptr_eq(&users, &engine.acl.users) {
         let caller = engine.timing.running.map(|running| running.session);
         rights::replace_users(engine, caller, users);
