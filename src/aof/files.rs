@@ -285,9 +285,10 @@ impl AofFiles {
         }
     }
 
-    /// Where a base is to be written.
-    pub fn temporary_base(&self) -> PathBuf {
-        self.temporary("base")
+    /// Where the base of the rewrite of that number is to be written: a rewrite that was stopped may still write to its
+    /// own while the next one goes on.
+    pub fn temporary_base(&self, rewrite: u64) -> PathBuf {
+        self.temporary(&format!("{rewrite}.base"))
     }
 
     /// Begins an AOF: publishes a base that `write` writes. Its format is found out from its first bytes. Returns its
@@ -296,7 +297,7 @@ impl AofFiles {
     /// # Errors
     /// The disk fails; there is no AOF then.
     pub fn create_base<T>(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<T>) -> io::Result<String> {
-        let temporary = self.temporary_base();
+        let temporary = self.temporary_base(0);
         replace::create(&*self.storage, &temporary, write)?;
         let is_rdb = verify::is_rdb(&*self.storage, &temporary)?;
         self.publish_base(&temporary, is_rdb, false)?;
@@ -312,7 +313,7 @@ impl AofFiles {
         let placed =
             verify::verify(&*self.storage, temporary, is_rdb).and_then(|()| self.place_base(temporary, is_rdb));
         let base = placed.inspect_err(|_| {
-            // A next one overwrites it, and a start removes it.
+            // If it stays, the next start removes it.
             let _ = self.storage.remove(temporary);
         })?;
         let path = self.path(&base.name);

@@ -271,6 +271,22 @@ mod tests {
         names.iter().for_each(|name| assert!(set.remove(name)));
     }
 
+    /// Ids that are too high for a load go on from 1.
+    #[test]
+    fn a_set_with_high_ids_can_be_saved_again() {
+        let parameters = Parameters { dimensions: DIMENSIONS, reduced: None, quantization: Quantization::Q8, links: 4 };
+        let mut loader = Loader::new(&parameters, Vec::new()).expect("the parameters are possible");
+        let vector = Cow::Owned(Vector::of(&[1.0; DIMENSIONS as usize], Quantization::Q8));
+        let layers = vec![SavedLayer { links: Vec::new(), room: 8, worst: (0.0, 0) }];
+        let node = SavedNode { id: i64::MAX as u64 / 2, element: b"old", attributes: None, vector, layers };
+        loader.push(node).expect("it is whole");
+        let mut set = loader.finish().expect("there are no links");
+        set.insert(b"new", &[2.0; DIMENSIONS as usize], None, 10, &mut Rng::with_seed(0));
+        let payload = dump(Value::VectorSet(set.into()).view(), false);
+        let loaded = read(without_footer(&payload, true).expect("it has a footer")).expect("it is whole");
+        assert_eq!((loaded.len(), loaded.last_element_id()), (2, 2));
+    }
+
     /// Links that no insertion would have made, but that go both ways.
     #[test]
     fn a_set_with_any_links_takes_every_change() {

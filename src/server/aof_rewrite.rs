@@ -4,7 +4,7 @@
 //! server is killed, the files in the manifest together hold all changes. A fresh incremental file is listed together
 //! with its base if the append-only file was just switched on, or if its files cannot be relied on.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use super::background_saver::{FAULT, KeyDelay, STOPPED, announce_temporary_file};
 use super::contain::contain;
@@ -24,14 +24,16 @@ pub(super) fn rewrite(shared: &Shared, id: u64, delay: KeyDelay, is_stopped: &At
 
 fn try_rewrite(shared: &Shared, id: u64, delay: KeyDelay, is_stopped: &AtomicBool) -> Result<(), String> {
     let writer = shared.worlds().aof();
-    let (state, settings, commands) = {
+    let (state, settings, rewrite) = {
         let engine = shared.engine();
         let aof = &engine.persistence.aof;
-        (aof.state, engine.settings.clone(), aof.rewrite.map_or(0, |rewrite| rewrite.commands))
+        (aof.state, engine.settings.clone(), aof.rewrite.filter(|rewrite| rewrite.id == id))
     };
+    let Some(rewrite) = rewrite else { return Err(STOPPED.to_owned()) };
     let storage = shared.worlds().storage();
     let _announced = announce_temporary_file();
-    let (file, temporary) = writer.prepare_rewrite(storage, &settings, state, commands)?;
+    let file = writer.prepare_rewrite(storage, &settings, state, rewrite.commands)?;
+    let temporary = writer.temporary_base(id)?;
     if let Some(shared) = shared.worlds().first() {
         writer.start(&shared).map_err(|error| reason(&error))?;
     }
@@ -49,11 +51,8 @@ fn try_rewrite(shared: &Shared, id: u64, delay: KeyDelay, is_stopped: &AtomicBoo
     });
     drop(base);
     let written = written.map_err(|error| reason(&error));
-    let kept = written.and_then(|_| if is_stopped.load(Ordering::Acquire) { Err(STOPPED.to_owned()) } else { Ok(()) });
-    if let Err(reason) = kept {
+    written.and_then(|_| writer.publish_base(&temporary, &settings.files, is_stopped)).inspect_err(|_| {
         // There may be nothing to remove.
         let _ = storage.remove(&temporary);
-        return Err(reason);
-    }
-    writer.publish_base(&temporary, &settings.files)
+    })
 }

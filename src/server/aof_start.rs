@@ -188,12 +188,7 @@ impl AofStart {
             (None, Some(new)) => begin_new(shared, new)?,
             (None, None) => {}
         }
-        shared.act(|engine| {
-            engine.end_load(counts);
-            if engine.persistence.aof.is_on() {
-                aof::switch_after_load(engine);
-            }
-        });
+        shared.act(|engine| engine.end_load(counts));
         Ok(())
     }
 }

@@ -37,7 +37,7 @@ use tracing::{info, warn};
 
 use super::aof_threads::Worker;
 use super::aof_waiters::{self, Waiters};
-use super::background_saver::KeyDelay;
+use super::background_saver::{KeyDelay, STOPPED};
 use super::clock::monotonic_us;
 use super::os_host::reason;
 use super::shared::Shared;
@@ -61,6 +61,9 @@ const SHORT_SYNC_US: u64 = 1000;
 
 /// How many syncs the thread does after a client was served that waits for none.
 const THREADED_SYNCS: u32 = 64;
+
+/// The reason when the append-only file was switched off meanwhile.
+const CLOSED: &str = "the files were closed";
 
 /// Ends the process when the files cannot be relied on.
 type OnFailure = Box<dyn Fn(&str) + Send + Sync>;
@@ -130,7 +133,7 @@ impl AofWriter {
         *self.on_failure.lock() = Some(OnFailureHook(Box::new(end)));
     }
 
-    /// Makes what a rewrite needs: the next incremental file, if changes go into the files, and the path of the base.
+    /// Makes the next incremental file for a rewrite, if changes go into the files.
     ///
     /// # Errors
     /// The message why the files cannot be made.
@@ -140,7 +143,7 @@ impl AofWriter {
         settings: &Settings,
         state: AofState,
         commands: u64,
-    ) -> Result<(Option<Arc<dyn StorageFile>>, PathBuf), String> {
+    ) -> Result<Option<Arc<dyn StorageFile>>, String> {
         let mut guard = self.files.lock();
         let files = match &mut *guard {
             Some(files) => files,
@@ -154,17 +157,35 @@ impl AofWriter {
         };
         let file = file.transpose().map_err(|error| reason(&error))?;
         log_lines(files);
-        Ok((file, files.temporary_base()))
+        Ok(file)
+    }
+
+    /// Where the base of the rewrite of that number is to be written.
+    ///
+    /// # Errors
+    /// The files were closed.
+    pub(crate) fn temporary_base(&self, rewrite: u64) -> Result<PathBuf, String> {
+        let files = self.files.lock();
+        files.as_ref().map(|files| files.temporary_base(rewrite)).ok_or_else(|| CLOSED.to_owned())
     }
 
     /// Puts the base of a rewrite in place, which is written and synced. The files before it are removed, unless they
     /// are kept.
     ///
     /// # Errors
-    /// The message why that fails; the files are then as before.
-    pub(crate) fn publish_base(&self, temporary: &Path, settings: &FileSettings) -> Result<(), String> {
+    /// The message why that fails, or that the rewrite was stopped; the files are then as before.
+    pub(crate) fn publish_base(
+        &self,
+        temporary: &Path,
+        settings: &FileSettings,
+        is_stopped: &AtomicBool,
+    ) -> Result<(), String> {
         let mut guard = self.files.lock();
-        let Some(files) = &mut *guard else { return Err("the files were closed".to_owned()) };
+        // Under the lock that the next rewrite takes, so that the base never stands before that one's stream.
+        if is_stopped.load(Ordering::Acquire) {
+            return Err(STOPPED.to_owned());
+        }
+        let Some(files) = &mut *guard else { return Err(CLOSED.to_owned()) };
         files.publish_base(temporary, settings.has_rdb_base, settings.keeps_history).map_err(|error| reason(&error))?;
         log_lines(files);
         let mut log = self.log.lock();

@@ -461,3 +461,21 @@ fn a_rollback_while_the_first_base_is_written_is_in_the_file() {
     assert_eq!(ask(&server, "GET a"), "1");
     assert_eq!(ask(&server, "GET b"), "1");
 }
+
+#[test]
+fn a_file_that_is_switched_on_while_another_one_is_loaded_begins_behind_it() {
+    let folder = Folder::new("append-behind-load");
+    let load = folder.0.join("load.aof");
+    fs::write(&load, "*3\r\n$3\r\nSET\r\n$6\r\nloaded\r\n$1\r\n1\r\n".repeat(100)).expect("it is written");
+    let load = load.to_str().expect("it is text");
+    let program = folder.program(&["--load", load, "--key-load-delay", "20000"]);
+    wait_until("it is loading", || told(&program, "PING").starts_with("-LOADING"));
+    assert_eq!(told(&program, "CONFIG SET appendonly yes key-load-delay 0"), "+OK");
+    let has = |field: &str| told(&program, "INFO persistence").lines().any(|line| line == field);
+    wait_until("it has begun", || has("aof_rewrites:1") && has("aof_rewrite_in_progress:0"));
+    assert_eq!(told(&program, "SET later 2"), "+OK");
+    drop(program);
+    let program = folder.program(&["--appendonly", "yes"]);
+    wait_until("it is loaded", || told(&program, "GET later") == "$1\r\n2");
+    assert_eq!(told(&program, "GET loaded"), "$1\r\n1");
+}

@@ -352,6 +352,13 @@ fn a_file_to_load_is_only_read_and_a_saved_one_comes_first() {
 }
 
 #[test]
+fn a_file_of_any_age_is_loaded() {
+    let bytes = [&b"REDIS0012\xfa\x05ctime\x14-9223372036854775808\xff"[..], &[0; 8]].concat();
+    let server = Server::builder().load_bytes(bytes).start().expect("it is whole");
+    assert_eq!(ask(&server, "DBSIZE"), 0);
+}
+
+#[test]
 fn only_the_first_world_has_a_file() {
     let folder = Folder::new("worlds");
     let server = folder.server();

@@ -7,7 +7,7 @@ use super::{AofFiles, Fault};
 use crate::aof::manifest::{FaultReason, Listed, Manifest};
 use crate::storage::replace;
 
-/// The most bytes of a manifest that is read; a longer one is none.
+/// The most bytes of a manifest that is read; a longer one is refused.
 const MANIFEST_BYTES: u64 = 16 << 20;
 
 impl AofFiles {
@@ -17,8 +17,9 @@ impl AofFiles {
         let read = self
             .storage
             .open(&self.manifest_path())
-            .and_then(|source| source.take(MANIFEST_BYTES).read_to_end(&mut text));
+            .and_then(|source| source.take(MANIFEST_BYTES + 1).read_to_end(&mut text));
         match read {
+            Ok(bytes) if bytes as u64 > MANIFEST_BYTES => Err(Fault::Manifest(FaultReason::Unreadable.into())),
             Ok(_) => Manifest::parse(&text).map(Some).map_err(Fault::Manifest),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(_) => Err(Fault::Manifest(FaultReason::Unreadable.into())),
@@ -93,15 +94,22 @@ impl AofFiles {
 
     /// Removes temporary files, and notes what is not listed.
     pub(super) fn clean_up(&mut self) -> io::Result<()> {
-        let temporary = ["manifest", "incr", "base"].map(|what| format!("temp-{}.{what}", self.place.name));
         for name in self.storage.list(&self.place.folder)? {
-            if temporary.contains(&name) {
+            if self.is_temporary(&name) {
                 self.storage.remove(&self.path(&name))?;
             } else if self.is_named_as_ours(&name) && !self.is_listed(&name) {
                 self.lines.push(format!("The file {name} is not listed in the AOF manifest: it is not loaded"));
             }
         }
         Ok(())
+    }
+
+    fn is_temporary(&self, name: &str) -> bool {
+        let what = name.strip_prefix("temp-").and_then(|name| name.strip_prefix(&*self.place.name));
+        what.and_then(|what| what.strip_prefix('.')).is_some_and(|what| match what.strip_suffix(".base") {
+            Some(rewrite) => rewrite.bytes().all(|byte| byte.is_ascii_digit()),
+            None => ["manifest", "incr", "base"].contains(&what),
+        })
     }
 
     fn is_named_as_ours(&self, name: &str) -> bool {

@@ -66,7 +66,7 @@ fn begun(disk: &SimulatedDisk) -> (AofFiles, Arc<dyn StorageFile>) {
 
 /// Publishes a base, as a rewrite does.
 fn rewrite(disk: &SimulatedDisk, files: &mut AofFiles, words: &[u32], keeps_history: bool) -> io::Result<()> {
-    let temporary = files.temporary_base();
+    let temporary = files.temporary_base(1);
     replace::create(disk, &temporary, write_log(words))?;
     files.publish_base(&temporary, false, keeps_history)
 }
@@ -188,7 +188,8 @@ fn a_file_that_is_not_listed_is_neither_loaded_nor_removed_nor_overwritten() {
     for name in ["appendonly.aof.1.incr.aof", "appendonly.aof.1.base.rdb", "note.txt"] {
         disk.write(in_folder(name), "precious");
     }
-    for name in ["temp-appendonly.aof.base", "temp-appendonly.aof.incr", "temp-appendonly.aof.manifest"] {
+    let temporary = ["base", "12.base", "incr", "manifest"].map(|what| format!("temp-appendonly.aof.{what}"));
+    for name in &temporary {
         disk.write(in_folder(name), "left over");
     }
     disk.write(in_folder("appendonly.aof.2.incr.aof"), "");
@@ -327,7 +328,7 @@ fn a_base_that_is_not_as_it_was_written_is_not_published() {
         let disk = disk();
         let (mut files, _) = begun(&disk);
         let before = names(&disk);
-        let temporary = files.temporary_base();
+        let temporary = files.temporary_base(1);
         disk.write(&temporary, bytes.clone());
         let published = files.publish_base(&temporary, is_rdb, false);
         assert!(published.is_err(), "{}", bytes.escape_ascii());
@@ -562,4 +563,13 @@ fn a_single_file_that_cannot_be_looked_at_is_not_taken_for_a_missing_one() {
     disk.fail_call(looked as u64, DiskFault::InputOutput);
     assert!(try_open(&disk).is_err());
     assert_eq!(names(&disk), ["appendonly.aof"]);
+}
+
+#[test]
+fn a_manifest_that_is_too_long_is_refused_and_not_cut() {
+    let disk = disk();
+    begun(&disk);
+    let line = "# a comment of some length that says nothing at all\n";
+    disk.write(MANIFEST, line.repeat((16 << 20) / line.len() + 1) + &manifest(&disk));
+    assert!(matches!(try_open(&disk), Err(Fault::Manifest(_))));
 }

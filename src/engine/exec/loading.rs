@@ -197,7 +197,7 @@ impl Progress {
         self.lines.push(match name {
             b"redis-ver" => format!("Loading RDB produced by version {shown}"),
             b"valkey-ver" => format!("Loading RDB produced by Valkey version {shown}"),
-            b"ctime" => format!("RDB age {} seconds", (engine.now().unix_s() - number).max(0)),
+            b"ctime" => format!("RDB age {} seconds", engine.now().unix_s().saturating_sub(number).max(0)),
             b"used-mem" => {
                 self.used_bytes = number.max(0).cast_unsigned();
                 format!("RDB memory usage when created {:.2} Mb", self.used_bytes as f64 / f64::from(1 << 20))

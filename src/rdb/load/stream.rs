@@ -1,7 +1,8 @@
 //! Streams: blocks as listpacks, counters, and groups with their consumers and pending entries.
 //!
 //! Everything is checked against everything else: ids ascend within a block and from block to block, counts are
-//! right, no counter contradicts an entry, and each pending entry has one consumer, which lists it too.
+//! right, no counter contradicts an entry (but they wrap around, as Redis's do), and each pending entry has one
+//! consumer, which lists it too.
 
 use super::Reader;
 use crate::rdb::kind;
@@ -29,7 +30,7 @@ impl Reader<'_> {
                 _ => Some(self.length()?.cast_signed()),
             };
             let read = read.filter(|read| *read != -1);
-            (read.is_none_or(|read| read >= 0) && stream.add_group(&name, last, read)).then_some(())?;
+            stream.add_group(&name, last, read).then_some(())?;
             stream.edit_group(&name, |_, group| self.group(kind, group))??;
         }
         Some(stream)
@@ -45,8 +46,7 @@ impl Reader<'_> {
             && first == log.first()
             && last >= log.last()
             && max_deleted <= last
-            && added >= len
-            && i64::try_from(added).is_ok();
+            && added >= len;
         log.set_last(last);
         log.set_max_deleted(max_deleted);
         log.set_added(added);

@@ -136,7 +136,11 @@ impl StartLoad {
     /// Ends the load. The append-only file that begins behind it has the data before clients are served.
     fn end(self, shared: &Arc<Shared>, new_aof: Option<AofFiles>) -> Result<(), String> {
         match self.source {
-            Source::Aof(load) => load.end(shared, new_aof),
+            Source::Aof(load) => {
+                load.end(shared, new_aof)?;
+                shared.act(aof::switch_after_load);
+                Ok(())
+            }
             Source::Rdb(load, _) => {
                 let counts = load.counts();
                 info!("{}", summary(counts));
@@ -186,18 +190,15 @@ pub(super) fn load_at_start(
     };
     let shared = Arc::clone(shared);
     let run = move || {
-        contain("the thread that loads", || {
-            let path = load.rdb_path();
-            match load.run(&shared, new_aof) {
-                Ok(()) => ready(),
-                Err(why) => {
-                    let why = named(why, path.as_deref());
-                    warn!("{why}");
-                    fail(&why, path.as_deref());
-                    shared.stop();
-                }
-            }
-        });
+        let path = load.rdb_path();
+        let loaded = contain("the thread that loads", || load.run(&shared, new_aof));
+        if let Err(why) = loaded.unwrap_or_else(|| Err(PANICKED.to_owned())) {
+            let why = named(why, path.as_deref());
+            warn!("{why}");
+            fail(&why, path.as_deref());
+            return shared.stop();
+        }
+        ready();
     };
     std::thread::Builder::new().name("dunlin-load".to_owned()).spawn(run).map(drop)
 }
@@ -236,6 +237,9 @@ fn plan(shared: &Arc<Shared>) -> Result<Planned, (String, Option<PathBuf>)> {
 fn named(why: String, path: Option<&Path>) -> String {
     path.map_or(why.clone(), |path| format!("{}: {why}", path.display()))
 }
+
+/// The reason when it is a fault of this program.
+const PANICKED: &str = "the load has panicked";
 
 /// The last line of the log of a server that cannot load its data.
 pub(super) const FATAL: &str = "Fatal error loading the DB, check server logs. Exiting.";

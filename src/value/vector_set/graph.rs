@@ -261,6 +261,15 @@ impl Graph {
         self.nodes.insert(node)
     }
 
+    /// Gives all nodes new ids, from 1 on.
+    pub(super) fn number_anew(&mut self) {
+        let nodes: Vec<u32> = self.numbers().collect();
+        self.last_id = nodes.len() as u64;
+        for (id, node) in (1..).zip(nodes) {
+            self.nodes[node].id = id;
+        }
+    }
+
     /// Takes a node away that has no links any more; returns its attributes.
     pub(super) fn take(&mut self, node: u32) -> Option<Box<[u8]>> {
         let taken = &self.nodes[node];

@@ -152,6 +152,11 @@ impl Loader {
                 self.set.graph.find_worst(node, layer);
             }
         }
-        ways.iter().all(|&(layer, node, link)| ways.contains(&(layer, link, node))).then_some(self.set)
+        ways.iter().all(|&(layer, node, link)| ways.contains(&(layer, link, node))).then_some(())?;
+        if self.set.graph.last_id > MAX_ID / 2 {
+            // Later ids would be too high for another load.
+            self.set.graph.number_anew();
+        }
+        Some(self.set)
     }
 }

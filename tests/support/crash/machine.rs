@@ -265,7 +265,7 @@ impl Machine {
 
     fn rewrite_step(&mut self, id: u64, step: Rewrite) -> Result<Option<Rewrite>, String> {
         let text = |error: std::io::Error| error.to_string();
-        let temporary = self.files.temporary_base();
+        let temporary = self.files.temporary_base(1);
         match step {
             Rewrite::Prepare => {
                 self.sites.begin("next file");
