@@ -135,3 +135,13 @@ fn prefixes_cover_keys_without_permission_as_in_redis_8_0_but_single_keys_do_not
     let both = ">2\r\n$10\r\ninvalidate\r\n*2\r\n$6\r\nmine:1\r\n$7\r\nother:1\r\n";
     assert_eq!(pushes(&mut world, prefix), both);
 }
+
+#[test]
+fn data_that_are_loaded_anew_are_flushed_first() {
+    let (mut world, other) = tracking("");
+    world.ask_as(other, "HELLO 3");
+    world.ask_as(other, "CLIENT TRACKING on");
+    let null = ">2\r\n$10\r\ninvalidate\r\n_\r\n";
+    assert_eq!(world.ask("DEBUG RELOAD"), format!("+OK\r\n{null}"));
+    assert_eq!(pushes(&mut world, other), null);
+}

@@ -11,6 +11,7 @@ use crate::engine::exec::aof;
 use crate::engine::exec::ctx::databases;
 use crate::engine::exec::loading::Load;
 use crate::engine::exec::scripts::load;
+use crate::engine::exec::tracking;
 use crate::engine::spec::{Error, Now, ServerError};
 use crate::engine::state::{Checkpoint, Effect, FIRST_WORLD, LoadCounts, LogLevel};
 
@@ -148,6 +149,7 @@ pub fn reload(engine: &mut Engine, options: ReloadOptions) -> Result<(), Error> 
 
 /// Removes all keys and libraries, before others are loaded.
 pub(super) fn remove_all(engine: &mut Engine) {
+    tracking::invalidate_all(engine);
     (0..engine.databases.count()).for_each(|number| databases::flush(engine, number));
     load::restore_functions(engine, Vec::new());
 }

@@ -17,7 +17,7 @@ use crate::engine::Engine;
 use crate::engine::cluster::NodeId;
 use crate::engine::exec::ctx::databases;
 use crate::engine::exec::replay::Replay;
-use crate::engine::exec::{blocking, cluster, failover, snapshots};
+use crate::engine::exec::{blocking, cluster, failover, snapshots, tracking};
 use crate::engine::spec::{CommandId, Error, Now, ServerError, says};
 use crate::engine::state::replication::{
     Content, FullSync, History, Lag, Link, LinkState, Replica, ReplicaWait, Replication, ReplicationId,
@@ -511,6 +511,7 @@ pub(super) fn promote(engine: &mut Engine) {
 pub(super) fn abandon(engine: &mut Engine) {
     if is_replica(engine) {
         promote(engine);
+        tracking::invalidate_all(engine);
         (0..engine.databases.count()).for_each(|number| databases::flush(engine, number));
     }
 }
