@@ -1,11 +1,13 @@
 //! A simulated disk: full, failing, and without power; and the server that starts with what is left.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::thread;
+use std::time::Duration;
 
 use dunlin::{Client, Disk, Reply, Server};
 
-use crate::timeout::wait_until;
+use crate::timeout::{TIMEOUT, wait_until};
 
 fn start(disk: &Disk, policy: &str) -> Server {
     let builder = Server::builder().disk(disk).set("appendonly", "yes").set("appendfsync", policy);
@@ -147,6 +149,94 @@ fn a_sync_that_fails_acknowledges_nothing_until_a_new_file_is_durable() {
         let server = start(&disk, "always");
         assert_eq!((get(&server, "before"), get(&server, "lost")), ("1".to_owned(), "2".to_owned()), "seed {seed}");
     }
+}
+
+/// The sync fails while a transaction has the server to itself, in which the policy of syncs then changes.
+#[test]
+fn a_sync_that_fails_while_the_policy_changes_does_not_hang_the_server() {
+    let disk = Disk::new();
+    let builder = Server::builder().disk(&disk).set("appendonly", "yes").set("appendfsync", "everysec");
+    let server = builder.allow_debug().start().expect("it starts");
+    disk.fault("write").writes().file("*.incr.aof").times(1).delay(Duration::from_millis(200));
+    disk.fault("sync").syncs().file("*.incr.aof").times(1).input_output_error();
+    ask(&server, "SET key 1").expect("it is stored");
+    server.wait_until_fired("write", 1, TIMEOUT).expect("what is written is delayed");
+    let mut client = server.client().expect("there is room");
+    let (done, is_done) = mpsc::channel();
+    thread::spawn(move || {
+        for line in ["MULTI", "DEBUG SLEEP 0.6", "CONFIG SET appendfsync no"] {
+            client.call(line.split(' ')).expect("it is queued");
+        }
+        done.send(client.call(["EXEC"])).expect("the test waits");
+    });
+    let replies = is_done.recv_timeout(TIMEOUT).expect("the server hangs").expect("it is run");
+    assert_eq!(replies, Reply::Array(vec![Reply::Status("OK".into()), Reply::Status("OK".into())]));
+    server.wait_until_fired("sync", 1, TIMEOUT).expect("the sync has failed");
+    assert_eq!(get(&server, "key"), "1");
+}
+
+#[test]
+fn a_file_that_a_transaction_switches_on_during_a_rewrite_has_all_changes() {
+    let disk = Disk::new();
+    let builder = Server::builder().disk(&disk).set("rdb-key-save-delay", "20000");
+    let server = builder.start().expect("it starts");
+    for number in 0..10 {
+        ask(&server, &format!("SET key:{number} before")).expect("it is stored");
+    }
+    let is_writing = || disk.paths().iter().any(|path| path.extension().is_some_and(|end| end == "base"));
+    ask(&server, "BGREWRITEAOF").expect("it begins");
+    wait_until("the rewrite has taken its base", is_writing);
+    let mut client = server.client().expect("there is room");
+    for line in ["MULTI", "CONFIG SET appendonly yes rdb-key-save-delay 0", "EXEC"] {
+        client.call(line.split(' ')).expect("it is run");
+    }
+    let has = |field: &str| client_info(&server).lines().any(|line| line == field);
+    wait_until("it has begun", || has("aof_rewrite_in_progress:0") && has("aof_rewrite_scheduled:0"));
+    client.call(["SET", "key:0", "after"]).expect("it is stored");
+    let synced = client.call(["WAITAOF", "1", "0", "0"]).expect("it is synced");
+    assert_eq!(synced, Reply::Array(vec![Reply::Integer(1), Reply::Integer(0)]));
+    disk.power_loss(1);
+    drop(server);
+    let server = start(&disk, "everysec");
+    assert_eq!((get(&server, "key:0"), get(&server, "key:9")), ("after".to_owned(), "before".to_owned()));
+}
+
+fn client_info(server: &Server) -> String {
+    let mut client = server.client().expect("there is room");
+    client.call(["INFO", "persistence"]).expect("it answers").text().unwrap_or_default().into_owned()
+}
+
+#[test]
+fn a_client_waits_for_what_its_slow_script_has_written() {
+    let disk = Disk::new();
+    let builder = Server::builder().disk(&disk).set("appendonly", "yes").set("busy-reply-threshold", "1");
+    let server = builder.start().expect("it starts");
+    let mut client = server.client().expect("there is room");
+    client.call(["SET", "key", "synced"]).expect("it is stored");
+    client.call(["WAITAOF", "1", "0", "0"]).expect("it is synced");
+    disk.fault("sync").syncs().file("*.incr.aof").delay(Duration::from_secs(600));
+    let script = "redis.call('SET', 'key', 'slow') for i = 1, 3000000 do end return 1";
+    client.call(["EVAL", script, "0"]).expect("it ends");
+    let synced = client.call(["WAITAOF", "1", "0", "100"]).expect("it answers");
+    assert_eq!(synced, Reply::Array(vec![Reply::Integer(0), Reply::Integer(0)]));
+}
+
+#[test]
+fn a_rollback_leaves_the_settings_of_files_as_they_are() {
+    let disk = Disk::new();
+    let server = start(&disk, "always");
+    server.snapshot("base");
+    ask(&server, "CONFIG SET appendfsync everysec appendonly no maxmemory 1gb").expect("they are possible");
+    server.rollback("base").expect("it is there");
+    let setting = |name: &str| {
+        let mut client = server.client().expect("there is room");
+        let reply = client.call(["CONFIG", "GET", name]).expect("it answers");
+        let Reply::Map(settings) = reply else { panic!("it is a map") };
+        settings[0].1.text().unwrap_or_default().into_owned()
+    };
+    assert_eq!(["appendfsync", "appendonly", "maxmemory"].map(setting), ["everysec", "no", "0"]);
+    ask(&server, "CONFIG SET appendonly yes").expect("it is possible");
+    wait_until("changes are written again", || ask(&server, "WAITAOF 1 0 100").is_ok());
 }
 
 #[test]

@@ -90,6 +90,8 @@ const ONE_FILE: &str = "only the first world has a file";
 
 /// Starts the files over with a new base, which is taken as soon as nothing else is in progress.
 fn await_base(engine: &mut Engine, is_nested: bool) {
+    // A rewrite that has taken its base would end as if it had been ours, and the stream were not on.
+    stop_rewrite(engine);
     engine.persistence.aof.state = AofState::WaitsForBase;
     if engine.persistence.saving.is_some() || is_nested {
         engine.persistence.aof.is_scheduled = true;
@@ -97,7 +99,6 @@ fn await_base(engine: &mut Engine, is_nested: bool) {
         let line = format!("AOF was enabled {what}. An AOF background was scheduled to start when possible.");
         return log(engine, LogLevel::Notice, line);
     }
-    stop_rewrite(engine);
     // Only the first world gets here, so it begins.
     let _ = begin_rewrite(engine);
 }

@@ -7,11 +7,11 @@
 //!
 //! This is no row of [`super::stages`]: the fast path stays open while changes are recorded.
 
-use crate::engine::Engine;
 use crate::engine::exec::Ctx;
 use crate::engine::exec::stages::{Call, Caller, Ending};
 use crate::engine::spec::{Command, Family, Flags, KeyFlags, KeySpec, Propagated};
 use crate::engine::state::SyncPolicy;
+use crate::engine::{Engine, SessionId};
 
 /// The state of the data before a command, to see whether it changed them.
 #[derive(Clone, Copy, Debug)]
@@ -60,12 +60,17 @@ pub(super) fn end(engine: &mut Engine, call: &Call<'_>, recording: Recording, en
     }
     if recording.owns_unit && !matches!(ending, Ending::Suspended) {
         engine.effects.propagation.end_unit();
-        let offset = engine.effects.propagation.offset();
-        if offset != recording.offset
-            && let Some(session) = engine.sessions.get_mut(call.session)
-        {
-            session.written_offset = offset;
-        }
+        note_written(engine, call.session, recording.offset);
+    }
+}
+
+/// Notes how far the stream goes with what a session has written, if it is now beyond `before`.
+fn note_written(engine: &mut Engine, session: SessionId, before: u64) {
+    let offset = engine.effects.propagation.offset();
+    if offset != before
+        && let Some(session) = engine.sessions.get_mut(session)
+    {
+        session.written_offset = offset;
     }
 }
 
@@ -120,8 +125,14 @@ fn note_second(engine: &mut Engine) {
     }
 }
 
-/// Ends the execution unit of a script that was suspended.
-pub(super) fn end_unit(engine: &mut Engine) {
+/// Ends the execution unit of a session's script that was suspended.
+pub(super) fn end_suspended_unit(engine: &mut Engine, session: SessionId) {
+    let before = engine.effects.propagation.offset();
+    end_unit(engine);
+    note_written(engine, session, before);
+}
+
+fn end_unit(engine: &mut Engine) {
     if engine.effects.propagation.is_on() {
         engine.effects.propagation.end_unit();
     }

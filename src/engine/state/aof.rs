@@ -282,6 +282,7 @@ impl Aof {
 
     /// All clients that wait.
     pub(in crate::engine) fn take_waiting(&mut self) -> Vec<SyncWait> {
+        self.progress.is_awaited.store(false, Ordering::SeqCst);
         std::mem::take(&mut self.waiting)
     }
 }

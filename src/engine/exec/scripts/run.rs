@@ -184,24 +184,24 @@ impl Engine {
         let protocol = self.sessions.get(session).map_or(Protocol::Resp2, |client| client.protocol);
         let mut reply = Reply::new(&mut partial, protocol);
         // A panic ends only the script's client and its virtual machine: the timer has other clients to serve.
-        let Ok(outcome) = catch_unwind(AssertUnwindSafe(|| vm.resume(self, &mut reply))) else {
-            self.stats.end_uncounted();
-            return give_up_script(self, session);
-        };
-        match kind {
-            Kind::Script => self.scripts.vm = Some(vm),
-            Kind::Function => self.scripts.functions.vm = Some(vm),
-        }
-        match outcome {
-            Outcome::Suspended => stash_partial_reply(self, &mut partial, 0),
-            outcome => conclude_script(self, session, outcome, partial),
+        if let Ok(outcome) = catch_unwind(AssertUnwindSafe(|| vm.resume(self, &mut reply))) {
+            match kind {
+                Kind::Script => self.scripts.vm = Some(vm),
+                Kind::Function => self.scripts.functions.vm = Some(vm),
+            }
+            match outcome {
+                Outcome::Suspended => stash_partial_reply(self, &mut partial, 0),
+                outcome => conclude_script(self, session, outcome, partial),
+            }
+        } else {
+            give_up_script(self, session);
         }
         self.stats.end_uncounted();
         tracking::end_tracking(self, session);
         self.observers.tracking.end_request();
         self.timing.now = now;
         if !self.scripts.is_busy() {
-            propagation::end_unit(self);
+            propagation::end_suspended_unit(self, session);
             self.unblock_ready();
         }
     }
@@ -268,7 +268,6 @@ pub(in crate::engine) fn stash_partial_reply(engine: &mut Engine, out: &mut Vec<
 fn give_up_script(engine: &mut Engine, session: SessionId) {
     let is_detached = engine.scripts.running.as_ref().is_some_and(|running| running.is_detached);
     end_script(engine);
-    propagation::end_unit(engine);
     if is_detached {
         engine.disconnect(session);
     } else {
