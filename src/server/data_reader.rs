@@ -46,7 +46,7 @@ impl DataReader {
 /// Carries out an order, or, if that panics, ends the session, which would wait for ever.
 fn read_or_end(order: ReadOrder) {
     if contain("the thread that reads all data", || carry_out(&order)).is_none() {
-        order.shared.engine().kill(order.session);
+        order.shared.act(|engine| engine.kill(order.session));
     }
 }
 

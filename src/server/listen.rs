@@ -33,6 +33,9 @@ const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
 /// The number of ports that are tried when the system picks one.
 const FREE_PORT_TRIES: usize = 10;
 
+/// The words that the standard library puts before the system's reason why a name could not be resolved.
+const LOOKUP_PREFIX: &str = "failed to lookup address information: ";
+
 /// The number of the event loop that accepts clients.
 const ACCEPTING: usize = 0;
 
@@ -127,11 +130,13 @@ fn is_of_address(error: &io::Error) -> bool {
 }
 
 fn bind(name: &str, port: u16, settings: &Settings, prepare: impl Fn(&Socket) -> io::Result<()>) -> io::Result<Socket> {
-    let explain = |error: io::Error| {
-        let why = format!("Could not create server TCP listening socket {name}:{port}: bind: {}", reason(&error));
+    let explain = |call: &str, error: io::Error| {
+        let reason = reason(&error);
+        let reason = reason.strip_prefix(LOOKUP_PREFIX).unwrap_or(&reason);
+        let why = format!("Could not create server TCP listening socket {name}:{port}: {call}{reason}");
         io::Error::new(error.kind(), why)
     };
-    let address = resolve(name, port).map_err(explain)?;
+    let address = resolve(name, port).map_err(|error| explain("", error))?;
     let bind = || {
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
         if address.is_ipv6() {
@@ -144,7 +149,7 @@ fn bind(name: &str, port: u16, settings: &Settings, prepare: impl Fn(&Socket) ->
         prepare(&socket)?;
         Ok(socket)
     };
-    bind().map_err(explain)
+    bind().map_err(|error| explain("bind: ", error))
 }
 
 /// Sets a socket's firewall mark (`socket-mark-id`, Linux only), unless the mark is 0.

@@ -290,8 +290,9 @@ impl Shared {
 
     /// Connects a client; `None` when there are too many, or none may enter this world.
     pub(crate) fn connect(&self, origin: Origin) -> Option<(SessionId, Arc<WakeFlags>)> {
-        let now = self.clock.now();
         let mut engine = self.engine();
+        // Read under the lock, so that the engine's time never goes back.
+        let now = self.clock.now();
         if !self.is_open() || (self.is_down() && !engine.timing.pause().is_node_paused()) {
             return None;
         }

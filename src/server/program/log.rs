@@ -26,6 +26,7 @@ use super::log_queue::LogQueue;
 #[cfg(unix)]
 use super::system_log::SystemLog;
 use crate::engine::{LogLevel, Settings};
+use crate::server::os_host::reason;
 use crate::server::{clock, log};
 
 /// The lines that are still to be written, once the program has a log that is no file.
@@ -207,7 +208,7 @@ fn is_regular(file: &File) -> bool {
 
 fn open(path: &str) -> io::Result<File> {
     let file = OpenOptions::new().create(true).append(true).open(path);
-    file.map_err(|error| io::Error::new(error.kind(), format!("cannot open the log file {path}: {error}")))
+    file.map_err(|error| io::Error::new(error.kind(), format!("Can't open the log file {path}: {}", reason(&error))))
 }
 
 fn filter_of(level: LogLevel) -> LevelFilter {
