@@ -118,7 +118,7 @@ impl Disk {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-#[must_use = "nothing goes wrong before it is said how"]
+#[must_use = "a rule has no effect until its failure is set, as by `.full()`"]
 pub struct DiskFaultRule {
     faults: DiskFaults,
     rule: DiskFault,

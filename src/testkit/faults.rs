@@ -18,7 +18,7 @@ use crate::server::shared::Shared;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-#[must_use = "nothing goes wrong before it is said how"]
+#[must_use = "a rule has no effect until its failure is set, as by `.drop_after()`"]
 pub struct FaultRule<'s> {
     shared: &'s Shared,
     rule: Fault,

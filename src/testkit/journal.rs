@@ -26,7 +26,7 @@ pub(super) const LONGEST_MS: u128 = 1 << 50;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
-#[must_use = "a journal does nothing unless it is checked"]
+#[must_use = "the commands are recorded from here on; check them with an `assert_` method, or read `entries()`"]
 pub struct Journal<'s> {
     pub(super) shared: &'s Arc<Shared>,
     filter: Filter,
