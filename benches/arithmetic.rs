@@ -69,15 +69,15 @@ fn bench_sketch(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, bytes: &mu
 
 fn places(criterion: &mut Criterion) {
     let mut generator = Rng::with_seed(1);
-    let mut near = |middle: f64| middle + generator.f64();
+    let mut near = |center: f64| center + generator.f64();
     let positions: Vec<Position> =
         (0..PLACES).map(|_| Position { longitude: near(13.0), latitude: near(37.0) }).collect();
     let members = positions.iter().enumerate().map(|(number, position)| (format!("place-{number}"), position.score()));
     let zset = Zset::from_entries(members, &Limits::default());
-    let middle = Position { longitude: 13.5, latitude: 37.5 };
+    let center = Position { longitude: 13.5, latitude: 37.5 };
     let mut group = criterion.benchmark_group(format!("{PLACES} places"));
     for radius_m in [100.0, 1000.0, 10_000.0] {
-        let area = Area { middle, shape: Shape::Circle { radius_m } };
+        let area = Area { center, shape: Shape::Circle { radius_m } };
         group.bench_function(format!("within {radius_m} m"), |bench| bench.iter(|| count_within(&zset, &area)));
         group.bench_function(format!("within {radius_m} m, plainly"), |bench| {
             bench.iter(|| positions.iter().filter(|position| area.distance_m(**position).is_some()).count());

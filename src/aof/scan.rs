@@ -78,7 +78,7 @@ pub enum Tail {
     /// Nothing.
     Clean,
     /// A command or an annotation that is not whole.
-    Short,
+    Truncated,
     /// Zeros to the end, and what they begin in.
     Zeros,
     /// A transaction of whole commands without its EXEC.
@@ -143,7 +143,7 @@ enum Found {
 enum Line {
     Whole(usize),
     /// The log ends before the line does.
-    Torn(usize),
+    Truncated(usize),
     TooLong,
 }
 
@@ -227,7 +227,7 @@ impl<R: Read> Scanner<R> {
         self.before_window + self.start as u64
     }
 
-    /// The bytes read of a part that is neither a command nor an annotation. At a [`Tail::Short`] that is all there
+    /// The bytes read of a part that is neither a command nor an annotation. At a [`Tail::Truncated`] that is all there
     /// is.
     pub fn rest(&self) -> &[u8] {
         &self.window[self.start..]
@@ -308,7 +308,7 @@ impl<R: Read> Scanner<R> {
         match self.window[self.start] {
             b'#' => Ok(match self.line(0)? {
                 Line::Whole(end) => Found::Annotation { end },
-                Line::Torn(_) => Found::End(Tail::Short),
+                Line::Truncated(_) => Found::End(Tail::Truncated),
                 Line::TooLong => Found::Malformed { at: 0 },
             }),
             b'*' => self.find_command(),
@@ -317,18 +317,18 @@ impl<R: Read> Scanner<R> {
     }
 
     fn find_command(&mut self) -> io::Result<Found> {
-        let (end, is_torn) = match self.line(0)? {
+        let (end, is_truncated) = match self.line(0)? {
             Line::Whole(end) => (end, false),
-            Line::Torn(end) => (end, true),
+            Line::Truncated(end) => (end, true),
             Line::TooLong => return Ok(Found::Malformed { at: 0 }),
         };
         let count = leading_integer(self.part(1, end));
-        let is_only_begun = is_torn && end == 1;
+        let is_only_begun = is_truncated && end == 1;
         if !(1..=i64::from(i32::MAX)).contains(&count) && !is_only_begun {
             return Ok(Found::Malformed { at: 0 });
         }
-        if is_torn {
-            return Ok(Found::End(Tail::Short));
+        if is_truncated {
+            return Ok(Found::End(Tail::Truncated));
         }
         self.words.clear();
         let mut at = end;
@@ -346,22 +346,22 @@ impl<R: Read> Scanner<R> {
     /// Adds the word that begins at a position; returns the position behind it.
     fn find_word(&mut self, at: usize) -> io::Result<Result<usize, Found>> {
         if !self.has(at + 1)? {
-            return Ok(Err(Found::End(Tail::Short)));
+            return Ok(Err(Found::End(Tail::Truncated)));
         }
         if self.window[self.start + at] != b'$' {
             return Ok(Err(Found::Malformed { at }));
         }
-        let (text, is_torn) = match self.line(at)? {
+        let (text, is_truncated) = match self.line(at)? {
             Line::Whole(end) => (end, false),
-            Line::Torn(end) => (end, true),
+            Line::Truncated(end) => (end, true),
             Line::TooLong => return Ok(Err(Found::Malformed { at })),
         };
         let Ok(length) = usize::try_from(leading_integer(self.part(at + 1, text))) else {
             return Ok(Err(Found::Malformed { at }));
         };
         let end = text.saturating_add(length);
-        if is_torn || !self.has(end.saturating_add(LINE_END_BYTES))? {
-            return Ok(Err(Found::End(Tail::Short)));
+        if is_truncated || !self.has(end.saturating_add(LINE_END_BYTES))? {
+            return Ok(Err(Found::End(Tail::Truncated)));
         }
         self.words.push(Span { start: self.start + text, end: self.start + end });
         Ok(Ok(end + LINE_END_BYTES))
@@ -381,7 +381,7 @@ impl<R: Read> Scanner<R> {
             }
             searched = limit;
             if !self.extend()? {
-                return Ok(Line::Torn(searched));
+                return Ok(Line::Truncated(searched));
             }
         }
     }

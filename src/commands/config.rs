@@ -5,7 +5,7 @@
 //! the server must act on are sent as [`Effect::Setting`].
 
 use super::help;
-use crate::config::{self, Assigned, Mutability, Parameter};
+use crate::config::{self, Added, Assigned, Mutability, Parameter};
 use crate::engine::exec::operations;
 use crate::engine::{
     Args, Arity, Change, Command, Ctx, Effect, Engine, Error, Family, Flags, LogLevel, Secrets, ServerError, Settings,
@@ -238,12 +238,12 @@ const REWRITE: Command = Command {
     since: "2.8.0",
     about: "Writes the current parameters to the configuration file, keeping its comments and order.",
     tips: ON_ALL_NODES,
-    run: |cx, _| rewrite(cx, false),
+    run: |cx, _| rewrite(cx, Added::Changed),
     ..Command::ROW
 };
 
 /// Brings the configuration file up to date; with `all`, every parameter gets a line.
-pub(super) fn rewrite(cx: &mut Ctx<'_>, all: bool) -> Result<(), Error> {
+pub(super) fn rewrite(cx: &mut Ctx<'_>, added: Added) -> Result<(), Error> {
     let engine = cx.engine();
     if engine.host.facts().config_file.is_empty() {
         return Err(ServerError::NoConfigFile.into());
@@ -251,7 +251,7 @@ pub(super) fn rewrite(cx: &mut Ctx<'_>, all: bool) -> Result<(), Error> {
     let old = engine.host.read_config().map_err(ServerError::ConfigNotWritten)?;
     let users = engine.acl.users.iter().map(|user| user.line());
     let users = engine.settings.acl_file.is_empty().then(|| users.collect());
-    let text = config::rewritten(&old, &engine.settings, users, all);
+    let text = config::rewritten(&old, &engine.settings, users, added);
     engine.host.write_config(&text).map_err(ServerError::ConfigNotWritten)?;
     let line = "CONFIG REWRITE executed with success.".to_owned();
     cx.effects().push(Effect::Log(LogLevel::Notice, line));

@@ -22,7 +22,6 @@ fn monitor(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     if cx.is_nested() {
         return Err(Error::MonitorDenied);
     }
-    let _session = cx.session().id;
     if operations::monitor(cx) {
         cx.reply().ok();
     }

@@ -273,9 +273,9 @@ mod tests {
     use crate::engine::Command;
 
     /// Files by name; directories are accepted unless they are called `missing`.
-    struct Shelf(&'static [(&'static str, &'static str)]);
+    struct FilesInMemory(&'static [(&'static str, &'static str)]);
 
-    impl Files for Shelf {
+    impl Files for FilesInMemory {
         fn read(&mut self, pattern: &str) -> Result<Vec<Vec<u8>>, Unreadable> {
             let found: Vec<_> = self.0.iter().filter(|(name, _)| *name == pattern).collect();
             if found.is_empty() {
@@ -297,7 +297,7 @@ mod tests {
         &[&[Command { name: "GET", ..Command::ROW }, Command { name: "SET", ..Command::ROW }]];
 
     fn loaded(text: &str) -> Result<Loaded, Fatal> {
-        let mut files = Shelf(&[("a", "port 1\ninclude b\n"), ("b", "timeout 2"), ("loop", "include loop")]);
+        let mut files = FilesInMemory(&[("a", "port 1\ninclude b\n"), ("b", "timeout 2"), ("loop", "include loop")]);
         load(Settings::default(), text.as_bytes(), &mut files, &Table::of(COMMANDS))
     }
 

@@ -36,7 +36,7 @@ pub use arguments::{HELP, Invocation, Sources, invocation};
 #[cfg(feature = "program")]
 pub use file::{Fatal, Files, Loaded, Unreadable, is_announced, load};
 pub use parameter::{Assigned, Mutability, OnUnsupported, Parameter, parse_memory};
-pub use rewrite::rewritten;
+pub use rewrite::{Added, rewritten};
 pub use rows::REPL_BACKLOG_SIZE;
 
 use std::collections::HashMap;

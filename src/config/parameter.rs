@@ -294,7 +294,7 @@ impl<T> Held<T> {
         match self {
             Held::Field(get, _) => show(&get(settings)),
             Held::Always(text) => (*text).to_owned(),
-            Held::Idle(usual) => settings.idle.get(name).cloned().unwrap_or_else(|| (*usual).to_owned()),
+            Held::Idle(default) => settings.idle.get(name).cloned().unwrap_or_else(|| (*default).to_owned()),
         }
     }
 

@@ -115,8 +115,8 @@ pub fn without_footer(bytes: &[u8], is_checked: bool) -> Option<&[u8]> {
     let (checked, checksum) = bytes.split_last_chunk::<8>()?;
     let (payload, version) = checked.split_last_chunk::<2>()?;
     debug_assert_eq!(bytes.len() - payload.len(), FOOTER_BYTES, "a footer has two parts");
-    let is_sealed = !is_checked || u64::from_le_bytes(*checksum) == crc64(checked);
-    (is_sealed && u16::from_le_bytes(*version) <= VERSION).then_some(payload)
+    let is_intact = !is_checked || u64::from_le_bytes(*checksum) == crc64(checked);
+    (is_intact && u16::from_le_bytes(*version) <= VERSION).then_some(payload)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use super::background_saver::{FAULT, KeyDelay, STOPPED, announce_temporary_file};
+use super::background_saver::{FAULT, STOPPED, TestDelay, announce_temporary_file};
 use super::contain::contain;
 use super::os_host::reason;
 use super::progress::after_each_key;
@@ -16,13 +16,13 @@ use crate::engine::exec::aof;
 use crate::storage::replace;
 
 /// Rewrites the append-only file, and tells the engine how that ended.
-pub(super) fn rewrite(shared: &Shared, id: u64, delay: KeyDelay, is_stopped: &AtomicBool) {
+pub(super) fn rewrite(shared: &Shared, id: u64, delay: TestDelay, is_stopped: &AtomicBool) {
     let result = contain("the thread that saves", || try_rewrite(shared, id, delay, is_stopped));
     let result = result.unwrap_or_else(|| Err(FAULT.to_owned()));
     shared.act(|engine| aof::end_rewrite(engine, id, result));
 }
 
-fn try_rewrite(shared: &Shared, id: u64, delay: KeyDelay, is_stopped: &AtomicBool) -> Result<(), String> {
+fn try_rewrite(shared: &Shared, id: u64, delay: TestDelay, is_stopped: &AtomicBool) -> Result<(), String> {
     let writer = shared.worlds().aof();
     let (state, settings, rewrite) = {
         let engine = shared.engine();

@@ -37,7 +37,7 @@ use tracing::{info, warn};
 
 use super::aof_threads::Worker;
 use super::aof_waiters::{self, Waiters};
-use super::background_saver::{KeyDelay, STOPPED};
+use super::background_saver::{STOPPED, TestDelay};
 use super::clock::monotonic_us;
 use super::os_host::reason;
 use super::shared::Shared;
@@ -471,7 +471,7 @@ impl AofWriter {
             return Ok(());
         };
         self.hand_over(log);
-        KeyDelay::of_us(self.progress.delay_us.load(Ordering::Relaxed).cast_signed()).pause();
+        TestDelay::of_us(self.progress.delay_us.load(Ordering::Relaxed).cast_signed()).pause();
         let before = log.written_bytes();
         let result = log.write();
         self.progress.total_bytes.fetch_add(log.written_bytes() - before, Ordering::Relaxed);

@@ -16,18 +16,19 @@ use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use super::os_host::reason;
 use super::processors;
 
-/// A pause for each key that is saved or loaded, for tests of what happens meanwhile.
+/// A pause that a test has ordered, to see what happens meanwhile: after each key that is saved or loaded, or before
+/// each write of the append-only file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct KeyDelay(i64);
+pub(crate) struct TestDelay(i64);
 
 /// A long pause is split into parts of this length, and the save checks after each whether it was stopped.
 const PAUSE_PART: Duration = Duration::from_millis(10);
 
-impl KeyDelay {
+impl TestDelay {
     /// A pause of `us` microseconds after each key. As in Redis, a negative value means a pause of one microsecond
     /// after one key in `-us`, chosen at random.
-    pub(crate) fn of_us(us: i64) -> KeyDelay {
-        KeyDelay(us)
+    pub(crate) fn of_us(us: i64) -> TestDelay {
+        TestDelay(us)
     }
 
     /// Pauses.
@@ -111,7 +112,7 @@ pub(crate) const FAULT: &str = "a fault of the server, which the log has";
 pub(crate) const STOPPED: &str = "it was stopped";
 
 /// Pauses after a key, or fails if the save was stopped.
-pub(crate) fn pause_or_stop(delay: KeyDelay, is_stopped: &AtomicBool) -> io::Result<()> {
+pub(crate) fn pause_or_stop(delay: TestDelay, is_stopped: &AtomicBool) -> io::Result<()> {
     let goes_on = || !is_stopped.load(Ordering::Relaxed) && !PROCESS_ENDS.load(Ordering::Relaxed);
     delay.pause_while(goes_on);
     if goes_on() { Ok(()) } else { Err(io::Error::other(STOPPED)) }

@@ -296,8 +296,8 @@ impl Connection {
             let large = session.push_queue.take_or_share(work.output.written_mut(), PUSHED_BYTES);
             self.may_have_pushes = !session.push_queue.is_empty();
             let hangs_up = session.hangs_up && !self.may_have_pushes;
-            if mem::take(&mut session.in_bytes) {
-                self.write_queue.split();
+            if mem::take(&mut session.is_bytewise) {
+                self.write_queue.send_bytewise();
             }
             engine.sessions.account_memory(self.session);
             engine.check_output_limit(self.session, 0);
@@ -446,8 +446,8 @@ impl Connection {
         let Some(session) = engine.sessions.get_mut(self.session).filter(|session| !session.cut_off) else {
             return (taken, Stop::Aborted);
         };
-        if mem::take(&mut session.in_bytes) {
-            self.write_queue.split();
+        if mem::take(&mut session.is_bytewise) {
+            self.write_queue.send_bytewise();
         }
         if stop == Stop::More {
             // A long pipeline gives the lock to threads that wait for it.

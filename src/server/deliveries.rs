@@ -6,7 +6,8 @@
 //! rest in the same write. When [`ENOUGH_BYTES`] wait for a client, all are woken, so that publishers do not run ahead
 //! of readers.
 //!
-//! Invariant: a session is in this queue at most once, and while it is, no push wakes it.
+//! A session that takes its pushes with a reply, and then gets another, is queued twice; the second wake-up finds
+//! nothing.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

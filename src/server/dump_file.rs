@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use tracing::info;
 
-use super::background_saver::{FAULT, KeyDelay, announce_temporary_file};
+use super::background_saver::{FAULT, TestDelay, announce_temporary_file};
 use super::contain::contain;
 use super::os_host::reason;
 use super::progress::after_each_key;
@@ -85,7 +85,7 @@ pub(crate) fn save(
     shared: &Shared,
     checkpoint: Box<Checkpoint>,
     path: &Path,
-    delay: KeyDelay,
+    delay: TestDelay,
     is_stopped: &AtomicBool,
 ) {
     let id = checkpoint.id();

@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 use tracing::warn;
 
 use super::aof_writer::AofWriter;
-use super::background_saver::{KeyDelay, pause_or_stop};
+use super::background_saver::{TestDelay, pause_or_stop};
 use super::clock::{Clock, monotonic_us};
 use super::config_file;
 use super::dump_file;
@@ -176,7 +176,7 @@ impl Host for OsHost {
     }
 
     fn pace_dump(&self, delay_us: i64) -> io::Result<()> {
-        pause_or_stop(KeyDelay::of_us(delay_us), &AtomicBool::new(false))
+        pause_or_stop(TestDelay::of_us(delay_us), &AtomicBool::new(false))
     }
 
     fn open_dump(&self, path: &Path) -> Result<Box<dyn io::Read>, String> {

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use tracing::info;
 
-use super::background_saver::{KeyDelay, pause_or_stop};
+use super::background_saver::{TestDelay, pause_or_stop};
 use super::clock::monotonic_us;
 use crate::engine::state::Checkpoint;
 
@@ -46,7 +46,7 @@ impl Progress {
 /// Makes a save's step after each key: it pauses for `delay`, fails when it is stopped, and logs progress.
 pub(crate) fn after_each_key<'a>(
     checkpoint: &'a Checkpoint,
-    delay: KeyDelay,
+    delay: TestDelay,
     is_stopped: &'a AtomicBool,
 ) -> impl FnMut() -> io::Result<()> + 'a {
     let (mut progress, total) = (Progress::begin(), checkpoint.len());

@@ -135,7 +135,7 @@ impl Server {
             aof,
         });
         let shared = Shared::first(engine, first_clock, phase, worlds);
-        shared.worlds().listen_with(&listeners);
+        shared.worlds().set_first_listeners(&listeners);
         let started = cluster.map_or(Ok(()), |cluster| nodes::start(&shared, &cluster, sockets));
         let (runtime, ()) = with_runtime(runtime, started)?;
         if let Some(faults) = &disk_faults {

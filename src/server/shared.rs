@@ -17,7 +17,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
 use super::aof_rewrite;
-use super::background_saver::KeyDelay;
+use super::background_saver::TestDelay;
 use super::clock::{Clock, later};
 use super::deliveries::{AT_ONCE, Deliveries};
 use super::dump_file;
@@ -81,7 +81,7 @@ impl Shared {
         worlds: Arc<Worlds>,
     ) -> Arc<Shared> {
         let shared = Arc::new(Shared::of(engine, clock, phase, worlds, None));
-        shared.worlds.begin_with(&shared);
+        shared.worlds.set_first(&shared);
         shared
     }
 
@@ -450,7 +450,7 @@ impl Shared {
     /// Starts to write a checkpoint in the background.
     fn save(&self, engine: &mut Engine, checkpoint: Box<Checkpoint>) {
         let (id, path) = (checkpoint.id(), engine.settings.dump_path());
-        let delay = KeyDelay::of_us(engine.settings.files.save_delay_us);
+        let delay = TestDelay::of_us(engine.settings.files.save_delay_us);
         let started = self.start_save(move |shared, stop| dump_file::save(shared, checkpoint, &path, delay, stop));
         if let Err(reason) = started {
             engine.end_save(id, Err(reason));
@@ -459,7 +459,7 @@ impl Shared {
 
     /// Starts to rewrite the append-only file in the background.
     fn rewrite_aof(&self, engine: &mut Engine, id: u64) {
-        let delay = KeyDelay::of_us(engine.settings.files.save_delay_us);
+        let delay = TestDelay::of_us(engine.settings.files.save_delay_us);
         if let Err(reason) = self.start_save(move |shared, stop| aof_rewrite::rewrite(shared, id, delay, stop)) {
             aof::end_rewrite(engine, id, Err(reason));
         }

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 pub(crate) enum WakeFlag {
     /// Close at once.
     Close = 1,
-    /// Retry the request that a pause held back.
+    /// Retry the request that a pause held back, or whose host call is answered.
     Resume = 2,
     /// Send the pushes that the engine has queued for the session.
     Pushed = 4,

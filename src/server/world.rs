@@ -52,7 +52,7 @@ impl World {
     }
 
     /// Stores the task of this world, which is aborted when the world ends.
-    pub(super) fn keep(&self, task: AbortHandle) {
+    pub(super) fn set_task(&self, task: AbortHandle) {
         *self.task.lock() = Some(task);
     }
 

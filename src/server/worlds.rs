@@ -87,7 +87,6 @@ pub(crate) struct Worlds {
     lazy_free_thread: Arc<LazyFreeThread>,
     data_reader: DataReader,
     saver: BackgroundSaver,
-    aof: Arc<AofWriter>,
     first: OnceLock<Weak<Shared>>,
     first_listeners: OnceLock<Arc<Listeners>>,
     /// Whether new worlds keep a journal from the start.
@@ -125,8 +124,6 @@ pub(crate) enum HostCallState {
 
 /// Answers the host call of a session. If it moves to another world, pushes that the old world had queued for it are
 /// added to `output`.
-///
-/// [`WakeFlag::Resume`]: super::wake_flags::WakeFlag::Resume
 pub(crate) fn answer(shared: &Arc<Shared>, session: SessionId, output: &mut Vec<u8>) -> HostCallState {
     let Some(call) = shared.engine().take_host_call(session) else { return HostCallState::Answered };
     if matches!(call, HostCall::Tree(_) | HostCall::Rdb(_)) {
@@ -185,19 +182,17 @@ fn done(outcome: Result<(), KitError>) -> HostReply {
 }
 
 impl Worlds {
-    /// The worlds of a new server: only the first, which [`Worlds::begin_with`] sets.
+    /// The worlds of a new server: only the first, which [`Worlds::set_first`] sets.
     pub(crate) fn new(config: WorldConfig) -> Arc<Worlds> {
         let lazy_free_thread = Arc::new(LazyFreeThread::on(&config.settings.process.background_processors));
         let data_reader = DataReader::on(&config.settings.process.background_processors);
         let saver = BackgroundSaver::on(&config.settings.process.save_processors);
         let (first, keeps_journals, list) = (OnceLock::new(), AtomicBool::new(false), Mutex::default());
-        let aof = Arc::clone(&config.aof);
         Arc::new(Worlds {
             config,
             lazy_free_thread,
             data_reader,
             saver,
-            aof,
             first,
             first_listeners: OnceLock::new(),
             keeps_journals,
@@ -206,7 +201,7 @@ impl Worlds {
     }
 
     /// Sets the first world. The server calls it before it serves any client.
-    pub(crate) fn begin_with(&self, first: &Arc<Shared>) {
+    pub(crate) fn set_first(&self, first: &Arc<Shared>) {
         self.first.get_or_init(|| Arc::downgrade(first));
     }
 
@@ -227,7 +222,7 @@ impl Worlds {
 
     /// The append-only file of the first world.
     pub(crate) fn aof(&self) -> &Arc<AofWriter> {
-        &self.aof
+        &self.config.aof
     }
 
     /// Whether each world is a cluster.
@@ -236,7 +231,7 @@ impl Worlds {
     }
 
     /// Sets the listeners of the first world, once.
-    pub(super) fn listen_with(&self, listeners: &Arc<Listeners>) {
+    pub(super) fn set_first_listeners(&self, listeners: &Arc<Listeners>) {
         self.first_listeners.get_or_init(|| Arc::clone(listeners));
     }
 
@@ -361,7 +356,7 @@ impl Worlds {
         let task = async { first_of(pin!(timer::run(kept)), pin!(deliveries::deliver(delivered))).await };
         let task = config.event_loop.spawn(task).abort_handle();
         if let Some(world) = shared.world() {
-            world.keep(task);
+            world.set_task(task);
         }
         shared
     }
@@ -483,8 +478,7 @@ impl Worlds {
 
     /// All worlds, the first one first, then by their names.
     pub(crate) fn all(&self) -> Vec<Arc<Shared>> {
-        let first = self.first.get().and_then(Weak::upgrade);
-        first.into_iter().chain(self.list.lock().worlds.values().map(Arc::clone)).collect()
+        self.first().into_iter().chain(self.list.lock().worlds.values().map(Arc::clone)).collect()
     }
 
     /// The figures of all worlds, the first one first, then by their names.

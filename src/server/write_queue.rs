@@ -62,7 +62,7 @@ pub(crate) struct WriteQueue {
     /// The most bytes that were gathered, and the moment since which they count.
     peak: Cell<(usize, Now)>,
     /// Whether one byte is sent at a time, until nothing waits (a fault that tests order).
-    in_bytes: bool,
+    is_bytewise: bool,
 }
 
 impl Default for WriteQueue {
@@ -72,7 +72,7 @@ impl Default for WriteQueue {
             sent: 0,
             later: VecDeque::new(),
             later_bytes: 0,
-            in_bytes: false,
+            is_bytewise: false,
             kept_bytes: Cell::new(KEPT_BYTES),
             peak: Cell::new((0, Now::default())),
         }
@@ -112,8 +112,8 @@ impl WriteQueue {
     }
 
     /// Sends one byte in each turn from now on, until nothing waits (a fault).
-    pub(crate) fn split(&mut self) {
-        self.in_bytes = true;
+    pub(crate) fn send_bytewise(&mut self) {
+        self.is_bytewise = true;
     }
 
     /// Copies bytes to the end, to be sent later.
@@ -155,7 +155,7 @@ impl WriteQueue {
         cx: &mut Context<'_>,
         output: &mut ReplyBuffer,
     ) -> io::Result<()> {
-        if self.is_empty() && !self.in_bytes && !output.has_zero_copy() {
+        if self.is_empty() && !self.is_bytewise && !output.has_zero_copy() {
             return self.send_written(stream, cx, output.written_mut());
         }
         self.queue(output);
@@ -208,10 +208,10 @@ impl WriteQueue {
         let mut written = 0;
         while !self.is_empty() {
             let Poll::Ready(count) = self.poll_write(stream, cx)? else { return Ok(()) };
-            let split = self.in_bytes;
+            let is_bytewise = self.is_bytewise;
             self.advance(not_zero(count)?);
             written += count;
-            if (split || written >= TURN_WRITE_BYTES) && !self.is_empty() {
+            if (is_bytewise || written >= TURN_WRITE_BYTES) && !self.is_empty() {
                 wake_after_others(cx);
                 return Ok(());
             }
@@ -222,7 +222,7 @@ impl WriteQueue {
     /// Writes the first pieces in one system call.
     fn poll_write(&self, stream: &mut Stream, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let rest = &self.first.bytes()[self.sent..];
-        if self.in_bytes {
+        if self.is_bytewise {
             return stream.poll_write(cx, &rest[..1]);
         }
         if self.later.is_empty() {
@@ -258,7 +258,7 @@ impl WriteQueue {
             return true;
         }
         self.later = VecDeque::new();
-        self.in_bytes = false;
+        self.is_bytewise = false;
         match &mut self.first {
             Piece::Own(bytes) => {
                 bytes.clear();

@@ -128,10 +128,10 @@ fn annotations_are_returned_to_who_asks_for_them() {
 #[test]
 fn a_torn_command_is_a_short_tail_wherever_it_is_cut() {
     for cut in 1..SET_B.len() {
-        ends(&[&SET_B[..cut]], &[], 0, Tail::Short);
+        ends(&[&SET_B[..cut]], &[], 0, Tail::Truncated);
     }
     for claim in ["*2147483647\r\n$3\r\nSET\r\n", "*1\r\n$999999999999\r\nx", "*1\r\n$9223372036854775807\r\n\r\n"] {
-        ends(&[claim.as_bytes()], &[], 0, Tail::Short);
+        ends(&[claim.as_bytes()], &[], 0, Tail::Truncated);
     }
 }
 
@@ -145,7 +145,7 @@ fn a_transaction_that_is_torn_anywhere_is_cut_off_from_its_multi() {
         assert_eq!(scanned.valid_bytes, SET_A.len() as u64, "cut at {cut}");
         let is_between_commands =
             [MULTI.len(), MULTI.len() + SET_B.len(), transaction.len() - EXEC.len()].contains(&cut);
-        let tail = if is_between_commands { Tail::OpenTransaction } else { Tail::Short };
+        let tail = if is_between_commands { Tail::OpenTransaction } else { Tail::Truncated };
         assert_eq!(scanned.tail, tail, "cut at {cut}");
     }
     is_whole(&[MULTI, MULTI, SET_B, EXEC, SET_B], &["MULTI", "MULTI", "SET b 2", "EXEC", "SET b 2"]);
@@ -162,9 +162,9 @@ fn a_transaction_that_is_torn_anywhere_is_cut_off_from_its_multi() {
 #[test]
 fn a_torn_annotation_is_cut_off() {
     for torn in ["#", "#TS:18", "#TS:18\r"] {
-        ends(&[SET_B, torn.as_bytes()], &["SET b 2"], SET_B.len(), Tail::Short);
-        ends(&[b"#TS:17\r\n", torn.as_bytes()], &[], 8, Tail::Short);
-        ends(&[MULTI, SET_B, torn.as_bytes()], &["MULTI", "SET b 2"], 0, Tail::Short);
+        ends(&[SET_B, torn.as_bytes()], &["SET b 2"], SET_B.len(), Tail::Truncated);
+        ends(&[b"#TS:17\r\n", torn.as_bytes()], &[], 8, Tail::Truncated);
+        ends(&[MULTI, SET_B, torn.as_bytes()], &["MULTI", "SET b 2"], 0, Tail::Truncated);
     }
 }
 
@@ -179,7 +179,7 @@ fn zeros_to_the_end_are_cut_off_with_the_command_that_they_begin_in() {
             let log = joined(&[SET_A, &SET_B[..cut], &zeros]);
             let scanned = scanned(&log);
             assert_eq!((scanned.commands.len(), scanned.valid_bytes), (1, SET_A.len() as u64), "cut at {cut}");
-            assert!(matches!(scanned.tail, Tail::Zeros | Tail::Short), "cut at {cut}");
+            assert!(matches!(scanned.tail, Tail::Zeros | Tail::Truncated), "cut at {cut}");
         }
     }
 }

@@ -93,7 +93,7 @@ pub(super) fn dry_run(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error>
 }
 
 /// The number of log entries returned if the client gives none.
-const TOLD_ENTRIES: i64 = 10;
+const DEFAULT_ENTRIES: i64 = 10;
 
 pub(super) fn log(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let subcommand = args.previous();
@@ -105,7 +105,7 @@ pub(super) fn log(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         cx.reply().ok();
         return Ok(());
     }
-    let count = if args.is_empty() { TOLD_ENTRIES } else { args.integer()? };
+    let count = if args.is_empty() { DEFAULT_ENTRIES } else { args.integer()? };
     let now_ms = cx.now_ms();
     let (engine, reply) = cx.engine_and_reply();
     let entries = engine.acl.log.iter();

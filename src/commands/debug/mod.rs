@@ -10,7 +10,7 @@ mod protocol;
 use std::sync::atomic::Ordering;
 
 use crate::commands::config;
-use crate::config::parse_memory;
+use crate::config::{Added, parse_memory};
 use crate::engine::exec::operations::{self, ReloadOptions, ShutdownOptions};
 use crate::engine::{
     Args, Arity, Command, Ctx, Deadline, Effect, Error, Event, Family, Flags, LogLevel, Lookup, Propagated, ReplyRoom,
@@ -76,7 +76,7 @@ const TOOLS: &[DebugSubcommand] = &[
         least_words: 0,
         most_words: 0,
         about: "Runs CONFIG REWRITE with a line for every parameter.",
-        run: |cx, _| config::rewrite(cx, true),
+        run: |cx, _| config::rewrite(cx, Added::All),
     },
     DebugSubcommand {
         name: "DIGEST",

@@ -57,7 +57,7 @@ pub(super) struct Target<'a> {
 /// A parsed search.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Query<'a> {
-    middle: Option<Middle>,
+    center: Option<Center>,
     shape: Option<Shape>,
     /// The unit of returned distances, in metres.
     pub(super) unit_m: f64,
@@ -85,7 +85,7 @@ impl<'a> Query<'a> {
         zset: Option<&Zset>,
     ) -> Result<Query<'a>, Error> {
         let mut query = Query {
-            middle: None,
+            center: None,
             shape: None,
             unit_m: 1.0,
             order: None,
@@ -101,7 +101,7 @@ impl<'a> Query<'a> {
             let is_known = query.take_flag(args)
                 || query.take_count(args)?
                 || query.take_target(args, kind)
-                || kind.is_search() && (query.take_middle(args, zset)? || query.take_shape(args)?);
+                || kind.is_search() && (query.take_center(args, zset)? || query.take_shape(args)?);
             if !is_known {
                 return Err(Error::Syntax);
             }
@@ -112,19 +112,19 @@ impl<'a> Query<'a> {
 
     /// The area to search; `None` if there is nothing to search in.
     pub(super) fn area(&self) -> Option<Area> {
-        let middle = match self.middle? {
-            Middle::Member(position) => position?,
-            Middle::Place(position) => position,
+        let center = match self.center? {
+            Center::Member(position) => position?,
+            Center::Place(position) => position,
         };
-        Some(Area { middle, shape: self.shape? })
+        Some(Area { center, shape: self.shape? })
     }
 
     /// Parses the positional arguments of the older commands.
     fn take_fixed(&mut self, args: &mut Args<'a>, kind: Kind, zset: Option<&Zset>) -> Result<(), Error> {
         match (kind, zset) {
             (Kind::Search | Kind::Store, _) => return Ok(()),
-            (Kind::Radius | Kind::RadiusReadOnly, _) => self.middle = Some(Middle::Place(position(args)?)),
-            (Kind::Member | Kind::MemberReadOnly, Some(_)) => self.middle = Some(Middle::Member(member(args, zset)?)),
+            (Kind::Radius | Kind::RadiusReadOnly, _) => self.center = Some(Center::Place(position(args)?)),
+            (Kind::Member | Kind::MemberReadOnly, Some(_)) => self.center = Some(Center::Member(member(args, zset)?)),
             (Kind::Member | Kind::MemberReadOnly, None) => {
                 args.words(3)?;
                 return Ok(());
@@ -184,11 +184,11 @@ impl<'a> Query<'a> {
         false
     }
 
-    fn take_middle(&mut self, args: &mut Args<'a>, zset: Option<&Zset>) -> Result<bool, Error> {
-        if !matches!(self.middle, Some(Middle::Place(_))) && args.take_with("FROMMEMBER", 1) {
-            self.middle = Some(Middle::Member(member(args, zset)?));
-        } else if !matches!(self.middle, Some(Middle::Member(_))) && args.take_with("FROMLONLAT", 2) {
-            self.middle = Some(Middle::Place(position(args)?));
+    fn take_center(&mut self, args: &mut Args<'a>, zset: Option<&Zset>) -> Result<bool, Error> {
+        if !matches!(self.center, Some(Center::Place(_))) && args.take_with("FROMMEMBER", 1) {
+            self.center = Some(Center::Member(member(args, zset)?));
+        } else if !matches!(self.center, Some(Center::Member(_))) && args.take_with("FROMLONLAT", 2) {
+            self.center = Some(Center::Place(position(args)?));
         } else {
             return Ok(false);
         }
@@ -233,8 +233,8 @@ impl<'a> Query<'a> {
             let what = if kind == Kind::Store { "GEOSEARCHSTORE" } else { "STORE option in GEORADIUS" };
             return Err(GeoError::DetailsStored(what).into());
         }
-        if kind.is_search() && self.middle.is_none() {
-            return Err(GeoError::NoMiddle(shown(name)).into());
+        if kind.is_search() && self.center.is_none() {
+            return Err(GeoError::NoCenter(shown(name)).into());
         }
         if kind.is_search() && self.shape.is_none() {
             return Err(GeoError::NoShape(shown(name)).into());
@@ -248,7 +248,7 @@ impl<'a> Query<'a> {
 
 /// The centre of a search.
 #[derive(Clone, Copy, Debug)]
-enum Middle {
+enum Center {
     /// A member; without a position if there is no sorted set that could contain it.
     Member(Option<Position>),
     Place(Position),

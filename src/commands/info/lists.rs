@@ -8,20 +8,20 @@ use crate::engine::state::CommandStats;
 use crate::value::View;
 
 /// The commands that were called or refused, with their counters.
-pub(super) fn called<'s>(scene: &'s InfoContext<'_>) -> impl Iterator<Item = (&'s str, &'s CommandStats)> {
-    let all = scene.engine.table.entries().iter().zip(scene.engine.stats.by_command());
+pub(super) fn called<'s>(context: &'s InfoContext<'_>) -> impl Iterator<Item = (&'s str, &'s CommandStats)> {
+    let all = context.engine.table.entries().iter().zip(context.engine.stats.by_command());
     let was_called = |stats: &CommandStats| stats.calls + stats.failed + stats.rejected > 0;
     all.filter(move |(_, stats)| was_called(stats)).map(|(entry, stats)| (&*entry.name, stats))
 }
 
 /// The commands whose calls were timed, with their counters.
-pub(super) fn timed<'s>(scene: &'s InfoContext<'_>) -> impl Iterator<Item = (&'s str, &'s CommandStats)> {
-    called(scene).filter(|(_, stats)| stats.latency_histogram.calls() > 0)
+pub(super) fn timed<'s>(context: &'s InfoContext<'_>) -> impl Iterator<Item = (&'s str, &'s CommandStats)> {
+    called(context).filter(|(_, stats)| stats.latency_histogram.calls() > 0)
 }
 
 /// A line for each command that was called or refused.
-pub(super) fn commands(scene: &InfoContext<'_>, text: &mut String) {
-    for (name, stats) in called(scene) {
+pub(super) fn commands(context: &InfoContext<'_>, text: &mut String) {
+    for (name, stats) in called(context) {
         let average_us = if stats.calls == 0 { 0.0 } else { stats.elapsed_us as f64 / stats.calls as f64 };
         line(
             text,
@@ -34,9 +34,9 @@ pub(super) fn commands(scene: &InfoContext<'_>, text: &mut String) {
 }
 
 /// A line for each command whose calls were timed.
-pub(super) fn latencies(scene: &InfoContext<'_>, text: &mut String) {
-    let percentiles = &scene.engine.settings.latency_percentiles;
-    for (name, stats) in timed(scene) {
+pub(super) fn latencies(context: &InfoContext<'_>, text: &mut String) {
+    let percentiles = &context.engine.settings.latency_percentiles;
+    for (name, stats) in timed(context) {
         let reported = percentiles
             .iter()
             .map(|percent| format!("p{percent}={}", microseconds(stats.latency_histogram.percentile_ns(*percent))));
@@ -51,8 +51,8 @@ pub(super) fn microseconds(ns: u64) -> String {
 }
 
 /// A line for each error code that was returned.
-pub(super) fn errors(scene: &InfoContext<'_>, text: &mut String) {
-    for (code, count) in scene.engine.stats.errors_by_code.iter() {
+pub(super) fn errors(context: &InfoContext<'_>, text: &mut String) {
+    for (code, count) in context.engine.stats.errors_by_code.iter() {
         line(text, format_args!("errorstat_{}:count={count}", shown_code(code)));
     }
 }
@@ -63,8 +63,8 @@ pub(super) fn shown_code(code: &str) -> String {
 }
 
 /// A line for each listening socket; each kind has its own index.
-pub(super) fn listeners(scene: &InfoContext<'_>, text: &mut String) {
-    let (settings, facts) = (&scene.engine.settings, scene.facts);
+pub(super) fn listeners(context: &InfoContext<'_>, text: &mut String) {
+    let (settings, facts) = (&context.engine.settings, context.facts);
     let tcp =
         (settings.port > 0).then(|| format!("name=tcp,bind={},port={}", settings.bind.join(",bind="), settings.port));
     let unix = (!facts.unix_socket.is_empty()).then(|| format!("name=unix,bind={}", facts.unix_socket));
@@ -76,8 +76,8 @@ pub(super) fn listeners(scene: &InfoContext<'_>, text: &mut String) {
 }
 
 /// A line for each event loop.
-pub(super) fn threads(scene: &InfoContext<'_>, text: &mut String) {
-    let engine = scene.engine;
+pub(super) fn threads(context: &InfoContext<'_>, text: &mut String) {
+    let engine = context.engine;
     let mut clients = vec![0_usize; engine.settings.event_loops()];
     for session in engine.sessions.iter().filter(|session| !session.origin.is_page) {
         clients.get_mut(session.origin.event_loop).into_iter().for_each(|clients| *clients += 1);
@@ -91,9 +91,9 @@ pub(super) fn threads(scene: &InfoContext<'_>, text: &mut String) {
 
 /// A line for each database and type: how many keys have at least 0, 1, 2, 4, ... bytes or elements and fewer than the
 /// next of these numbers.
-pub(super) fn sizes(scene: &InfoContext<'_>, text: &mut String) {
+pub(super) fn sizes(context: &InfoContext<'_>, text: &mut String) {
     const KINDS: [&str; 5] = ["strings_sizes", "lists_items", "sets_items", "zsets_items", "hashes_items"];
-    for (number, database) in scene.engine.databases.iter().enumerate().filter(|(_, database)| !database.is_empty()) {
+    for (number, database) in context.engine.databases.iter().enumerate().filter(|(_, database)| !database.is_empty()) {
         let mut counts = [[0_usize; BINS]; KINDS.len()];
         database.slots().for_each(|slot| {
             // Most values are short texts, and this takes a fraction of the time that a view takes.
@@ -144,9 +144,9 @@ fn lower_bound(bin: usize) -> String {
 }
 
 /// A line for each database that holds keys.
-pub(super) fn databases(scene: &InfoContext<'_>, text: &mut String) {
-    for (number, database) in scene.engine.databases.iter().enumerate().filter(|(_, database)| !database.is_empty()) {
-        let average_ttl_ms = database.average_ttl_ms(scene.now.unix_ms());
+pub(super) fn databases(context: &InfoContext<'_>, text: &mut String) {
+    for (number, database) in context.engine.databases.iter().enumerate().filter(|(_, database)| !database.is_empty()) {
+        let average_ttl_ms = database.average_ttl_ms(context.now.unix_ms());
         line(
             text,
             format_args!(

@@ -81,12 +81,12 @@ const DURATIONS: [(MeasureKind, &str, &str); 3] = [
 ];
 
 /// Writes the metrics of all measures.
-pub(super) fn measures(scene: &InfoContext<'_>, readings: &Readings, out: &mut Exposition) {
+pub(super) fn measures(context: &InfoContext<'_>, readings: &Readings, out: &mut Exposition) {
     let counts = |name: &str| {
-        let mut all = scene.engine.observers.measures.iter().flat_map(|measures| measures.iter());
+        let mut all = context.engine.observers.measures.iter().flat_map(|measures| measures.iter());
         all.find(|(measure, _)| measure.name == name).map(|(_, counts)| *counts).unwrap_or_default()
     };
-    let now_ms = scene.now.unix_ms().cast_unsigned();
+    let now_ms = context.now.unix_ms().cast_unsigned();
     let all: Vec<Measured<'_>> = readings
         .iter()
         .map(|(measure, reading)| Measured { measure, reading, counts: counts(&measure.name), now_ms })

@@ -44,23 +44,23 @@ pub struct Surroundings {
 /// The metrics of a server at this moment, in Prometheus's text format.
 pub fn metrics(engine: &mut Engine, surroundings: &Surroundings) -> String {
     timing::sample_for_info(engine);
-    let scene = InfoContext::of(engine);
+    let context = InfoContext::of(engine);
     let mut out = Exposition::default();
     out.metric("redis_up", MetricType::Gauge, "The server answers.", 1);
-    instance(&scene, &mut out);
-    fields(&scene, &mut out);
-    parameters(&scene, &mut out);
-    peers(&scene, &mut out);
-    databases(&scene, &mut out);
-    commands(&scene, &mut out);
-    percentiles(&scene, &mut out);
-    durations(&scene, &mut out);
-    errors(&scene, &mut out);
-    slow_log(&scene, &mut out);
-    delays(&scene, &mut out);
-    own(&scene, surroundings, &mut out);
-    memory(scene.engine, &mut out);
-    measures(&scene, &surroundings.readings, &mut out);
+    instance(&context, &mut out);
+    fields(&context, &mut out);
+    parameters(&context, &mut out);
+    peers(&context, &mut out);
+    databases(&context, &mut out);
+    commands(&context, &mut out);
+    percentiles(&context, &mut out);
+    durations(&context, &mut out);
+    errors(&context, &mut out);
+    slow_log(&context, &mut out);
+    delays(&context, &mut out);
+    own(&context, surroundings, &mut out);
+    memory(context.engine, &mut out);
+    measures(&context, &surroundings.readings, &mut out);
     out.into_text()
 }
 
@@ -74,7 +74,7 @@ fn rows() -> impl Iterator<Item = &'static Field> {
 }
 
 /// The properties of the server, as labels.
-fn instance(scene: &InfoContext<'_>, out: &mut Exposition) {
+fn instance(context: &InfoContext<'_>, out: &mut Exposition) {
     const LABELS: [&str; 10] = [
         "role",
         "redis_version",
@@ -90,7 +90,7 @@ fn instance(scene: &InfoContext<'_>, out: &mut Exposition) {
     let value = |name: &str| {
         let mut value = String::new();
         if let Some(row) = rows().find(|row| row.name == name) {
-            (row.value)(scene).write(&mut value);
+            (row.value)(context).write(&mut value);
         }
         value
     };
@@ -98,17 +98,17 @@ fn instance(scene: &InfoContext<'_>, out: &mut Exposition) {
     let labels: Vec<(&'static str, &str)> = LABELS.into_iter().zip(values.iter().map(String::as_str)).collect();
     out.family("redis_instance_info", MetricType::Gauge, "What the server is, as labels.");
     out.sample("redis_instance_info", &labels, 1);
-    let started_s = scene.now.unix_s() - uptime_s(scene).cast_signed();
+    let started_s = context.now.unix_s() - uptime_s(context).cast_signed();
     out.metric("redis_start_time_seconds", MetricType::Gauge, "When the server started, in Unix time.", started_s);
 }
 
 /// The fields of INFO that are metrics.
-fn fields(scene: &InfoContext<'_>, out: &mut Exposition) {
+fn fields(context: &InfoContext<'_>, out: &mut Exposition) {
     let mut value = String::new();
-    for row in rows().filter(|row| (row.is_shown)(scene)) {
+    for row in rows().filter(|row| (row.is_shown)(context)) {
         let Some((kind, name)) = row.metric else { continue };
         value.clear();
-        (row.value)(scene).write(&mut value);
+        (row.value)(context).write(&mut value);
         let number = match &*value {
             "ok" => "1",
             "err" => "0",
@@ -116,14 +116,14 @@ fn fields(scene: &InfoContext<'_>, out: &mut Exposition) {
         };
         out.metric(format_args!("redis_{name}"), kind, format_args!("INFO's field {}.", row.name), number);
     }
-    let checkpoint_s = scene.engine.persistence.last_checkpoint_us as f64 / 1e6;
+    let checkpoint_s = context.engine.persistence.last_checkpoint_us as f64 / 1e6;
     let help = "INFO's field latest_fork_usec, in seconds.";
     out.metric("redis_latest_fork_seconds", MetricType::Gauge, help, checkpoint_s);
 }
 
 /// The parameters that are metrics.
-fn parameters(scene: &InfoContext<'_>, out: &mut Exposition) {
-    let shown = |name: &str| config::shown(name, &scene.engine.settings).unwrap_or_default();
+fn parameters(context: &InfoContext<'_>, out: &mut Exposition) {
+    let shown = |name: &str| config::shown(name, &context.engine.settings).unwrap_or_default();
     for name in ["io-threads", "maxclients", "maxmemory", "repl-backlog-size"] {
         let metric = format!("redis_config_{}", name.replace('-', "_"));
         out.metric(metric, MetricType::Gauge, format_args!("The parameter {name}."), shown(name));
@@ -143,9 +143,14 @@ fn parameters(scene: &InfoContext<'_>, out: &mut Exposition) {
 }
 
 /// The numbers of keys by database.
-fn databases(scene: &InfoContext<'_>, out: &mut Exposition) {
-    let all: Vec<(String, &Database)> =
-        scene.engine.databases.iter().enumerate().map(|(number, database)| (format!("db{number}"), database)).collect();
+fn databases(context: &InfoContext<'_>, out: &mut Exposition) {
+    let all: Vec<(String, &Database)> = context
+        .engine
+        .databases
+        .iter()
+        .enumerate()
+        .map(|(number, database)| (format!("db{number}"), database))
+        .collect();
     let mut family = |name: &str, help: &str, value: &dyn Fn(&Database) -> Option<f64>| {
         out.family(name, MetricType::Gauge, help);
         for (label, database) in &all {
@@ -158,17 +163,17 @@ fn databases(scene: &InfoContext<'_>, out: &mut Exposition) {
     family("redis_db_keys_expiring", "The number of keys with a deadline.", &|database| {
         Some(database.volatile_len() as f64)
     });
-    let now_ms = scene.now.unix_ms();
+    let now_ms = context.now.unix_ms();
     family("redis_db_avg_ttl_seconds", "The average time to the deadlines of keys.", &|database| {
         (!database.is_empty()).then(|| database.average_ttl_ms(now_ms) as f64 / 1000.0)
     });
 }
 
 /// The counters of commands.
-fn commands(scene: &InfoContext<'_>, out: &mut Exposition) {
+fn commands(context: &InfoContext<'_>, out: &mut Exposition) {
     let mut family = |name: &str, help: &str, value: &dyn Fn(&CommandStats) -> f64| {
         out.family(name, MetricType::Counter, help);
-        called(scene).for_each(|(command, stats)| out.sample(name, &[("cmd", command)], value(stats)));
+        called(context).for_each(|(command, stats)| out.sample(name, &[("cmd", command)], value(stats)));
     };
     family("redis_commands_total", "The calls of a command.", &|stats| stats.calls as f64);
     family("redis_commands_duration_seconds_total", "The time that the calls of a command took.", &|stats| {
@@ -183,14 +188,14 @@ fn commands(scene: &InfoContext<'_>, out: &mut Exposition) {
 }
 
 /// The percentiles of the durations of calls.
-fn percentiles(scene: &InfoContext<'_>, out: &mut Exposition) {
+fn percentiles(context: &InfoContext<'_>, out: &mut Exposition) {
     let name = "redis_latency_percentiles_usec";
     out.family(name, MetricType::Summary, "The microseconds that a share of the calls of a command did not exceed.");
     // The setting may have one twice.
-    let mut percents = scene.engine.settings.latency_percentiles.clone();
+    let mut percents = context.engine.settings.latency_percentiles.clone();
     percents.sort_by(f64::total_cmp);
     percents.dedup();
-    for (command, stats) in timed(scene) {
+    for (command, stats) in timed(context) {
         for percent in &percents {
             let value = microseconds(stats.latency_histogram.percentile_ns(*percent));
             out.sample(name, &[("cmd", command), ("quantile", &percent.to_string())], value);
@@ -201,10 +206,10 @@ fn percentiles(scene: &InfoContext<'_>, out: &mut Exposition) {
 }
 
 /// The histograms of the durations of calls.
-fn durations(scene: &InfoContext<'_>, out: &mut Exposition) {
+fn durations(context: &InfoContext<'_>, out: &mut Exposition) {
     let name = "redis_commands_latencies_usec";
     out.family(name, MetricType::Histogram, "The calls of a command that took at most so many microseconds.");
-    for (command, stats) in timed(scene) {
+    for (command, stats) in timed(context) {
         let steps = stats.latency_histogram.steps().into_iter();
         let buckets = steps.map(|(bound_us, calls)| (bound_us as f64, calls));
         let total = (stats.elapsed_us, stats.latency_histogram.calls());
@@ -213,19 +218,19 @@ fn durations(scene: &InfoContext<'_>, out: &mut Exposition) {
 }
 
 /// The errors by their first word.
-fn errors(scene: &InfoContext<'_>, out: &mut Exposition) {
+fn errors(context: &InfoContext<'_>, out: &mut Exposition) {
     out.family("redis_errors_total", MetricType::Counter, "The replies that were errors, by their first word.");
     // Codes that differ may be shown as the same.
     let mut counts = BTreeMap::<String, u64>::new();
-    for (code, count) in scene.engine.stats.errors_by_code.iter() {
+    for (code, count) in context.engine.stats.errors_by_code.iter() {
         *counts.entry(shown_code(code)).or_default() += count;
     }
     counts.iter().for_each(|(code, count)| out.sample("redis_errors_total", &[("err", code)], count));
 }
 
 /// The length of the slow log, and its last entry.
-fn slow_log(scene: &InfoContext<'_>, out: &mut Exposition) {
-    let mut entries = scene.engine.stats.slow_log.entries();
+fn slow_log(context: &InfoContext<'_>, out: &mut Exposition) {
+    let mut entries = context.engine.stats.slow_log.entries();
     out.metric("redis_slowlog_length", MetricType::Gauge, "The entries of the slow log.", entries.len());
     let last = entries.next();
     let number = last.map_or(0, |last| last.number);
@@ -236,8 +241,8 @@ fn slow_log(scene: &InfoContext<'_>, out: &mut Exposition) {
 }
 
 /// The last of each kind of events that delayed all clients (LATENCY LATEST).
-fn delays(scene: &InfoContext<'_>, out: &mut Exposition) {
-    let lasts: Vec<_> = scene.engine.stats.latency_monitor.iter().collect();
+fn delays(context: &InfoContext<'_>, out: &mut Exposition) {
+    let lasts: Vec<_> = context.engine.stats.latency_monitor.iter().collect();
     let last = |series: &Series| series.samples().last().copied().unwrap_or_default();
     let name = "redis_latency_spike_last";
     out.family(name, MetricType::Gauge, "When an event last delayed all clients, in Unix time.");
@@ -250,7 +255,7 @@ fn delays(scene: &InfoContext<'_>, out: &mut Exposition) {
 }
 
 /// The metrics that only this server has.
-fn own(scene: &InfoContext<'_>, surroundings: &Surroundings, out: &mut Exposition) {
+fn own(context: &InfoContext<'_>, surroundings: &Surroundings, out: &mut Exposition) {
     out.family("dunlin_build_info", MetricType::Gauge, "The version of the program, as labels.");
     out.sample("dunlin_build_info", &[("version", env!("CARGO_PKG_VERSION")), ("redis_version", REDIS_VERSION)], 1);
     out.metric("dunlin_worlds", MetricType::Gauge, "The worlds of the server.", surroundings.worlds);
@@ -259,10 +264,10 @@ fn own(scene: &InfoContext<'_>, surroundings: &Surroundings, out: &mut Expositio
     out.metric("dunlin_clock_offset_seconds", MetricType::Gauge, help, offset_s);
     let name = "dunlin_expiry_lag_seconds";
     out.family(name, MetricType::Histogram, "How long after their deadline keys and fields were removed by the timer.");
-    out.durations(name, &[], &scene.engine.stats.expiry_lag);
-    let Some(kit) = scene.engine.observers.kit.as_ref() else { return };
+    out.durations(name, &[], &context.engine.stats.expiry_lag);
+    let Some(kit) = context.engine.observers.kit.as_ref() else { return };
     if kit.strict.is_some() {
-        let findings = strict::findings(scene.engine);
+        let findings = strict::findings(context.engine);
         out.family("dunlin_strict_findings_total", MetricType::Counter, "The findings of strict mode.");
         for (rule, level) in Rule::ALL.into_iter().flat_map(|rule| [(rule, Level::Warn), (rule, Level::Error)]) {
             let is_counted = |finding: &&Finding| (finding.rule, finding.level) == (rule, level);

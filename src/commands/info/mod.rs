@@ -148,7 +148,7 @@ impl Section {
         says(name, self.name) || self.alias.is_some_and(|alias| says(name, alias))
     }
 
-    fn write(&self, scene: &InfoContext<'_>, text: &mut String) {
+    fn write(&self, context: &InfoContext<'_>, text: &mut String) {
         if !text.is_empty() {
             text.push_str("\r\n");
         }
@@ -157,17 +157,17 @@ impl Section {
         }
         match self.lines {
             Lines::Fields(fields) => {
-                for field in fields.iter().filter(|field| (field.is_shown)(scene)) {
+                for field in fields.iter().filter(|field| (field.is_shown)(context)) {
                     text.push_str(field.name);
                     text.push(':');
-                    (field.value)(scene).write(text);
+                    (field.value)(context).write(text);
                     text.push_str("\r\n");
                 }
             }
-            Lines::List(list) => list(scene, text),
+            Lines::List(list) => list(context, text),
         }
         if let Some(more) = self.more {
-            more(scene, text);
+            more(context, text);
         }
     }
 }
@@ -199,11 +199,11 @@ const TEXT_BYTES: usize = 8 << 10;
 fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     operations::sample_metrics(cx);
     let (engine, reply) = cx.engine_and_reply();
-    let scene = InfoContext::of(engine);
+    let context = InfoContext::of(engine);
     let mut text = String::with_capacity(TEXT_BYTES);
     let wanted = Wanted::parse(args);
     for section in SECTIONS.iter().filter(|section| wanted.contains(section, engine)) {
-        section.write(&scene, &mut text);
+        section.write(&context, &mut text);
     }
     reply.verbatim("txt", text.as_bytes());
     Ok(())

@@ -15,18 +15,18 @@ const OF_REPLICA: [(&str, &str); 3] = [
 ];
 
 /// Writes the metrics about peers; a server without peers has none.
-pub(super) fn peers(scene: &InfoContext<'_>, out: &mut Exposition) {
-    primary(scene, out);
-    replicas(scene, out);
-    nodes(scene, out);
+pub(super) fn peers(context: &InfoContext<'_>, out: &mut Exposition) {
+    primary(context, out);
+    replicas(context, out);
+    nodes(context, out);
 }
 
 /// The metrics of a replica and its link to the primary.
-fn primary(scene: &InfoContext<'_>, out: &mut Exposition) {
+fn primary(context: &InfoContext<'_>, out: &mut Exposition) {
     let line = |name: &str| {
-        let row = replication::FIELDS.iter().find(|row| row.name == name).filter(|row| (row.is_shown)(scene))?;
+        let row = replication::FIELDS.iter().find(|row| row.name == name).filter(|row| (row.is_shown)(context))?;
         let mut text = String::new();
-        (row.value)(scene).write(&mut text);
+        (row.value)(context).write(&mut text);
         Some(text)
     };
     let (Some(host), Some(port), Some(status)) = (line("master_host"), line("master_port"), line("master_link_status"))
@@ -50,8 +50,8 @@ fn primary(scene: &InfoContext<'_>, out: &mut Exposition) {
 }
 
 /// The metrics of a primary's replicas.
-fn replicas(scene: &InfoContext<'_>, out: &mut Exposition) {
-    let replicas = replication::connected(scene);
+fn replicas(context: &InfoContext<'_>, out: &mut Exposition) {
+    let replicas = replication::connected(context);
     if replicas.is_empty() {
         return;
     }
@@ -70,8 +70,8 @@ fn replicas(scene: &InfoContext<'_>, out: &mut Exposition) {
 }
 
 /// The metrics of a node of a cluster.
-fn nodes(scene: &InfoContext<'_>, out: &mut Exposition) {
-    let Some(view) = &scene.engine.peers.cluster else { return };
+fn nodes(context: &InfoContext<'_>, out: &mut Exposition) {
+    let Some(view) = &context.engine.peers.cluster else { return };
     let is_ok = u8::from(view.health() == Health::Ok);
     out.metric("redis_cluster_state", MetricType::Gauge, "Whether the cluster serves all slots.", is_ok);
     for (line, figure) in cluster::figures(view) {

@@ -14,92 +14,98 @@ const NO_ID: &str = "0000000000000000000000000000000000000000";
 
 /// A line that only a replica has.
 const fn of_replica(name: &'static str, value: for<'s> fn(&'s InfoContext<'s>) -> Value<'s>) -> Field {
-    Field { is_shown: |scene| link(scene).is_some(), ..field(name, value) }
+    Field { is_shown: |context| link(context).is_some(), ..field(name, value) }
 }
 
 pub(super) const FIELDS: &[Field] = &[
-    field("role", |scene| if link(scene).is_some() { "slave" } else { "master" }.into()),
-    of_replica("master_host", |scene| primary(scene).0.into()),
-    of_replica("master_port", |scene| primary(scene).1.into()),
-    of_replica("master_link_status", |scene| if is_linked(scene) { "up" } else { "down" }.into()),
-    of_replica("master_last_io_seconds_ago", |scene| match link(scene) {
-        Some(link) if link.is_up() => seconds_since(scene, link.last_message),
+    field("role", |context| if link(context).is_some() { "slave" } else { "master" }.into()),
+    of_replica("master_host", |context| primary(context).0.into()),
+    of_replica("master_port", |context| primary(context).1.into()),
+    of_replica("master_link_status", |context| if is_linked(context) { "up" } else { "down" }.into()),
+    of_replica("master_last_io_seconds_ago", |context| match link(context) {
+        Some(link) if link.is_up() => seconds_since(context, link.last_message),
         _ => Value::Integer(-1),
     }),
     of_replica("master_sync_in_progress", |_| Value::Count(0)),
-    of_replica("slave_read_repl_offset", |scene| {
-        let queued = link(scene).map_or(0, Link::queued_bytes);
-        (offset(scene) + queued as u64).into()
+    of_replica("slave_read_repl_offset", |context| {
+        let queued = link(context).map_or(0, Link::queued_bytes);
+        (offset(context) + queued as u64).into()
     }),
-    of_replica("slave_repl_offset", |scene| offset(scene).into()),
+    of_replica("slave_repl_offset", |context| offset(context).into()),
     of_replica("replica_full_sync_buffer_size", |_| Value::Count(0)),
     of_replica("replica_full_sync_buffer_peak", |_| Value::Count(0)),
     Field {
-        is_shown: |scene| link(scene).is_some_and(|link| !link.is_up()),
-        ..field("master_link_down_since_seconds", |scene| match link(scene).map(|link| link.state) {
-            Some(LinkState::DownSince(since)) => seconds_since(scene, since),
+        is_shown: |context| link(context).is_some_and(|link| !link.is_up()),
+        ..field("master_link_down_since_seconds", |context| match link(context).map(|link| link.state) {
+            Some(LinkState::DownSince(since)) => seconds_since(context, since),
             _ => Value::Integer(-1),
         })
     },
-    of_replica("slave_priority", |scene| scene.engine.settings.replication.priority.into()).gauge("slave_priority"),
-    of_replica("slave_read_only", |scene| u64::from(scene.engine.settings.replication.is_read_only).into()),
+    of_replica("slave_priority", |context| context.engine.settings.replication.priority.into()).gauge("slave_priority"),
+    of_replica("slave_read_only", |context| u64::from(context.engine.settings.replication.is_read_only).into()),
     of_replica("replica_announced", |_| Value::Count(1)),
-    field("connected_slaves", |scene| replicas(scene).len().into()).gauge("connected_slaves"),
+    field("connected_slaves", |context| replicas(context).len().into()).gauge("connected_slaves"),
     Field {
-        is_shown: |scene| scene.engine.settings.counts_replicas() && link(scene).is_none(),
-        ..field("min_slaves_good_slaves", |scene| replication::good_replicas(scene.engine).into())
+        is_shown: |context| context.engine.settings.counts_replicas() && link(context).is_none(),
+        ..field("min_slaves_good_slaves", |context| replication::good_replicas(context.engine).into())
     },
-    Field { is_shown: |scene| !replicas(scene).is_empty(), ..field("slave0", |scene| replica_lines(scene).into()) },
+    Field {
+        is_shown: |context| !replicas(context).is_empty(),
+        ..field("slave0", |context| replica_lines(context).into())
+    },
     field("master_failover_state", |_| "no-failover".into()),
-    field("master_replid", |scene| replication::history(scene.engine).id.to_string().into()),
-    field("master_replid2", |scene| former(scene).map_or_else(|| NO_ID.to_owned(), |one| one.id.to_string()).into()),
-    field("master_repl_offset", |scene| replication::history(scene.engine).offset.into()).gauge("master_repl_offset"),
-    field("second_repl_offset", |scene| former(scene).map_or(-1, |former| former.offset as i64 + 1).into())
+    field("master_replid", |context| replication::history(context.engine).id.to_string().into()),
+    field("master_replid2", |context| {
+        former(context).map_or_else(|| NO_ID.to_owned(), |one| one.id.to_string()).into()
+    }),
+    field("master_repl_offset", |context| replication::history(context.engine).offset.into())
+        .gauge("master_repl_offset"),
+    field("second_repl_offset", |context| former(context).map_or(-1, |former| former.offset as i64 + 1).into())
         .gauge("second_repl_offset"),
-    field("repl_backlog_active", |scene| u8::from(own(scene).is_some()).into()).gauge("repl_backlog_is_active"),
-    field("repl_backlog_size", |scene| config::REPL_BACKLOG_SIZE.shown(&scene.engine.settings).into())
+    field("repl_backlog_active", |context| u8::from(own(context).is_some()).into()).gauge("repl_backlog_is_active"),
+    field("repl_backlog_size", |context| config::REPL_BACKLOG_SIZE.shown(&context.engine.settings).into())
         .gauge("replication_backlog_bytes"),
-    field("repl_backlog_first_byte_offset", |scene| match own(scene) {
+    field("repl_backlog_first_byte_offset", |context| match own(context) {
         Some(own) => (own.history.offset + 1 - own.backlog.len() as u64).into(),
         None => Value::Count(0),
     })
     .gauge("repl_backlog_first_byte_offset"),
-    field("repl_backlog_histlen", |scene| own(scene).map_or(0, |own| own.backlog.len()).into())
+    field("repl_backlog_histlen", |context| own(context).map_or(0, |own| own.backlog.len()).into())
         .gauge("repl_backlog_history_bytes"),
 ];
 
-fn own<'s>(scene: &'s InfoContext<'_>) -> Option<&'s Replication> {
-    scene.engine.peers.replication.as_deref()
+fn own<'s>(context: &'s InfoContext<'_>) -> Option<&'s Replication> {
+    context.engine.peers.replication.as_deref()
 }
 
-fn offset(scene: &InfoContext<'_>) -> u64 {
-    own(scene).map_or(0, |own| own.history.offset)
+fn offset(context: &InfoContext<'_>) -> u64 {
+    own(context).map_or(0, |own| own.history.offset)
 }
 
-fn former<'s>(scene: &'s InfoContext<'_>) -> Option<&'s History> {
-    own(scene)?.previous.as_ref()
+fn former<'s>(context: &'s InfoContext<'_>) -> Option<&'s History> {
+    own(context)?.previous.as_ref()
 }
 
-fn link<'s>(scene: &'s InfoContext<'_>) -> Option<&'s Link> {
-    own(scene)?.link.as_ref()
+fn link<'s>(context: &'s InfoContext<'_>) -> Option<&'s Link> {
+    own(context)?.link.as_ref()
 }
 
-fn is_linked(scene: &InfoContext<'_>) -> bool {
-    link(scene).is_some_and(Link::is_up)
+fn is_linked(context: &InfoContext<'_>) -> bool {
+    link(context).is_some_and(Link::is_up)
 }
 
-fn replicas<'s>(scene: &'s InfoContext<'_>) -> &'s [Replica] {
-    own(scene).map_or(&[], |own| &own.replicas)
+fn replicas<'s>(context: &'s InfoContext<'_>) -> &'s [Replica] {
+    own(context).map_or(&[], |own| &own.replicas)
 }
 
 /// The address and port of the primary.
-fn primary(scene: &InfoContext<'_>) -> (String, u16) {
-    let node = scene.engine.peers.cluster.as_ref().and_then(|view| view.primary());
+fn primary(context: &InfoContext<'_>) -> (String, u16) {
+    let node = context.engine.peers.cluster.as_ref().and_then(|view| view.primary());
     node.map_or((String::new(), 0), |node| (node.address.ip.clone(), node.address.port))
 }
 
-fn seconds_since<'s>(scene: &InfoContext<'_>, moment: Now) -> Value<'s> {
-    (scene.engine.now().since_us(moment) / 1_000_000).into()
+fn seconds_since<'s>(context: &InfoContext<'_>, moment: Now) -> Value<'s> {
+    (context.engine.now().since_us(moment) / 1_000_000).into()
 }
 
 /// A replica as its primary knows it.
@@ -113,11 +119,11 @@ pub(super) struct Connected {
 }
 
 /// The replicas of this server.
-pub(super) fn connected(scene: &InfoContext<'_>) -> Vec<Connected> {
-    let now = scene.engine.now();
-    let Some(own) = own(scene) else { return Vec::new() };
+pub(super) fn connected(context: &InfoContext<'_>) -> Vec<Connected> {
+    let now = context.engine.now();
+    let Some(own) = own(context) else { return Vec::new() };
     let connected = |replica: &Replica| {
-        let node = scene.engine.peers.cluster.as_ref().and_then(|view| view.get(replica.id));
+        let node = context.engine.peers.cluster.as_ref().and_then(|view| view.get(replica.id));
         let (ip, port) = node.map_or((String::new(), 0), |node| (node.address.ip.clone(), node.address.port));
         Connected { ip, port, offset: replica.offset, lag_s: own.lag_s(replica, now) }
     };
@@ -125,9 +131,9 @@ pub(super) fn connected(scene: &InfoContext<'_>) -> Vec<Connected> {
 }
 
 /// The value of the line for the first replica, and the lines for all others behind it.
-fn replica_lines(scene: &InfoContext<'_>) -> String {
+fn replica_lines(context: &InfoContext<'_>) -> String {
     let mut text = String::new();
-    for (number, Connected { ip, port, offset, lag_s }) in connected(scene).iter().enumerate() {
+    for (number, Connected { ip, port, offset, lag_s }) in connected(context).iter().enumerate() {
         if number > 0 {
             let _ = write!(text, "\r\nslave{number}:");
         }

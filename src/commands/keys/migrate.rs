@@ -21,7 +21,7 @@ use crate::rdb;
 use crate::resp::{Protocol, Reply, Request};
 use crate::value::number;
 
-const GOES: KeyFlags = KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::DELETE);
+const MIGRATED: KeyFlags = KeyFlags::RW.and(KeyFlags::ACCESS).and(KeyFlags::DELETE);
 
 /// The index of the first word that may be an option.
 const OPTIONS: usize = 6;
@@ -34,8 +34,8 @@ pub(super) const MIGRATE: Command = Command {
     arity: Arity::AtLeast(6),
     flags: Flags::WRITE.and(Flags::DANGEROUS),
     keys: &[
-        KeySpec::at(3, GOES),
-        KeySpec { begin: Begin::Keyword("KEYS", -2), ..KeySpec::range(0, -1, 1, GOES.and(KeyFlags::INCOMPLETE)) },
+        KeySpec::at(3, MIGRATED),
+        KeySpec { begin: Begin::Keyword("KEYS", -2), ..KeySpec::range(0, -1, 1, MIGRATED.and(KeyFlags::INCOMPLETE)) },
     ],
     keys_by: Some(places_of_keys),
     since: "2.6.0",

@@ -55,7 +55,8 @@ const GRAPH: Command = Command {
 fn draw(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let kind = args.word()?;
     let now = cx.now();
-    let series = cx.engine().stats.latency_monitor.get(kind).ok_or_else(|| ServerError::NoSpikes(shown(kind)))?;
+    let series =
+        cx.engine().stats.latency_monitor.get(kind).ok_or_else(|| ServerError::NoLatencySamples(shown(kind)))?;
     let drawn = graph::drawn(&shown(kind), series, now);
     cx.reply().verbatim("txt", drawn.as_bytes());
     Ok(())
@@ -154,12 +155,12 @@ fn histogram(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     reply.map(reported.len());
     for (id, durations) in reported {
         reply.bulk(table.entry(id).name.as_bytes());
-        write_durations(reply, durations);
+        write_histogram(reply, durations);
     }
     Ok(())
 }
 
-fn write_durations(reply: &mut Reply<'_>, durations: &LatencyHistogram) {
+fn write_histogram(reply: &mut Reply<'_>, durations: &LatencyHistogram) {
     let steps = durations.steps();
     reply.map(2);
     reply.bulk(b"calls");

@@ -8,14 +8,14 @@ use crate::value::list::End;
 pub(super) const LPUSH: Command = Command {
     name: "LPUSH",
     about: "Prepends elements to a list one after the other, and creates the list if needed.",
-    run: |cx, args| push(cx, args, End::Head, true),
+    run: |cx, args| push(cx, args, End::Head, Missing::Create),
     ..PUSHING
 };
 
 pub(super) const RPUSH: Command = Command {
     name: "RPUSH",
     about: "Appends elements to a list one after the other, and creates the list if needed.",
-    run: |cx, args| push(cx, args, End::Tail, true),
+    run: |cx, args| push(cx, args, End::Tail, Missing::Create),
     ..PUSHING
 };
 
@@ -24,7 +24,7 @@ pub(super) const LPUSHX: Command = Command {
     since: "2.2.0",
     history: &[Change::says("4.0.0", "Takes several elements.")],
     about: "Prepends elements to a list only if it exists.",
-    run: |cx, args| push(cx, args, End::Head, false),
+    run: |cx, args| push(cx, args, End::Head, Missing::Skip),
     ..PUSHING
 };
 
@@ -33,7 +33,7 @@ pub(super) const RPUSHX: Command = Command {
     since: "2.2.0",
     history: &[Change::says("4.0.0", "Takes several elements.")],
     about: "Appends elements to a list only if it exists.",
-    run: |cx, args| push(cx, args, End::Tail, false),
+    run: |cx, args| push(cx, args, End::Tail, Missing::Skip),
     ..PUSHING
 };
 
@@ -49,12 +49,12 @@ const PUSHING: Command = Command {
     ..Command::ROW
 };
 
-fn push(cx: &mut Ctx<'_>, mut args: Args<'_>, end: End, create: bool) -> Result<(), Error> {
+fn push(cx: &mut Ctx<'_>, mut args: Args<'_>, end: End, missing: Missing) -> Result<(), Error> {
     let key = args.key()?;
     let limits = cx.settings().list_nodes;
     let only = args.peek().filter(|_| args.left() == 1);
     let shared = only.and_then(|element| args.share(element));
-    let len = cx.update(key, Missing::create_if(create), pushed(end), |list: &mut List, _| {
+    let len = cx.update(key, missing, pushed(end), |list: &mut List, _| {
         match shared {
             Some(element) => list.push_shared(end, element, &limits),
             None => list.push(end, args.rest(), &limits),

@@ -93,7 +93,6 @@ fn subscribe(cx: &mut Ctx<'_>, args: Args<'_>, topic: Topic, kind: &str) -> Resu
     if topic == Topic::Shard && cx.is_nested() {
         return Err(Error::ShardSubscribeDenied);
     }
-    let _session = cx.session().id;
     for name in args.rest() {
         operations::subscribe(cx, topic, name);
         confirm(cx, topic, kind, Some(name));
@@ -132,7 +131,6 @@ const SUNSUBSCRIBE: Command = Command {
 };
 
 fn unsubscribe(cx: &mut Ctx<'_>, args: Args<'_>, topic: Topic, kind: &str) -> Result<(), Error> {
-    let _session = cx.session().id;
     if !args.is_empty() {
         for name in args.rest() {
             operations::unsubscribe(cx, topic, name);

@@ -86,7 +86,7 @@ impl<'g> ClaimingConsumer<'g> {
     }
 
     /// An entry that no longer exists is dropped from the pending ones. `word` is its id as the client wrote it.
-    fn drop(&mut self, id: Id, word: Option<&[u8]>) {
+    fn drop_deleted(&mut self, id: Id, word: Option<&[u8]>) {
         if let Some(claims) = &mut self.claims {
             claims.add(self.group, id, word);
         }
@@ -176,7 +176,7 @@ impl Claim {
         word: &[u8],
     ) -> bool {
         let Some(entry) = log.get(id) else {
-            claiming.drop(id, Some(word));
+            claiming.drop_deleted(id, Some(word));
             return false;
         };
         let times = match claiming.group.pending(id) {
@@ -282,7 +282,7 @@ impl AutoClaim {
             next = id.next();
             match log.get(id) {
                 None => {
-                    claiming.drop(id, None);
+                    claiming.drop_deleted(id, None);
                     gone.push(id);
                 }
                 Some(entry) if claiming.is_idle(delivered_ms, self.min_idle_ms) => {

@@ -108,7 +108,7 @@ struct ReadOptions<'a> {
     most: usize,
     /// Whether the command blocks, and until when, in unix milliseconds.
     deadline_ms: Option<Option<i64>>,
-    acknowledged: bool,
+    no_ack: bool,
     keys: Vec<&'a [u8]>,
     ids: Vec<&'a [u8]>,
 }
@@ -119,14 +119,8 @@ const NEW: Id = Id::MAX;
 impl<'a> ReadOptions<'a> {
     fn parse(args: &mut Args<'a>, now: Now, is_group: bool) -> Result<ReadOptions<'a>, Error> {
         let none = Vec::new;
-        let mut read_options = ReadOptions {
-            reader: None,
-            most: usize::MAX,
-            deadline_ms: None,
-            acknowledged: false,
-            keys: none(),
-            ids: none(),
-        };
+        let mut read_options =
+            ReadOptions { reader: None, most: usize::MAX, deadline_ms: None, no_ack: false, keys: none(), ids: none() };
         while !args.is_empty() {
             if args.take_with("BLOCK", 1) {
                 read_options.deadline_ms = Some(deadline(args.word()?, now)?);
@@ -144,7 +138,7 @@ impl<'a> ReadOptions<'a> {
                 if !is_group {
                     return Err(StreamError::OnlyReadGroup("NOACK").into());
                 }
-                read_options.acknowledged = true;
+                read_options.no_ack = true;
             } else {
                 return Err(Error::Syntax);
             }
@@ -231,7 +225,7 @@ impl<'a> ReadOptions<'a> {
             Ok(MetadataChange::by(usize::from(is_new) + usize::from(has_entries), event, has_entries || is_history))
         })?;
         if let Some(claims) = claims {
-            if is_new_reader && self.acknowledged {
+            if is_new_reader && self.no_ack {
                 operations::propagate_also(cx, &[b"XGROUP", b"CREATECONSUMER", key, reader.group, reader.consumer]);
             }
             claims.propagate(cx, key, reader.group);
@@ -255,7 +249,7 @@ impl<'a> ReadOptions<'a> {
         for entry in log.range(first, Id::MAX).take(self.most) {
             group.advance(log, entry.id());
             write_entry(reply, &entry);
-            if !self.acknowledged {
+            if !self.no_ack {
                 group.deliver(entry.id(), consumer, now_ms);
                 if let Some(claims) = &mut claims {
                     claims.add(group, entry.id(), None);

@@ -405,11 +405,6 @@ impl View {
         true
     }
 
-    /// The node that listens for clients at that port.
-    pub fn at_port(&self, port: u16) -> Option<&Node> {
-        self.nodes.iter().find(|node| node.address.port == port)
-    }
-
     /// How this view differs from an earlier state of it: what is to be announced, and which slots have other owners.
     pub fn changes_since(&self, before: &Before) -> Changes {
         let mut changes = Changes { claims: *self.myself() != before.myself, ..Changes::default() };

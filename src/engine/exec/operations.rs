@@ -411,7 +411,7 @@ pub fn roll_back(cx: &mut Ctx<'_>, name: &[u8]) -> Result<(), Error> {
     snapshots::roll_back(cx.engine, name)
 }
 
-/// Removes a snapshot and those that were taken since.
+/// Drops a snapshot; older and younger ones can still be rolled back to.
 ///
 /// # Errors
 /// There is none of that name.

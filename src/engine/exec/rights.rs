@@ -148,7 +148,7 @@ fn log_refusal(engine: &mut Engine, session: SessionId, refusal: Refusal) {
 }
 
 fn log_refusal_of(engine: &mut Engine, client: Vec<u8>, refusal: Refusal) {
-    *engine.stats.denied(refusal.reason) += 1;
+    *engine.stats.denials_mut(refusal.reason) += 1;
     let (now_ms, most) = (engine.now().unix_ms(), engine.settings.access_log_entries);
     engine.acl.log.add(refusal, client, now_ms, most);
 }

@@ -23,7 +23,7 @@ pub struct Effects {
 /// An action that the server carries out.
 #[derive(Debug)]
 pub enum Effect {
-    /// Close that session's connection once its replies are sent (CLIENT KILL).
+    /// Close that session's connection (CLIENT KILL): at once, or, if it is the caller's own, after its replies.
     Close(SessionId),
     /// Close that session's connection at once, and log the reason: it does not read its output
     /// ([`crate::engine::exec::delivery::close_log_line`]).

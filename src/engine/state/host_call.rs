@@ -84,7 +84,7 @@ pub enum HostCall {
     Enter {
         /// The name of the world.
         world: WorldName,
-        /// Whether a new world ends when its last client leaves.
+        /// Whether the world, new or not, ends from now on when its last client leaves.
         is_temporary: bool,
     },
     /// List all worlds.

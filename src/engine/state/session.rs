@@ -202,7 +202,7 @@ pub struct Session {
     /// The connection closes without sending its replies: the client does not read them.
     pub cut_off: bool,
     /// The next reply is sent byte by byte (a fault of the test kit).
-    pub in_bytes: bool,
+    pub is_bytewise: bool,
     /// The connection closes once its queued pushes are sent (a fault of the test kit).
     pub hangs_up: bool,
     /// The channels and patterns to which the client is subscribed.
@@ -342,7 +342,7 @@ impl Sessions {
             reads_replicas: false,
             transaction: None,
             cut_off: false,
-            in_bytes: false,
+            is_bytewise: false,
             hangs_up: false,
             subscribed: Subscribed::default(),
             monitors: false,
@@ -529,9 +529,9 @@ impl Sessions {
     }
 
     /// Makes the session's connection send its output one byte at a time from now on (a fault of the test kit).
-    pub(in crate::engine) fn split(&mut self, session: SessionId) {
+    pub(in crate::engine) fn send_bytewise(&mut self, session: SessionId) {
         if let Some(client) = self.get_mut(session) {
-            client.in_bytes = true;
+            client.is_bytewise = true;
         }
     }
 }

@@ -93,7 +93,7 @@ pub struct Stats {
     pub keyspace_hits: u64,
     /// Reads that did not find their key.
     pub keyspace_misses: u64,
-    /// Changes to the data since the last save.
+    /// All changes to the data; the persistence state counts those since the last save.
     pub changes: u64,
     /// Error replies.
     pub errors: u64,
@@ -130,7 +130,7 @@ pub struct Stats {
     /// The latency monitor.
     pub latency_monitor: LatencyMonitor,
     by_command: Vec<Option<Box<Page>>>,
-    refusals: [u64; 4],
+    denials: [u64; 4],
     /// The counters before the request that is not counted.
     before_uncounted: Option<Box<RequestCounts>>,
 }
@@ -173,13 +173,13 @@ impl Stats {
     }
 
     /// The number of denials for that reason, to be changed.
-    pub(in crate::engine) fn denied(&mut self, reason: Reason) -> &mut u64 {
-        &mut self.refusals[reason as usize]
+    pub(in crate::engine) fn denials_mut(&mut self, reason: Reason) -> &mut u64 {
+        &mut self.denials[reason as usize]
     }
 
     /// The number of denials for that reason.
-    pub fn refusals(&self, reason: Reason) -> u64 {
-        self.refusals[reason as usize]
+    pub fn denials(&self, reason: Reason) -> u64 {
+        self.denials[reason as usize]
     }
 
     /// Begins a request that is not counted: a command of the page, which would change the counters that the page
@@ -226,6 +226,6 @@ impl Stats {
         if old.before_uncounted.is_some() {
             self.begin_uncounted();
         }
-        (self.slow_log, self.latency_monitor, self.refusals) = (old.slow_log, old.latency_monitor, old.refusals);
+        (self.slow_log, self.latency_monitor, self.denials) = (old.slow_log, old.latency_monitor, old.denials);
     }
 }

@@ -16,7 +16,7 @@ use crate::engine::exec::aof;
 use crate::engine::exec::loading::Load;
 use crate::engine::{Engine, LoadCounts, Loading};
 use crate::server::aof_start::{self, AofStart, Opened};
-use crate::server::background_saver::KeyDelay;
+use crate::server::background_saver::TestDelay;
 use crate::server::clock::monotonic_us;
 use crate::server::contain::contain;
 use crate::server::dump_file;
@@ -97,10 +97,10 @@ impl StartLoad {
     /// Loads for the time of a slice; false at the end.
     fn slice(&mut self, engine: &mut Engine) -> Result<bool, String> {
         let end_us = monotonic_us() + SLICE.as_micros() as u64;
-        let delay = KeyDelay::of_us(engine.settings.files.load_delay_us);
+        let delay = TestDelay::of_us(engine.settings.files.load_delay_us);
         let mut goes_on = true;
         while goes_on && monotonic_us() < end_us {
-            for _ in 0..if delay == KeyDelay::of_us(0) { BETWEEN_CLOCKS } else { 1 } {
+            for _ in 0..if delay == TestDelay::of_us(0) { BETWEEN_CLOCKS } else { 1 } {
                 goes_on = goes_on && self.step(engine)?;
             }
             delay.pause();

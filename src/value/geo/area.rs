@@ -1,10 +1,10 @@
 //! Areas to search in: a circle or a box around a position.
 //!
-//! An area is covered by the cell of its middle and the eight cells around it: small enough that few positions
+//! An area is covered by the cell of its center and the eight cells around it: small enough that few positions
 //! outside are checked, and large enough that none inside is missed. An unsorted search replies in the order of the
 //! cells.
 //!
-//! A box is as many metres wide at its middle's latitude as at any other: its sides are measured along the latitude
+//! A box is as many metres wide at its center's latitude as at any other: its sides are measured along the latitude
 //! of the position that is tested.
 
 use super::cell::{Bounds, Cell};
@@ -30,8 +30,8 @@ pub enum Shape {
 /// A shape around a position on the map.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Area {
-    /// The middle of the area.
-    pub middle: Position,
+    /// The center of the area.
+    pub center: Position,
     /// The shape around it.
     pub shape: Shape,
 }
@@ -42,15 +42,15 @@ const MAP_M: f64 = 20_037_726.37;
 const AROUND: [(i32, i32); 8] = [(1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (1, -1), (-1, 1), (-1, -1)];
 
 impl Area {
-    /// The distance of a position from the middle, in metres, if it is in the area.
+    /// The distance of a position from the center, in metres, if it is in the area.
     pub fn distance_m(&self, position: Position) -> Option<f64> {
         match self.shape {
-            Shape::Circle { radius_m } => self.middle.distance_within_m(position, radius_m),
+            Shape::Circle { radius_m } => self.center.distance_within_m(position, radius_m),
             Shape::Box { width_m, height_m } => {
-                let beside = Position { longitude: self.middle.longitude, ..position };
-                let is_within = position.north_south_m(self.middle) <= height_m / 2.0
+                let beside = Position { longitude: self.center.longitude, ..position };
+                let is_within = position.north_south_m(self.center) <= height_m / 2.0
                     && position.distance_within_m(beside, width_m / 2.0).is_some();
-                is_within.then(|| self.middle.distance_m(position))
+                is_within.then(|| self.center.distance_m(position))
             }
         }
     }
@@ -59,12 +59,12 @@ impl Area {
     pub fn cells(&self) -> Vec<Cell> {
         let bounds = self.bounds();
         let mut steps = self.steps();
-        let mut middle = Cell::of(self.middle, steps);
-        if steps > 1 && !reaches(middle, &bounds) {
+        let mut center = Cell::of(self.center, steps);
+        if steps > 1 && !reaches(center, &bounds) {
             steps -= 1;
-            middle = Cell::of(self.middle, steps);
+            center = Cell::of(self.center, steps);
         }
-        let own = middle.bounds();
+        let own = center.bounds();
         // Where a cell reaches beyond the area in one direction, its neighbour in that direction has nothing to find.
         let is_useless = |(north, east): (i32, i32)| {
             steps >= 2
@@ -73,9 +73,9 @@ impl Area {
                     || east < 0 && own.west < bounds.west
                     || east > 0 && own.east > bounds.east)
         };
-        let mut cells = vec![middle];
+        let mut cells = vec![center];
         for (north, east) in AROUND.into_iter().filter(|way| !is_useless(*way)) {
-            let cell = middle.moved(north, east);
+            let cell = center.moved(north, east);
             if !cells.contains(&cell) {
                 cells.push(cell);
             }
@@ -100,7 +100,7 @@ impl Area {
             steps += 1;
         }
         // The map stretches areas near the poles.
-        let stretched = [66.0, 80.0].into_iter().filter(|latitude| self.middle.latitude.abs() > *latitude).count();
+        let stretched = [66.0, 80.0].into_iter().filter(|latitude| self.center.latitude.abs() > *latitude).count();
         (steps - 2 - stretched as i32).clamp(1, super::STEPS as i32).cast_unsigned()
     }
 
@@ -110,7 +110,7 @@ impl Area {
             Shape::Circle { radius_m } => (radius_m, radius_m),
             Shape::Box { width_m, height_m } => (width_m / 2.0, height_m / 2.0),
         };
-        let Position { longitude, latitude } = self.middle;
+        let Position { longitude, latitude } = self.center;
         let rise = height_m / EARTH_M / DEGREE;
         let farthest = if latitude < 0.0 { latitude - rise } else { latitude + rise };
         let reach = width_m / EARTH_M / (farthest * DEGREE).cos() / DEGREE;
@@ -119,11 +119,11 @@ impl Area {
 }
 
 /// Whether a cell and those around it reach as far as the area in all directions.
-fn reaches(middle: Cell, bounds: &Bounds) -> bool {
-    !(middle.moved(1, 0).bounds().north < bounds.north
-        || middle.moved(-1, 0).bounds().south > bounds.south
-        || middle.moved(0, 1).bounds().east < bounds.east
-        || middle.moved(0, -1).bounds().west > bounds.west)
+fn reaches(center: Cell, bounds: &Bounds) -> bool {
+    !(center.moved(1, 0).bounds().north < bounds.north
+        || center.moved(-1, 0).bounds().south > bounds.south
+        || center.moved(0, 1).bounds().east < bounds.east
+        || center.moved(0, -1).bounds().west > bounds.west)
 }
 
 #[cfg(test)]
@@ -147,8 +147,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_cell_is_searched_twice(middle in positions(), shape in shapes()) {
-            let mut firsts: Vec<u64> = Area { middle, shape }.cells().into_iter().map(Cell::first_score).collect();
+        fn no_cell_is_searched_twice(center in positions(), shape in shapes()) {
+            let mut firsts: Vec<u64> = Area { center, shape }.cells().into_iter().map(Cell::first_score).collect();
             firsts.sort_unstable();
             let count = firsts.len();
             firsts.dedup();
@@ -157,24 +157,24 @@ mod tests {
 
         #[test]
         fn a_near_position_away_from_the_poles_is_in_a_searched_cell(
-            middle in (-120.0..120.0, -60.0..60.0), east in -1.0..1.0f64, north in -1.0..1.0f64, reach in 1.0..20.0f64,
+            center in (-120.0..120.0, -60.0..60.0), east in -1.0..1.0f64, north in -1.0..1.0f64, reach in 1.0..20.0f64,
         ) {
-            let middle = Position { longitude: middle.0, latitude: middle.1 };
+            let center = Position { longitude: center.0, latitude: center.1 };
             let radius_m = reach.exp2();
             let degrees = radius_m / EARTH_M / DEGREE;
             let position = Position {
-                longitude: middle.longitude + east * degrees,
-                latitude: middle.latitude + north * degrees,
+                longitude: center.longitude + east * degrees,
+                latitude: center.latitude + north * degrees,
             };
-            let area = Area { middle, shape: Shape::Circle { radius_m } };
+            let area = Area { center, shape: Shape::Circle { radius_m } };
             prop_assert!(area.distance_m(position).is_none() || is_covered(&area, position));
         }
 
         #[test]
-        fn every_shape_has_one_to_nine_cells(middle in positions(), one: f64, other: f64) {
+        fn every_shape_has_one_to_nine_cells(center in positions(), one: f64, other: f64) {
             let (one, other) = (one.abs(), other.abs());
             for shape in [Shape::Circle { radius_m: one }, Shape::Box { width_m: one, height_m: other }] {
-                let area = Area { middle, shape };
+                let area = Area { center, shape };
                 prop_assert!((1..=9).contains(&area.cells().len()));
             }
         }
@@ -182,8 +182,8 @@ mod tests {
 
     #[test]
     fn a_circle_of_infinite_radius_covers_the_whole_map() {
-        let middle = Position { longitude: 10.0, latitude: 10.0 };
-        let area = Area { middle, shape: Shape::Circle { radius_m: f64::INFINITY } };
+        let center = Position { longitude: 10.0, latitude: 10.0 };
+        let area = Area { center, shape: Shape::Circle { radius_m: f64::INFINITY } };
         assert_eq!(area.cells().len(), 4);
         assert!(area.distance_m(Position { longitude: -170.0, latitude: -10.0 }).is_some());
     }

@@ -105,7 +105,7 @@ pub(super) fn complete(engine: &mut Engine, session: SessionId, state: ReplyStat
     match begun.failure {
         Some(Failure::DropAfter) => out.truncate(start),
         Some(Failure::HalfReply) => out.truncate(start + (out.len() - start) / 2),
-        Some(Failure::SplitReply) => engine.sessions.split(session),
+        Some(Failure::SplitReply) => engine.sessions.send_bytewise(session),
         _ => {}
     }
     match begun.failure {

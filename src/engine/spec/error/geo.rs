@@ -40,7 +40,7 @@ pub enum GeoError {
     DetailsStored(&'static str),
     /// A search has neither FROMMEMBER nor FROMLONLAT, or both; the command as the client sent it.
     #[error("ERR exactly one of FROMMEMBER or FROMLONLAT can be specified for {0}")]
-    NoMiddle(String),
+    NoCenter(String),
     /// A search has neither BYRADIUS nor BYBOX, or both; the command as the client sent it.
     #[error("ERR exactly one of BYRADIUS and BYBOX can be specified for {0}")]
     NoShape(String),

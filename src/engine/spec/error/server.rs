@@ -11,7 +11,7 @@ pub enum ServerError {
     SlowLogCount,
     /// LATENCY GRAPH names an event that has no samples; as the client sent it.
     #[error("ERR No samples available for event '{0}'")]
-    NoSpikes(String),
+    NoLatencySamples(String),
     /// CONFIG REWRITE is called while the server runs without a configuration file.
     #[error("ERR The server is running without a config file")]
     NoConfigFile,

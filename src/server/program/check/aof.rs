@@ -298,7 +298,7 @@ impl<Out: Write, Answers: BufRead> Check<'_, Out, Answers> {
         let is_short = match scanner.tail() {
             Some(Tail::Clean) => return,
             Some(Tail::OpenTransaction) => return found.fail(NO_EXEC),
-            tail => tail == Some(Tail::Short),
+            tail => tail == Some(Tail::Truncated),
         };
         let examined = examine(scanner.rest());
         self.lines += examined.lines;
