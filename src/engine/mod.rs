@@ -100,7 +100,7 @@ fn parts_of(seed: u64) -> [u64; 3] {
 impl Engine {
     /// An engine without keys or clients, started at `now`, whose random choices and hashing follow from `seed`.
     pub fn new(table: Table, mut settings: Settings, seed: u64, now: Now, host: Box<dyn Host>) -> Engine {
-        let [keys, members, chance] = parts_of(seed);
+        let [keys, members, random] = parts_of(seed);
         settings.seed_members(members);
         if settings.cluster.is_enabled {
             settings.databases = 1;
@@ -114,7 +114,7 @@ impl Engine {
             settings,
             sessions: Sessions::default(),
             acl: Acl::default(),
-            generator: fastrand::Rng::with_seed(chance),
+            generator: fastrand::Rng::with_seed(random),
             effects: Effects::default(),
             host,
             scripts: Scripts::default(),
@@ -135,11 +135,11 @@ impl Engine {
     /// Restarts all random choices and the order of keys from `seed`, as in an engine created with it. Takes time
     /// proportional to the number of keys.
     pub fn seed(&mut self, seed: u64) {
-        let [keys, members, chance] = parts_of(seed);
+        let [keys, members, random] = parts_of(seed);
         self.settings.seed_members(members);
         self.databases.reseed(keys);
         self.databases.pressure.forget();
-        self.generator = fastrand::Rng::with_seed(chance);
+        self.generator = fastrand::Rng::with_seed(random);
         self.switches.is_deterministic = true;
     }
 

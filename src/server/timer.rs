@@ -108,7 +108,7 @@ fn idle_sessions(engine: &Engine, now: Now, timeout: Duration) -> (Vec<SessionId
     let may_be_idle = |session: &&Session| {
         let is_connection = session.origin.transport != Transport::Direct && !session.origin.is_primary;
         let waits = engine.is_blocked(session.id) || session.held_back.is_some();
-        is_connection && !waits && !session.is_listener()
+        is_connection && !waits && !session.receives_pushes()
     };
     for session in engine.sessions.iter().filter(may_be_idle) {
         let end = later(session.active, timeout);

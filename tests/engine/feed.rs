@@ -148,7 +148,7 @@ fn the_feed_is_refused_where_messages_could_be_taken_for_replies() {
 #[test]
 fn a_client_with_a_feed_is_a_listener_and_leaves_nothing_behind() {
     let (mut world, watcher) = with_feed("");
-    assert!(world.engine.sessions.get(watcher).is_some_and(|client| client.is_listener()), "it is never idle");
+    assert!(world.engine.sessions.get(watcher).is_some_and(|client| client.receives_pushes()), "it is never idle");
     world.engine.disconnect(watcher);
     assert!(world.engine.observers.kit.is_none());
     world.ask("PING");

@@ -21,7 +21,7 @@ const PING: Command = Command {
     syntax: "[message]",
     family: Family::Connection,
     arity: Arity::AtLeast(1),
-    flags: Flags::FAST.and(Flags::WHILE_LISTENING),
+    flags: Flags::FAST.and(Flags::WHILE_SUBSCRIBED),
     about: "Returns PONG, or the message.",
     tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
     run: ping,
@@ -30,7 +30,7 @@ const PING: Command = Command {
 
 fn ping(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     match args.left() {
-        0 | 1 if cx.session().only_listens() => {
+        0 | 1 if cx.session().is_resp2_subscriber() => {
             let reply = cx.reply();
             reply.array(2);
             reply.bulk(b"pong");
@@ -84,7 +84,7 @@ const QUIT: Command = Command {
     name: "QUIT",
     family: Family::Connection,
     arity: Arity::AtLeast(1),
-    flags: ANY_TIME.and(Flags::UNQUEUED).and(Flags::WHILE_LISTENING),
+    flags: ANY_TIME.and(Flags::UNQUEUED).and(Flags::WHILE_SUBSCRIBED),
     about: "Returns OK and closes the connection.",
     deprecated: Some(("7.2.0", "just closing the connection")),
     run: quit,
@@ -101,7 +101,7 @@ const RESET: Command = Command {
     name: "RESET",
     family: Family::Connection,
     arity: Arity::Exactly(1),
-    flags: ANY_TIME.and(Flags::UNQUEUED).and(Flags::WHILE_LISTENING),
+    flags: ANY_TIME.and(Flags::UNQUEUED).and(Flags::WHILE_SUBSCRIBED),
     since: "6.2.0",
     about: "Resets the connection to its initial state, logged out if a password is required.",
     run: reset,

@@ -58,7 +58,7 @@ const SUBSCRIBE: Command = Command {
     syntax: "channel [channel ...]",
     family: Family::PubSub,
     arity: Arity::AtLeast(2),
-    flags: Flags::PUBSUB.and(Flags::NOSCRIPT).and(Flags::LOADING).and(Flags::STALE).and(Flags::WHILE_LISTENING),
+    flags: Flags::PUBSUB.and(Flags::NOSCRIPT).and(Flags::LOADING).and(Flags::STALE).and(Flags::WHILE_SUBSCRIBED),
     channels: Channels::All,
     since: "2.0.0",
     cost: "O(N), N being the number of channels",

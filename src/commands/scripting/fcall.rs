@@ -6,13 +6,11 @@ use crate::engine::exec::scripts::run::FunctionCall;
 use crate::engine::state::scripts;
 use crate::engine::{Args, Arity, Command, Ctx, Engine, Error, Family, Flags, FunctionError, Propagated};
 use crate::resp::Request;
-use crate::script::Header;
 
 /// The flags of a function, from its registration.
 fn flags_of(engine: &Engine, request: Request<'_>, row: Flags) -> Flags {
     let function = request.get(1).and_then(|name| engine.scripts.functions.registry.find(name));
-    let header = function.map(|function| Header { is_there: true, ..function.header.clone() });
-    scripts::flags_by(header.as_ref(), row)
+    scripts::flags_by(function.map(|function| &function.header), row)
 }
 
 /// Fields shared by these rows.

@@ -60,9 +60,9 @@ pub fn blocked_sessions(engine: &Engine) -> usize {
 
 /// Records that a pause holds a session's request back.
 pub(super) fn hold_back(engine: &mut Engine, session: SessionId) {
-    let turn = engine.timing.pause.next_number();
+    let number = engine.timing.pause.next_number();
     if let Some(client) = engine.sessions.get_mut(session) {
-        client.held_back = Some(turn);
+        client.held_back = Some(number);
     }
 }
 
@@ -175,7 +175,7 @@ fn notice_time(engine: &mut Engine, database: usize, key: &[u8]) {
 /// Runs a blocked command again. If it blocks again, its timeout does not restart.
 fn resume(engine: &mut Engine, session: SessionId) {
     let Some(wait) = engine.observers.waiting.leave(session) else { return };
-    let Some(asked) = wait.request.iter().next() else { return };
+    let Some(client_request) = wait.request.iter().next() else { return };
     let Some(request) = wait.again.as_ref().unwrap_or(&wait.request).iter().next() else { return };
     let frames_before = engine.sessions.frames_of(session);
     let mut out = Vec::new();
@@ -191,9 +191,9 @@ fn resume(engine: &mut Engine, session: SessionId) {
             if let Ending::Waits(block) = ending {
                 let again = block.again.or(wait.again);
                 let block = Block { deadline_ms: wait.deadline_ms, again, ..*block };
-                return park(engine, session, id, asked, block, spent_us);
+                return park(engine, session, id, client_request, block, spent_us);
             }
-            timing::record_time(engine, session, id, asked, spent_us);
+            timing::record_time(engine, session, id, client_request, spent_us);
         }
         Ok(Admitted::Later(_) | Admitted::Queued) => return engine.observers.waiting.join(session, wait),
         Err(error) => dispatch::refuse(engine, error, &mut Reply::new(&mut out, engine.sessions.protocol_of(session))),

@@ -36,7 +36,7 @@ pub(super) struct Delivery<'e> {
 
 impl Delivery<'_> {
     /// The session, if it still receives frames.
-    pub(super) fn listener(&self, session: SessionId) -> Option<&Session> {
+    pub(super) fn receiver(&self, session: SessionId) -> Option<&Session> {
         self.sessions.get(session).filter(|session| !session.closing)
     }
 

@@ -154,10 +154,10 @@ const GATES: [Gate; 17] = [
     Gate {
         name: "subscribers that speak RESP2",
         only_for: &[],
-        is_active: |_, client| client.only_listens(),
+        is_active: |_, client| client.is_resp2_subscriber(),
         pass: |engine, asked| {
-            let only_listens = engine.sessions.get(asked.session).is_some_and(Session::only_listens);
-            let is_refused = only_listens && !asked.flags.has(Flags::WHILE_LISTENING);
+            let is_resp2_subscriber = engine.sessions.get(asked.session).is_some_and(Session::is_resp2_subscriber);
+            let is_refused = is_resp2_subscriber && !asked.flags.has(Flags::WHILE_SUBSCRIBED);
             if is_refused { Err(Error::OnlyListens(engine.table.entry(asked.id).name.clone())) } else { Ok(None) }
         },
     },

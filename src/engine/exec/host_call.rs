@@ -25,18 +25,18 @@ impl Ctx<'_> {
     ///
     /// # Errors
     /// The call failed, or the command runs within another, which cannot wait for the result.
-    pub fn call_host(&mut self, ask: HostCall) -> Result<Option<HostReply>, Error> {
+    pub fn call_host(&mut self, call: HostCall) -> Result<Option<HostReply>, Error> {
         let is_nested = self.is_nested();
         let session = self.session_mut();
-        match session.host_call.take().map(|question| *question) {
+        match session.host_call.take().map(|pending| *pending) {
             // Another request, which was refused before it came to this point, may have left a result.
-            Some(PendingHostCall::Answered(call, answer)) if call == ask => match answer {
+            Some(PendingHostCall::Answered(answered, answer)) if answered == call => match answer {
                 HostReply::Refused(why) => Err(why.into()),
                 answer => Ok(Some(answer)),
             },
             _ if is_nested => Err(KitError::WorldWithin.into()),
             _ => {
-                session.host_call = Some(Box::new(PendingHostCall::Asked(ask)));
+                session.host_call = Some(Box::new(PendingHostCall::Asked(call)));
                 self.halt = Halt::CallsHost;
                 Ok(None)
             }
@@ -47,8 +47,8 @@ impl Ctx<'_> {
 impl Engine {
     /// Takes the pending host call of a session, if it has one.
     pub fn take_host_call(&mut self, session: SessionId) -> Option<HostCall> {
-        match self.sessions.get_mut(session)?.host_call.take().map(|question| *question) {
-            Some(PendingHostCall::Asked(ask)) => Some(ask),
+        match self.sessions.get_mut(session)?.host_call.take().map(|pending| *pending) {
+            Some(PendingHostCall::Asked(call)) => Some(call),
             _ => None,
         }
     }

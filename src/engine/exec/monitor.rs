@@ -58,11 +58,11 @@ fn show_of(engine: &mut Engine, session: SessionId, id: CommandId, request: Requ
     }
     let Some(client) = engine.sessions.get(session) else { return };
     let line: Arc<[u8]> = line(engine, client, command, request, is_script).into();
-    let watchers: Vec<SessionId> = engine.observers.monitors.iter().copied().collect();
-    for watcher in watchers {
+    let monitors: Vec<SessionId> = engine.observers.monitors.iter().copied().collect();
+    for monitor in monitors {
         // These lines count as replies to MONITOR, so CLIENT REPLY silences them.
-        if engine.sessions.get(watcher).is_some_and(|watcher| watcher.wants_reply()) {
-            delivery::send(engine, watcher, Arc::clone(&line));
+        if engine.sessions.get(monitor).is_some_and(|monitor| monitor.wants_reply()) {
+            delivery::send(engine, monitor, Arc::clone(&line));
         }
     }
 }

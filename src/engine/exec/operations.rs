@@ -427,7 +427,7 @@ pub fn take_over(cx: &mut Ctx<'_>, other: Engine) -> Result<(), Error> {
     snapshots::take_over(cx.engine, other)
 }
 
-// Chance.
+// Random choices.
 
 /// A random key of the selected database; `None` when it is empty (RANDOMKEY).
 pub fn random_slot(cx: &mut Ctx<'_>) -> Option<Slot> {

@@ -115,8 +115,8 @@ impl Delivery<'_> {
     /// Queues a frame for each session of an audience; returns the number of sessions.
     fn spread(&mut self, audience: &Audience, frames: &mut Frames<'_>) -> usize {
         for &session in audience {
-            if let Some(listener) = self.listener(session) {
-                let frame = frames.get(listener.protocol);
+            if let Some(receiver) = self.receiver(session) {
+                let frame = frames.get(receiver.protocol);
                 self.send(session, frame);
             }
         }

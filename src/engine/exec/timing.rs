@@ -62,7 +62,7 @@ impl Engine {
     #[inline]
     pub fn end_batch(&mut self) {
         if std::mem::take(&mut self.timing.sampling.is_on) {
-            sample(self);
+            time_direct_call(self);
         } else {
             catch_up(self, self.timing.now);
             self.observers.fast_path = FastPath::NotKept;
@@ -169,7 +169,7 @@ pub(super) fn after_gates(engine: &mut Engine, is_queued: bool) {
 
 /// Ends a direct call: if it ran a brief command, counts its time, or that of the last that was timed.
 #[inline]
-fn sample(engine: &mut Engine) {
+fn time_direct_call(engine: &mut Engine) {
     if engine.timing.deferred.count == 0 {
         return;
     }

@@ -321,7 +321,7 @@ impl Flags {
     /// The command runs the queue of a transaction, so it passes the gates with the flags of all queued commands, too.
     pub const RUNS_QUEUE: Flags = Flags(1 << 29);
     /// A RESP2 client with subscriptions may call the command.
-    pub const WHILE_LISTENING: Flags = Flags(1 << 30);
+    pub const WHILE_SUBSCRIBED: Flags = Flags(1 << 30);
     /// The command belongs to the test kit, which neither records nor disturbs it.
     pub const TEST_KIT: Flags = Flags(1 << 31);
 

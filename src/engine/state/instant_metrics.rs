@@ -35,7 +35,7 @@ pub struct Counts {
     pub busy_us: u64,
 }
 
-const BETWEEN_NOTES_US: i64 = 100_000;
+const BETWEEN_SAMPLES_US: i64 = 100_000;
 
 const WINDOW_US: i64 = 1_600_000;
 
@@ -110,9 +110,9 @@ impl Stats {
     /// time. `memory_bytes` is the size of the data now, and `cycles` counts all cycles so far. Between samples only
     /// the peak is updated.
     pub fn sample(&mut self, before: Now, now: Now, memory_bytes: usize, cycles: LoopCycles) {
-        let recent = &mut self.instant_metrics;
-        recent.peak_memory_bytes = recent.peak_memory_bytes.max(memory_bytes);
-        if !recent.is_due(now) {
+        let metrics = &mut self.instant_metrics;
+        metrics.peak_memory_bytes = metrics.peak_memory_bytes.max(memory_bytes);
+        if !metrics.is_due(now) {
             return;
         }
         let counts = Counts {
@@ -122,9 +122,9 @@ impl Stats {
             cycles: cycles.count,
             busy_us: cycles.busy_us,
         };
-        recent.add_sample(before.min(now), counts);
-        recent.add_sample(now, counts);
-        recent.due = Now::from_us(now.unix_us.saturating_add(BETWEEN_NOTES_US));
+        metrics.add_sample(before.min(now), counts);
+        metrics.add_sample(now, counts);
+        metrics.due = Now::from_us(now.unix_us.saturating_add(BETWEEN_SAMPLES_US));
     }
 }
 

@@ -136,30 +136,30 @@ fn last_of_bucket(ns: u64) -> u64 {
 mod tests {
     use super::*;
 
-    fn durations(all_us: &[u64]) -> LatencyHistogram {
-        let mut durations = LatencyHistogram::default();
-        all_us.iter().for_each(|us| durations.add(*us));
-        durations
+    fn histogram_of(all_us: &[u64]) -> LatencyHistogram {
+        let mut histogram = LatencyHistogram::default();
+        all_us.iter().for_each(|us| histogram.add(*us));
+        histogram
     }
 
     #[test]
     fn a_percentile_is_the_upper_bound_of_its_bucket() {
-        let durations = durations(&[1, 1, 1, 2, 1000]);
+        let durations = histogram_of(&[1, 1, 1, 2, 1000]);
         let percentiles = [0.0, 50.0, 80.0, 99.9, 100.0].map(|percent| durations.percentile_ns(percent));
         assert_eq!(percentiles, [1000, 1003, 2007, 1_003_519, 1_003_519]);
     }
 
     #[test]
     fn durations_are_clamped_between_a_nanosecond_and_a_second() {
-        assert_eq!(durations(&[0]).percentile_ns(50.0), 1);
-        assert_eq!(durations(&[u64::MAX]).percentile_ns(50.0), last_of_bucket(LONGEST_NS));
-        assert_eq!(durations(&[]).percentile_ns(50.0), 0);
+        assert_eq!(histogram_of(&[0]).percentile_ns(50.0), 1);
+        assert_eq!(histogram_of(&[u64::MAX]).percentile_ns(50.0), last_of_bucket(LONGEST_NS));
+        assert_eq!(histogram_of(&[]).percentile_ns(50.0), 0);
     }
 
     #[test]
     fn a_step_counts_the_calls_up_to_its_duration_and_empty_steps_are_left_out() {
-        assert_eq!(durations(&[0, 1, 1, 3, 40]).steps(), [(1, 3), (4, 4), (66, 5)]);
-        assert_eq!(durations(&[]).steps(), []);
+        assert_eq!(histogram_of(&[0, 1, 1, 3, 40]).steps(), [(1, 3), (4, 4), (66, 5)]);
+        assert_eq!(histogram_of(&[]).steps(), []);
     }
 
     #[test]
@@ -167,7 +167,7 @@ mod tests {
         for us in 0..LONG_US {
             assert!(us < 2 || first_of_bucket(nanoseconds(us)) > last_of_bucket(nanoseconds(us - 1)), "{us}");
         }
-        let (short, long) = (durations(&[LONG_US - 1]), durations(&[LONG_US]));
+        let (short, long) = (histogram_of(&[LONG_US - 1]), histogram_of(&[LONG_US]));
         assert!(short.percentile_ns(50.0) < long.percentile_ns(50.0));
     }
 }

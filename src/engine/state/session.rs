@@ -242,13 +242,13 @@ impl Session {
     }
 
     /// True when it receives pushes about what other clients do.
-    pub fn is_listener(&self) -> bool {
+    pub fn receives_pushes(&self) -> bool {
         self.monitors || self.listens_to_feed || !self.subscribed.is_empty()
     }
 
     /// True when it may only receive messages and change its subscriptions: a RESP2 subscriber, whose client could not
     /// distinguish messages from replies.
-    pub fn only_listens(&self) -> bool {
+    pub fn is_resp2_subscriber(&self) -> bool {
         self.protocol == Protocol::Resp2 && !self.subscribed.is_empty()
     }
 

@@ -4,15 +4,11 @@
 //! texts, booleans as 1 and 0, null, and lists of these. What is behind the field is not looked at, so the text may be
 //! broken there. Names of fields are compared as they are written, with their escapes.
 
-use super::Value;
 use super::parse::is_space;
-use crate::script::read_number;
+use super::{MAX_DIGITS, Value, whole_number};
 
 /// The lists in lists that are read. Redis has no limit, and uses its stack for each.
 const MAX_DEPTH: usize = 128;
-
-/// The longest number; what is behind it is no part of it.
-const MAX_DIGITS: usize = 255;
 
 /// The value of a field; `None` if there is none of that name, or one that is not read.
 pub(super) fn field(attributes: &[u8], name: &[u8]) -> Option<Value> {
@@ -136,10 +132,10 @@ impl<'t> Text<'t> {
     fn number(&mut self) -> Option<Value> {
         let before = self.rest;
         let digits = self.digits();
+        // What is behind the longest number is no part of it.
         let digits = &digits[..digits.len().min(MAX_DIGITS)];
         self.rest = &before[digits.len()..];
-        let number = read_number(digits).filter(|(_, length)| *length == digits.len());
-        number.map(|(number, _)| Value::Number(number))
+        whole_number(digits).map(Value::Number)
     }
 
     fn list(&mut self, depth: usize) -> Option<Value> {

@@ -201,17 +201,22 @@ impl ShuntingYard {
     }
 }
 
-impl Value {
-    /// The longest text that can be a number.
-    const MAX_DIGITS: usize = 255;
+/// The longest text of a number.
+const MAX_DIGITS: usize = 255;
 
+/// The number that a text is, if all of it is one.
+fn whole_number(text: &[u8]) -> Option<f64> {
+    read_number(text).filter(|(_, length)| *length == text.len()).map(|(number, _)| number)
+}
+
+impl Value {
     fn number(&self) -> f64 {
         match self {
             Value::Number(number) => *number,
-            Value::Text(text) if text.len() <= Value::MAX_DIGITS => {
+            Value::Text(text) if text.len() <= MAX_DIGITS => {
                 let digits = text.split(|byte| *byte == 0).next().unwrap_or_default();
                 let digits = &digits[digits.iter().take_while(|byte| parse::is_space(**byte)).count()..];
-                read_number(digits).filter(|(_, length)| *length == digits.len()).map_or(0.0, |(number, _)| number)
+                whole_number(digits).unwrap_or(0.0)
             }
             _ => 0.0,
         }

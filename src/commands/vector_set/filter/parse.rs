@@ -1,7 +1,6 @@
 //! The tokens of an expression.
 
-use super::{Operator, Token, Value};
-use crate::script::read_number;
+use super::{MAX_DIGITS, Operator, Token, Value, whole_number};
 
 /// The operators by their texts. The longest one that fits is taken.
 const OPERATORS: [(&str, Operator); 21] = [
@@ -27,9 +26,6 @@ const OPERATORS: [(&str, Operator); 21] = [
     ("or", Operator::Or),
     ("||", Operator::Or),
 ];
-
-/// The longest number.
-const MAX_DIGITS: usize = 255;
 
 /// Splits an expression into its tokens.
 ///
@@ -107,8 +103,7 @@ impl<'t> Cursor<'t> {
             return None;
         }
         let digits = &self.text[start..self.place];
-        let number = read_number(digits).filter(|(_, length)| *length == digits.len());
-        number.map(|(number, _)| Value::Number(number))
+        whole_number(digits).map(Value::Number)
     }
 
     /// A text between quotes. A quote after a backslash does not end the text; the backslash stays.

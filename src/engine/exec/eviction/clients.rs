@@ -9,7 +9,7 @@ use crate::engine::exec::{client_line, delivery};
 use crate::engine::state::{ClientsLimit, Effect, LogLevel, SessionId};
 
 impl Engine {
-    /// Closes clients until the rest fit the limit; the session whose turn it is may be among them.
+    /// Closes clients until the rest fit the limit; the calling session may be among them.
     #[inline]
     pub fn evict_clients(&mut self) {
         if self.settings.max_client_bytes != ClientsLimit::Bytes(0) {
