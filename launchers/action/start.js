@@ -7,6 +7,7 @@ const os = require('node:os')
 const path = require('node:path')
 
 const PATIENCE_MS = 10_000
+const LOG_LINES = 20
 const isWindows = process.platform === 'win32'
 
 /** The value of an input, as the runner passes it. */
@@ -34,23 +35,36 @@ function install(folder) {
   return path.join(folder, 'node_modules/@dunlin', platform, 'bin', isWindows ? 'dunlin.exe' : 'dunlin')
 }
 
+/** The program of the input: a relative path starts at the workspace, as in the `run` of a step. */
+function given() {
+  const program = input('program')
+  return program && path.resolve(process.env.GITHUB_WORKSPACE || '.', program)
+}
+
+/** An error with the last lines of the program's log. */
+function failure(text, log) {
+  const lines = fs.readFileSync(log, 'utf8').trim().split(/\r?\n/).slice(-LOG_LINES).join('\n')
+  return new Error(lines ? `${text}; it said:\n${lines}` : text)
+}
+
 /** Starts the program; the result is what it announces. Its log goes to a file. */
 function start(program, folder) {
   const port = input('port') || '6379'
   const listens = port === '0' ? ['--free-port', 'yes'] : ['--port', port]
   const more = input('arguments').split(/\s+/).filter(Boolean)
-  const log = fs.openSync(path.join(folder, 'log'), 'w')
+  const log = path.join(folder, 'log')
   const args = ['--test-kit', 'yes', '--announce', 'yes', ...listens, ...more]
-  const child = spawn(program, args, { cwd: folder, detached: true, stdio: ['ignore', 'pipe', log], windowsHide: true })
+  const stdio = ['ignore', 'pipe', fs.openSync(log, 'w')]
+  const child = spawn(program, args, { cwd: folder, detached: true, stdio, windowsHide: true })
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       child.kill('SIGKILL')
-      reject(new Error(`${program} announced nothing for ${PATIENCE_MS / 1000} s`))
+      reject(failure(`${program} announced nothing for ${PATIENCE_MS / 1000} s`, log))
     }, PATIENCE_MS)
     let text = ''
     child.once('error', reject)
     child.stdout.setEncoding('utf8').on('data', piece => (text += piece))
-    child.stdout.once('end', () => reject(new Error(`${program} ended before it was ready`)))
+    child.stdout.once('end', () => reject(failure(`${program} ended before it was ready`, log)))
     child.stdout.on('data', () => {
       if (!text.includes('\n')) return
       clearTimeout(timer)
@@ -64,7 +78,7 @@ function start(program, folder) {
 
 async function main() {
   const folder = fs.mkdtempSync(path.join(process.env.RUNNER_TEMP || os.tmpdir(), 'dunlin-'))
-  const { url, host, port, pid } = await start(input('program') || install(folder), folder)
+  const { url, host, port, pid } = await start(given() || install(folder), folder)
   tell('GITHUB_STATE', { pid, folder })
   tell('GITHUB_ENV', { REDIS_URL: url, REDIS_HOST: host, REDIS_PORT: port, DUNLIN_URL: url, DUNLIN_PID: pid })
   tell('GITHUB_OUTPUT', { url, host, port })

@@ -75,16 +75,19 @@ func (w *World) begin(addr string, config *tls.Config) error {
 			w.RequireUserAuth(user, password)
 		}
 	}
-	if listener == nil || err != nil {
+	var port any
+	if err == nil && listener != nil {
+		port, err = w.call("DUNLIN", "LISTEN", w.name)
+	}
+	if err != nil {
 		if listener != nil {
 			listener.Close()
 		}
+		w.end() // so that it can be started again
 		return err
 	}
-	port, err := w.call("DUNLIN", "LISTEN", w.name)
-	if err != nil {
-		listener.Close()
-		return err
+	if listener == nil {
+		return nil
 	}
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

@@ -1,6 +1,6 @@
 // Package dunlin gives each test a Redis of its own: a world behind one server that all tests of the process share. The
-// module carries the program. RunT has the form of miniredis's, and a world has its methods; an import changed is a suite
-// moved.
+// module carries the program. RunT has the form of miniredis's, and a world has its methods: most tests that use miniredis
+// change only their import.
 package dunlin
 
 import (

@@ -39,6 +39,7 @@ type child struct {
 	command *exec.Cmd
 	input   io.Closer
 	log     *tail
+	clear   func() // removes what was unpacked, again after the end: Windows keeps the file of a program that runs
 	ending  sync.Once
 }
 
@@ -68,6 +69,9 @@ func launch(directives []string) (*child, error) {
 			var c *child
 			c, err = start(path, directives)
 			clear()
+			if c != nil {
+				c.clear = clear
+			}
 			if err == nil || !isForbidden(err) {
 				return c, err
 			}
@@ -92,7 +96,7 @@ func inCache() (string, func(), error) {
 	}
 	folder = filepath.Join(folder, "dunlin")
 	path := filepath.Join(folder, "dunlin-"+version+"-"+carried.hash+suffix)
-	if found, err := os.Stat(path); err == nil && found.Size() == int64(len(carried.program)) {
+	if isWhole(path) {
 		return path, func() {}, nil
 	}
 	if err := os.MkdirAll(folder, 0o700); err != nil {
@@ -107,12 +111,20 @@ func inCache() (string, func(), error) {
 	}
 	if err != nil {
 		os.Remove(file.Name())
-		return "", nil, err
+		// On Windows a program that runs cannot be replaced; another process has put it there meanwhile.
+		if !isWhole(path) {
+			return "", nil, err
+		}
 	}
 	return path, func() {}, nil
 }
 
-// inTemporary is the program in a private folder, which is gone when it has started.
+func isWhole(path string) bool {
+	found, err := os.Stat(path)
+	return err == nil && found.Size() == int64(len(carried.program))
+}
+
+// inTemporary is the program in a private folder, which is gone when it has started, or on Windows when it has ended.
 func inTemporary() (string, func(), error) {
 	folder, err := os.MkdirTemp("", "dunlin-")
 	if err != nil {
@@ -217,6 +229,9 @@ func (c *child) end(within time.Duration) {
 		timer := time.AfterFunc(within, func() { c.command.Process.Kill() })
 		c.command.Wait()
 		timer.Stop()
+		if c.clear != nil {
+			c.clear()
+		}
 	})
 }
 

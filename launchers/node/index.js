@@ -8,6 +8,20 @@ const { ReplyError } = require('./lib/connection.js')
 const { findProgram, startProgram, stopProgram } = require('./lib/program.js')
 const { World } = require('./lib/world.js')
 
+/** Where the server of a URL is, and its password. `origin` is where the URL is from, for an error. */
+function addressOf(url, origin) {
+  try {
+    const { protocol, hostname, port, password } = new URL(url)
+    if (protocol === 'redis:' && hostname) {
+      const address = { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 6379) }
+      return { address, password: decodeURIComponent(password) }
+    }
+  } catch {
+    // It is no URL at all.
+  }
+  throw new Error(`dunlin: '${url}'${origin} is no address of a server; it should be like redis://127.0.0.1:6379`)
+}
+
 const OWN_SERVER = ['args', 'binary', 'port', 'socket']
 
 /**
@@ -25,15 +39,19 @@ class Dunlin extends World {
   /** Starts a server, unless DUNLIN_URL names one and no option asks for a server of one's own. */
   static start(given = {}) {
     const isOwn = OWN_SERVER.some(name => given[name] !== undefined)
-    if (process.env.DUNLIN_URL && !isOwn) return Dunlin.connect(process.env.DUNLIN_URL, given)
+    if (process.env.DUNLIN_URL && !isOwn) return Dunlin.#join(process.env.DUNLIN_URL, given, ' (DUNLIN_URL)')
     return Dunlin.#launch(given)
   }
 
   static async #launch({ args = [], binary, port, socket, ...rest }) {
     const unixsocket = socket === true ? path.join(tmpdir(), `dunlin-${randomBytes(8).toString('hex')}.sock`) : socket
-    const listens = port === undefined ? ['--free-port', 'yes'] : ['--port', String(port)]
+    const more = args.map(String)
+    const listens = []
+    // A free port would win over one among the arguments.
+    if (port !== undefined) listens.push('--port', String(port))
+    else if (!more.includes('--port')) listens.push('--free-port', 'yes')
     if (unixsocket) listens.push('--unixsocket', unixsocket, '--unixsocketperm', '700')
-    const { child, announced } = await startProgram(findProgram(binary), [...listens, ...args.map(String)])
+    const { child, announced } = await startProgram(findProgram(binary), [...listens, ...more])
     try {
       const { password } = new URL(announced.url)
       const address = { host: announced.host, port: announced.port }
@@ -47,17 +65,20 @@ class Dunlin extends World {
   }
 
   /** Makes a world of its own on a server that runs with `test-kit yes`. */
-  static async connect(url, given = {}) {
-    const { hostname, port, password } = new URL(url)
-    const address = { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 6379) }
+  static connect(url, given = {}) {
+    return Dunlin.#join(url, given, '')
+  }
+
+  static async #join(url, given, origin) {
+    const { address, password } = addressOf(url, origin)
     try {
-      const server = await Dunlin.open({ address, password: decodeURIComponent(password) }, undefined, given)
+      const server = await Dunlin.open({ address, password }, undefined, given)
       return Object.assign(server, await server.listen())
     } catch (error) {
       const reason = error instanceof ReplyError ? `it replied '${error.message}'` : error.message || error.code
       throw new Error(
-        `dunlin: no world can be made at ${address.host}:${address.port} (DUNLIN_URL): ${reason}; ` +
-          'start a dunlin there with --test-kit yes, or unset DUNLIN_URL'
+        `dunlin: no world can be made at ${address.host}:${address.port}${origin}: ${reason}; ` +
+          `start a dunlin there with --test-kit yes${origin && ', or unset DUNLIN_URL'}`
       )
     }
   }

@@ -61,6 +61,15 @@ test('a server runs from the step to the end of the job', t => {
   assert.equal(job.run('stop.js').status, 0, 'ending it once more does no harm')
 })
 
+test('a relative path is one in the workspace', t => {
+  const job = new Job(t, 'relative')
+  const given = { GITHUB_WORKSPACE: path.dirname(path.dirname(PROGRAM)) }
+  const program = path.join(path.basename(path.dirname(PROGRAM)), path.basename(PROGRAM))
+  const started = job.run('start.js', { port: 0, program }, given)
+  assert.equal(started.status, 0, started.stdout + started.stderr)
+  assert.ok(ping(job.read('GITHUB_ENV').REDIS_URL))
+})
+
 test('the program comes from its npm package', t => {
   const job = new Job(t, 'installed')
   // The package from this checkout, in the place of the registry's.
@@ -86,10 +95,13 @@ test('a server that cannot start fails the step with its reason', t => {
   for (const [inputs, reason] of [
     [{ port }, /::error::dunlin did not start: .*Address already in use/],
     [{ port: 0, arguments: '--no-such-thing 1' }, /::error::dunlin did not start: .*no-such-thing/],
-    [{ port: 0, program: '/no/such/program' }, /::error::dunlin did not start: .*ENOENT/]
+    [{ port: 0, program: '/no/such/program' }, /::error::dunlin did not start: .*ENOENT/],
+    [{ port: 0, program: 'broken' }, /broken ended before it was ready; it said:%0Ano licence%0Aand no time\n/]
   ]) {
     const job = new Job(t, `failing-${reason.source.length}`)
-    const started = job.run('start.js', { program: PROGRAM, ...inputs })
+    const broken = '#!/bin/sh\nprintf "no licence\\nand no time\\n" >&2\n'
+    fs.writeFileSync(path.join(job.folder, 'broken'), broken, { mode: 0o755 })
+    const started = job.run('start.js', { program: PROGRAM, ...inputs }, { GITHUB_WORKSPACE: job.folder })
     assert.equal(started.status, 1)
     assert.match(started.stdout, reason)
     assert.deepEqual([job.read('GITHUB_ENV'), job.state], [{}, {}])

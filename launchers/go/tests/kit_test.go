@@ -218,6 +218,7 @@ func TestAServerOfItsOwnHasItsOwnSettings(t *testing.T) {
 	}
 	w.Close()
 	w.Close()
+	server.Close() // its log is whole only then
 	if !strings.Contains(server.Log(), "Ready to accept connections") {
 		t.Error(server.Log())
 	}

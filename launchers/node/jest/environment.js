@@ -9,14 +9,23 @@ const { openWorld } = require('../lib/hooks.js')
 /** Jest's own environment. Package managers that keep dependencies apart let only Jest's own packages see it. */
 function nodeEnvironment(rootDir) {
   let from = path.join(rootDir, 'package.json')
-  for (const name of ['jest', 'jest-cli', 'jest-config', 'jest-environment-node']) {
+  for (const name of ['jest', 'jest-cli', 'jest-config']) {
     try {
       from = createRequire(from).resolve(name)
     } catch {
       // The next name may be visible from here all the same.
     }
   }
-  return require(from)
+  let found
+  try {
+    found = createRequire(from).resolve('jest-environment-node')
+  } catch {
+    throw new Error(
+      `dunlin: the environment for Jest needs the package jest-environment-node, which is not found from ${rootDir}; ` +
+        "run 'npm install --save-dev jest' there, or start Jest in the folder that has it"
+    )
+  }
+  return require(found)
 }
 
 /** Adds a world to an environment of Jest. */

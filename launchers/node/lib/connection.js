@@ -85,8 +85,10 @@ class Connection {
 function encode(words) {
   const parts = [Buffer.from(`*${words.length}\r\n`)]
   for (const word of words) {
-    const bytes = ArrayBuffer.isView(word) ? word : Buffer.from(String(word))
-    parts.push(Buffer.from(`$${bytes.byteLength}\r\n`), bytes, Buffer.from('\r\n'))
+    const bytes = ArrayBuffer.isView(word)
+      ? Buffer.from(word.buffer, word.byteOffset, word.byteLength)
+      : Buffer.from(String(word))
+    parts.push(Buffer.from(`$${bytes.length}\r\n`), bytes, Buffer.from('\r\n'))
   }
   return Buffer.concat(parts)
 }

@@ -9,10 +9,12 @@ const { version } = require('../package.json')
 const PATIENCE_MS = 10_000
 const TAIL_LINES = 200
 
-/** The program that is given, else that of DUNLIN_BINARY, else of the platform's package; never one of PATH. */
+/** The program that is given, else that of DUNLIN_BINARY, else of the platform's package. */
 function findProgram(given) {
-  if (given) return { file: given, origin: 'given as binary' }
-  if (process.env.DUNLIN_BINARY) return { file: process.env.DUNLIN_BINARY, origin: 'named by DUNLIN_BINARY' }
+  // Each as a whole path: a bare name would be looked for in PATH.
+  if (given) return { file: path.resolve(given), origin: 'given as binary' }
+  const named = process.env.DUNLIN_BINARY
+  if (named) return { file: path.resolve(named), origin: 'named by DUNLIN_BINARY' }
   const platform = `${process.platform}-${process.arch}`
   const name = process.platform === 'win32' ? 'dunlin.exe' : 'dunlin'
   try {

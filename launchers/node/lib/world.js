@@ -35,7 +35,7 @@ class World {
 
   async #enter({ journal = true, seed = process.env.DUNLIN_SEED ?? randomInt(2 ** 32), strict, load }) {
     this.#connection = await this.#connect()
-    this.lastSeed = Number(seed)
+    this.lastSeed = String(seed)
     const levels = typeof strict === 'string' ? { all: strict } : (strict ?? {})
     await Promise.all([
       this.dunlin('SEED', seed),
@@ -121,7 +121,7 @@ class World {
 
   async seed(seed) {
     await this.dunlin('SEED', seed)
-    this.lastSeed = Number(seed)
+    this.lastSeed = String(seed)
   }
 
   // State.

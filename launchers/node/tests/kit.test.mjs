@@ -133,6 +133,8 @@ test('the same seed gives the same answers, and the report tells it', async t =>
   const report = await dunlin.report()
   assert.match(report, /the seed was 9 \(DUNLIN_SEED=9 repeats it\)/)
   assert.match(report, /the last 1 of 1 commands:\n {2}client \d+: SET a 1 -> OK$/)
+  await dunlin.seed(2n ** 63n - 1n)
+  assert.match(await dunlin.report(), /the seed was 9223372036854775807 \(/)
 })
 
 test('two hundred worlds at once do not see each other', async t => {
@@ -185,6 +187,11 @@ test('large and binary values travel', async t => {
   assert.equal(await dunlin.call('GET', 'large'), large)
   await dunlin.call('SET', 'bytes', Buffer.from([0, 255, 13, 10]))
   assert.equal(await dunlin.call('STRLEN', 'bytes'), 4)
+  const letters = Buffer.from('abcdefgh')
+  for (const view of [new DataView(letters.buffer, letters.byteOffset + 1, 3), new Uint16Array([0x6362, 0x0064])]) {
+    await dunlin.call('SET', 'view', view)
+    assert.equal((await dunlin.call('GET', 'view')).replace('\0', ''), 'bcd')
+  }
   await dunlin.call('RPUSH', 'list', ...Array.from({ length: 50_000 }, (_, index) => `element ${index}`))
   assert.equal((await dunlin.call('LRANGE', 'list', 0, -1)).at(-1), 'element 49999')
 })

@@ -56,6 +56,13 @@ test('a server listens on a Unix socket, which goes with it', async t => {
   assert(!fs.existsSync(server.socket))
 })
 
+test('a port among the arguments is the port', async t => {
+  const server = await Dunlin.start()
+  const { port } = server
+  await server.stop()
+  assert.equal((await start(t, { args: ['--port', port] })).port, port)
+})
+
 test('a server takes directives, among them a password', async t => {
   const server = await start(t, { args: ['--requirepass', 'top/secret', '--databases', 3] })
   assert.deepEqual(await server.call('CONFIG', 'GET', 'databases'), ['databases', '3'])
@@ -88,6 +95,14 @@ test('a path that is no program is named, and where it came from', async () => {
   const env = { DUNLIN_BINARY: '/nowhere/dunlin' }
   const { errors } = await run(['-e', "require('dunlin').Dunlin.start()"], { env })
   assert.match(errors, /\/nowhere\/dunlin \(named by DUNLIN_BINARY\) did not start: spawn \/nowhere\/dunlin ENOENT/)
+})
+
+test('a bare name is a program of this folder, and not one of PATH', async t => {
+  const folder = folderFor(t)
+  const program = fakeProgram(folder, `console.log('{"dunlin":"0.0.9"}')`)
+  const script = `require('${process.cwd()}/node_modules/dunlin').Dunlin.start()`
+  const { errors } = await run(['-e', script], { cwd: folder, env: { DUNLIN_BINARY: path.basename(program) } })
+  assert(errors.includes(`${program} (named by DUNLIN_BINARY) is version 0.0.9`), errors)
 })
 
 test('a program of another version is refused by name', async t => {
@@ -159,6 +174,24 @@ test('a DUNLIN_URL where nobody answers is told with what to do', async () => {
   const env = { DUNLIN_URL: 'redis://127.0.0.1:1' }
   const { errors } = await run(['-e', "require('dunlin').Dunlin.start()"], { env })
   assert.match(errors, /no world can be made at 127\.0\.0\.1:1 \(DUNLIN_URL\): .*ECONNREFUSED.*; start a dunlin there/)
+})
+
+test('an address that is none is named, and DUNLIN_URL only where it is from there', async () => {
+  for (const url of ['unix:///tmp/dunlin.sock', 'redis://', 'redis://:%zz@here', 'rediss://127.0.0.1:6379', '7000']) {
+    const message = `dunlin: '${url}' is no address of a server; it should be like redis://127.0.0.1:6379`
+    await assert.rejects(Dunlin.connect(url), { message })
+  }
+  await assert.rejects(Dunlin.connect('redis://127.0.0.1:1'), error => !error.message.includes('DUNLIN_URL'))
+  const env = { DUNLIN_URL: 'unix:///tmp/dunlin.sock' }
+  const { errors } = await run(['-e', "require('dunlin').Dunlin.start()"], { env })
+  assert.match(errors, /'unix:\/\/\/tmp\/dunlin\.sock' \(DUNLIN_URL\) is no address of a server/)
+})
+
+test('without Jest its environment says which package it needs', async t => {
+  const folder = folderFor(t)
+  const script = `require('${process.cwd()}/node_modules/dunlin/jest/environment.js')`
+  const { errors } = await run(['-e', script], { cwd: folder })
+  assert(errors.includes(`needs the package jest-environment-node, which is not found from ${folder}; run`), errors)
 })
 
 test('a wrong password is told, and the default world stays as it is', async t => {

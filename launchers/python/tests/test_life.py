@@ -53,6 +53,12 @@ def test_a_file_that_is_no_program_is_refused(monkeypatch, tmp_path):
     assert "Exec format error" in refusal(monkeypatch, tmp_path / "dunlin")
 
 
+def test_a_bare_name_is_one_of_this_folder_and_not_of_path(monkeypatch, tmp_path):
+    path = program(tmp_path, """echo '{"dunlin":"9.9.9","url":"redis://127.0.0.1:1"}'; exec cat\n""")
+    monkeypatch.chdir(tmp_path)
+    assert refusal(monkeypatch, "dunlin").startswith(f"{path} is dunlin 9.9.9")
+
+
 def test_another_version_is_refused_by_name(monkeypatch, tmp_path):
     path = program(tmp_path, """echo '{"dunlin":"9.9.9","url":"redis://127.0.0.1:1"}'; exec cat\n""")
     assert "is dunlin 9.9.9, but dunlin-redis" in refusal(monkeypatch, path)
@@ -94,6 +100,25 @@ def test_the_log_is_there_when_the_server_has_ended():
     with dunlin_redis.Server() as server:
         server.now()
     assert "Ready to accept connections" in server.log() and "bye bye" in server.log()
+
+
+def test_the_log_is_read_where_the_system_has_no_pread(monkeypatch, tmp_path):
+    monkeypatch.delattr(os, "memfd_create", raising=False)
+    monkeypatch.delattr(os, "pread")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with dunlin_redis.Server() as server:
+        assert "Ready to accept connections" in server.log()
+    assert "Ready to accept connections" in server.log() and "bye bye" in server.log()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_server_starts_and_ends_in_a_process_with_many_open_files():
+    script = "import os, resource, dunlin_redis\n"
+    script += "resource.setrlimit(resource.RLIMIT_NOFILE, (2048, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))\n"
+    script += "held = [os.dup(0) for _ in range(1100)]\n"
+    script += "with dunlin_redis.Server() as server: print(server.call('PING'))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout == "PONG\n" and done.stderr == "", done.stderr
 
 
 RUNNER = """

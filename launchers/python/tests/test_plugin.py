@@ -169,6 +169,7 @@ def test_the_fixtures_of_pytest_redis_have_a_stand_in(pytester):
 def test_unittest_has_a_base_with_a_world(tmp_path):
     (tmp_path / "test_cart.py").write_text("""
 import unittest
+from dunlin_redis import shared_server
 from dunlin_redis.unittest import IsolatedAsyncioTestCase, TestCase
 
 class CartTest(TestCase):
@@ -195,10 +196,17 @@ class StrictTest(IsolatedAsyncioTestCase):
         assert self.dunlin.call("GET", "stock") == b"3"
         self.dunlin.call("SADD", "seen", "event-1")
 
+class TheServerEndsTest(TestCase):
+    def test_6_fails_without_a_server(self):
+        shared_server().close()
+        self.fail("the reason of the test")
+
 unittest.main()
 """)
     done = subprocess.run([sys.executable, "test_cart.py"], cwd=tmp_path, capture_output=True, text=True)
-    assert "FAILED (failures=2, skipped=1)" in done.stderr, done.stderr
+    assert "FAILED (failures=3, skipped=1)" in done.stderr, done.stderr
     assert "CartTest.test_3_fails failed; the last 1 of 1 commands in the world" in done.stderr
     assert "SET cart pear -> OK\nseed " in done.stderr
     assert "unbounded-collection" in done.stderr
+    assert "without_a_server failed; there is no report: " in done.stderr
+    assert "AssertionError: the reason of the test" in done.stderr

@@ -1,5 +1,6 @@
 """The clock, randomness, state, faults, journals, strict mode and waits of a world."""
 
+import sys
 import threading
 from datetime import datetime, timedelta, timezone
 
@@ -174,6 +175,19 @@ def test_a_wait_in_vain_says_what_was_missing(dunlin):
         dunlin.wait_for_subscribers("news", timeout=0.01)
     with pytest.raises(TimeoutError):
         dunlin.journal.wait_for(1, command="SET", timeout=0.01)
+
+
+def test_a_call_of_a_command_that_blocks_says_what_to_use(dunlin, monkeypatch):
+    monkeypatch.setattr("dunlin_redis._world._PATIENCE_S", 0.1)
+    with pytest.raises(TimeoutError, match="no reply to BLPOP queue within 0.1 s; use a client for"):
+        dunlin.call("BLPOP", "queue", 0)
+
+
+def test_a_client_without_its_package_says_what_to_install(dunlin, monkeypatch):
+    monkeypatch.setitem(sys.modules, "redis", None)
+    for make in (dunlin.client, dunlin.async_client):
+        with pytest.raises(ImportError, match=rf"^{make.__name__}\(\) needs redis-py: pip install"):
+            make()
 
 
 def test_a_wait_on_a_frozen_clock_ends_too(dunlin):

@@ -132,6 +132,14 @@ def test_a_server_without_test_kit_is_refused(monkeypatch):
             dunlin_redis.Server()
 
 
+def test_a_login_that_is_refused_leaves_no_connection(monkeypatch):
+    with dunlin_redis.Server(requirepass="right") as server:
+        monkeypatch.setenv("DUNLIN_URL", server.url.replace("right", "wrong"))
+        with pytest.raises(dunlin_redis.DunlinError, match="WRONGPASS"):
+            dunlin_redis.Server()
+        server.wait_for_clients(0, timeout=1)
+
+
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1", "redis://127.0.0.1:1"])
 def test_an_address_where_no_server_is_is_named(monkeypatch, url):
     monkeypatch.setenv("DUNLIN_URL", url)

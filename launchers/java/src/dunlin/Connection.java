@@ -34,7 +34,12 @@ final class Connection {
         if (!address.password().isEmpty() || !address.user().isEmpty()) {
             String secret = address.password().isEmpty() ? "any" : address.password();
             String user = address.user();
-            checked(call(user.isEmpty() ? List.of("AUTH", secret) : List.of("AUTH", user, secret), patienceMs));
+            try {
+                checked(call(user.isEmpty() ? List.of("AUTH", secret) : List.of("AUTH", user, secret), patienceMs));
+            } catch (CommandException error) {
+                close();
+                throw error;
+            }
         }
     }
 

@@ -3,6 +3,7 @@ package dunlin;
 import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.FileSystemException;
@@ -120,8 +121,12 @@ final class Program {
         if (!Files.isDirectory(folder)) makeFolder(folder, isPosix);
         if (isPosix && isOthers(folder)) throw new IOException("others can write there");
         Path beside = Files.createTempFile(folder, name, ".part");
-        try (InputStream data = Program.class.getResourceAsStream(HOME + "dunlin")) {
-            Files.copy(data, beside, StandardCopyOption.REPLACE_EXISTING);
+        try {
+            // Files.copy would replace the private file by one with the mode of the umask, by which others may write it.
+            try (InputStream data = Program.class.getResourceAsStream(HOME + "dunlin");
+                    OutputStream file = Files.newOutputStream(beside)) {
+                data.transferTo(file);
+            }
             if (!beside.toFile().setExecutable(true)) throw new IOException("it cannot be made executable");
             Files.move(beside, program, StandardCopyOption.ATOMIC_MOVE);
         } catch (IOException error) {

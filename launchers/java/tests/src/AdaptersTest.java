@@ -49,10 +49,12 @@ class AdaptersTest {
             .port(port)
             .bind("127.0.0.1")
             .setting("maxmemory 128mb")
+            .setting(" save \"\" ")
             .build();
         server.start();
         try (Jedis jedis = new Jedis("127.0.0.1", port)) {
             assertEquals("134217728", jedis.configGet("maxmemory").get("maxmemory"));
+            assertEquals("", jedis.configGet("save").get("save"));
         } finally {
             server.stop();
         }

@@ -19,6 +19,7 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -174,6 +175,15 @@ class ServerTest {
         assertSays(refusal(), "'http://example' is no address of a server");
     }
 
+    @Test
+    void aLoginThatIsRefusedLeavesNoConnection() {
+        try (Dunlin server = Dunlin.start("--requirepass", "right")) {
+            System.setProperty("dunlin.url", server.url().replace("right", "wrong"));
+            assertSays(refusal(), "WRONGPASS");
+            server.waitForClients(0, Duration.ofSeconds(1));
+        }
+    }
+
     /** Answers one client as a server of Redis does that does not know DUNLIN. */
     static void refuse(ServerSocket server) {
         try (Socket client = server.accept()) {
@@ -210,6 +220,7 @@ class ServerTest {
         }
         Files.writeString(program, "");
         Dunlin.start().close();
+        assertEquals("rwx------", PosixFilePermissions.toString(Files.getPosixFilePermissions(program)));
         try (var files = Files.list(cache)) {
             assertEquals(List.of(program), files.toList());
         }

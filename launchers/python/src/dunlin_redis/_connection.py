@@ -58,6 +58,12 @@ class Address:
             return f"unix://{login}{self.socket}"
         return f"redis://{login}{f'[{self.host}]' if ':' in str(self.host) else self.host}:{self.port}"
 
+    def login(self) -> tuple[str, ...]:
+        """The words after AUTH, or none where nobody has to log in."""
+        if self.user:
+            return (self.user, self.password or "any")
+        return (self.password,) if self.password else ()
+
     def at_port(self, port: int) -> Address:
         return replace(self, port=port, socket=None)
 
@@ -71,25 +77,35 @@ def packed(words: tuple[Any, ...]) -> bytes:
     return b"".join(parts)
 
 
+def _connected(address: Address, patience: float) -> socket.socket:
+    if address.socket is None:
+        connected = socket.create_connection((address.host, address.port or 0), timeout=patience)
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connected
+    connected = socket.socket(socket.AF_UNIX)
+    try:
+        connected.connect(address.socket)
+    except OSError:
+        connected.close()
+        raise
+    return connected
+
+
 class Connection:
     """One connection. A call that fails halfway closes it."""
 
     def __init__(self, address: Address, patience: float) -> None:
         try:
-            if address.socket is not None:
-                self._socket = socket.socket(socket.AF_UNIX)
-                self._socket.connect(address.socket)
-            else:
-                self._socket = socket.create_connection((address.host, address.port or 0), timeout=patience)
-                self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._socket = _connected(address, patience)
         except OSError as error:
             raise DunlinError(f"no dunlin answers at {address.url()}: {error.strerror or error}") from None
         self._reader = self._socket.makefile("rb")
-        if address.password:
-            login = (address.user, address.password) if address.user else (address.password,)
-            checked(self.call(("AUTH", *login), patience))
-        elif address.user:
-            checked(self.call(("AUTH", address.user, "any"), patience))
+        if login := address.login():
+            try:
+                checked(self.call(("AUTH", *login), patience))
+            except CommandError:
+                self.close()
+                raise
 
     def call(self, words: tuple[Any, ...], patience: float | None) -> Any:
         return self.call_all([words], patience)[0]
@@ -153,11 +169,14 @@ class Pool:
             if self._idle:
                 return self._idle.pop()
             self.count += 1
+        connection = None
         try:
             connection = Connection(self.address, patience)
             if self.entrance:
                 checked(connection.call(self.entrance, patience))
         except BaseException:
+            if connection is not None:
+                connection.close()
             self.lose()
             raise
         return connection

@@ -6,20 +6,23 @@ process that is forked from this one closes its copy. No thread and no signal ha
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-import select
+import selectors
 import subprocess
 import tempfile
 import time
 import weakref
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from ._connection import DunlinError
 from ._version import __version__
 
 PATIENCE_S = 10.0
+# How many bytes of the log are looked at for its last lines.
+_TAIL = 1 << 20
 _SUFFIX = ".exe" if os.name == "nt" else ""
 _OWN = Path(__file__).with_name("bin") / f"dunlin{_SUFFIX}"
 
@@ -37,7 +40,7 @@ def find() -> str:
                 f"there is no program at {named}, which the variable DUNLIN_BINARY names; set it to the path of a "
                 "dunlin program, or unset it to use the one in the package dunlin-redis"
             )
-        return named
+        return os.path.abspath(named)  # a bare name would be looked for in PATH
     if not _OWN.is_file():
         raise StartError(
             "there is no dunlin program: the variable DUNLIN_BINARY is not set, and the package dunlin-redis has none "
@@ -61,8 +64,7 @@ class Child:
 
     def __init__(self, directives: dict[str, Any]) -> None:
         self._program = find()
-        self._log = _memory_file()
-        self._last_log = ""
+        self._log = _Log()
         self._owner = os.getpid()
         launch: dict[str, Any] = {"free-port": True, "test-kit": True}
         socket = None if {"unixsocket", "port"} & directives.keys() else _socket_path()
@@ -72,16 +74,19 @@ class Child:
             del launch["free-port"]
         words = words_of({**launch, **directives, "announce": True, "end-with": "stdin"})
         try:
-            # A session of its own: Ctrl-C in a terminal ends the tests, and those end the server.
+            # A session of its own, on Windows a process group: Ctrl-C in a terminal ends the tests, and those end the
+            # server.
             self._process = subprocess.Popen(
                 [self._program, *words],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=self._log,
+                stderr=self._log.file,
                 bufsize=0,
                 start_new_session=True,
+                creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
             )
         except OSError as error:
+            self._log.close()
             hint = "; its file system may forbid programs (noexec)" if isinstance(error, PermissionError) else ""
             raise StartError(
                 f"cannot run {self._program}: {error.strerror}{hint}; set DUNLIN_BINARY to the path of a dunlin "
@@ -119,12 +124,7 @@ class Child:
 
     def log(self) -> str:
         """The last lines that the server has written to its log."""
-        if self._log.closed:
-            return self._last_log
-        # The child shares the position in the file, so a plain seek would move where it writes.
-        data = os.pread(self._log.fileno(), 1 << 20, max(0, os.fstat(self._log.fileno()).st_size - (1 << 20)))
-        lines = data.decode("utf-8", "replace").splitlines()[-200:]
-        return "".join(f"\n  {line}" for line in lines if line)
+        return self._log.tail()
 
     def release(self) -> None:
         """Closes the copies of the pipes in a forked process."""
@@ -138,22 +138,52 @@ class Child:
         self._input.close()
         try:
             # Its output ends with it, which is seen at once; a wait with a timeout looks again and again.
-            if os.name != "nt":
-                select.select([self._output], [], [], 5)
+            _wait_for(self._output, 5)
             self._process.wait(0.1 if os.name != "nt" else 5)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
         self._output.close()
-        self._last_log = self.log()
         self._log.close()
 
 
-def _memory_file() -> BinaryIO:
-    # In memory where the system has that, so that no folder has to be writable.
-    if hasattr(os, "memfd_create"):
-        return open(os.memfd_create("dunlin-log"), "w+b", buffering=0)
-    return tempfile.TemporaryFile(buffering=0)
+class _Log:
+    """The file that the server writes its log to. Its last lines are still there when it is closed."""
+
+    def __init__(self) -> None:
+        self._last = ""
+        self._path = ""
+        if hasattr(os, "memfd_create"):
+            # In memory no folder has to be writable.
+            self.file = open(os.memfd_create("dunlin-log"), "w+b", buffering=0)
+        elif hasattr(os, "pread"):
+            self.file = tempfile.TemporaryFile(buffering=0)
+        else:
+            # Windows lets nobody open a temporary file again that it deletes by itself.
+            descriptor, self._path = tempfile.mkstemp(prefix="dunlin-", suffix=".log")
+            self.file = open(descriptor, "w+b", buffering=0)
+
+    def tail(self) -> str:
+        if self.file.closed:
+            return self._last
+        lines = self._end().decode("utf-8", "replace").splitlines()[-200:]
+        return "".join(f"\n  {line}" for line in lines if line)
+
+    def _end(self) -> bytes:
+        start = max(0, os.fstat(self.file.fileno()).st_size - _TAIL)
+        # The child shares the position in the file, so a seek in it would move where the child writes.
+        if not self._path:
+            return os.pread(self.file.fileno(), _TAIL, start)
+        with open(self._path, "rb") as again:
+            again.seek(start)
+            return again.read(_TAIL)
+
+    def close(self) -> None:
+        self._last = self.tail()
+        self.file.close()
+        if self._path:
+            with contextlib.suppress(OSError):
+                os.unlink(self._path)
 
 
 def _socket_path() -> str | None:
@@ -167,10 +197,20 @@ def _socket_path() -> str | None:
     return path if len(os.fsencode(path)) < 100 else None
 
 
+def _wait_for(output: Any, seconds: float) -> bool:
+    """Whether a pipe has something to read, or its end, within some seconds. On Windows only a read can tell."""
+    if os.name == "nt":
+        return True
+    # The plain select() refuses descriptors from 1024 on.
+    with selectors.DefaultSelector() as selector:
+        selector.register(output, selectors.EVENT_READ)
+        return bool(selector.select(seconds))
+
+
 def _first_line(output: Any, deadline: float) -> bytes:
     line = b""
     while not line.endswith(b"\n"):
-        if os.name != "nt" and not select.select([output], [], [], max(0.0, deadline - time.monotonic()))[0]:
+        if not _wait_for(output, max(0.0, deadline - time.monotonic())):
             break
         data = output.read(4096)
         if not data:

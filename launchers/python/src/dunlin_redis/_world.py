@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ._client import redis_py
 from ._connection import Address, CommandError, DunlinError, Pool, checked
 from ._kit import EPOCH, Entry, FaultRule, Journal, Strict, filter_words, maps, milliseconds, text
 from ._program import Child
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 _Self = TypeVar("_Self", bound="World")
 # A wait ends by the server's clock, which may be frozen; by this clock it ends a second later.
 _MARGIN_S = 1.0
+# How long any other reply may take.
+_PATIENCE_S = 10
 
 
 class World:
@@ -55,17 +58,13 @@ class World:
 
     def client(self, **options: Any) -> Redis:
         """A client of redis-py, with its options; it is closed with this world."""
-        import redis
-
-        client = redis.Redis.from_url(self.url, **options)
+        client = redis_py("client").Redis.from_url(self.url, **options)
         self._clients.append(client)
         return client
 
     def async_client(self, **options: Any) -> AsyncRedis:
         """A client of redis-py for asyncio; `await client.aclose()` before its loop ends."""
-        import redis.asyncio
-
-        return redis.asyncio.Redis.from_url(self.url, **options)
+        return redis_py("async_client").asyncio.Redis.from_url(self.url, **options)
 
     @property
     def aio(self) -> Waits:
@@ -197,7 +196,13 @@ class World:
 
     def call(self, *words: Any) -> Any:
         """Any command, from a connection of the launcher; texts in the reply are bytes. Raises CommandError."""
-        return checked(self._pool.call_all([words], 10)[0])
+        try:
+            return checked(self._pool.call_all([words], _PATIENCE_S)[0])
+        except TimeoutError:
+            command = " ".join(map(str, words[:2]))
+            raise TimeoutError(
+                f"no reply to {command} within {_PATIENCE_S} s; use a client for a command that blocks, such as BLPOP"
+            ) from None
 
     def _dunlin(self, *words: Any) -> Any:
         return self.call("DUNLIN", *words)
@@ -228,7 +233,8 @@ class World:
 
     def report(self, last: int = 20) -> str:
         """What to show when a test fails: the last commands, if there is a journal, and the findings."""
-        listed, findings = self._pool.call_all([("DUNLIN", "JOURNAL", "LIST"), ("DUNLIN", "STRICT", "FINDINGS")], 10)
+        asked = [("DUNLIN", "JOURNAL", "LIST"), ("DUNLIN", "STRICT", "FINDINGS")]
+        listed, findings = self._pool.call_all(asked, _PATIENCE_S)
         lines: list[str] = []
         if isinstance(listed, list):
             entries = [Entry.of(each) for each in maps(listed)]
@@ -292,6 +298,7 @@ class Server(World):
             if given:
                 self.name = text(self._dunlin("WORLD"))
         except CommandError as error:
+            self.close()
             raise DunlinError(
                 f"the server at DUNLIN_URL ({given}) has no test kit ({error}); start it with 'dunlin --test-kit yes'"
             ) from None
@@ -330,7 +337,7 @@ class Server(World):
         commands += [("DUNLIN", "JOURNAL", "START")] if journal else []
         connection = self._pool.take()
         try:
-            for reply in connection.call_all(commands, 10):
+            for reply in connection.call_all(commands, _PATIENCE_S):
                 checked(reply)
         except CommandError:
             connection.close()
@@ -354,10 +361,10 @@ class Server(World):
         drop = ("DUNLIN", "DROP-WORLD", world.name)
         try:
             if first is None:
-                self._pool.call_all([drop], 10)
+                self._pool.call_all([drop], _PATIENCE_S)
                 return
             # The connection leaves the world and serves the next one. A world that it was alone in is gone then.
-            checked(first.call_all([("DUNLIN", "WORLD", self.name), drop], 10)[0])
+            checked(first.call_all([("DUNLIN", "WORLD", self.name), drop], _PATIENCE_S)[0])
         except (DunlinError, OSError):
             if first is not None:
                 first.close()

@@ -18,6 +18,7 @@ import sys
 import unittest
 from typing import Any, Callable, Iterator
 
+from ._connection import DunlinError
 from ._world import World, shared_server
 
 _seed = random.randrange(2**31)
@@ -73,8 +74,15 @@ class DunlinMixin:
             raise
         except Exception:
             name = self.id()  # type: ignore[attr-defined]
-            print(f"\n{name} failed; {self.dunlin.report()}\nseed {self.dunlin_seed}", file=sys.stderr)
+            print(f"\n{name} failed; {self._report()}\nseed {self.dunlin_seed}", file=sys.stderr)
             raise
+
+    def _report(self) -> str:
+        # The server may be gone, which must not hide why the test failed.
+        try:
+            return self.dunlin.report()
+        except (DunlinError, OSError) as error:
+            return f"there is no report: {error}"
 
 
 class TestCase(DunlinMixin, unittest.TestCase):

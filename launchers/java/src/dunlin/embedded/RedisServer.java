@@ -81,9 +81,8 @@ public final class RedisServer {
 
         /** A line of a redis.conf: {@code maxmemory 128M}. */
         public RedisServerBuilder setting(String line) {
-            String[] words = line.trim().split("\\s+");
-            words[0] = "--" + words[0];
-            settings.addAll(List.of(words));
+            // As one word: the server splits it as a line of its file, with quotes.
+            settings.add("--" + line.trim());
             return this;
         }
 
