@@ -13,8 +13,8 @@
 //!   of 16 (`M`).
 //! - The nodes of a fork are in its base until they change ([`crate::value::base`]).
 //!
-//! Costs: a search or an insertion about O(log n) distances, a few hundred to a few thousand; and for each layer a bit
-//! for each node, to mark those that were visited.
+//! Costs: a search or an insertion about O(log n) distances, a few hundred to a few thousand. A thread keeps a byte for
+//! each node of the largest set that it has searched, to mark those that were visited.
 //!
 //! Source: Malkov and Yashunin, Efficient and robust approximate nearest neighbor search using HNSW graphs (2016).
 //! As in Redis, links go both ways, so a node is removed without a trace.
@@ -22,9 +22,11 @@
 use super::vector::{Quantization, Vector};
 use crate::value::base::{Base, Fork};
 use crate::value::slab::Slab;
+use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hint::black_box;
+use std::mem;
 
 /// The nodes whose vectors a scan reads at a time.
 const TOUCHED: usize = 16;
@@ -160,31 +162,54 @@ pub(super) struct NodeFilter<'f> {
     pub(super) max_visits: usize,
 }
 
-/// The nodes that a search has visited, a bit each.
+/// The nodes that a search has visited: those whose mark is the number of the search.
+///
+/// A thread keeps the marks from one search to the next, of whatever set, so that only every 255th has to clear them.
+#[derive(Default)]
 struct Visited {
-    bytes: Vec<u8>,
+    marks: Vec<u8>,
+    search: u8,
+}
+
+/// The most marks that a thread keeps, a byte each: more nodes take many gigabytes.
+const KEPT_MARKS: usize = 16 << 20;
+
+thread_local! {
+    static VISITED: Cell<Visited> = Cell::default();
 }
 
 impl Visited {
-    fn new(nodes: usize) -> Visited {
-        Visited { bytes: vec![0; nodes.div_ceil(8)] }
+    /// Begins a search of a set with so many nodes.
+    fn begin(nodes: usize) -> Visited {
+        let mut visited = VISITED.take();
+        if visited.search == u8::MAX {
+            visited = Visited { marks: vec![0; visited.marks.len()], search: 0 };
+        }
+        if visited.marks.len() < nodes {
+            visited.marks.resize(nodes, 0);
+        }
+        visited.search += 1;
+        visited
     }
 
-    /// Marks a node; true if it was not marked yet.
-    fn insert(&mut self, node: u32) -> bool {
-        let (byte, bit) = (&mut self.bytes[node as usize / 8], 1 << (node % 8));
-        let is_new = *byte & bit == 0;
-        *byte |= bit;
-        is_new
+    fn end(self) {
+        if self.marks.len() <= KEPT_MARKS {
+            VISITED.set(self);
+        }
+    }
+
+    fn insert(&mut self, node: u32) {
+        self.marks[node as usize] = self.search;
     }
 
     /// Marks nodes; `unvisited` gets those that were not marked yet. A branch for each would be mispredicted often.
     fn insert_all(&mut self, nodes: &[u32], unvisited: &mut Vec<u32>) {
         unvisited.resize(nodes.len(), 0);
+        let (marks, search, new) = (&mut self.marks[..], self.search, &mut unvisited[..]);
         let mut count = 0;
         for &node in nodes {
-            unvisited[count] = node;
-            count += usize::from(self.insert(node));
+            new[count] = node;
+            count += usize::from(mem::replace(&mut marks[node as usize], search) != search);
         }
         unvisited.truncate(count);
     }
@@ -357,7 +382,7 @@ impl Graph {
     ) -> Vec<Candidate> {
         let accepts = |node: u32| filter.is_none_or(|filter| (filter.accepts)(&self.nodes[node]));
         let max_visits = filter.map_or(usize::MAX, |filter| filter.max_visits);
-        let mut visited = Visited::new(self.nodes.end());
+        let mut visited = Visited::begin(self.nodes.end());
         let (mut candidates, mut results) = (BinaryHeap::new(), BinaryHeap::new());
         visited.insert(from);
         let first = self.candidate(query, from);
@@ -386,6 +411,7 @@ impl Graph {
                 }
             }
         }
+        visited.end();
         results.into_sorted_vec()
     }
 
