@@ -29,7 +29,7 @@ const HAS_PROJECTION: u64 = 1;
 const HAS_ATTRIBUTES: u64 = 1 << 1;
 
 /// The version of the parameters, which since 1 have the farthest links.
-const PARAMETERS: u64 = 1;
+const PARAMETERS_VERSION: u64 = 1;
 
 /// The kinds of fields.
 mod field {
@@ -87,7 +87,7 @@ impl Writer {
         self.unsigned(of_layers as u64 + 3);
         self.unsigned(node.id);
         let level = node.layers.len() as u64 - 1;
-        self.unsigned(level | PARAMETERS << 24);
+        self.unsigned(level | PARAMETERS_VERSION << 24);
         for layer in &node.layers {
             self.unsigned(layer.links.len() as u64);
             self.unsigned(layer.room);
@@ -158,19 +158,23 @@ impl<'p> Reader<'p> {
             left = left.checked_sub(1)?;
             reader.unsigned()
         };
-        let (id, head) = (parameter(self)?, parameter(self)?);
-        let (level, version) = (head & 0xff, head >> 24 & 0xff);
-        (version <= PARAMETERS).then_some(())?;
+        let (id, level_and_version) = (parameter(self)?, parameter(self)?);
+        let (level, version) = (level_and_version & 0xff, level_and_version >> 24 & 0xff);
+        (version <= PARAMETERS_VERSION).then_some(())?;
         let mut layers = Vec::new();
         for _ in 0..=level {
             let (count, room) = (parameter(self)?, parameter(self)?);
             let links = (0..count).map(|_| parameter(self)).collect::<Option<Vec<u64>>>()?;
             self.take_room(1, links.len() * size_of::<u64>())?;
-            let worst = if version == PARAMETERS { parameter(self)? } else { 0 };
-            layers.push(SavedLayer { links, room, worst: (high_float(worst), worst as u32) });
+            if version == PARAMETERS_VERSION {
+                // The farthest link, which the loader finds by itself.
+                parameter(self)?;
+            }
+            layers.push(SavedLayer { links, room, worst: (0.0, 0) });
         }
-        let size = parameter(self)?;
-        let vector = Vector { bytes, norm: f32::from_bits(size as u32), range: high_float(size) };
+        let norm_and_range = parameter(self)?;
+        let norm = f32::from_bits(norm_and_range as u32);
+        let vector = Vector { bytes, norm, range: high_float(norm_and_range) };
         (left == 0).then_some(())?;
         loader.push(SavedNode { id, element: &element, attributes, vector: Cow::Owned(vector), layers })
     }

@@ -123,12 +123,20 @@ pub(super) const HSETEX: Command = Command {
 /// The options of HSETEX.
 #[derive(Clone, Copy, Debug, Default)]
 struct Options {
-    /// `FXX` requires all fields to exist, `FNX` none.
-    wanted: Option<bool>,
-    keep: bool,
+    condition: Option<Condition>,
+    keep_ttl: bool,
     moment: Option<Moment>,
     /// The index in the request of the number behind `EX` and the like, unless it is the deadline in unix milliseconds.
-    relative: Option<usize>,
+    ttl_index: Option<usize>,
+}
+
+/// What is required of the fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Condition {
+    /// All of them exist (FXX).
+    AllExist,
+    /// None of them exists (FNX).
+    NoneExists,
 }
 
 impl Options {
@@ -137,24 +145,28 @@ impl Options {
         let mut options = Options::default();
         while !args.take("FIELDS") {
             let next = args.peek().ok_or(Error::FieldsMissing)?;
-            let wanted = if args.take("FXX") { Some(true) } else { args.take("FNX").then_some(false) };
-            if wanted.is_some() {
-                if options.wanted.is_some() {
+            let condition = if args.take("FXX") {
+                Some(Condition::AllExist)
+            } else {
+                args.take("FNX").then_some(Condition::NoneExists)
+            };
+            if condition.is_some() {
+                if options.condition.is_some() {
                     return Err(Error::FnxAndFxx);
                 }
-                options.wanted = wanted;
+                options.condition = condition;
                 continue;
             }
-            let keep = args.take("KEEPTTL");
-            let unit = if keep { None } else { Unit::take(args) };
-            if !keep && unit.is_none() {
+            let keep_ttl = args.take("KEEPTTL");
+            let unit = if keep_ttl { None } else { Unit::take(args) };
+            if !keep_ttl && unit.is_none() {
                 return Err(Error::UnknownArgument(shown(next)));
             }
-            if options.keep || options.moment.is_some() {
+            if options.keep_ttl || options.moment.is_some() {
                 return Err(Error::SeveralExpireTimes);
             }
-            options.keep = keep;
-            options.relative = unit.filter(|unit| *unit != Unit::UNIX_MILLISECONDS).map(|_| args.position());
+            options.keep_ttl = keep_ttl;
+            options.ttl_index = unit.filter(|unit| *unit != Unit::UNIX_MILLISECONDS).map(|_| args.position());
             options.moment = unit.map(|unit| unit.moment(args.word()?, cx, "hsetex")).transpose()?;
         }
         Ok(options)
@@ -179,9 +191,9 @@ fn hsetex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         return Err(Error::WrongArity("hsetex".to_owned()));
     }
     check_type(cx, key)?;
-    if let Some(wanted) = options.wanted {
-        let found = Found::of(cx, key, args, wanted);
-        if !found.is_wanted {
+    if let Some(condition) = options.condition {
+        let found = Found::of(cx, key, args, condition);
+        if !found.is_met {
             remove_expired(cx, key, names(args).take(found.looked_at));
             cx.reply().integer(0);
             return Ok(());
@@ -190,12 +202,12 @@ fn hsetex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     }
     let (limits, due_ms) = (cx.settings().packed_hash, cx.due_ms());
     cx.update(key, Missing::Create, HSET_EVENT, |hash: &mut Hash, _| {
-        if options.wanted.is_some() {
+        if options.condition.is_some() {
             // The fields are deleted before they are set, and so lose their deadlines; the hash is not deleted with
             // them.
             names(args).for_each(|field| _ = hash.remove_overdue(field, due_ms));
         }
-        Ok(set_all(hash, args, options.keep, &limits))
+        Ok(set_all(hash, args, options.keep_ttl, &limits))
     })?;
     if let Some(moment) = options.moment {
         let mut ended = 0;
@@ -207,31 +219,30 @@ fn hsetex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         })?;
         moment.count_ended(cx, ended);
         if operations::is_propagating(cx) {
-            propagate_deadline(cx, key, args, moment, options.relative);
+            propagate_deadline(cx, key, args, moment, options.ttl_index);
         }
     }
     cx.reply().integer(1);
     Ok(())
 }
 
-/// HSETEX goes into the log of changes with the time of the deadline, whose place in the request is `relative`, or as
+/// HSETEX goes into the log of changes with the time of the deadline, whose place in the request is `ttl_index`, or as
 /// the deletion of the fields if that has passed.
-fn propagate_deadline(cx: &mut Ctx<'_>, key: &[u8], args: Args<'_>, moment: Moment, relative: Option<usize>) {
+fn propagate_deadline(cx: &mut Ctx<'_>, key: &[u8], args: Args<'_>, moment: Moment, ttl_index: Option<usize>) {
     if moment.is_past() {
         return propagate_ended(cx, key, &names(args).collect::<Vec<_>>());
     }
-    if let Some(place) = relative {
+    if let Some(index) = ttl_index {
         let (mut words, mut digits) = (args.all(), itoa::Buffer::new());
-        words[place - 1] = b"PXAT";
-        words[place] = digits.format(moment.deadline_ms).as_bytes();
+        words[index - 1] = b"PXAT";
+        words[index] = digits.format(moment.deadline_ms).as_bytes();
         operations::propagate_instead(cx, &words);
     }
 }
 
 /// The result of checking FXX or FNX.
 struct Found<'a> {
-    /// The condition holds: the hash has all of the fields, or none.
-    is_wanted: bool,
+    is_met: bool,
     /// The number of fields that were looked up to decide this.
     looked_at: usize,
     /// Those of these fields that have expired.
@@ -239,26 +250,26 @@ struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    fn of(cx: &mut Ctx<'_>, key: &[u8], args: Args<'a>, wanted: bool) -> Found<'a> {
-        let due_ms = cx.due_ms();
+    fn of(cx: &mut Ctx<'_>, key: &[u8], args: Args<'a>, condition: Condition) -> Found<'a> {
+        let (due_ms, must_exist) = (cx.due_ms(), condition == Condition::AllExist);
         let Some(View::Hash(hash)) = cx.lookup(key, Lookup::NO_TRACE).map(|key| key.view()) else {
-            return Found { is_wanted: !wanted, looked_at: 0, overdue: Vec::new() };
+            return Found { is_met: !must_exist, looked_at: 0, overdue: Vec::new() };
         };
-        let unwanted = names(args).position(|field| hash.at(due_ms).contains(field) != wanted);
+        let unmet = names(args).position(|field| hash.at(due_ms).contains(field) != must_exist);
         let is_overdue = |field: &&[u8]| hash.deadline(field).flatten().is_some_and(|ms| ms <= due_ms);
         Found {
-            is_wanted: unwanted.is_none(),
-            looked_at: unwanted.map_or(0, |place| place + 1),
+            is_met: unmet.is_none(),
+            looked_at: unmet.map_or(0, |index| index + 1),
             overdue: names(args).filter(is_overdue).collect(),
         }
     }
 }
 
-fn set_all(hash: &mut Hash, mut args: Args<'_>, keep: bool, limits: &Limits) -> Changed<()> {
+fn set_all(hash: &mut Hash, mut args: Args<'_>, keep_ttl: bool, limits: &Limits) -> Changed<()> {
     let pairs = args.left() / 2;
     hash.make_room(pairs, limits);
     while let (Ok(field), Ok(value)) = (args.word(), args.word()) {
-        if keep {
+        if keep_ttl {
             hash.update(field, value, limits);
         } else {
             hash.insert(field, value, limits);

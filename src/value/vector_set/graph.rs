@@ -317,12 +317,13 @@ impl Graph {
         &self.nodes[node].layer(layer).links
     }
 
-    /// The links of a node, to change them. Their number is kept by [`Graph::push_link`] and [`Graph::remove_link`].
+    /// A layer of a node, to be changed. Only [`Graph::push_link`] and [`Graph::remove_link`] change how many links it
+    /// has, as they count the bytes.
     pub(super) fn layer_mut(&mut self, node: u32, layer: usize) -> &mut Layer {
         self.nodes[node].layer_mut(layer)
     }
 
-    /// Adds a link behind the others, and no room to spare.
+    /// Appends a link, without spare capacity.
     pub(super) fn push_link(&mut self, node: u32, layer: usize, link: u32) {
         let links = &mut self.nodes[node].layer_mut(layer).links;
         links.reserve_exact(1);
@@ -330,7 +331,7 @@ impl Graph {
         self.bytes += size_of::<u32>();
     }
 
-    /// Removes a link and its room; returns its place.
+    /// Removes a link and its capacity; returns its index.
     pub(super) fn remove_link(&mut self, node: u32, layer: usize, link: u32) -> Option<usize> {
         let links = &mut self.nodes[node].layer_mut(layer).links;
         let place = links.iter().position(|&other| other == link)?;
