@@ -171,6 +171,8 @@ struct Visited {
     search: u8,
 }
 
+/// The marks that a thread begins with.
+const LEAST_MARKS: usize = 64 << 10;
 /// The most marks that a thread keeps, a byte each: more nodes take many gigabytes.
 const KEPT_MARKS: usize = 16 << 20;
 
@@ -186,7 +188,7 @@ impl Visited {
             visited = Visited { marks: vec![0; visited.marks.len()], search: 0 };
         }
         if visited.marks.len() < nodes {
-            visited.marks.resize(nodes, 0);
+            visited.marks.resize(nodes.max(LEAST_MARKS), 0);
         }
         visited.search += 1;
         visited
