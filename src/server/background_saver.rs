@@ -105,7 +105,7 @@ impl BackgroundSaver {
     }
 }
 
-/// Why a save fails whose thread panicked.
+/// Why a save or a load fails whose thread panicked.
 pub(crate) const FAULT: &str = "a fault of the server, which the log has";
 
 /// Why a save fails that was stopped.

@@ -126,7 +126,7 @@ fn annotations_are_returned_to_who_asks_for_them() {
 }
 
 #[test]
-fn a_torn_command_is_a_short_tail_wherever_it_is_cut() {
+fn a_torn_command_is_a_truncated_tail_wherever_it_is_cut() {
     for cut in 1..SET_B.len() {
         ends(&[&SET_B[..cut]], &[], 0, Tail::Truncated);
     }

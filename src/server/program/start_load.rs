@@ -16,7 +16,7 @@ use crate::engine::exec::aof;
 use crate::engine::exec::loading::Load;
 use crate::engine::{Engine, LoadCounts, Loading};
 use crate::server::aof_start::{self, AofStart, Opened};
-use crate::server::background_saver::TestDelay;
+use crate::server::background_saver::{FAULT, TestDelay};
 use crate::server::clock::monotonic_us;
 use crate::server::contain::contain;
 use crate::server::dump_file;
@@ -192,7 +192,7 @@ pub(super) fn load_at_start(
     let run = move || {
         let path = load.rdb_path();
         let loaded = contain("the thread that loads", || load.run(&shared, new_aof));
-        if let Err(why) = loaded.unwrap_or_else(|| Err(PANICKED.to_owned())) {
+        if let Err(why) = loaded.unwrap_or_else(|| Err(FAULT.to_owned())) {
             let why = named(why, path.as_deref());
             warn!("{why}");
             fail(&why, path.as_deref());
@@ -237,9 +237,6 @@ fn plan(shared: &Arc<Shared>) -> Result<Planned, (String, Option<PathBuf>)> {
 fn named(why: String, path: Option<&Path>) -> String {
     path.map_or(why.clone(), |path| format!("{}: {why}", path.display()))
 }
-
-/// The reason when it is a fault of this program.
-const PANICKED: &str = "the load has panicked";
 
 /// The last line of the log of a server that cannot load its data.
 pub(super) const FATAL: &str = "Fatal error loading the DB, check server logs. Exiting.";
