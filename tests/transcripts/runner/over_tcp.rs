@@ -1,14 +1,15 @@
 //! Our server as a target, over TCP, as every client reaches it.
 //!
-//! Every section has its own server, on a free port. Its clock is frozen until a transcript moves it.
+//! Every section has its own server, on a free port. Its clock is frozen until a transcript moves it, and its files are
+//! on a simulated disk, so that BGREWRITEAOF leaves nothing in the checkout.
 
 use super::format::Section;
 use super::in_process;
 use super::matching::Clock;
 use super::target::{Link, Target, TcpLink, wait_until_read};
-use dunlin::Server;
 use dunlin::commands::FAMILIES;
 use dunlin::engine::Table;
+use dunlin::{Disk, Server};
 use std::io;
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ impl OverTcp {
 }
 
 fn start() -> io::Result<Server> {
-    Server::builder().frozen().allow_debug().start().map_err(io::Error::other)
+    Server::builder().frozen().allow_debug().disk(&Disk::new()).start().map_err(io::Error::other)
 }
 
 impl Target for OverTcp {
