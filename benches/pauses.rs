@@ -38,8 +38,15 @@ fn main() {
     let is_bench = std::env::args().any(|argument| argument == "--bench");
     let million = if is_bench { MILLION } else { MILLION / 100 };
     println!("{:54} {:>26} {:>12}", "", "p50 p99.99 longest, us", "one round");
-    let kinds =
-        [grow_keyspace, expire_many, remove_sets, flush, remove_ranges, grow_and_shrink_set, change_while_saved];
+    let kinds = [
+        grow_and_save_keyspace,
+        expire_many,
+        remove_sets,
+        flush,
+        remove_ranges,
+        grow_and_shrink_set,
+        change_while_saved,
+    ];
     kinds.iter().for_each(|work| measure(*work, million));
 }
 
@@ -58,9 +65,14 @@ fn measure(work: fn(&mut DrivenEngine, usize), million: usize) {
     rows.iter_mut().zip(as_it_was).for_each(|(row, longest_ns)| row.print(longest_ns));
 }
 
-fn grow_keyspace(driven: &mut DrivenEngine, million: usize) {
+fn grow_and_save_keyspace(driven: &mut DrivenEngine, million: usize) {
     (0..10 * million).for_each(|number| driven.ask(&["SET", &format!("key:{number:08}"), "some-value-of-20-byte"]));
     driven.report("grow to 10 M keys");
+    driven.ask(&["BGSAVE"]);
+    let changed = (0..million / 10).map(|number| number * 7919 % (10 * million));
+    changed.for_each(|number| driven.ask(&["SET", &format!("key:{number:08}"), "another-value-of-size"]));
+    driven.end_save();
+    driven.report("SET into 10 M keys that are being saved");
 }
 
 fn expire_many(driven: &mut DrivenEngine, million: usize) {

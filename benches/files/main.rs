@@ -4,10 +4,10 @@
 //! line, anew for each row, with a folder of its own. The rows of the append-only file are the commands a second, and
 //! the wait of one in a thousand, of clients that SET; each policy of `appendfsync` beside none. The rows of the RDB
 //! file are the keys a second of SAVE and of DEBUG RELOAD NOSAVE; the process that loads is not the one that saved, as
-//! after a restart: that one would find the keys in the order of its own table. The rows of BGSAVE are of a client that
-//! writes meanwhile: its longest wait, the share of its requests a second that are served beside those without a save,
-//! and the memory that is added. `--only NAME,...`, `--rounds N` and `--seconds S` are those of the bench `peers`; of
-//! several rounds the median is shown. Without `--bench`, as in tests, all is short.
+//! after a restart: that one would find the keys in the order of its own table. The rows of BGSAVE and BGREWRITEAOF are
+//! of a client that writes meanwhile: its longest wait, the share of its requests a second that are served beside those
+//! without a save, and the memory that is added. `--only NAME,...`, `--rounds N` and `--seconds S` are those of the
+//! bench `peers`; of several rounds the median is shown. Without `--bench`, as in tests, all is short.
 
 #![expect(clippy::print_stdout, reason = "a bench prints what it measures")]
 #![expect(clippy::disallowed_methods, reason = "a bench asks the clock")]
@@ -79,10 +79,12 @@ fn main() -> Result<(), Box<dyn Error>> {
             Ok(figure)
         })?;
     }
-    for (name, command, step, write) in save_under_writes::KINDS {
-        print_row(&plan, &format!("BGSAVE under writes into {name}"), |program| {
-            save_under_writes::measure(&plan, program, command, step, write)
-        })?;
+    for save in save_under_writes::SAVES {
+        for data in save_under_writes::DATA {
+            print_row(&plan, &format!("{} under writes into {}", save.command, data.name), |program| {
+                save_under_writes::measure(&plan, program, &save, &data)
+            })?;
+        }
     }
     Ok(())
 }
