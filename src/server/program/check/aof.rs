@@ -20,13 +20,14 @@ use super::resp::examine;
 use crate::aof::leading_integer;
 use crate::aof::manifest::{Listed, Manifest};
 use crate::aof::scan::{self, Command, Item, Scanner, Tail};
+use crate::rdb::file::{HEADER_BYTES, is_rdb};
 use crate::server::os_host::reason;
+
+/// The bytes from which on redis-check-aof looks for an RDB file at the beginning.
+const SHORTEST_RDB: usize = 8;
 
 /// The options of the tool.
 pub(super) const OPTIONS: [&str; 2] = ["--fix", "--truncate-to-timestamp"];
-
-/// The bytes that an RDB file begins with.
-const RDB_MAGIC: &[u8] = b"REDIS";
 
 /// The options of the tool.
 #[derive(Clone, Copy, Debug, Default)]
@@ -164,7 +165,7 @@ impl<Out: Write, Answers: BufRead> Check<'_, Out, Answers> {
             let is_base = at == 0 && manifest.base.is_some();
             let path = folder.join(&listed.name);
             let kind = if is_base { "BASE " } else { "INCR " };
-            match begins_with(&path, RDB_MAGIC) {
+            match begins_as_rdb(&path) {
                 Err(error) => {
                     writeln!(self.out, "Cannot open file {}: {}, aborting...", path.display(), reason(&error))?;
                     return Ok(false);
@@ -199,7 +200,7 @@ impl<Out: Write, Answers: BufRead> Check<'_, Out, Answers> {
             return Ok(true);
         }
         let mut start = 0;
-        if kind != "INCR " && size > RDB_MAGIC.len() as u64 && begins_with(path, RDB_MAGIC)? {
+        if kind != "INCR " && begins_as_rdb(path)? {
             let shown = path.display().to_string();
             let Some(end) = rdb::check_preamble(&shown, File::open(path)?, self.out)? else {
                 writeln!(self.out, "RDB preamble of AOF file is not sane, aborting.")?;
@@ -387,10 +388,11 @@ fn manifest_in(folder: &Path) -> Option<PathBuf> {
     manifests.next()
 }
 
-fn begins_with(path: &Path, magic: &[u8]) -> io::Result<bool> {
+/// Whether a file begins as one of Redis's RDB files, whatever its version, or of Valkey's.
+fn begins_as_rdb(path: &Path) -> io::Result<bool> {
     let mut begin = Vec::new();
-    File::open(path)?.take(magic.len() as u64).read_to_end(&mut begin)?;
-    Ok(begin == magic)
+    File::open(path)?.take(HEADER_BYTES as u64).read_to_end(&mut begin)?;
+    Ok((begin.len() >= SHORTEST_RDB && begin.starts_with(b"REDIS")) || is_rdb(&begin))
 }
 
 /// Cuts a file off for good.

@@ -235,6 +235,23 @@ fn the_rdb_file_that_a_base_begins_with_is_checked() {
     assert!(!is_valid && out.ends_with("RDB preamble of AOF file is not sane, aborting.\n"), "{out}");
 }
 
+/// Valkey's files have another signature, which redis-check-aof takes for commands that are cut off.
+#[test]
+fn a_base_that_valkey_wrote_is_checked_and_never_cut() {
+    let folder = Folder::new();
+    let base = [&b"VALKEY080\xff"[..], &[0; 8]].concat();
+    let path = folder.0.join("base");
+    fs::write(&path, &base).expect("it can be written");
+    folder.write("x.manifest", "file base seq 1 type b\nfile a seq 1 type i\n");
+    folder.write("a", "");
+    let (is_valid, out) = folder.check("x.manifest", FIX, "y\n");
+    assert!(is_valid && out.contains("Start to check BASE AOF (RDB format).\n"), "{out}");
+    fs::write(&path, &base[..10]).expect("it can be written");
+    let (is_valid, out) = folder.check("x.manifest", FIX, "y\n");
+    assert!(!is_valid && out.ends_with("RDB preamble of AOF file is not sane, aborting.\n"), "{out}");
+    assert_eq!(fs::read(&path).expect("it is there"), &base[..10]);
+}
+
 #[test]
 fn what_cannot_be_opened_is_reported() {
     let folder = Folder::new();
