@@ -532,7 +532,8 @@ impl AofWriter {
         {
             warn!("Fail to write the AOF manifest: {}.", reason(&error));
         }
-        self.release_to(self.progress.appended.load(Ordering::Acquire));
+        // Replies wait for the next byte, too, if the data were replaced.
+        self.release_to(self.progress.appended.load(Ordering::Acquire) + 1);
         self.closed.notify_waiters();
     }
 }

@@ -201,6 +201,77 @@ fn a_file_that_a_transaction_switches_on_during_a_rewrite_has_all_changes() {
     assert_eq!((get(&server, "key:0"), get(&server, "key:9")), ("after".to_owned(), "before".to_owned()));
 }
 
+/// The base takes a fifth of a second, during which the files have nothing of what a client wrote before.
+#[test]
+fn a_client_waits_for_the_first_base_that_has_its_writes() {
+    let disk = Disk::new();
+    let server = Server::builder().disk(&disk).start().expect("it starts");
+    let mut client = server.client().expect("there is room");
+    client.call(["SET", "key", "1"]).expect("it is stored");
+    disk.fault("slow").syncs().file("*.base*").times(1).delay(Duration::from_millis(200));
+    for line in ["CONFIG SET appendonly yes", "CONFIG SET appendonly no", "CONFIG SET appendonly yes"] {
+        client.call(line.split(' ')).expect("it is possible");
+    }
+    let early = client.call(["WAITAOF", "1", "0", "20"]).expect("it answers");
+    assert_eq!(early, Reply::Array(vec![Reply::Integer(0), Reply::Integer(0)]));
+    let synced = client.call(["WAITAOF", "1", "0", "0"]).expect("it answers");
+    assert_eq!(synced, Reply::Array(vec![Reply::Integer(1), Reply::Integer(0)]));
+    disk.power_loss(1);
+    drop(server);
+    assert_eq!(get(&start(&disk, "everysec"), "key"), "1");
+}
+
+/// After the rollback the files have other data until there is a new base, which takes a fifth of a second.
+#[test]
+fn what_is_replied_after_a_rollback_survives_a_power_loss_under_always() {
+    for (seed, line) in ["SET after 1", "GET before"].into_iter().enumerate() {
+        let disk = Disk::new();
+        let server = start(&disk, "always");
+        ask(&server, "SET before 1").expect("it is written");
+        server.snapshot("base");
+        ask(&server, "SET before 2").expect("it is written");
+        disk.fault("slow").syncs().file("*.base*").times(1).delay(Duration::from_millis(200));
+        server.rollback("base").expect("it is there");
+        ask(&server, line).expect("it is durable");
+        disk.power_loss(seed as u64);
+        drop(server);
+        let server = start(&disk, "always");
+        assert_eq!(get(&server, "before"), "1", "{line}");
+        assert_eq!(get(&server, "after").is_empty(), line != "SET after 1");
+    }
+}
+
+/// The base after the rollback cannot be written. What was written before that was known is acknowledged when the next
+/// one is durable; until then further writes are refused, and reads go on.
+#[test]
+fn a_rollback_on_a_disk_that_fails_refuses_writes_under_always() {
+    let disk = Disk::new();
+    let server = start(&disk, "always");
+    ask(&server, "SET key 1").expect("it is written");
+    server.snapshot("base");
+    disk.fault("slow").writes().file("*.base*").times(1).delay(Duration::from_millis(100));
+    disk.fault("base").syncs().file("*.base*").times(1).input_output_error();
+    server.rollback("base").expect("it is there");
+    thread::scope(|scope| {
+        let early = scope.spawn(|| ask(&server, "SET early 1"));
+        let (tell, told) = mpsc::channel();
+        wait_until("a write is refused", || {
+            let (server, tell) = (&server, tell.clone());
+            scope.spawn(move || tell.send(ask(server, "SET late 1")));
+            // One that comes before the server knows of the fault waits for the next base, too.
+            let reply = told.recv_timeout(Duration::from_millis(20));
+            reply.is_ok_and(|reply| reply.is_err_and(|error| error.starts_with("MISCONF Errors writing")))
+        });
+        assert_eq!(get(&server, "key"), "1");
+        early.join().expect("it does not panic").expect("it is durable at last");
+    });
+    wait_until("writes go on", || ask(&server, "SET key 3").is_ok());
+    disk.power_loss(1);
+    drop(server);
+    let server = start(&disk, "always");
+    assert_eq!((get(&server, "early"), get(&server, "key")), ("1".to_owned(), "3".to_owned()));
+}
+
 fn client_info(server: &Server) -> String {
     let mut client = server.client().expect("there is room");
     client.call(["INFO", "persistence"]).expect("it answers").text().unwrap_or_default().into_owned()

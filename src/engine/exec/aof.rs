@@ -108,6 +108,7 @@ fn switch_off(engine: &mut Engine) {
     engine.persistence.aof.is_scheduled = false;
     engine.persistence.aof.state = AofState::Off;
     engine.persistence.aof.forget_error();
+    engine.persistence.aof.forget_replaced();
     engine.effects.push(Effect::EndAof);
     for wait in engine.persistence.aof.take_waiting() {
         blocking::complete(engine, wait.session, wait.command, Err(ServerError::WaitWithoutFile.into()));
@@ -226,7 +227,14 @@ pub fn end(engine: &mut Engine) {
 }
 
 /// Starts the files over with the present data, because the stream of commands does not describe how they came about.
+/// With `always`, no reply leaves until they are durable.
 pub fn restart(engine: &mut Engine) {
+    engine.persistence.aof.replace_data();
+    start_over(engine);
+}
+
+/// Ends the stream of commands until the files have a new base.
+fn start_over(engine: &mut Engine) {
     engine.effects.propagation.turn_off();
     await_base(engine, false);
 }
@@ -247,6 +255,10 @@ pub fn take_base(engine: &mut Engine, id: u64) -> Option<Checkpoint> {
     if state != AofState::Off {
         engine.effects.propagation.begin_file();
     }
+    if engine.persistence.aof.lacks_replaced(engine.effects.propagation.offset()) {
+        // Bytes for the replies to wait for: they leave when these are synced behind the base.
+        engine.effects.propagation.select(0);
+    }
     Some(base)
 }
 
@@ -258,6 +270,13 @@ pub fn end_rewrite(engine: &mut Engine, id: u64, result: Result<(), String>) {
     if !engine.persistence.aof.is_rewriting(id) {
         return;
     }
+    if let Err(reason) = &result
+        && engine.persistence.aof.unsynced_replaced() > 0
+    {
+        // Until there is a base, the data that replaced others can be read, and changes are refused.
+        engine.persistence.aof.needs_base = true;
+        set_error(engine, Some(reason.clone()));
+    }
     let now = engine.timing.now;
     let minutes = engine.persistence.aof.end_rewrite(result.is_err(), now);
     engine.persistence.aof.last_copied_bytes = copied_bytes;
@@ -267,6 +286,7 @@ pub fn end_rewrite(engine: &mut Engine, id: u64, result: Result<(), String>) {
                 engine.persistence.aof.state = AofState::On;
                 engine.persistence.aof.needs_base = false;
                 set_error(engine, None);
+                end_synced_waits(engine);
             }
             log(engine, LogLevel::Notice, "Background AOF rewrite terminated with success".to_owned());
             log(engine, LogLevel::Notice, "Background AOF rewrite finished successfully".to_owned());
@@ -289,7 +309,7 @@ pub fn end_rewrite(engine: &mut Engine, id: u64, result: Result<(), String>) {
 pub fn heal(engine: &mut Engine) {
     if engine.persistence.aof.state == AofState::On {
         engine.persistence.aof.needs_base = true;
-        restart(engine);
+        start_over(engine);
     }
 }
 
@@ -336,8 +356,7 @@ pub fn synced_reply(own: i64, replicas: i64) -> LateReply {
 /// Whether the files have all that a client wrote. Without a base they have nothing.
 pub fn has_synced(engine: &Engine, session: SessionId) -> bool {
     let offset = engine.sessions.get(session).map_or(0, |session| session.written_offset);
-    let aof = &engine.persistence.aof;
-    aof.state == AofState::On && aof.progress.synced() >= offset
+    engine.persistence.aof.has_synced(offset)
 }
 
 /// Makes a client that blocks in the running command wait until its writes are synced. With `ends` the sync ends the
@@ -350,7 +369,7 @@ pub fn await_sync(cx: &mut Ctx<'_>, ends: bool) {
     let offset = cx.session().written_offset;
     let aof = &mut cx.engine.persistence.aof;
     aof.wait(SyncWait { session, command, offset, ends });
-    if aof.progress.synced() >= offset {
+    if aof.has_synced(offset) {
         // A sync has ended just now, on a thread that saw nobody wait.
         cx.engine.effects.push(Effect::SyncAof);
     }

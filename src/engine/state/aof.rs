@@ -66,6 +66,9 @@ pub struct Aof {
     pub(in crate::engine) unsynced: UnsyncedKeys,
     /// The offset up to which the files have to be synced before the replies of the batch that is running may leave.
     awaited: u64,
+    /// The first offset behind the base of data that were replaced (DUNLIN ROLLBACK): with `always`, no reply leaves
+    /// until it is synced. 0 for none.
+    first_of_replaced: u64,
     /// The moment before which no rewrite begins by itself, as several failed.
     not_before: Option<Now>,
     /// The moment of the last sync that was ordered, or of the last write that failed.
@@ -255,11 +258,35 @@ impl Aof {
         self.awaited = self.awaited.max(offset);
     }
 
+    /// Notes that the data were replaced, so that the files have nothing of them until a new base is in place.
+    pub(in crate::engine) fn replace_data(&mut self) {
+        self.first_of_replaced = self.progress.appended() + 1;
+    }
+
+    /// Whether the stream, which is at `offset`, has nothing yet that replies wait for since the data were replaced.
+    pub(in crate::engine) fn lacks_replaced(&self, offset: u64) -> bool {
+        self.first_of_replaced > offset
+    }
+
+    /// Has no reply wait for data that were replaced: the file is switched off.
+    pub(in crate::engine) fn forget_replaced(&mut self) {
+        self.first_of_replaced = 0;
+    }
+
+    /// The offset that replies wait for since the data were replaced; 0 if they are durable.
+    pub(in crate::engine) fn unsynced_replaced(&self) -> u64 {
+        if self.first_of_replaced > self.progress.synced() { self.first_of_replaced } else { 0 }
+    }
+
     /// The offset before which the replies of the batch that ends here may not leave; 0 if they may at once.
     pub fn end_batch(&mut self, files: &FileSettings) -> u64 {
         let awaited = std::mem::take(&mut self.awaited);
         match files.syncs {
-            SyncPolicy::Always => awaited.min(self.progress.appended()),
+            SyncPolicy::Always => {
+                // While the disk fails, changes are refused and reads go on.
+                let replaced = if self.write_error.is_none() { self.unsynced_replaced() } else { 0 };
+                awaited.min(self.progress.appended()).max(replaced)
+            }
             // Nobody waits for the disk, but each client has written what was appended before it gets a reply.
             SyncPolicy::EverySecond | SyncPolicy::Never => self.progress.appended(),
         }
@@ -272,8 +299,16 @@ impl Aof {
         self.progress.is_awaited.store(true, Ordering::SeqCst);
     }
 
+    /// Whether the files have all changes up to an offset. Without a base they have nothing.
+    pub(in crate::engine) fn has_synced(&self, offset: u64) -> bool {
+        self.state == AofState::On && self.progress.synced() >= offset
+    }
+
     /// The clients whose writes are synced, which wait no longer.
     pub(in crate::engine) fn take_synced(&mut self) -> Vec<SyncWait> {
+        if self.state != AofState::On {
+            return Vec::new();
+        }
         let synced = self.progress.synced();
         let done = self.waiting.extract_if(.., |wait| wait.offset <= synced).collect();
         self.progress.is_awaited.store(!self.waiting.is_empty(), Ordering::SeqCst);

@@ -224,6 +224,13 @@ impl Propagation {
         }
     }
 
+    /// Selects a database, as the first command of a file does before it.
+    pub(in crate::engine) fn select(&mut self, database: usize) {
+        self.database = Some(database);
+        write_select(&mut self.bytes, database);
+        self.whole = self.bytes.len();
+    }
+
     /// Asks for a new base, and ends the stream until it is taken: the data were replaced in a way that no command
     /// describes.
     pub fn request_base(&mut self) {
