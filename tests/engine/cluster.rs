@@ -11,7 +11,7 @@ use crate::world::{START, World};
 const PORTS: [u16; 3] = [7001, 7002, 7003];
 
 fn node(port: u16) -> Node {
-    let address = Address { ip: "127.0.0.1".to_owned(), port, bus_port: port + 10_000, hostname: String::new() };
+    let address = Address { ip: "127.0.0.1".to_owned(), port, bus_port: port + 10_000, ..Address::default() };
     Node { address, ..Node::of_seed(port.into(), START) }
 }
 

@@ -52,7 +52,7 @@ pub(super) fn forget(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> 
     if view(cx)?.is_replica_of(id) {
         return Err(ClusterError::ForgetsPrimary.into());
     }
-    operations::change_cluster(cx, |view| view.forget(id, now));
+    operations::forget_node(cx, id);
     cx.reply().ok();
     Ok(())
 }

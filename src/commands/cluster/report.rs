@@ -1,7 +1,6 @@
 //! Reports of a node on its cluster: SLOTS, SHARDS, NODES, INFO and LINKS.
 
 use std::fmt::Write;
-use std::ops::RangeInclusive;
 
 use super::view;
 use crate::engine::cluster::{EndpointType, Health, Node, SlotMigration, View};
@@ -76,9 +75,10 @@ pub(super) fn shards(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     let shards: Vec<Vec<&Node>> = shards_of(view);
     reply.array(shards.len());
     for nodes in shards {
-        // As in Redis, a primary that has failed is shown without slots here.
-        let primaries = nodes.iter().filter(|node| !node.is_replica() && !view.has_failed(node.id));
-        let ranges: Vec<RangeInclusive<u16>> = primaries.flat_map(|node| view.ranges_of(node.id)).collect();
+        // As in Redis, the slots are those of the first working node's primary, even if that one has failed.
+        let working = nodes.iter().find(|node| !view.has_failed(node.id));
+        let primary = working.map(|node| node.primary.unwrap_or(node.id));
+        let ranges = primary.map(|primary| view.ranges_of(primary)).unwrap_or_default();
         reply.map(2);
         reply.bulk(b"slots");
         reply.array(2 * ranges.len());
@@ -114,10 +114,15 @@ fn write_member(reply: &mut Reply<'_>, engine: &Engine, view: &View, node: &Node
         reply.bulk(name.as_bytes());
         reply.bulk(value);
     };
-    reply.map(7 + usize::from(is_named));
+    let has_tls = address.tls_port != 0;
+    reply.map(7 + usize::from(is_named) + usize::from(has_tls));
     text(reply, "id", node.id.as_bytes());
     reply.bulk(b"port");
     reply.integer(address.port.into());
+    if has_tls {
+        reply.bulk(b"tls-port");
+        reply.integer(address.tls_port.into());
+    }
     text(reply, "ip", address.ip.as_bytes());
     text(reply, "endpoint", endpoint(settings, address).unwrap_or_default().as_bytes());
     if is_named {

@@ -66,7 +66,15 @@ pub(super) const ROWS: &[Parameter] = &[
         PORT,
         Held::Field(|s| s.cluster.announced_port.into(), |s, port| s.cluster_mut().announced_port = port as u16),
     ),
-    Parameter::number("cluster-announce-tls-port", 0, PORT, Held::Idle("0")),
+    Parameter::number(
+        "cluster-announce-tls-port",
+        0,
+        PORT,
+        Held::Field(
+            |s| s.cluster.announced_tls_port.into(),
+            |s, port| s.cluster_mut().announced_tls_port = port as u16,
+        ),
+    ),
     Parameter::number("cluster-compatibility-sample-ratio", 0, 100, Held::Idle("0")),
     Parameter::text("cluster-config-file", Held::Idle("nodes.conf")).at_start(),
     Parameter::switch(

@@ -53,6 +53,13 @@ pub enum Message {
         /// Since when it has.
         since: Now,
     },
+    /// The sender has forgotten a node (CLUSTER FORGET).
+    Forgotten {
+        /// The id of the sender.
+        from: NodeId,
+        /// The node.
+        node: NodeId,
+    },
     /// A replica asks the primaries for their votes, to replace its own.
     VoteRequest(VoteRequest),
     /// The sender votes for a replica.

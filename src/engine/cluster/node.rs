@@ -57,6 +57,8 @@ pub struct Address {
     pub ip: String,
     /// The port for clients.
     pub port: u16,
+    /// The port for clients with TLS that the node announces; 0 for none.
+    pub tls_port: u16,
     /// The port for other nodes.
     pub bus_port: u16,
     /// The name of the host that the node announces, empty for none.

@@ -68,6 +68,8 @@ pub struct ClusterSettings {
     pub announced_port: u16,
     /// `cluster-announce-bus-port`: the node's bus port for others, 0 for its real one.
     pub announced_bus_port: u16,
+    /// `cluster-announce-tls-port`: the node's port for clients with TLS that others are told, 0 for none.
+    pub announced_tls_port: u16,
     /// `cluster-port`: the port for other nodes, 0 for that of clients plus 10,000.
     pub bus_port: u16,
 }
@@ -98,6 +100,7 @@ impl Default for ClusterSettings {
             announced_hostname: String::new(),
             announced_port: 0,
             announced_bus_port: 0,
+            announced_tls_port: 0,
             bus_port: 0,
         }
     }

@@ -13,12 +13,15 @@ use super::election::{Election, Votes};
 use super::failure::NodeFailure;
 use super::orphans::Orphans;
 use super::owners::{Owners, Run};
-use super::{ClusterSettings, Node, NodeId};
+use super::{ClusterSettings, Message, Node, NodeId};
 use crate::engine::spec::Now;
 use crate::value::hash_slot::HASH_SLOTS;
 
 /// The most nodes of a cluster.
 pub const MAX_NODES: usize = 1000;
+
+/// How soon Redis's nodes have sent each other a ping.
+const PING_MS: i64 = 1000;
 
 /// How long a node remembers which ones it has forgotten, so that forgetting one twice is no error.
 const REMEMBERED_MS: i64 = 60_000;
@@ -77,6 +80,8 @@ pub struct View {
     is_in_minority: bool,
     /// When it may serve keys again.
     serves_from: Option<Now>,
+    /// What it tells the others later, each with the moment when.
+    postponed: Vec<(Now, Message)>,
 }
 
 impl View {
@@ -98,6 +103,7 @@ impl View {
             health: Health::Fail,
             is_in_minority: false,
             serves_from: None,
+            postponed: Vec::new(),
         }
     }
 
@@ -372,12 +378,28 @@ impl View {
     pub fn start(&mut self, now: Now) {
         self.failures.iter_mut().for_each(NodeFailure::forget_link);
         self.orphans.restart();
+        self.postponed.clear();
         self.serve_not_before(now, START_MS);
         self.health = Health::Fail;
     }
 
     fn serve_not_before(&mut self, now: Now, wait_ms: i64) {
         self.serves_from = self.serves_from.max(Some(now.after_ms(wait_ms)));
+    }
+
+    /// Sends the others a message that Redis's nodes send with their next ping, about a second later.
+    pub fn postpone(&mut self, message: Message, now: Now) {
+        self.postponed.push((now.after_ms(PING_MS), message));
+    }
+
+    /// When the next message that was postponed is to be sent.
+    pub fn next_postponed(&self) -> Option<Now> {
+        self.postponed.iter().map(|(due, _)| *due).min()
+    }
+
+    /// The postponed messages that are due, in their order.
+    pub fn take_postponed(&mut self, now: Now) -> Vec<Message> {
+        self.postponed.extract_if(.., |(due, _)| *due <= now).map(|(_, message)| message).collect()
     }
 
     /// When the node may serve keys again, if it has to wait for that.
@@ -430,6 +452,8 @@ impl View {
                 if id_before.is_some() {
                     changes.released.extend(slots);
                 }
+                let is_of_other = id_before.is_some_and(|id| *id != self.myself().id && self.get(*id).is_some());
+                changes.frees_slots_of_others |= is_of_other && id.is_none();
             }
         }
         changes
@@ -473,6 +497,8 @@ pub struct Changes {
     pub concerns_health: bool,
     /// Whether it has given up importing a slot, which another node may have claimed meanwhile.
     pub wants_claims: bool,
+    /// Whether slots of other nodes, which these may still claim, have no owner now.
+    pub frees_slots_of_others: bool,
     /// The slots that had an owner, and have another one or none now, in their order.
     pub released: Vec<u16>,
 }

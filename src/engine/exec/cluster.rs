@@ -148,8 +148,9 @@ pub fn join(engine: &mut Engine, view: View) {
 /// Makes this node a replica of another one, which it knows. Its clients stay subscribed only to the shard channels of
 /// that one's slots.
 pub(super) fn follow(engine: &mut Engine, primary: NodeId) {
-    change(engine, |view| view.follow(primary));
+    change_while_waiting(engine, |view| view.follow(primary));
     replication::follow(engine, primary);
+    blocking::redirect_waiting(engine);
     let Some(view) = engine.peers.cluster.as_ref().filter(|_| engine.observers.subscriptions.has_shard_channels())
     else {
         return;
@@ -168,6 +169,7 @@ pub fn apply_settings(engine: &mut Engine) {
     let address = Address {
         ip: ip.clone(),
         port: or(settings.announced_port, port),
+        tls_port: settings.announced_tls_port,
         bus_port: or(settings.announced_bus_port, or(settings.bus_port, port.saturating_add(BUS_OFFSET))),
         hostname: settings.announced_hostname.clone(),
     };
@@ -186,12 +188,23 @@ pub fn apply_settings(engine: &mut Engine) {
 /// subscriptions to shard channels that belong to another node now, and announces the change to the other nodes. `None`
 /// if the server is not a node of a cluster.
 pub fn change<R>(engine: &mut Engine, act: impl FnOnce(&mut View) -> R) -> Option<R> {
+    let result = change_while_waiting(engine, act);
+    blocking::redirect_waiting(engine);
+    result
+}
+
+/// Like [`change`], but clients that wait for keys go on waiting: if this node is to become a replica, that ends their
+/// waits.
+fn change_while_waiting<R>(engine: &mut Engine, act: impl FnOnce(&mut View) -> R) -> Option<R> {
     let view = engine.peers.cluster.as_mut()?;
     let (before, epoch) = (view.before(), view.current_epoch);
     let result = act(view);
     let changes = view.changes_since(&before);
     if changes.concerns_health {
         view.update_health(&engine.settings.cluster, engine.timing.now);
+    }
+    if changes.frees_slots_of_others {
+        view.postpone(Message::ClaimsWanted, engine.timing.now);
     }
     view.update_orphans(&engine.settings.cluster, engine.timing.now);
     // A node that was reset tells the nodes that it has forgotten what it is now.
@@ -204,7 +217,6 @@ pub fn change<R>(engine: &mut Engine, act: impl FnOnce(&mut View) -> R) -> Optio
     send(engine, has_seen_later.then_some(later_epoch));
     send(engine, (changes.wants_claims && knows_others).then_some(Message::ClaimsWanted));
     end_shard_subscriptions(engine, &changes.released);
-    blocking::redirect_waiting(engine);
     Some(result)
 }
 
@@ -246,6 +258,23 @@ pub fn introduce(engine: &mut Engine, nodes: &[Node], ip: &str) {
     change(engine, |view| nodes.iter().for_each(|node| _ = view.meet(Node { met_ms, ..node.clone() })));
     apply_settings(engine);
     announce(engine);
+}
+
+/// Forgets another node. The others will, too.
+pub(super) fn forget(engine: &mut Engine, node: NodeId) {
+    let now = engine.timing.now;
+    change(engine, |view| {
+        view.forget(node, now);
+        view.postpone(Message::Forgotten { from: view.myself().id, node }, now);
+    });
+}
+
+/// Forgets a node that another one has forgotten, unless it is this one or its primary.
+pub(super) fn apply_forgotten(engine: &mut Engine, from: NodeId, node: NodeId) {
+    let view = engine.peers.cluster.as_ref();
+    if view.is_some_and(|view| view.knows_other(from) && view.knows_other(node) && !view.is_replica_of(node)) {
+        forget(engine, node);
+    }
 }
 
 /// Records that a node is disconnected, as its process has ended.
@@ -310,7 +339,8 @@ pub(super) fn next_step(engine: &Engine) -> Option<Now> {
     let (view, settings) = (engine.peers.cluster.as_ref()?, &engine.settings.cluster);
     let migration = view.next_migration().map(|(due, _)| due);
     let step = view.next_failure_step(settings.node_timeout_ms);
-    step.into_iter().chain(migration).chain(messages::next_arrival(engine)).min()
+    let own = step.into_iter().chain(migration).chain(view.next_postponed());
+    own.chain(messages::next_arrival(engine)).min()
 }
 
 /// Becomes a replica of a primary that has none left, if that is due.
@@ -324,7 +354,7 @@ fn migrate(engine: &mut Engine) {
     }
 }
 
-/// Does what is due: receives delayed messages, moves this node to an orphaned primary, marks disconnected nodes as
+/// Does what is due: receives delayed messages, sends postponed ones, moves this node to an orphaned primary, marks disconnected nodes as
 /// suspected, and announces that.
 pub(super) fn take_steps(engine: &mut Engine) {
     let now = engine.timing.now;
@@ -332,6 +362,8 @@ pub(super) fn take_steps(engine: &mut Engine) {
         return;
     }
     messages::receive_due(engine);
+    let postponed = engine.peers.cluster.as_mut().map(|view| view.take_postponed(now)).unwrap_or_default();
+    postponed.into_iter().for_each(|message| send(engine, Some(message)));
     migrate(engine);
     let settings = Arc::clone(&engine.settings.cluster);
     let suspected = change(engine, |view| {
@@ -382,7 +414,7 @@ pub fn take_published(engine: &mut Engine, from: NodeId, shard: Option<NodeId>, 
 /// keys in the slots that it has taken are deleted.
 pub fn apply_claim(engine: &mut Engine, claim: &Claim) {
     let settings = Arc::clone(&engine.settings.cluster);
-    let consequences = change(engine, |view| view.apply_claim(claim, &settings)).unwrap_or_default();
+    let consequences = change_while_waiting(engine, |view| view.apply_claim(claim, &settings)).unwrap_or_default();
     if !claim.node.is_replica() {
         // A replica has no stream for others, so a node that was one when it was asked has not answered.
         replication::reconnect(engine, claim.node.id);
@@ -421,18 +453,22 @@ pub(super) fn see_epoch(engine: &mut Engine, epoch: u64) {
 /// Takes the claim of a node as another one knows it.
 pub(super) fn apply_better_claim(engine: &mut Engine, claim: &Claim) {
     let settings = Arc::clone(&engine.settings.cluster);
-    if let Some(consequences) = change(engine, |view| view.apply_better_claim(claim, &settings)).flatten() {
+    let consequences = change_while_waiting(engine, |view| view.apply_better_claim(claim, &settings));
+    if let Some(consequences) = consequences.flatten() {
         follow_claim(engine, consequences);
         spread_failures(engine);
     }
 }
 
 /// Does what follows from a claim: follows the new owner of this node's slots, or deletes the keys of those that it has
-/// lost.
+/// lost and redirects the clients that wait for them.
 fn follow_claim(engine: &mut Engine, consequences: Consequences) {
     match consequences.new_primary {
         Some(primary) => follow(engine, primary),
-        None => consequences.lost_slots.into_iter().for_each(|slot| delete_keys(engine, slot)),
+        None => {
+            consequences.lost_slots.into_iter().for_each(|slot| delete_keys(engine, slot));
+            blocking::redirect_waiting(engine);
+        }
     }
 }
 

@@ -37,6 +37,7 @@ pub fn receive(engine: &mut Engine, message: &NodeMessage) {
         Message::Meet { .. } => {}
         Message::Suspects { from, node, since } => cluster::apply_report(engine, *from, *node, *since),
         Message::Failed { from, node, since } => cluster::apply_failure(engine, *from, *node, *since),
+        Message::Forgotten { from, node } => cluster::apply_forgotten(engine, *from, *node),
         Message::VoteRequest(request) => failover::vote(engine, request),
         Message::Vote { from, epoch, .. } => failover::take_vote(engine, *from, *epoch),
         Message::Redirected { from, number, digest, oldest } => {

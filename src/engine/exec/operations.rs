@@ -48,6 +48,11 @@ pub fn meet_node(cx: &mut Ctx<'_>, ip: &str, port: u16) -> bool {
     cluster::meet(cx.engine, ip, port)
 }
 
+/// Makes this node of a cluster, and all others, forget another one.
+pub fn forget_node(cx: &mut Ctx<'_>, node: NodeId) {
+    cluster::forget(cx.engine, node);
+}
+
 /// Makes this node of a cluster a replica of another one.
 pub fn follow_primary(cx: &mut Ctx<'_>, primary: NodeId) {
     cluster::follow(cx.engine, primary);

@@ -122,7 +122,7 @@ fn views(worlds: &Worlds, world: &WorldName, now: Now) -> Vec<View> {
     let ip = settings.bind.iter().find_map(|name| reachable_ip(name)).unwrap_or_else(|| LOCAL.to_owned());
     let node = |number: u16| {
         let port = settings.port + number;
-        let address = Address { ip: ip.clone(), port, bus_port: port + BUS_OFFSET, hostname: String::new() };
+        let address = Address { ip: ip.clone(), port, bus_port: port + BUS_OFFSET, ..Address::default() };
         let seed = worlds.seed_of(&world.of_node(number.into()));
         Node { address, ..Node::of_seed(seed, now) }
     };
