@@ -159,7 +159,7 @@ fn answer_at_once(
             (HostReply::Done, None)
         }
         HostCall::Link { one, other, order } => (done(cluster.set_link(*one, *other, *order)), None),
-        HostCall::MoveSlot { slot, to, step } => (done(cluster.move_slot(*slot, *to, *step)), None),
+        HostCall::MoveSlot { slot, to, step } => (done(cluster.move_slot(*slot, *to, step)), None),
         // A thread answers them.
         HostCall::Tree(_) | HostCall::Rdb(_) => return None,
         HostCall::DropWorld(name) => (done(worlds.end(name)), None),

@@ -6,6 +6,7 @@ use super::world::refused;
 use super::{CallError, World};
 use crate::engine::state::replication::{FailoverWay, Lag};
 use crate::engine::{LinkOrder, MoveStep, NodeOrder};
+use crate::value::hash_slot::hash_slot;
 
 impl World {
     /// Returns the nodes of the cluster in the order of their numbers, those that are down too; of a world that is no
@@ -250,7 +251,49 @@ impl World {
     /// # Errors
     /// [`CallError::Refused`]: there is no such node, it is down, or it owns the slot; or a key cannot move.
     pub fn migrate_slot(&self, slot: u16, to: usize) -> Result<(), CallError> {
-        self.shared().cluster().move_slot(slot, to, MoveStep::Whole).map_err(refused)
+        self.shared().cluster().move_slot(slot, to, &MoveStep::Whole).map_err(refused)
+    }
+
+    /// Begins to move a slot: both nodes are told, and no key moves yet. The owner answers `ASK` for keys that it does
+    /// not have. [`World::migrate_slot`] moves the keys and ends it, [`World::cancel_slot_migration`] takes it back.
+    ///
+    /// # Errors
+    /// Those of [`World::migrate_slot`].
+    pub fn begin_slot_migration(&self, slot: u16, to: usize) -> Result<(), CallError> {
+        self.shared().cluster().move_slot(slot, to, &MoveStep::Begin).map_err(refused)
+    }
+
+    /// Moves one key of a slot whose migration has begun, if the owner has it; [`World::begin_slot_migration`].
+    ///
+    /// ```
+    /// let cluster = dunlin::Server::cluster(3).start()?;
+    /// let mut client = cluster.client()?;
+    /// client.call(["MSET", "{bar}1", "1", "{bar}2", "2"])?;
+    /// cluster.begin_slot_migration(5061, 2)?;
+    /// cluster.migrate_key("{bar}1", 2)?;
+    /// let asked = client.call(["GET", "{bar}1"]).expect_err("it has moved");
+    /// assert_eq!(asked.to_string(), format!("ASK 5061 {}", cluster.nodes()[2].addr()));
+    /// let refused = client.call(["MGET", "{bar}1", "{bar}2"]).expect_err("only one is here");
+    /// assert!(refused.to_string().starts_with("TRYAGAIN"));
+    /// cluster.cancel_slot_migration(5061, 2)?;
+    /// assert_eq!(client.call(["GET", "{bar}1"])?, "1");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`World::migrate_slot`].
+    pub fn migrate_key(&self, key: impl AsRef<[u8]>, to: usize) -> Result<(), CallError> {
+        let key = key.as_ref();
+        let step = MoveStep::Key(key.to_vec());
+        self.shared().cluster().move_slot(hash_slot(key), to, &step).map_err(refused)
+    }
+
+    /// Takes the migration of a slot back: it stays with its owner, and the keys that have moved go back there.
+    ///
+    /// # Errors
+    /// Those of [`World::migrate_slot`].
+    pub fn cancel_slot_migration(&self, slot: u16, to: usize) -> Result<(), CallError> {
+        self.shared().cluster().move_slot(slot, to, &MoveStep::Cancel).map_err(refused)
     }
 
     /// Moves only `count` keys of a slot, which then stays open: its owner answers `ASK` for a key that has moved, and
@@ -260,7 +303,7 @@ impl World {
     /// Those of [`World::migrate_slot`].
     pub fn migrate_keys_of_slot(&self, slot: u16, to: usize, count: usize) -> Result<(), CallError> {
         let cluster = self.shared().cluster();
-        cluster.move_slot(slot, to, MoveStep::Begin).map_err(refused)?;
-        cluster.move_slot(slot, to, MoveStep::Keys(count)).map_err(refused)
+        cluster.move_slot(slot, to, &MoveStep::Begin).map_err(refused)?;
+        cluster.move_slot(slot, to, &MoveStep::Keys(count)).map_err(refused)
     }
 }

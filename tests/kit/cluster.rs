@@ -460,6 +460,27 @@ fn a_node_whose_wait_ends_while_it_is_in_a_minority_has_nothing_more_to_do() {
     three.expect(&[(2, "GET foo", "CLUSTERDOWN The cluster is down")]);
 }
 
+/// What was written to the new node meanwhile goes back, too.
+#[test]
+fn the_keys_of_a_slot_whose_migration_is_cancelled_go_back_to_its_owner() {
+    let mut nodes = Nodes::start();
+    let asked = format!("ASK 5061 127.0.0.1:{}", nodes.port(2));
+    nodes.expect(&[
+        (0, "MSET {bar}1 1 {bar}2 2 {bar}3 3", "OK"),
+        (0, "DUNLIN MIGRATE-SLOT 5061 TO 2 BEGIN", "OK"),
+        (1, "DUNLIN MIGRATE-SLOT 5061 TO 2 KEY {bar}2", "OK"),
+        (0, "GET {bar}2", &asked),
+        (0, "GET {bar}1", "1"),
+        (2, "ASKING", "OK"),
+        (2, "SET {bar}new 4", "OK"),
+        (1, "DUNLIN MIGRATE-SLOT 5061 TO 2 CANCEL", "OK"),
+        (0, "MGET {bar}1 {bar}2 {bar}3 {bar}new", "[1, 2, 3, 4]"),
+        (0, "CLUSTER COUNTKEYSINSLOT 5061", "4"),
+        (2, "DBSIZE", "0"),
+    ]);
+    assert!(!nodes.text(2, "CLUSTER NODES").contains("5061-"), "the slot is no longer open");
+}
+
 #[test]
 fn a_client_of_any_node_orders_the_others_about() {
     let mut three = Nodes::start();
@@ -474,6 +495,7 @@ fn a_client_of_any_node_orders_the_others_about() {
         (2, "GET bar", "1"),
         (1, "DUNLIN MIGRATE-SLOT 5061 TO 2", "ERR slot 5061 cannot move: node 2 owns it already"),
         (1, "DUNLIN MIGRATE-SLOT 5061 TO 3", "ERR no node 3"),
+        (1, "DUNLIN MIGRATE-SLOT 5061 TO 0 KEY abc", "ERR slot 5061 cannot move: the key is in slot 7638"),
         (1, "DUNLIN NODE 2 KILL", "OK"),
         (1, "DUNLIN NODE 2 KILL", "ERR node 2 is down"),
         (1, "DUNLIN MIGRATE-SLOT 0 TO 2", "ERR node 2 is down"),
@@ -491,7 +513,9 @@ fn a_client_of_any_node_orders_the_others_about() {
         pairs.iter().find(|(field, _)| *field == name).and_then(|(_, value)| value.integer())
     };
     assert_eq!([0, 1, 2].map(|number| field(&nodes[number], "slots")), [Some(5460), Some(5462), Some(5462)]);
-    assert_eq!([0, 1, 2].map(|number| field(&nodes[number], "up")), [Some(1); 3]);
+    for (name, value) in [("up", 1), ("lag-ms", 0), ("lag-writes", 0)] {
+        assert_eq!([0, 1, 2].map(|number| field(&nodes[number], name)), [Some(value); 3], "{name}");
+    }
 
     let mut plain = Server::start().expect("it starts").client().expect("there is room");
     let refused = plain.call(["DUNLIN", "NODE", "0", "KILL"]);

@@ -10,8 +10,8 @@ pub(super) const NODES: Command = Command {
     name: "NODES",
     arity: Arity::Exactly(2),
     cost: "O(N), N being how many there are",
-    about: "Lists the nodes of the cluster by their numbers, with port, id, role, the number of its primary, whether \
-            it is up, paused, and has a stale view, offset in the replication stream, slots and keys.",
+    about: "Lists the nodes of the cluster by their numbers, with port, id, shard, role, the number of its primary, \
+            whether it is up, paused, and has a stale view, offset in the replication stream, lag, slots and keys.",
     run: list,
     ..ROW
 };
@@ -21,13 +21,15 @@ fn list(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     let reply = cx.reply();
     reply.array(nodes.len());
     for node in nodes {
-        reply.map(11);
+        reply.map(14);
         for (field, number) in [("number", node.number), ("port", node.port.into())] {
             reply.bulk(field.as_bytes());
             reply.count(number);
         }
-        reply.bulk(b"id");
-        reply.bulk(node.id.as_bytes());
+        for (field, id) in [("id", &node.id), ("shard", &node.shard)] {
+            reply.bulk(field.as_bytes());
+            reply.bulk(id.as_bytes());
+        }
         reply.bulk(b"role");
         reply.bulk(if node.primary.is_some() { b"replica" } else { b"master" });
         reply.bulk(b"primary");
@@ -36,12 +38,18 @@ fn list(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
             None => reply.null(),
         }
         let offset = usize::try_from(node.offset).unwrap_or(usize::MAX);
+        let (lag_ms, lag_writes) = match node.lag {
+            Lag::Milliseconds(lag_ms) => (usize::try_from(lag_ms).unwrap_or(0), 0),
+            Lag::Writes(count) => (0, count),
+        };
         let (up, paused, stale) = (node.is_up.into(), node.is_paused.into(), node.has_stale_view.into());
         for (field, number) in [
             ("up", up),
             ("paused", paused),
             ("stale", stale),
             ("offset", offset),
+            ("lag-ms", lag_ms),
+            ("lag-writes", lag_writes),
             ("slots", node.slots),
             ("keys", node.keys),
         ] {
@@ -200,7 +208,7 @@ pub(super) const HEAL: Command = Command {
 
 pub(super) const MIGRATE_SLOT: Command = Command {
     name: "MIGRATE-SLOT",
-    syntax: "slot TO number [BEGIN | KEYS count | FINISH | CANCEL]",
+    syntax: "slot TO number [BEGIN | KEYS count | KEY key | FINISH | CANCEL]",
     arity: Arity::AtLeast(5),
     cost: "O(N), N being the keys that move",
     about: "Moves a slot from the node that owns it to another one, with its keys; or does a step of that.",
@@ -218,6 +226,8 @@ fn migrate_slot(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         MoveStep::Begin
     } else if args.take_with("KEYS", 1) {
         MoveStep::Keys(usize::try_from(args.integer()?).map_err(|_| Error::Syntax)?)
+    } else if args.take_with("KEY", 1) {
+        MoveStep::Key(args.word()?.to_vec())
     } else if args.take("FINISH") {
         MoveStep::Finish
     } else if args.take("CANCEL") {

@@ -164,7 +164,7 @@ pub enum NodeOrder {
 }
 
 /// A step of a slot's way to another node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MoveStep {
     /// All the way.
     Whole,
@@ -172,9 +172,11 @@ pub enum MoveStep {
     Begin,
     /// At most that many keys move.
     Keys(usize),
+    /// That key moves.
+    Key(Vec<u8>),
     /// The other keys move, and the slot belongs to the new node.
     Finish,
-    /// It no longer moves. Keys that have moved stay where they are.
+    /// It no longer moves, and the keys that have moved go back.
     Cancel,
 }
 
@@ -231,6 +233,10 @@ pub struct NodeFigures {
     pub has_stale_view: bool,
     /// The number of its primary; `None` if it is a primary, as it sees it.
     pub primary: Option<usize>,
+    /// The id of its shard.
+    pub shard: String,
+    /// The lag with which it applies the stream of its primary.
+    pub lag: Lag,
     /// The bytes of the replication stream that it has applied.
     pub offset: u64,
     /// The number of slots that it owns, as it sees it.

@@ -2,13 +2,16 @@
 //! lag, and moves slots between them.
 
 use std::ptr;
+use std::slice;
 use std::sync::Arc;
 
 use super::{BusMessage, Cluster, LOCAL};
 use crate::engine::exec::{blocking, cluster, failover, messages, replication};
+use crate::engine::state::replication::Lag;
 use crate::engine::{Engine, Error, Flow, KitError, MoveStep, NodeFigures, NodeOrder, Origin};
 use crate::resp::{ReplyBuffer, Requests};
 use crate::server::shared::Shared;
+use crate::value::hash_slot::hash_slot;
 
 /// The most keys that one MIGRATE moves.
 const MOVED_TOGETHER: usize = 100;
@@ -34,6 +37,7 @@ impl Cluster {
                 number,
                 port: engine.settings.port,
                 id: view.myself().id.to_string(),
+                shard: view.myself().shard.to_string(),
                 is_up: !node.is_down(),
                 is_paused: engine.timing.pause().is_node_paused(),
                 has_stale_view: node.has_stale_view(),
@@ -41,6 +45,7 @@ impl Cluster {
                     let id = primary.id.to_string();
                     ids.iter().position(|known| known.as_deref() == Some(&id))
                 }),
+                lag: engine.peers.replication.as_ref().map_or(Lag::Milliseconds(0), |replication| replication.lag),
                 offset: engine.peers.replication.as_ref().map_or(0, |replication| replication.history.offset),
                 slots: view.slots_of(|node| view.is_myself(node)),
                 keys: engine.databases.len(),
@@ -141,7 +146,7 @@ impl Cluster {
     ///
     /// # Errors
     /// There is no such node, or one of the commands is refused.
-    pub(crate) fn move_slot(&self, slot: u16, to: usize, step: MoveStep) -> Result<(), KitError> {
+    pub(crate) fn move_slot(&self, slot: u16, to: usize, step: &MoveStep) -> Result<(), KitError> {
         let target = self.running_node(to)?;
         let stays = |why: String| KitError::SlotStays(slot, why);
         // A primary that was replaced and has not heard of it claims the slot, too, but with an older epoch.
@@ -175,8 +180,16 @@ impl Cluster {
                     let follows = replication::is_replica(&source.engine());
                     if follows { Ok(()) } else { set(&source, &["NODE", &ids[1]]) }
                 }
-                MoveStep::Keys(most) => source.migrate_keys(&target, slot, most).map_err(stays),
-                MoveStep::Cancel => set(&target, &["STABLE"]).and_then(|()| set(&source, &["STABLE"])),
+                MoveStep::Keys(most) => source.migrate_keys(&target, slot, *most).map_err(stays),
+                MoveStep::Key(key) if hash_slot(key) != slot => {
+                    Err(stays(format!("the key is in slot {}", hash_slot(key))))
+                }
+                MoveStep::Key(key) => source.migrate(&target, slice::from_ref(key)).map_err(stays),
+                MoveStep::Cancel => {
+                    set(&source, &["STABLE"])?;
+                    target.migrate_keys(&source, slot, usize::MAX).map_err(stays)?;
+                    set(&target, &["STABLE"])
+                }
                 MoveStep::Begin => Ok(()),
             }
         })();
@@ -269,10 +282,6 @@ impl Shared {
 
     /// Moves keys of a slot to another node, at most so many.
     fn migrate_keys(&self, target: &Shared, slot: u16, most: usize) -> Result<(), String> {
-        let (port, password) = {
-            let engine = target.engine();
-            (engine.settings.port.to_string(), engine.settings.password.clone())
-        };
         let mut left = most;
         while left > 0 {
             let keys: Vec<Vec<u8>> = {
@@ -285,13 +294,22 @@ impl Shared {
                 break;
             }
             left -= keys.len();
-            let to: [&[u8]; 7] =
-                [b"MIGRATE", LOCAL.as_bytes(), port.as_bytes(), b"", b"0", MOVE_TIMEOUT_MS.as_bytes(), b"REPLACE"];
-            let login: &[&[u8]] = if password.is_empty() { &[] } else { &[b"AUTH", password.as_bytes()] };
-            let words = to.into_iter().chain(login.iter().copied()).chain([&b"KEYS"[..]]);
-            self.run_own(&words.chain(keys.iter().map(Vec::as_slice)).collect::<Vec<_>>())?;
+            self.migrate(target, &keys)?;
         }
         Ok(())
+    }
+
+    /// Moves these keys to another node.
+    fn migrate(&self, target: &Shared, keys: &[Vec<u8>]) -> Result<(), String> {
+        let (port, password) = {
+            let engine = target.engine();
+            (engine.settings.port.to_string(), engine.settings.password.clone())
+        };
+        let to: [&[u8]; 7] =
+            [b"MIGRATE", LOCAL.as_bytes(), port.as_bytes(), b"", b"0", MOVE_TIMEOUT_MS.as_bytes(), b"REPLACE"];
+        let login: &[&[u8]] = if password.is_empty() { &[] } else { &[b"AUTH", password.as_bytes()] };
+        let words = to.into_iter().chain(login.iter().copied()).chain([&b"KEYS"[..]]);
+        self.run_own(&words.chain(keys.iter().map(Vec::as_slice)).collect::<Vec<_>>())
     }
 }
 
