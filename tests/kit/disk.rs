@@ -221,6 +221,25 @@ fn a_client_waits_for_the_first_base_that_has_its_writes() {
     assert_eq!(get(&start(&disk, "everysec"), "key"), "1");
 }
 
+/// While data are being saved no rewrite begins, so the file that is switched on has no base.
+#[test]
+fn a_client_waits_for_a_base_that_a_save_puts_off() {
+    let disk = Disk::new();
+    let server = Server::builder().disk(&disk).start().expect("it starts");
+    let mut client = server.client().expect("there is room");
+    client.call(["SET", "key", "1"]).expect("it is stored");
+    disk.fault("slow").syncs().file("*.rdb").times(1).delay(Duration::from_millis(200));
+    client.call(["BGSAVE"]).expect("it begins");
+    client.call(["CONFIG", "SET", "appendonly", "yes"]).expect("it is possible");
+    assert!(client_info(&server).contains("aof_rewrite_scheduled:1"));
+    client.call(["SET", "key", "2"]).expect("it is stored");
+    let early = client.call(["WAITAOF", "1", "0", "20"]).expect("it answers");
+    assert_eq!(early, Reply::Array(vec![Reply::Integer(0), Reply::Integer(0)]));
+    let synced = client.call(["WAITAOF", "1", "0", "0"]).expect("it answers");
+    assert_eq!(synced, Reply::Array(vec![Reply::Integer(1), Reply::Integer(0)]));
+    assert!(client_info(&server).contains("aof_rewrite_scheduled:0"));
+}
+
 /// After the rollback the files have other data until there is a new base, which takes a fifth of a second.
 #[test]
 fn what_is_replied_after_a_rollback_survives_a_power_loss_under_always() {
@@ -270,6 +289,45 @@ fn a_rollback_on_a_disk_that_fails_refuses_writes_under_always() {
     drop(server);
     let server = start(&disk, "always");
     assert_eq!((get(&server, "early"), get(&server, "key")), ("1".to_owned(), "3".to_owned()));
+}
+
+/// Each rewrite that begins leaves one more incremental file.
+fn incremental_files(disk: &Disk) -> usize {
+    disk.paths().iter().filter(|path| path.to_string_lossy().ends_with(".incr.aof")).count()
+}
+
+/// The files have grown enough for a rewrite all the time. After the third failure the next one waits for a minute,
+/// then for twice as long each time.
+#[test]
+fn rewrites_that_fail_again_and_again_wait_ever_longer_and_lose_nothing() {
+    let disk = Disk::new();
+    let builder = Server::builder().disk(&disk).frozen().set("appendonly", "yes");
+    let server = builder.set("auto-aof-rewrite-min-size", "1kb").start().expect("it starts");
+    disk.fault("base").writes().file("*.base").full();
+    for number in 0..100 {
+        ask(&server, &format!("SET key:{number} {number}")).expect("it is written");
+    }
+    let files_become = |count: usize| {
+        wait_until("the rewrite has ended", || {
+            incremental_files(&disk) == count && client_info(&server).contains("aof_rewrite_in_progress:0")
+        });
+    };
+    files_become(4);
+    for (minutes, files) in [(1, 5), (2, 6), (4, 7)] {
+        server.advance(Duration::from_secs(minutes * 60 - 1));
+        assert_eq!(incremental_files(&disk), files - 1, "it is too early");
+        server.advance(Duration::from_secs(1));
+        files_become(files);
+        assert!(client_info(&server).contains("aof_last_bgrewrite_status:err"));
+    }
+    disk.remove_fault("base");
+    server.advance(Duration::from_secs(8 * 60));
+    files_become(1);
+    assert!(client_info(&server).contains("aof_last_bgrewrite_status:ok"));
+    disk.power_loss(1);
+    drop(server);
+    let server = start(&disk, "everysec");
+    assert_eq!((get(&server, "key:0"), get(&server, "key:99")), ("0".to_owned(), "99".to_owned()));
 }
 
 fn client_info(server: &Server) -> String {
