@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"strconv"
 	"strings"
@@ -91,7 +90,6 @@ func (w *World) begin(addr string, config *tls.Config) error {
 	}
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	w.listener = listener
 	place := listener.Addr().(*net.TCPAddr)
 	w.port = place.Port
 	if w.host = place.IP.String(); place.IP.IsUnspecified() {
@@ -100,30 +98,8 @@ func (w *World) begin(addr string, config *tls.Config) error {
 	if config != nil {
 		listener = tls.NewListener(listener, config)
 	}
-	go forward(listener, net.JoinHostPort(server.Host(), fmt.Sprint(port)))
+	w.door = openDoor(listener, net.JoinHostPort(server.Host(), fmt.Sprint(port)))
 	return nil
-}
-
-// forward leads clients of a port that somebody chose to the world's own port.
-func forward(listener net.Listener, target string) {
-	for {
-		client, err := listener.Accept()
-		if err != nil {
-			return
-		}
-		go func() {
-			defer client.Close()
-			world, err := net.DialTimeout("tcp", target, patience)
-			if err != nil {
-				return
-			}
-			go func() {
-				io.Copy(world, client)
-				world.Close()
-			}()
-			io.Copy(client, world)
-		}()
-	}
 }
 
 // Close ends the world: its port closes, and its clients are disconnected.

@@ -149,12 +149,12 @@ type World struct {
 	seed     int64
 	tester   Tester
 
-	mutex    sync.Mutex
-	host     string // of the address that somebody chose, which listener serves
-	port     int
-	listener net.Listener
-	users    map[string]string
-	kept     *kept
+	mutex sync.Mutex
+	host  string // of the address that somebody chose, which door serves
+	port  int
+	door  *door
+	users map[string]string
+	kept  *kept
 }
 
 // Run makes a world. Close ends it.
@@ -234,11 +234,11 @@ func (w *World) live() *pool {
 // end drops the world. Its connection serves the next one.
 func (w *World) end() {
 	w.mutex.Lock()
-	p, listener := w.pool, w.listener
-	w.pool, w.listener = nil, nil
+	p, door := w.pool, w.door
+	w.pool, w.door = nil, nil
 	w.mutex.Unlock()
-	if listener != nil {
-		listener.Close()
+	if door != nil {
+		door.close()
 	}
 	if p == nil {
 		return

@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -38,7 +39,7 @@ type child struct {
 	announcement
 	command *exec.Cmd
 	input   io.Closer
-	log     *tail
+	log     *logFile
 	clear   func() // removes what was unpacked, again after the end: Windows keeps the file of a program that runs
 	ending  sync.Once
 }
@@ -150,50 +151,16 @@ func fill(file *os.File) error {
 	return errors.Join(err, file.Close())
 }
 
+// start starts a program and reads what it announces.
 func start(program string, directives []string) (*child, error) {
-	words := []string{"--free-port", "yes", "--test-kit", "yes"}
-	for _, word := range directives {
-		if word == "--port" {
-			words = words[2:]
-			break
-		}
+	c := &child{log: newLog()}
+	output, err := c.spawn(program, directives)
+	if err != nil {
+		c.log.close()
+		return nil, err
 	}
-	words = append(append(words, directives...), "--announce", "yes", "--end-with", "stdin")
-	c := &child{log: &tail{}}
-	var output io.ReadCloser
-	for attempt := 0; ; attempt++ {
-		c.command = exec.Command(program, words...)
-		c.command.Stderr = c.log
-		detach(c.command)
-		input, err := c.command.StdinPipe()
-		if err != nil {
-			return nil, err
-		}
-		if output, err = c.command.StdoutPipe(); err != nil {
-			return nil, err
-		}
-		c.input = input
-		err = c.command.Start()
-		if err == nil {
-			break
-		}
-		// Another goroutine may have forked while the program was written, and have the file open until it executes.
-		if !errors.Is(err, syscall.ETXTBSY) || attempt == 100 {
-			return nil, err
-		}
-		time.Sleep(time.Millisecond)
-	}
-	line := make(chan []byte, 1)
-	go func() {
-		text, _ := bufio.NewReader(output).ReadBytes('\n')
-		line <- text
-	}()
-	var said []byte
-	select {
-	case said = <-line:
-	case <-time.After(startPatience):
-	}
-	err := json.Unmarshal(said, &c.announcement)
+	said := firstLine(output)
+	err = json.Unmarshal(said, &c.announcement)
 	switch {
 	case err != nil || (c.Version == nil && c.Error == ""):
 		c.end(0)
@@ -208,6 +175,56 @@ func start(program string, directives []string) (*child, error) {
 			"unset it to use the one of the module", program, *c.Version, version)
 	}
 	return c, nil
+}
+
+// spawn starts the process. It needs no goroutine while it runs: its input and output are pipes, and its log is a file.
+func (c *child) spawn(program string, directives []string) (io.Reader, error) {
+	words := []string{"--free-port", "yes", "--test-kit", "yes"}
+	if slices.Contains(directives, "--port") {
+		words = words[2:]
+	}
+	words = append(append(words, directives...), "--announce", "yes", "--end-with", "stdin")
+	for attempt := 0; ; attempt++ {
+		c.command = exec.Command(program, words...)
+		if c.log.file != nil {
+			c.command.Stderr = c.log.file
+		}
+		detach(c.command)
+		input, err := c.command.StdinPipe()
+		if err != nil {
+			return nil, err
+		}
+		c.input = input
+		output, err := c.command.StdoutPipe()
+		if err != nil {
+			return nil, err
+		}
+		if err = c.command.Start(); err == nil {
+			return output, nil
+		}
+		// Another goroutine may have forked while the program was written, and have the file open until it executes.
+		if !errors.Is(err, syscall.ETXTBSY) || attempt == 100 {
+			return nil, err
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// firstLine is what the program writes until its first line ends, or nothing if that takes too long.
+func firstLine(output io.Reader) []byte {
+	line := make(chan []byte, 1)
+	go func() {
+		text, _ := bufio.NewReader(output).ReadBytes('\n')
+		line <- text
+	}()
+	timer := time.NewTimer(startPatience)
+	defer timer.Stop()
+	select {
+	case said := <-line:
+		return said
+	case <-timer.C:
+		return nil
+	}
 }
 
 func versionOf(program string) string {
@@ -229,38 +246,9 @@ func (c *child) end(within time.Duration) {
 		timer := time.AfterFunc(within, func() { c.command.Process.Kill() })
 		c.command.Wait()
 		timer.Stop()
+		c.log.close()
 		if c.clear != nil {
 			c.clear()
 		}
 	})
-}
-
-// tail is the last that a server has written to its log.
-type tail struct {
-	sync.Mutex
-	data []byte
-}
-
-const tailSize = 32 << 10
-
-func (t *tail) Write(data []byte) (int, error) {
-	t.Lock()
-	defer t.Unlock()
-	t.data = append(t.data, data...)
-	if len(t.data) > 2*tailSize {
-		t.data = append([]byte(nil), t.data[len(t.data)-tailSize:]...)
-	}
-	return len(data), nil
-}
-
-func (t *tail) String() string {
-	t.Lock()
-	defer t.Unlock()
-	text := ""
-	for _, line := range strings.Split(string(t.data), "\n") {
-		if line != "" {
-			text += "\n  " + line
-		}
-	}
-	return text
 }

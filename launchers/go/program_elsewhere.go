@@ -2,8 +2,13 @@
 
 package dunlin
 
-import "errors"
+import (
+	"errors"
+	"os"
+)
 
-func inMemory() (string, func(), error) {
-	return "", nil, errors.New("this system executes no file in memory")
-}
+var errNoMemoryFile = errors.New("this system has no file in memory")
+
+func inMemory() (string, func(), error) { return "", nil, errNoMemoryFile }
+
+func memoryFile(string) (*os.File, error) { return nil, errNoMemoryFile }

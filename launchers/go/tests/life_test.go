@@ -137,6 +137,62 @@ func TestARunnerThatEndsLeavesNoServer(t *testing.T) {
 	timeUntil(t, func() bool { return !isAlive(pid) })
 }
 
+// ours are the stacks of the launcher's goroutines, and of those that it had the library of Go start.
+func ours() []string {
+	all := make([]byte, 1<<20)
+	all = all[:runtime.Stack(all, true)]
+	var found []string
+	for _, stack := range strings.Split(string(all), "\n\n") {
+		if strings.Contains(stack, "created by dunlin.") || strings.Contains(stack, "created by os/exec.") {
+			found = append(found, stack)
+		}
+	}
+	return found
+}
+
+// awaitNoGoroutine waits for those that have done their work and only have to end.
+func awaitNoGoroutine(t *testing.T) {
+	t.Helper()
+	for begin := time.Now(); ; runtime.Gosched() {
+		left := ours()
+		if len(left) == 0 {
+			return
+		}
+		if time.Since(begin) > time.Second {
+			t.Fatal(strings.Join(left, "\n\n"))
+		}
+	}
+}
+
+func TestAServerThatRunsNeedsNoGoroutine(t *testing.T) {
+	server := started(t)
+	server.Set("k", "v")
+	awaitNoGoroutine(t)
+	if !strings.Contains(server.Log(), "Server initialized") {
+		t.Errorf("the log of a server that runs is %q", server.Log())
+	}
+}
+
+func TestNoGoroutineIsLeftByWhatWasClosed(t *testing.T) {
+	server := started(t)
+	for range 3 {
+		w, err := server.NewWorld()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Close()
+		if err := w.StartAddr("127.0.0.1:0"); err != nil {
+			t.Fatal(err)
+		}
+		c := connect(t, w.Addr())
+		line{t}.is(c.call("SET k v"), "+OK")
+		c.send("BLPOP queue 0")
+		w.Close()
+	}
+	server.Close()
+	awaitNoGoroutine(t)
+}
+
 func TestCtrlCReachesOnlyTheRunner(t *testing.T) {
 	server := started(t)
 	group, err := syscall.Getpgid(server.Pid())
