@@ -59,12 +59,17 @@ func launch(directives []string) (*child, error) {
 		}
 		return c, err
 	}
+	return launchCarried(directives)
+}
+
+// launchCarried starts the program of the module, in the first place that can hold it and run it.
+func launchCarried(directives []string) (*child, error) {
 	if carried.program == nil {
 		return nil, fmt.Errorf("dunlin: there is no program: the variable DUNLIN_BINARY is not set, and no module dunlin/program/%s_%s "+
 			"is in this build; add that module, or set DUNLIN_BINARY to the path of a dunlin program", runtime.GOOS, runtime.GOARCH)
 	}
 	var refusals []string
-	for _, unpack := range []func() (string, func(), error){inCache, inTemporary, inMemory} {
+	for _, unpack := range places() {
 		path, clear, err := unpack()
 		if err == nil {
 			var c *child
@@ -79,76 +84,8 @@ func launch(directives []string) (*child, error) {
 		}
 		refusals = append(refusals, err.Error())
 	}
-	return nil, fmt.Errorf("dunlin: the program of the module cannot be unpacked and run anywhere (%s); make one of these folders "+
-		"writable, or set DUNLIN_BINARY to the path of a dunlin program", strings.Join(refusals, "; "))
-}
-
-// isForbidden tells whether the system refuses to execute a file, as it does where a file system forbids programs.
-func isForbidden(err error) bool {
-	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOEXEC)
-}
-
-// inCache is the program in the user's cache, where it stays. Several processes may write it at once: each writes a file
-// of its own, which takes the name when it is whole.
-func inCache() (string, func(), error) {
-	folder, err := os.UserCacheDir()
-	if err != nil {
-		return "", nil, err
-	}
-	folder = filepath.Join(folder, "dunlin")
-	path := filepath.Join(folder, "dunlin-"+version+"-"+carried.hash+suffix)
-	if isWhole(path) {
-		return path, func() {}, nil
-	}
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return "", nil, err
-	}
-	file, err := os.CreateTemp(folder, "unpacking-")
-	if err != nil {
-		return "", nil, err
-	}
-	if err = fill(file); err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		os.Remove(file.Name())
-		// On Windows a program that runs cannot be replaced; another process has put it there meanwhile.
-		if !isWhole(path) {
-			return "", nil, err
-		}
-	}
-	return path, func() {}, nil
-}
-
-func isWhole(path string) bool {
-	found, err := os.Stat(path)
-	return err == nil && found.Size() == int64(len(carried.program))
-}
-
-// inTemporary is the program in a private folder, which is gone when it has started, or on Windows when it has ended.
-func inTemporary() (string, func(), error) {
-	folder, err := os.MkdirTemp("", "dunlin-")
-	if err != nil {
-		return "", nil, err
-	}
-	path := filepath.Join(folder, "dunlin"+suffix)
-	file, err := os.Create(path)
-	if err == nil {
-		err = fill(file)
-	}
-	if err != nil {
-		os.RemoveAll(folder)
-		return "", nil, err
-	}
-	return path, func() { os.RemoveAll(folder) }, nil
-}
-
-func fill(file *os.File) error {
-	_, err := file.Write(carried.program)
-	if err == nil {
-		err = file.Chmod(0o700)
-	}
-	return errors.Join(err, file.Close())
+	return nil, fmt.Errorf("dunlin: the program of the module cannot be unpacked and run anywhere (%s); set DUNLIN_CACHE to a folder "+
+		"where only you can write and programs can run, or DUNLIN_BINARY to the path of a dunlin program", strings.Join(refusals, "; "))
 }
 
 // start starts a program and reads what it announces.

@@ -6,6 +6,7 @@ package tests
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -238,6 +239,87 @@ func TestEightProcessesUnpackTheProgramAtOnce(t *testing.T) {
 			t.Errorf("unpacked are %v (%v)", left, err)
 		}
 	}
+}
+
+// unpacked is a home whose cache has the program, and the path of that.
+func unpacked(t *testing.T) (home, program string) {
+	t.Helper()
+	home = t.TempDir()
+	r := start(t, "runner", "HOME="+home, "TMPDIR=/dev/null/nothing")
+	r.line()
+	found, err := filepath.Glob(home + "/.cache/dunlin/*")
+	if err != nil || len(found) != 1 {
+		t.Fatalf("unpacked are %v (%v)", found, err)
+	}
+	return home, found[0]
+}
+
+// replace puts a program of the same size in the place of another one; when it runs, it leaves a file "ran" beside itself.
+func replace(t *testing.T, program string) {
+	t.Helper()
+	was, err := os.Stat(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := "#!/bin/sh\ntouch " + program + ".ran\nexit 1\n"
+	text += strings.Repeat("#", int(was.Size())-len(text))
+	if err := errors.Join(os.Remove(program), os.WriteFile(program, []byte(text), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAProgramThatOthersCouldHaveReplacedIsNotRun(t *testing.T) {
+	onLinux(t)
+	for _, opened := range []string{"folder", "program"} {
+		home, program := unpacked(t)
+		replace(t, program)
+		path := program
+		if opened == "folder" {
+			path = filepath.Dir(program)
+		}
+		if err := os.Chmod(path, 0o720); err != nil {
+			t.Fatal(err)
+		}
+		r := start(t, "runner", "HOME="+home, "TMPDIR="+t.TempDir())
+		if pid := r.line(); !isAlive(pid) {
+			t.Errorf("said is %q", pid)
+		}
+		if _, err := os.Stat(program + ".ran"); err == nil {
+			t.Errorf("it ran, though others can write the %s", opened)
+		}
+	}
+}
+
+func TestAProgramThatALinkOfAnotherUserLeadsToIsNotRun(t *testing.T) {
+	onLinux(t)
+	home, program := unpacked(t)
+	replace(t, program)
+	folder := filepath.Dir(program)
+	if err := errors.Join(os.Rename(folder, folder+"-elsewhere"), os.Symlink(folder+"-elsewhere", folder)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Lchown(folder, 1, 1); err != nil {
+		t.Skip("only root can give a link away")
+	}
+	r := start(t, "runner", "HOME="+home)
+	if pid := r.line(); !isAlive(pid) {
+		t.Errorf("said is %q", pid)
+	}
+}
+
+func TestAFolderThatOthersCanWriteInIsRefusedByName(t *testing.T) {
+	folder := t.TempDir()
+	t.Setenv("DUNLIN_CACHE", folder)
+	started(t).Close()
+	if err := os.Chmod(folder, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	server, err := dunlin.Start()
+	if err == nil {
+		server.Close()
+	}
+	begins(t, fmt.Sprint(err), "dunlin: the program of the module cannot be unpacked and run anywhere (others can write in "+folder+
+		", so a program there could be theirs); set DUNLIN_CACHE to a folder where only you can write")
 }
 
 // refusal is the error of a start with a program in the place of dunlin.
