@@ -98,19 +98,11 @@ func (a address) login() []any {
 
 // call sends all commands at once. A reply that is an error is a CommandError among the replies.
 func (c *connection) call(within time.Duration, commands ...[]any) ([]any, error) {
-	var out bytes.Buffer
-	for _, words := range commands {
-		fmt.Fprintf(&out, "*%d\r\n", len(words))
-		for _, word := range words {
-			text := fmt.Sprint(word)
-			fmt.Fprintf(&out, "$%d\r\n%s\r\n", len(text), text)
-		}
-	}
 	if err := c.SetDeadline(time.Now().Add(within)); err != nil {
 		return nil, errEnded
 	}
-	if _, err := c.Write(out.Bytes()); err != nil {
-		return nil, errEnded
+	if err := c.send(commands...); err != nil {
+		return nil, err
 	}
 	replies := make([]any, len(commands))
 	for place := range replies {
@@ -121,6 +113,22 @@ func (c *connection) call(within time.Duration, commands ...[]any) ([]any, error
 		replies[place] = reply
 	}
 	return replies, nil
+}
+
+// send writes commands without a wait for their replies.
+func (c *connection) send(commands ...[]any) error {
+	var out bytes.Buffer
+	for _, words := range commands {
+		fmt.Fprintf(&out, "*%d\r\n", len(words))
+		for _, word := range words {
+			text := fmt.Sprint(word)
+			fmt.Fprintf(&out, "$%d\r\n%s\r\n", len(text), text)
+		}
+	}
+	if _, err := c.Write(out.Bytes()); err != nil {
+		return errEnded
+	}
+	return nil
 }
 
 // reply reads a string, an int, a []any, a CommandError or nil.
@@ -291,9 +299,7 @@ func (p *pool) call(database int, within time.Duration, commands ...[]any) ([]an
 
 // callOn gives the connection back if it returns an error.
 func (p *pool) callOn(c *connection, within time.Duration, commands [][]any) ([]any, error) {
-	p.Lock()
-	p.sent += len(commands)
-	p.Unlock()
+	p.count(len(commands))
 	replies, err := c.call(within, commands...)
 	isWhole := err == nil
 	if err = firstError(replies, err); err != nil {
@@ -301,6 +307,39 @@ func (p *pool) callOn(c *connection, within time.Duration, commands [][]any) ([]
 		return nil, err
 	}
 	return replies, nil
+}
+
+// count adds to the commands that are not the application's.
+func (p *pool) count(commands int) {
+	p.Lock()
+	defer p.Unlock()
+	p.sent += commands
+}
+
+// alone runs a command, on which no error that SetError has set is looked for.
+func (p *pool) alone(command []any) error {
+	c, err := p.take()
+	if err != nil {
+		return err
+	}
+	if _, err = p.callOn(c, patience, [][]any{command}); err == nil {
+		p.give(c, true)
+	}
+	return err
+}
+
+// spared runs what the error of SetError must not strike, and that cannot be sent together with the end of that error.
+func (p *pool) spared(action func() error) error {
+	p.Lock()
+	failure := p.errorForOthers
+	p.Unlock()
+	if failure == "" {
+		return action()
+	}
+	if err := p.alone(removeError); err != nil {
+		return err
+	}
+	return errors.Join(action(), p.alone(addError(failure)))
 }
 
 var removeError = []any{"DUNLIN", "FAULT", "REMOVE", "SetError"}

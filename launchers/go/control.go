@@ -167,17 +167,11 @@ func (w *World) SetError(message string) {
 		w.fail(errClosed)
 		return
 	}
-	c, err := p.take()
-	if err == nil {
-		command := addError(message)
-		if message == "" {
-			command = removeError
-		}
-		if _, err = p.callOn(c, patience, [][]any{command}); err == nil {
-			p.give(c, true)
-		}
+	command := addError(message)
+	if message == "" {
+		command = removeError
 	}
-	if err != nil {
+	if err := p.alone(command); err != nil {
 		w.fail(err)
 		return
 	}

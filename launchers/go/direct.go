@@ -299,7 +299,12 @@ func (d *RedisDB) ZScore(k, member string) (float64, error) {
 	return scores[0], nil
 }
 
-func (d *RedisDB) ZMScore(k string, members ...string) ([]float64, error) {
+// ZMScore takes the members one by one of a world, and as a list of a database, as in miniredis.
+func (w *World) ZMScore(k string, members ...string) ([]float64, error) {
+	return w.RedisDB.ZMScore(k, members)
+}
+
+func (d *RedisDB) ZMScore(k string, members []string) ([]float64, error) {
 	return d.scores(k, members...)
 }
 

@@ -149,12 +149,13 @@ type World struct {
 	seed     int64
 	tester   Tester
 
-	mutex sync.Mutex
-	host  string // of the address that somebody chose, which door serves
-	port  int
-	door  *door
-	users map[string]string
-	kept  *kept
+	mutex       sync.Mutex
+	host        string // of the address that somebody chose, which door serves
+	port        int
+	door        *door
+	subscribers []*Subscriber
+	users       map[string]string
+	kept        *kept
 }
 
 // Run makes a world. Close ends it.
@@ -234,9 +235,12 @@ func (w *World) live() *pool {
 // end drops the world. Its connection serves the next one.
 func (w *World) end() {
 	w.mutex.Lock()
-	p, door := w.pool, w.door
-	w.pool, w.door = nil, nil
+	p, door, subscribers := w.pool, w.door, w.subscribers
+	w.pool, w.door, w.subscribers = nil, nil, nil
 	w.mutex.Unlock()
+	for _, each := range subscribers {
+		each.Close()
+	}
 	if door != nil {
 		door.close()
 	}

@@ -162,6 +162,7 @@ func TestSortedSetsHaveScores(t *testing.T) {
 	l.is(told(s.ZScore("z", "x")), 0, nil)
 	l.is(told(s.ZScore("none", "x")), 0, miniredis.ErrKeyNotFound)
 	l.is(told(s.ZMScore("z", "b", "x")), []float64{3, 0}, nil)
+	l.is(told(s.DB(0).ZMScore("z", []string{"c", "x"})), []float64{1.5, 0}, nil)
 	l.is(told(s.ZRem("z", "b")), true, nil)
 	l.is(told(s.ZRem("z", "b")), false, nil)
 	l.is(told(s.ZRem("none", "b")), false, miniredis.ErrKeyNotFound)
@@ -242,6 +243,29 @@ func TestMessagesArePublished(t *testing.T) {
 	l.is(told(s.PubSubChannels(""), s.PubSubChannels("x*")), []string{"news"}, []string{})
 	l.is(told(s.PubSubNumSub("news", "none"), s.PubSubNumPat()), map[string]int{"news": 1, "none": 0}, 1)
 	l.is(told(s.Publish("news", "hello")), 2)
+}
+
+func TestASubscriberReadsItsMessages(t *testing.T) {
+	s, l := miniredis.RunT(t), line{t}
+	c := connect(t, s.Addr())
+	sub := s.NewSubscriber()
+	defer sub.Close()
+	l.is(told(sub.Subscribe("news"), sub.Subscribe("news"), sub.Subscribe("jobs"), sub.Psubscribe("n*")), 1, 1, 2, 3)
+	l.is(told(sub.Count(), sub.Channels(), sub.Patterns()), 3, []string{"jobs", "news"}, []string{"n*"})
+	published := make(chan string, 3)
+	go func() {
+		for _, command := range []string{"PUBLISH news hello", "PUBLISH nobody x", "PUBLISH jobs one"} {
+			published <- c.call(command)
+		}
+	}()
+	l.is(told(<-sub.Messages()), miniredis.PubsubMessage{Channel: "news", Message: "hello"})
+	l.is(told(<-sub.Pmessages()), miniredis.PubsubPmessage{Pattern: "n*", Channel: "news", Message: "hello"})
+	l.is(told(<-sub.Pmessages()), miniredis.PubsubPmessage{Pattern: "n*", Channel: "nobody", Message: "x"})
+	l.is(told(<-sub.Messages()), miniredis.PubsubMessage{Channel: "jobs", Message: "one"})
+	l.is(told(<-published, <-published, <-published), ":2", ":1", ":1")
+	l.is(told(sub.Unsubscribe("news"), sub.Punsubscribe("n*"), sub.Unsubscribe("none")), 2, 1, 1)
+	l.is(told(s.Publish("news", "nobody"), sub.Channels(), sub.Patterns()), 0, []string{"jobs"}, []string{})
+	l.is(told(s.CurrentConnectionCount(), s.TotalConnectionCount()), 1, 1)
 }
 
 func TestAPasswordIsRequired(t *testing.T) {

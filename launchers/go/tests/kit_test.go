@@ -3,6 +3,7 @@ package tests
 // What miniredis does not have: the clock, snapshots, faults, the journal, strict mode, waits, and worlds.
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -146,6 +147,34 @@ func TestAWaitDoesNotKeepTheClockFromBeingMoved(t *testing.T) {
 	}
 }
 
+func TestMessagesWaitForASubscriberUntilItCloses(t *testing.T) {
+	s, l := dunlin.RunT(t), line{t}
+	sub := s.NewSubscriber()
+	s.SetError("BUSY a script")
+	c := connect(t, s.Addr())
+	l.is(told(sub.Subscribe("news"), c.call("GET k")), 1, "-BUSY a script")
+	s.SetError("")
+	l.is(c.call("GET k"), "$-1")
+	for round := range 1000 {
+		s.Publish("news", fmt.Sprint(round))
+	}
+	l.is(told(sub.Psubscribe("n*"), s.CommandCount()), 2, 1) // though no message was read
+	for round := range 10 {
+		l.is((<-sub.Messages()).Message, round)
+	}
+	sub.Close()
+	sub.Close()
+	for range sub.Messages() {
+		t.Error("it is closed")
+	}
+	l.is(told(s.Publish("news", "nobody")), 0)
+	ended := s.NewSubscriber()
+	ended.Subscribe("news")
+	s.Close()
+	_, is := <-ended.Messages()
+	l.is(told(is), false)
+}
+
 func TestManyWorldsAtOnceDoNotSeeEachOther(t *testing.T) {
 	for round := range 200 {
 		t.Run("", func(t *testing.T) {
@@ -221,6 +250,20 @@ func TestAServerOfItsOwnHasItsOwnSettings(t *testing.T) {
 	server.Close() // its log is whole only then
 	if !strings.Contains(server.Log(), "Ready to accept connections") {
 		t.Error(server.Log())
+	}
+}
+
+func TestAServerCanBeACluster(t *testing.T) {
+	server, err := dunlin.Start("--cluster", "3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	l, moved := line{t}, "-MOVED 12182 127.0.0.1:"
+	if said := connect(t, server.Addr()).call("SET foo v"); !strings.HasPrefix(said, moved) {
+		t.Error(said)
+	} else {
+		l.is(connect(t, strings.TrimPrefix(said, "-MOVED 12182 ")).call("SET foo v"), "+OK")
 	}
 }
 
