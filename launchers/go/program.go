@@ -64,7 +64,7 @@ func launch(directives []string) (*child, error) {
 
 // launchCarried starts the program of the module, in the first place that can hold it and run it.
 func launchCarried(directives []string) (*child, error) {
-	if carried.program == nil {
+	if carried.packed == nil {
 		return nil, fmt.Errorf("dunlin: there is no program: the variable DUNLIN_BINARY is not set, and no module dunlin/program/%s_%s "+
 			"is in this build; add that module, or set DUNLIN_BINARY to the path of a dunlin program", runtime.GOOS, runtime.GOARCH)
 	}

@@ -18,7 +18,7 @@ func inMemory() (string, func(), error) {
 	if err != nil {
 		return "", nil, err
 	}
-	if _, err := file.Write(carried.program); err != nil {
+	if err := unpack(file); err != nil {
 		file.Close()
 		return "", nil, err
 	}

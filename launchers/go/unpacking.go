@@ -3,8 +3,11 @@ package dunlin
 // Where the program of the module is put, so that it can be run. A file that another user could have written is not run.
 
 import (
+	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -72,7 +75,7 @@ func inCache() (string, func(), error) {
 // isWhole tells whether a file is the program, as this user or the system's has put it there.
 func isWhole(path string) bool {
 	found, err := os.Lstat(path)
-	return err == nil && found.Mode().IsRegular() && found.Size() == int64(len(carried.program)) && !othersCanChange(path)
+	return err == nil && found.Mode().IsRegular() && found.Size() == carried.size && !othersCanChange(path)
 }
 
 // inTemporary is the program in a private folder, which is gone when it has started, or on Windows when it has ended.
@@ -97,9 +100,18 @@ func inTemporary() (string, func(), error) {
 }
 
 func fill(file *os.File) error {
-	_, err := file.Write(carried.program)
+	err := unpack(file)
 	if err == nil {
 		err = file.Chmod(0o700)
 	}
 	return errors.Join(err, file.Close())
+}
+
+// unpack writes the program to a file.
+func unpack(file *os.File) error {
+	program, err := gzip.NewReader(bytes.NewReader(carried.packed))
+	if err == nil {
+		_, err = io.Copy(file, program)
+	}
+	return err
 }
