@@ -93,7 +93,7 @@ test('a server that cannot start fails the step with its reason', t => {
   assert.equal(first.run('start.js', { port: 0, program: PROGRAM }).status, 0)
   const { port } = first.read('GITHUB_OUTPUT')
   for (const [inputs, reason] of [
-    [{ port }, /::error::dunlin did not start: .*Address already in use/],
+    [{ port }, /::error::dunlin did not start: .*Address (already )?in use/],
     [{ port: 0, arguments: '--no-such-thing 1' }, /::error::dunlin did not start: .*no-such-thing/],
     [{ port: 0, program: '/no/such/program' }, /::error::dunlin did not start: .*ENOENT/],
     [{ port: 0, program: 'broken' }, /broken ended before it was ready; it said:%0Ano licence%0Aand no time\n/]

@@ -145,7 +145,7 @@ class ServerTest {
     @Test
     void aPortThatIsTakenIsNamed() {
         try (Dunlin first = Dunlin.start()) {
-            assertSays(refusal("--port", "" + first.port()), "" + first.port(), "ddress already in use");
+            assertSays(refusal("--port", "" + first.port()), "" + first.port(), "ddress ", "in use");
         }
     }
 
