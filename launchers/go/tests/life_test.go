@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -105,8 +106,14 @@ func onLinux(t *testing.T) {
 
 func TestAKilledRunnerLeavesNoServer(t *testing.T) {
 	onLinux(t)
+	// A thousand by hand; then each server must be gone in time, which a machine that does much else may not do.
+	rounds, err := strconv.Atoi(os.Getenv("DUNLIN_TEST_KILLS"))
+	limited := err == nil
+	if !limited {
+		rounds = 20
+	}
 	var times []time.Duration
-	for range 20 {
+	for range rounds {
 		r := start(t, "runner")
 		pid := r.line()
 		if !isAlive(pid) {
@@ -117,7 +124,11 @@ func TestAKilledRunnerLeavesNoServer(t *testing.T) {
 		times = append(times, timeUntil(t, func() bool { return !isAlive(pid) }))
 	}
 	slices.Sort(times)
-	t.Logf("gone after %v, at most %v", times[10], times[19])
+	most := times[rounds-1]
+	t.Logf("gone after %v, at most %v", times[rounds/2], most)
+	if times[0] > 100*time.Millisecond || limited && most > 100*time.Millisecond {
+		t.Errorf("%d servers were gone after %v, at most %v", rounds, times[rounds/2], most)
+	}
 }
 
 func TestAProcessThatTheRunnerStartedKeepsNoServerAlive(t *testing.T) {

@@ -46,6 +46,27 @@ public final class Dunlin extends World {
         return shared;
     }
 
+    /**
+     * Starts the server that all tests share in the background, so that the first test does not wait for it. Should it
+     * fail, {@link #shared} tries again, and says why.
+     */
+    public static void startAhead() {
+        Thread starter = new Thread(() -> {
+            try {
+                shared();
+            } catch (RuntimeException ignored) {
+                // Whoever needs the server finds out.
+            }
+        }, "dunlin-start");
+        starter.setDaemon(true);
+        starter.start();
+    }
+
+    /** Whether DUNLIN_AHEAD asks for a server before there is a test. */
+    public static boolean isStartedAhead() {
+        return "true".equals(Setting.of("DUNLIN_AHEAD"));
+    }
+
     /** A new world, whose journal has started. Its seed is a random one, unless DUNLIN_SEED says which. */
     public World world() {
         // With the process, as several may use one server. SecureRandom would take longer to start than the server.

@@ -165,13 +165,16 @@ final class Program {
             && (platform().startsWith("windows") || !isOthers(program) && !isOthers(program.getParent()));
     }
 
-    /** Whether somebody but this user, or the system's, could have written a file, or what is in a folder. */
+    /**
+     * Whether somebody but this user, or the system's, could have written a file, or what is in a folder. Who owns a link
+     * to it could lead elsewhere.
+     */
     private static boolean isOthers(Path path) throws IOException {
-        String owner = Files.getOwner(path).getName();
         Path self = Path.of("/proc/self");
         String user = Files.exists(self) ? Files.getOwner(self).getName() : System.getProperty("user.name");
+        List<String> owners = List.of(Files.getOwner(path, LinkOption.NOFOLLOW_LINKS).getName(), Files.getOwner(path).getName());
         Set<PosixFilePermission> given = Files.getPosixFilePermissions(path);
-        return !(owner.equals(user) || owner.equals("root"))
+        return !List.of(user, "root").containsAll(owners)
             || given.contains(PosixFilePermission.GROUP_WRITE) || given.contains(PosixFilePermission.OTHERS_WRITE);
     }
 

@@ -14,6 +14,8 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.HashSet;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Assumptions;
@@ -24,6 +26,7 @@ import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.extension.ExtensionContext;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.extension.TestWatcher;
 import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
@@ -216,6 +219,31 @@ class ExtensionTest {
     void testsThatShareAWorldAreNotRunAtTheSameTime() {
         String failure = Run.of(SharedInParallel.class, true).failure();
         assertTrue(failure.startsWith("two tests that share a world run at the same time"), failure);
+    }
+
+    static class WithOptions {
+        @RegisterExtension
+        static final DunlinExtension DUNLIN =
+            DunlinExtension.builder().strict().seed(7).frozen().fixture("shop.txt").ahead().build();
+        static final Set<Object> DRAWN = new HashSet<>();
+
+        @RepeatedTest(2)
+        void beginsAsTheyAre(World world) {
+            world.assertDiff("SET stock 7");
+            assertEquals(world.now(), world.now());
+            assertEquals("7", world.call("GET", "stock"));
+            world.call("SADD", "members", "a", "b", "c", "d", "e", "f", "g", "h");
+            DRAWN.add(world.call("SRANDMEMBER", "members", 5));
+            world.call("EXPIRE", "members", 60);
+        }
+    }
+
+    @Test
+    void optionsInCodeAreThoseOfEachWorld() {
+        Run run = Run.of(WithOptions.class, false);
+        assertEquals(2, run.summary.getTotalFailureCount());
+        assertTrue(run.output.contains("strict late-expire: "), run.output);
+        assertEquals(1, WithOptions.DRAWN.size(), "the seed repeats what is drawn");
     }
 
     @DunlinTest(fixture = "shop.txt")

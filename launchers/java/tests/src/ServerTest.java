@@ -16,8 +16,10 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileOwnerAttributeView;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -26,6 +28,7 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import redis.clients.jedis.Jedis;
@@ -210,6 +213,37 @@ class ServerTest {
     }
 
     @Test
+    void aFolderThatALinkOfAnotherUserLeadsToIsNotUsed() throws IOException {
+        Path real = Files.createDirectory(folder.resolve("real"));
+        Path link = Files.createSymbolicLink(folder.resolve("link"), real);
+        System.setProperty("dunlin.cache", link.toString());
+        Dunlin.start().close();
+        try {
+            var other = link.getFileSystem().getUserPrincipalLookupService().lookupPrincipalByName("nobody");
+            Files.getFileAttributeView(link, FileOwnerAttributeView.class, LinkOption.NOFOLLOW_LINKS).setOwner(other);
+        } catch (IOException error) {
+            Assumptions.abort("only root can give a link away");
+        }
+        assertSays(refusal(), link + " (others can write there)");
+    }
+
+    @Test
+    void aProgramThatOthersCouldHaveReplacedIsReplaced() throws IOException {
+        Path cache = folder.resolve("cache");
+        System.setProperty("dunlin.cache", cache.toString());
+        Dunlin.start().close();
+        Path program;
+        try (var files = Files.list(cache)) {
+            program = files.findFirst().orElseThrow();
+        }
+        String script = "#!/bin/sh\necho no program of ours\n";
+        Files.writeString(program, script + "#".repeat((int) Files.size(program) - script.length()));
+        Files.setPosixFilePermissions(program, PosixFilePermissions.fromString("rwx-w----"));
+        Dunlin.start().close();
+        assertEquals("rwx------", PosixFilePermissions.toString(Files.getPosixFilePermissions(program)));
+    }
+
+    @Test
     void aProgramThatWasCutOffIsReplaced() throws IOException {
         Path cache = folder.resolve("cache");
         System.setProperty("dunlin.cache", cache.toString());
@@ -247,8 +281,10 @@ class ServerTest {
 
     @Test
     void aServerEndsWithAProcessThatIsKilled() throws Exception {
+        // A thousand by hand; then each server must be gone in time, which a machine that does much else may not do.
+        String asked = System.getenv("DUNLIN_TEST_KILLS");
         List<Long> took = new ArrayList<>();
-        for (int round = 0; round < 3; round++) {
+        for (int round = 0; round < (asked == null ? 3 : Integer.parseInt(asked)); round++) {
             Process holder = start(Map.of(), folder, "Holder");
             long[] server = said(holder);
             try (Socket client = new Socket("127.0.0.1", (int) server[1])) {
@@ -260,8 +296,10 @@ class ServerTest {
                 took.add((System.nanoTime() - start) / 1_000_000);
             }
         }
-        System.out.println("after SIGKILL of the JVM its server was gone within " + took + " ms");
-        assertTrue(took.stream().min(Long::compare).orElseThrow() < 100, took::toString);
+        took.sort(null);
+        System.out.println("after SIGKILL of " + took.size() + " JVMs their servers were gone within " + took.get(took.size() / 2)
+            + " ms, at most " + took.get(took.size() - 1));
+        assertTrue(took.get(asked == null ? 0 : took.size() - 1) < 100, took::toString);
     }
 
     @Test
@@ -270,6 +308,15 @@ class ServerTest {
         long[] server = said(holder);
         assertTrue(holder.waitFor(10, TimeUnit.SECONDS));
         awaitEnd(server[0]);
+    }
+
+    @Test
+    void aServerIsStartedAheadWhereThatIsAskedFor() throws Exception {
+        Process session = start(Map.of("DUNLIN_AHEAD", "true"), folder, "Ahead");
+        long[] said = said(session);
+        assertEquals(said[0], said[1], "the first server is the one that tests share");
+        assertTrue(session.waitFor(10, TimeUnit.SECONDS));
+        awaitEnd(said[0]);
     }
 
     /** Looks until a process is gone, or is only waited for by its parent; that of an orphan may never do so. */

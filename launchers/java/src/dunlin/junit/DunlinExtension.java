@@ -40,6 +40,33 @@ public final class DunlinExtension
     /** The shared worlds that a test uses at present. */
     private static final Set<World> BUSY = ConcurrentHashMap.newKeySet();
 
+    /** Null where the annotation of the class says how its worlds start. */
+    private final Settings own;
+
+    /** For the annotation {@link DunlinTest}. */
+    public DunlinExtension() {
+        this(null);
+    }
+
+    DunlinExtension(Settings own) {
+        this.own = own;
+    }
+
+    /**
+     * Options in code, for a field in the place of the annotation:
+     * {@code @RegisterExtension static DunlinExtension dunlin = DunlinExtension.builder().strict().build();}
+     *
+     * <p>In a test of Spring, such a field gives each test a world of its own; only the annotation leads the application
+     * context into one.
+     */
+    public static Options builder() {
+        return new Options();
+    }
+
+    private boolean isOfSpring(ExtensionContext context) {
+        return own == null && ContextWorld.has(context);
+    }
+
     /** A constructor belongs to its test, as far as JUnit knows that: from 5.12 on. */
     @Override
     public ExtensionContextScope getTestInstantiationExtensionContextScope(ExtensionContext root) {
@@ -53,7 +80,7 @@ public final class DunlinExtension
         // Those are Spring's to give: the world is a bean there.
         boolean isSprings = Arrays.stream(wanted.getAnnotations())
             .anyMatch(each -> each.annotationType().getName().startsWith("org.springframework."));
-        return !isSprings && !(parameter.getDeclaringExecutable() instanceof Constructor && ContextWorld.has(context));
+        return !isSprings && !(parameter.getDeclaringExecutable() instanceof Constructor && isOfSpring(context));
     }
 
     @Override
@@ -63,7 +90,7 @@ public final class DunlinExtension
 
     @Override
     public void beforeAll(ExtensionContext context) {
-        if (!ContextWorld.has(context)) return;
+        if (!isOfSpring(context)) return;
         World world = ContextWorld.of(context);
         world.snapshot(beforeClass(context));
         store(context).put(OF_CLASS, world);
@@ -79,7 +106,7 @@ public final class DunlinExtension
 
     @Override
     public void beforeEach(ExtensionContext context) {
-        Held held = ContextWorld.has(context) ? held(context) : store(context).get(WORLD, Held.class);
+        Held held = isOfSpring(context) ? held(context) : store(context).get(WORLD, Held.class);
         if (held == null || !held.isShared) return;
         begin(held.world);
         store(context).put(BEGUN, held);
@@ -109,8 +136,8 @@ public final class DunlinExtension
     }
 
     /** The world of a test, of its class, or of its application context. It is made here if there is none yet. */
-    private static Held held(ExtensionContext context) {
-        boolean isSprings = ContextWorld.has(context);
+    private Held held(ExtensionContext context) {
+        boolean isSprings = isOfSpring(context);
         Held found = store(context).get(WORLD, Held.class);
         if (isSprings && (found == null || found.world.isClosed())) {
             found = new Held(ContextWorld.of(context), true, false);
@@ -122,7 +149,8 @@ public final class DunlinExtension
         return found;
     }
 
-    private static Settings settings(ExtensionContext context) {
+    private Settings settings(ExtensionContext context) {
+        if (own != null) return own;
         for (var each = Optional.of(context); each.isPresent(); each = each.get().getParent()) {
             var test = AnnotationSupport.findAnnotation(each.get().getElement(), DunlinTest.class);
             if (test.isPresent()) return Settings.of(test.get());

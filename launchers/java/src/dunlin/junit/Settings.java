@@ -8,19 +8,22 @@ import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.OptionalLong;
 
 /** How a world starts. Contexts of Spring whose settings are equal can share a world, as they share a context. */
-public record Settings(Level strict, String fixture, List<String> properties) {
-    public static final Settings DEFAULT = new Settings(Level.OFF, "", List.of());
+public record Settings(Level strict, String fixture, List<String> properties, OptionalLong seed, boolean isFrozen) {
+    public static final Settings DEFAULT = new Settings(Level.OFF, "", List.of(), OptionalLong.empty(), false);
 
     public static Settings of(DunlinTest test) {
-        return new Settings(test.strict(), test.fixture(), List.of(test.properties()));
+        return new Settings(test.strict(), test.fixture(), List.of(test.properties()), OptionalLong.empty(), false);
     }
 
     /** A world of the server that all tests share. */
     public World world() {
         World world = Dunlin.shared().world();
         try {
+            if (isFrozen) world.freeze();
+            seed.ifPresent(world::seed);
             if (!fixture.isEmpty()) load(world);
             if (strict != Level.OFF) world.strict().set(strict);
             return world;
