@@ -30,6 +30,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import redis.clients.jedis.Jedis;
 
@@ -280,6 +281,7 @@ class ServerTest {
     }
 
     @Test
+    @Timeout(value = 1, unit = TimeUnit.HOURS)
     void aServerEndsWithAProcessThatIsKilled() throws Exception {
         // A thousand by hand; then each server must be gone in time, which a machine that does much else may not do.
         String asked = System.getenv("DUNLIN_TEST_KILLS");
