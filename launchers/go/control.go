@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -213,6 +214,16 @@ func (w *World) statistic(field string, own func(*pool) int) int {
 	p.Lock()
 	defer p.Unlock()
 	return value - own(p)
+}
+
+// IsReadOnlyCommand tells whether a command never changes data.
+func (w *World) IsReadOnlyCommand(command string) bool {
+	found, _ := w.must("COMMAND", "INFO", command).([]any)
+	if len(found) == 0 {
+		return false
+	}
+	about, _ := found[0].([]any)
+	return len(about) > 2 && slices.Contains(texts(about[2]), "readonly")
 }
 
 // Select chooses the database of the direct methods.

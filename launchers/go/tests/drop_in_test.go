@@ -315,6 +315,11 @@ func TestCommandsAndConnectionsAreCounted(t *testing.T) {
 	l.is(told(s.CommandCount(), s.CurrentConnectionCount(), s.TotalConnectionCount()), 3, 2, 2)
 }
 
+func TestACommandIsReadOnlyOrNot(t *testing.T) {
+	s, l := miniredis.RunT(t), line{t}
+	l.is(told(s.IsReadOnlyCommand("get"), s.IsReadOnlyCommand("SET"), s.IsReadOnlyCommand("nosuch")), true, false, false)
+}
+
 func TestAServerThatWasClosedComesBack(t *testing.T) {
 	s, l := miniredis.RunT(t), line{t}
 	address := s.Addr()
