@@ -27,8 +27,8 @@ func othersCanChange(path string) bool {
 	return err != nil || isOthers(found) || found.Mode().Perm()&writableByOthers != 0
 }
 
-// othersCanReplace tells whether somebody else can rename what this user has put into a folder. In one that is sticky, as
-// /tmp is, all can write, but only an owner can do that.
+// othersCanReplace tells whether somebody else can rename what this user has put into a folder. In one that is sticky,
+// as /tmp is, all can write, but only an owner can do that.
 func othersCanReplace(folder string) bool {
 	found, err := os.Stat(folder)
 	if err != nil {

@@ -1,6 +1,6 @@
 package dunlin
 
-// Where the program of the module is put, so that it can be run. A file that another user could have written is not run.
+// Where the program of the module is put, so that it can be run. A file that another user could have written never is.
 
 import (
 	"bytes"
@@ -38,8 +38,8 @@ func cacheFolder() (string, error) {
 	return filepath.Join(folder, "dunlin"), err
 }
 
-// inCache is the program in the user's cache, where it stays. Several processes may write it at once: each writes a file
-// of its own, which takes the name when it is whole.
+// inCache is the program in the user's cache, where it stays. Several processes may write it at once: each writes a
+// file of its own, which takes the name when it is whole.
 func inCache() (string, func(), error) {
 	folder, err := cacheFolder()
 	if err != nil {

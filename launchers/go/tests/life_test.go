@@ -265,7 +265,7 @@ func unpacked(t *testing.T) (home, program string) {
 	return home, found[0]
 }
 
-// replace puts a program of the same size in the place of another one; when it runs, it leaves a file "ran" beside itself.
+// replace puts a program of the same size in the place of another one; when it runs, it leaves a file beside itself.
 func replace(t *testing.T, program string) {
 	t.Helper()
 	was, err := os.Stat(program)

@@ -166,13 +166,14 @@ final class Program {
     }
 
     /**
-     * Whether somebody but this user, or the system's, could have written a file, or what is in a folder. Who owns a link
-     * to it could lead elsewhere.
+     * Whether somebody but this user, or the system's, could have written a file, or what is in a folder. Who owns a
+     * link to it could lead elsewhere.
      */
     private static boolean isOthers(Path path) throws IOException {
         Path self = Path.of("/proc/self");
         String user = Files.exists(self) ? Files.getOwner(self).getName() : System.getProperty("user.name");
-        List<String> owners = List.of(Files.getOwner(path, LinkOption.NOFOLLOW_LINKS).getName(), Files.getOwner(path).getName());
+        List<String> owners =
+            List.of(Files.getOwner(path, LinkOption.NOFOLLOW_LINKS).getName(), Files.getOwner(path).getName());
         Set<PosixFilePermission> given = Files.getPosixFilePermissions(path);
         return !List.of(user, "root").containsAll(owners)
             || given.contains(PosixFilePermission.GROUP_WRITE) || given.contains(PosixFilePermission.OTHERS_WRITE);

@@ -56,8 +56,8 @@ public final class DunlinExtension
      * Options in code, for a field in the place of the annotation:
      * {@code @RegisterExtension static DunlinExtension dunlin = DunlinExtension.builder().strict().build();}
      *
-     * <p>In a test of Spring, such a field gives each test a world of its own; only the annotation leads the application
-     * context into one.
+     * <p>In a test of Spring, such a field gives each test a world of its own; only the annotation leads the
+     * application context into one.
      */
     public static Options builder() {
         return new Options();
