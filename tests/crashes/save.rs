@@ -136,3 +136,14 @@ fn no_sync_of_a_save_can_be_left_out() {
     assert!(is_needed(CallKind::Sync), "that of the file");
     assert!(is_needed(CallKind::SyncFolder), "that of its folder");
 }
+
+/// Texts are stored some at a time; the fault is told of the one that it is about.
+#[test]
+fn a_key_that_is_twice_in_a_file_is_refused_at_its_offset() {
+    let record = |key: &str| format!("\0\u{1}{key}\u{1}1").into_bytes();
+    let records = ["a", "b", "a", "c", "d"].map(record).concat();
+    let file = [b"REDIS0012", &*records, b"\xff", &[0; 8]].concat();
+    let mut world = World::fresh();
+    let fault = Load::begin(&file[..], true).and_then(|load| load.finish(&mut world.engine)).expect_err("a is twice");
+    assert_eq!(fault.explained(), "RDB has duplicated key 'a' in DB 0 (at offset 19, type 0, key 'a')");
+}

@@ -15,6 +15,8 @@ use crate::value::text::TextView;
 
 /// The most collections without elements that the log names.
 const NAMED_EMPTY: u64 = 10;
+/// The type byte of a text.
+const TEXT: u8 = 0;
 /// The number of texts that are stored together, and the most bytes that each has with its key.
 const GATHERED: usize = 16;
 const GATHERED_BYTES: usize = 512;
@@ -40,6 +42,10 @@ struct Progress {
     lines: Vec<String>,
     /// Texts that are not stored yet.
     batch: Batch,
+    /// The bytes of the file before the record that is being taken.
+    offset: u64,
+    /// The text of a batch that was refused: the bytes before its record, and its key.
+    refused: Option<(u64, Vec<u8>)>,
 }
 
 impl<R: Read> Load<R> {
@@ -64,7 +70,12 @@ impl<R: Read> Load<R> {
     /// Why the file cannot be loaded, and where. What was loaded before stays.
     pub fn step(&mut self, engine: &mut Engine) -> Result<bool, Fault> {
         let (forms, progress) = (engine.settings.forms(), &mut self.progress);
-        self.loader.next(&forms, |record| progress.take(engine, record))
+        progress.offset = self.loader.offset();
+        let taken = self.loader.next(&forms, |record| progress.take(engine, record));
+        taken.map_err(|fault| match progress.refused.take() {
+            Some((offset, key)) => Fault { offset, key: Some(key), kind: Some(TEXT), ..fault },
+            None => fault,
+        })
     }
 
     /// Loads the whole file into the databases of an engine, and returns what was counted.
@@ -127,6 +138,8 @@ struct Gathered {
     key: Range<usize>,
     text: Range<usize>,
     metadata: Metadata,
+    /// The bytes of the file before its record.
+    offset: u64,
 }
 
 /// The attributes of a key beside its value.
@@ -137,12 +150,12 @@ struct Metadata {
 }
 
 impl Batch {
-    fn add(&mut self, key: &[u8], text: &[u8], metadata: Metadata) {
+    fn add(&mut self, key: &[u8], text: &[u8], metadata: Metadata, offset: u64) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(key);
         let middle = self.bytes.len();
         self.bytes.extend_from_slice(text);
-        self.entries.push(Gathered { key: start..middle, text: middle..self.bytes.len(), metadata });
+        self.entries.push(Gathered { key: start..middle, text: middle..self.bytes.len(), metadata, offset });
     }
 }
 
@@ -221,7 +234,7 @@ impl Progress {
         let metadata = Metadata { deadline_ms: entry.deadline_ms, access };
         match entry.value {
             Loaded::Text(text) if entry.key.len() + text.len() <= GATHERED_BYTES => {
-                self.batch.add(&entry.key, &text, metadata);
+                self.batch.add(&entry.key, &text, metadata, self.offset);
                 if self.batch.entries.len() < GATHERED { Ok(()) } else { self.store_batch(engine) }
             }
             Loaded::Text(text) => self.store(engine, &entry.key, New::Text(TextView::of(&text)), metadata),
@@ -235,9 +248,9 @@ impl Progress {
         let mut batch = std::mem::take(&mut self.batch);
         let keys = batch.entries.iter().map(|entry| &batch.bytes[entry.key.clone()]);
         engine.databases.get(self.database).prefetch(keys);
-        for Gathered { key, text, metadata } in batch.entries.drain(..) {
-            let value = New::Text(TextView::of(&batch.bytes[text]));
-            self.store(engine, &batch.bytes[key], value, metadata)?;
+        for Gathered { key, text, metadata, offset } in batch.entries.drain(..) {
+            let (key, value) = (&batch.bytes[key], New::Text(TextView::of(&batch.bytes[text])));
+            self.store(engine, key, value, metadata).inspect_err(|_| self.refused = Some((offset, key.to_vec())))?;
         }
         batch.bytes.clear();
         self.batch = batch;
