@@ -311,6 +311,44 @@ fn redis_cli_creates_checks_reshards_and_takes_apart_a_cluster() {
     assert!(cluster_command(&cli, &["info", third]).contains("[OK] 60 keys in 3 masters."));
 }
 
+/// What Redis's own cli sends to mend a slot that a migration has left open, to call all nodes, to import the keys of
+/// another server, and to set the timeout, which needs a configuration file.
+#[test]
+fn redis_cli_fixes_a_cluster_calls_its_nodes_and_imports_keys() {
+    let Some(cli) = Program::find("redis-cli", &["--version"]) else { return };
+    let mut cluster = Cluster::start(0);
+    let places = cluster.places();
+    let (first, keys) = (&*places[0], |cli: &Program| cluster_command(cli, &["info", &places[0]]));
+    run(cli.command().args(["-c", "-p", &cluster.program.port()]), "SET {bar}1 1\nSET {bar}2 2\nSET abc 3\n");
+
+    let (source, target) = (cluster.nodes[0].id.clone(), cluster.nodes[1].id.clone());
+    cluster.set_slot(1, 5061, "IMPORTING", &source).expect("it may come");
+    cluster.set_slot(0, 5061, "MIGRATING", &target).expect("it may go");
+    let migrate = ["MIGRATE", "127.0.0.1", &cluster.nodes[1].port.to_string(), "{bar}1", "0", "5000"];
+    let mut moved = cmd(migrate[0]);
+    let _: Value = moved.arg(&migrate[1..]).query(&mut cluster.nodes[0].connection).expect("the key moves");
+    let checked = cli.command().args(["--cluster", "check", first]).output().expect("it runs");
+    assert!(String::from_utf8_lossy(&checked.stdout).contains("[WARNING] The following slots are open: 5061."));
+    let fixed = cluster_command(&cli, &["fix", first, "--cluster-yes"]);
+    assert!(fixed.contains(">>> Fixing open slot 5061"), "{fixed}");
+    assert!(cluster_command(&cli, &["check", first]).contains("[OK] All 16384 slots covered."));
+    assert_eq!(keys(&cli).matches("[OK] 3 keys in 3 masters.").count(), 1);
+
+    let called = cluster_command(&cli, &["call", first, "DBSIZE"]);
+    assert_eq!(places.iter().filter(|place| called.contains(&format!("{place}: "))).count(), 3, "{called}");
+
+    let other = Binary::start_with(&[]);
+    let from = format!("127.0.0.1:{}", other.port());
+    run(cli.command().args(["-p", &other.port()]), "SET one 1\nRPUSH two a b\nHSET three field 3\n");
+    let imported = cluster_command(&cli, &["import", first, "--cluster-from", &from, "--cluster-copy"]);
+    assert!(imported.contains("*** Importing 3 keys from DB 0"), "{imported}");
+    assert_eq!(keys(&cli).matches("[OK] 6 keys in 3 masters.").count(), 1);
+    assert_eq!(run(cli.command().args(["-p", &other.port(), "DBSIZE"]), "").trim(), "3");
+
+    let set = cluster_command(&cli, &["set-timeout", first, "20000"]);
+    assert_eq!(set.matches("ERR The server is running without a config file").count(), 3, "{set}");
+}
+
 #[test]
 fn redis_cli_creates_a_cluster_with_replicas() {
     let Some(cli) = Program::find("redis-cli", &["--version"]) else { return };

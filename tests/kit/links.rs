@@ -90,6 +90,37 @@ fn a_node_that_was_reset_is_a_primary_for_the_others_and_one_that_is_forgotten_t
 }
 
 #[test]
+fn a_node_that_one_forgets_is_forgotten_by_all_within_a_second_unless_it_is_met_again() {
+    let mut nodes = Nodes::start();
+    let third = nodes.id(2);
+    let known = |nodes: &mut Nodes| [0, 1].map(|node| nodes.info(node, "cluster_known_nodes"));
+    nodes.expect(&[(0, &format!("CLUSTER FORGET {third}"), "OK")]);
+    assert_eq!(known(&mut nodes), ["2", "3"]);
+    nodes.advance_ms(1000);
+    assert_eq!(known(&mut nodes), ["2", "2"]);
+
+    let mut nodes = Nodes::start();
+    let (third, port) = (nodes.id(2), nodes.port(2));
+    nodes
+        .expect(&[(0, &format!("CLUSTER FORGET {third}"), "OK"), (0, &format!("CLUSTER MEET 127.0.0.1 {port}"), "OK")]);
+    nodes.advance_ms(1000);
+    assert_eq!(known(&mut nodes), ["3", "3"]);
+}
+
+#[test]
+fn a_slot_of_another_node_that_one_deletes_comes_back_within_a_second() {
+    let mut nodes = Nodes::start();
+    let moved = nodes.moved(12182, 2);
+    nodes.expect(&[
+        (0, "CLUSTER DELSLOTS 12182", "OK"),
+        (0, "GET foo", "CLUSTERDOWN Hash slot not served"),
+        (2, "GET foo", "nil"),
+    ]);
+    nodes.advance_ms(1000);
+    nodes.expect(&[(0, "GET foo", &moved)]);
+}
+
+#[test]
 fn a_slot_that_migrates_to_its_own_node_is_served_there() {
     let mut nodes = Nodes::start();
     let first = nodes.id(0);

@@ -397,9 +397,12 @@ impl View {
         self.postponed.iter().map(|(due, _)| *due).min()
     }
 
-    /// The postponed messages that are due, in their order.
+    /// The postponed messages that are due, in their order, but for nodes that were forgotten and are known again.
     pub fn take_postponed(&mut self, now: Now) -> Vec<Message> {
-        self.postponed.extract_if(.., |(due, _)| *due <= now).map(|(_, message)| message).collect()
+        let due = self.postponed.extract_if(.., |(due, _)| *due <= now).map(|(_, message)| message).collect::<Vec<_>>();
+        let is_known_again =
+            |message: &Message| matches!(message, Message::Forgotten { node, .. } if self.knows_other(*node));
+        due.into_iter().filter(|message| !is_known_again(message)).collect()
     }
 
     /// When the node may serve keys again, if it has to wait for that.
