@@ -9,6 +9,19 @@ class ReplyError extends Error {
   name = 'ReplyError'
 }
 
+/** Such an error among the replies of an exchange, without the stack that an Error takes long to gather. */
+class Refusal {
+  constructor(text) {
+    this.text = text
+  }
+}
+
+/** A reply, which is thrown if it is an error. */
+function checked(reply) {
+  if (reply instanceof Refusal) throw new ReplyError(reply.text)
+  return reply
+}
+
 class Connection {
   #socket
   #waiting = []
@@ -44,11 +57,26 @@ class Connection {
     this.address = address
   }
 
-  /** Sends a command; the promise has its reply, or the server's error. */
-  call(words) {
-    if (this.#ended) return Promise.reject(this.#lost(words))
-    this.#socket.ref().write(encode(words))
-    return new Promise((resolve, reject) => this.#waiting.push({ words, resolve, reject }))
+  get isOpen() {
+    return !this.#ended
+  }
+
+  /** Sends commands at once, as one write; the replies are all there or none, and an error is a Refusal among them. */
+  exchange(commands) {
+    if (this.#ended) return Promise.reject(this.#lost(commands))
+    this.#socket.ref().write(encode(commands))
+    return new Promise((resolve, reject) => this.#waiting.push({ commands, replies: [], resolve, reject }))
+  }
+
+  /** Sends commands at once, and throws the first error among their replies. */
+  async send(commands) {
+    const replies = await this.exchange(commands)
+    return replies.map(checked)
+  }
+
+  async call(words) {
+    const [reply] = await this.exchange([words])
+    return checked(reply)
   }
 
   close() {
@@ -62,8 +90,10 @@ class Connection {
     if (this.#received < this.#needed) return
     const reader = new Reader(Buffer.concat(this.#chunks))
     for (let value; (value = reader.next()) !== undefined;) {
-      const { resolve, reject } = this.#waiting.shift()
-      value instanceof ReplyError ? reject(value) : resolve(value)
+      const { commands, replies, resolve } = this.#waiting[0]
+      if (replies.push(value) < commands.length) continue
+      this.#waiting.shift()
+      resolve(replies)
     }
     this.#chunks = [reader.rest()]
     this.#received = this.#chunks[0].length
@@ -73,24 +103,33 @@ class Connection {
 
   #end(reason) {
     this.#ended ??= reason
-    for (const { words, reject } of this.#waiting.splice(0)) reject(this.#lost(words))
+    for (const { commands, reject } of this.#waiting.splice(0)) reject(this.#lost(commands))
   }
 
-  #lost(words) {
+  #lost([words]) {
     const [command, reason] = [words.slice(0, 3).join(' '), this.#ended]
     return new Error(`dunlin: no reply to ${command}, as the connection to ${this.address} has ended: ${reason}`)
   }
 }
 
-function encode(words) {
-  const parts = [Buffer.from(`*${words.length}\r\n`)]
-  for (const word of words) {
-    const bytes = ArrayBuffer.isView(word)
-      ? Buffer.from(word.buffer, word.byteOffset, word.byteLength)
-      : Buffer.from(String(word))
-    parts.push(Buffer.from(`$${bytes.length}\r\n`), bytes, Buffer.from('\r\n'))
+/** Commands as they are sent: a text, or bytes where a word is binary. */
+function encode(commands) {
+  const parts = []
+  let text = ''
+  for (const words of commands) {
+    text += `*${words.length}\r\n`
+    for (const word of words) {
+      if (ArrayBuffer.isView(word)) {
+        parts.push(Buffer.from(`${text}$${word.byteLength}\r\n`))
+        parts.push(Buffer.from(word.buffer, word.byteOffset, word.byteLength))
+        text = '\r\n'
+      } else {
+        const value = String(word)
+        text += `$${Buffer.byteLength(value)}\r\n${value}\r\n`
+      }
+    }
   }
-  return Buffer.concat(parts)
+  return parts.length === 0 ? text : Buffer.concat([...parts, Buffer.from(text)])
 }
 
 /** Reads values from bytes; a value that is not complete stays in `rest`, and `needed` is how long that must grow. */
@@ -122,7 +161,7 @@ class Reader {
     this.#at = end + 2
     switch (type) {
       case '+': return text
-      case '-': return new ReplyError(text)
+      case '-': return new Refusal(text)
       case ':': return Number(text)
       case '$': return this.#bulk(Number(text))
       case '*': return this.#array(Number(text))
@@ -156,4 +195,4 @@ class Reader {
   }
 }
 
-module.exports = { Connection, ReplyError }
+module.exports = { Connection, Refusal, ReplyError }

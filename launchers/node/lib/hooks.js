@@ -1,24 +1,59 @@
 'use strict'
 // What the set-ups for test runners share: one server for the process, a world for each test, and the end of a test.
 
-const { Dunlin } = require('../index.js')
+let starting
 
-let server
+/**
+ * Starts the server of this process, or connects to the one of the run, while the files with the tests are still loaded.
+ * Why that fails is told by the first world.
+ */
+function prepare() {
+  starting ??= process.env.DUNLIN_URL ? connected(process.env.DUNLIN_URL) : started()
+  starting.catch(() => {})
+  return starting
+}
 
-/** A new world on the server of this process, which is started for the first one. */
+/** The connections to a server of this process. The program starts first, and while it does, the rest is loaded here. */
+async function started() {
+  const { findProgram, startProgram } = require('./program.js')
+  const program = startProgram(findProgram(), ['--free-port', 'yes'])
+  const { poolOf } = require('./server.js')
+  require('./world.js')
+  const { announced } = await program
+  const pool = poolOf(announced)
+  pool.give(await pool.open())
+  return pool
+}
+
+/** The connections to a server that runs already, if it has a test kit. */
+async function connected(url) {
+  const { poolAt, refusal } = require('./server.js')
+  const origin = ' (DUNLIN_URL)'
+  const pool = poolAt(url, origin)
+  try {
+    const connection = await pool.open()
+    await connection.call(['DUNLIN', 'WORLD'])
+    pool.give(connection)
+    return pool
+  } catch (error) {
+    pool.close()
+    throw refusal(error, pool.address, origin)
+  }
+}
+
+/** A new world on the server of this process. */
 async function openWorld(given) {
-  server ??= Dunlin.start()
-  return (await server).world(given)
+  const pool = await prepare()
+  return require('./world.js').World.open(pool, undefined, given)
 }
 
 /** Ends a test: one that failed shows what its world has seen; one that passed fails by findings of strict mode. */
 async function endWorld(world, { failed, show }) {
-  try {
-    if (failed) show(await world.report().catch(error => `dunlin: there is no report: ${error.message}`))
-    else await world.strict.check()
-  } finally {
-    await world.drop()
-  }
+  if (failed) show(await world.report().catch(error => `dunlin: there is no report: ${error.message}`))
+  const checked = failed || world.isDropped ? undefined : world.strict.check()
+  // Both are sent at once, the check first.
+  await Promise.allSettled([checked, world.drop()])
+  await checked
 }
 
-module.exports = { endWorld, openWorld }
+module.exports = { endWorld, openWorld, prepare }

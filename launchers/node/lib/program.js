@@ -4,7 +4,6 @@
 
 const { spawn } = require('node:child_process')
 const path = require('node:path')
-const { version } = require('../package.json')
 
 const PATIENCE_MS = 10_000
 const TAIL_LINES = 200
@@ -24,7 +23,7 @@ function findProgram(given) {
       `dunlin: there is no program: DUNLIN_BINARY is not set, and the package @dunlin/${platform} is not installed ` +
         `where ${path.dirname(__dirname)} finds it (npm leaves it out with --omit=optional, and where the lock file ` +
         'was made on another platform); ' +
-        `run 'npm install --save-dev @dunlin/${platform}@${version}', or set DUNLIN_BINARY`
+        `run 'npm install --save-dev @dunlin/${platform}@${ownVersion()}', or set DUNLIN_BINARY`
     )
   }
 }
@@ -36,6 +35,7 @@ async function startProgram(program, settings) {
   const child = spawn(program.file, args, { stdio: 'pipe', detached: process.platform !== 'win32', windowsHide: true })
   const tail = keepTail(child.stderr)
   child.stdin.on('error', () => {})
+  ownVersion() // is read while the program starts
   try {
     const announced = parse(await firstLine(child, program), program)
     checkVersion(announced, program)
@@ -85,8 +85,13 @@ function parse(line, program) {
   throw Object.assign(new Error(`dunlin: ${program.file} cannot start: ${announced.error}`), { isComplete: true })
 }
 
+function ownVersion() {
+  return require('../package.json').version
+}
+
 /** A checkout has no version in its package.json, so there any program will do. */
 function checkVersion(announced, program) {
+  const version = ownVersion()
   if (!version || announced.dunlin === version) return
   const text =
     `dunlin: ${program.file} (${program.origin}) is version ${announced.dunlin}, but the package dunlin is ` +

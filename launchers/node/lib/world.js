@@ -2,13 +2,16 @@
 // A world: a private server behind the port of another, with its own data, clock, settings and journal. The connection
 // here keeps a temporary world alive while the application has none.
 
-const { randomBytes, randomInt } = require('node:crypto')
+const { randomInt, randomUUID } = require('node:crypto')
 const path = require('node:path')
 const { createRequire } = require('node:module')
-const { Connection } = require('./connection.js')
+const { Refusal } = require('./connection.js')
 const { asserted, expectation, filter, milliseconds, objects, options } = require('./words.js')
 
+// Those that are there now: a test may replace them to move a clock of its own.
+const { clearTimeout, setTimeout } = globalThis
 const WAIT_MS = 5_000
+const LEAVE_MS = 1_000
 const SHOWN_COMMANDS = 20
 
 class World {
@@ -18,48 +21,40 @@ class World {
   #port
   #dropped
 
-  /** Enters a new world of that server, or its default world if `name` is null. */
-  static async open(server, name = `test-${randomBytes(8).toString('hex')}`, given = {}) {
-    const world = new this(server, name)
+  /** Enters a new world of the server of that pool, or its default world if `name` is null. */
+  static async open(pool, name = `test-${randomUUID().slice(19).replace('-', '')}`, given = {}) {
+    const world = new this(pool, name)
     await world.#enter(given)
     return world
   }
 
-  constructor(server, name) {
-    this.server = server
-    this.host = server.address.host
+  constructor(pool, name) {
+    this.pool = pool
+    this.host = pool.address.host
     this.name = name ?? 'default'
     this.journal = new Journal(this)
     this.strict = new Strict(this)
   }
 
   async #enter({ journal = true, seed = process.env.DUNLIN_SEED ?? randomInt(2 ** 32), strict, load }) {
-    this.#connection = await this.#connect()
+    this.#connection = await this.pool.take()
     this.lastSeed = String(seed)
-    const levels = typeof strict === 'string' ? { all: strict } : (strict ?? {})
-    await Promise.all([
-      this.dunlin('SEED', seed),
-      load && this.load(load),
-      journal && this.journal.start(),
-      ...Object.entries(levels).map(([rule, level]) => this.strict.set(rule, level))
-    ]).catch(error => {
+    try {
+      const commands = [...this.#entrance, ['DUNLIN', 'SEED', seed]]
+      if (journal) commands.push(['DUNLIN', 'JOURNAL', 'START'])
+      await this.#connection.send(commands)
+      // Not before: where nobody may enter the world, these would change the default one.
+      const levels = typeof strict === 'string' ? { all: strict } : (strict ?? {})
+      const settings = Object.entries(levels).map(([rule, level]) => this.strict.set(rule, level))
+      if (load || settings.length > 0) await Promise.all([load && this.load(load), ...settings])
+    } catch (error) {
       this.#connection.close()
       throw error
-    })
+    }
   }
 
-  /** A new connection in this world. Nothing may be sent before it is there: it would change the default world. */
-  async #connect() {
-    const { address, password } = this.server
-    const connection = await Connection.open(address)
-    const user = this.isDefault ? [] : [`temporary-world.${this.name}`]
-    try {
-      if (user.length > 0 || password) await connection.call(['AUTH', ...user, password || 'any'])
-      return connection
-    } catch (error) {
-      connection.close()
-      throw error
-    }
+  get #entrance() {
+    return this.isDefault ? [] : [['DUNLIN', 'WORLD', this.name, 'TEMPORARY']]
   }
 
   get isDefault() {
@@ -68,7 +63,7 @@ class World {
 
   /** What an application connects to. Its user name leads into this world. */
   get url() {
-    const { address, password } = this.server
+    const { address, password } = this.pool
     const secret = encodeURIComponent(password || 'any')
     if (this.isDefault) return `redis://${password ? `:${secret}@` : ''}${address.host}:${address.port}`
     return `redis://temporary-world.${this.name}:${secret}@${address.host}:${address.port}`
@@ -76,12 +71,16 @@ class World {
 
   /** The host, and a port whose clients are in this world without a user name, until it is dropped. */
   async listen() {
-    this.#port ??= this.isDefault ? this.server.address.port : this.dunlin('LISTEN', this.name)
+    this.#port ??= this.isDefault ? this.pool.address.port : this.dunlin('LISTEN', this.name)
     return { host: this.host, port: await this.#port }
   }
 
   /** The reply to any command in this world. */
   call(...words) {
+    if (this.#dropped && !this.isDefault) {
+      const command = words.slice(0, 3).join(' ')
+      return Promise.reject(new Error(`dunlin: no reply to ${command}, as the world ${this.name} has been dropped`))
+    }
     return this.#connection.call(words)
   }
 
@@ -167,11 +166,14 @@ class World {
   waitForCommands = (count, { timeout, ...given } = {}) => this.#wait(timeout, 'JOURNAL', count, ...filter(given))
   waitUntilFired = (name, count = 1, { timeout } = {}) => this.#wait(timeout, 'FAULT', name, count)
   /** Waits until exactly so many clients are connected besides the connections of this object. */
-  waitForClients = (count, { timeout } = {}) => this.#wait(timeout, 'CLIENTS', count + 1 + this.#waits.size)
+  waitForClients = (count, { timeout } = {}) => this.#wait(timeout, 'CLIENTS', count + this.#ownClients)
+  get #ownClients() {
+    return 1 + this.#waits.size + (this.isDefault ? this.pool.size : 0)
+  }
 
   async #wait(timeout, ...words) {
     const patience = timeout === undefined ? WAIT_MS : milliseconds(timeout)
-    const wait = this.#connect()
+    const wait = this.pool.open()
     this.#waits.add(wait)
     let timer
     try {
@@ -180,7 +182,7 @@ class World {
         const text = `dunlin: waited ${patience} ms in vain for ${words.join(' ')} in the world ${this.name}`
         timer = setTimeout(() => reject(new Error(text)), patience)
       })
-      await Promise.race([connection.call(['DUNLIN', 'WAIT', ...words]), late])
+      await Promise.race([connection.send([...this.#entrance, ['DUNLIN', 'WAIT', ...words]]), late])
     } finally {
       clearTimeout(timer)
       this.#waits.delete(wait)
@@ -202,6 +204,10 @@ class World {
     ].join('\n')
   }
 
+  get isDropped() {
+    return this.#dropped !== undefined
+  }
+
   /** Ends this world and its connections. */
   drop() {
     return (this.#dropped ??= this.#drop())
@@ -209,8 +215,31 @@ class World {
 
   async #drop() {
     for (const client of this.#clients) client.disconnect()
-    if (!this.isDefault) await this.#done('DROP-WORLD', this.name).catch(() => {})
+    if (this.isDefault) this.#connection.close()
+    else await this.#leave()
+  }
+
+  /** Drops the world; the connection serves the next one, as if nobody had used it. */
+  async #leave() {
+    const leaving = [['DUNLIN', 'WORLD', 'default'], ['RESET'], ...this.pool.login]
+    const drop = ['DUNLIN', 'DROP-WORLD', this.name]
+    // Replies may be missing, as after CLIENT REPLY OFF.
+    const timer = setTimeout(() => this.#connection.close(), LEAVE_MS)
+    const replies = await this.#connection.exchange([...leaving, drop]).catch(() => [])
+    clearTimeout(timer)
+    // A world whose last client has left is gone before it is dropped, so that may be refused.
+    if (replies[0] === 'OK' && !replies.slice(0, -1).some(reply => reply instanceof Refusal)) {
+      this.pool.give(this.#connection)
+      return
+    }
     this.#connection.close()
+    await this.#dropFromOutside(drop).catch(() => {}) // the server may have ended
+  }
+
+  async #dropFromOutside(drop) {
+    const connection = await this.pool.take()
+    await connection.exchange([drop])
+    this.pool.give(connection)
   }
 
   async #done(...words) {
