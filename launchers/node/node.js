@@ -1,7 +1,9 @@
 'use strict'
 // Node's own test runner: a world that ends with its test.
 
-const { endWorld, openWorld } = require('./lib/hooks.js')
+const { endWorld, openWorld, prepare } = require('./lib/hooks.js')
+
+prepare()
 
 /** A world for this test, dropped when it ends. If the test fails, its output shows the last commands and the seed. */
 async function world(test, given) {

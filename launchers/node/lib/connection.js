@@ -30,19 +30,11 @@ class Connection {
   #needed = 1
   #ended
 
-  static open({ host, port }) {
+  /** Connects; commands can be sent at once, and fail if nobody answers. */
+  constructor({ host, port }) {
+    this.address = `${host}:${port}`
     const socket = net.connect(port, host)
     socket.setNoDelay(true)
-    return new Promise((resolve, reject) => {
-      socket.once('error', reject)
-      socket.once('connect', () => {
-        socket.off('error', reject)
-        resolve(new Connection(socket, `${host}:${port}`))
-      })
-    })
-  }
-
-  constructor(socket, address) {
     this.#socket = socket.unref()
     socket.on('data', chunk => {
       try {
@@ -54,7 +46,6 @@ class Connection {
     })
     socket.on('error', error => this.#end(error.message))
     socket.on('close', () => this.#end('it was closed'))
-    this.address = address
   }
 
   get isOpen() {

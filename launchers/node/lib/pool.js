@@ -26,7 +26,7 @@ class Pool {
     return this.#idle.length
   }
 
-  async take() {
+  take() {
     while (this.#idle.length > 0) {
       const connection = this.#idle.pop()
       if (connection.isOpen) return connection
@@ -34,10 +34,15 @@ class Pool {
     return this.open()
   }
 
-  async open() {
-    const connection = await Connection.open(this.address)
+  /** A new connection; it is a promise where the server must accept the password first. */
+  open() {
+    const connection = new Connection(this.address)
+    return this.password ? this.#loggedIn(connection) : connection
+  }
+
+  async #loggedIn(connection) {
     try {
-      if (this.password) await connection.send(this.login)
+      await connection.send(this.login)
       return connection
     } catch (error) {
       connection.close()

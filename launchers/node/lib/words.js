@@ -1,8 +1,6 @@
 'use strict'
 // What the methods take, as the words of DUNLIN's commands.
 
-const { AssertionError } = require('node:assert')
-
 const UNITS = { days: 86_400_000, hours: 3_600_000, minutes: 60_000, seconds: 1_000, milliseconds: 1 }
 
 /** Milliseconds of a number of them, or of an object such as { hours: 1, minutes: 30 }. */
@@ -56,6 +54,7 @@ async function asserted(reply, found) {
     await reply
   } catch (error) {
     if (!found.test(error.message)) throw error
+    const { AssertionError } = require('node:assert') // takes milliseconds to load, which most runs need not pay
     throw new AssertionError({ message: error.message.replace(/^ERR /, ''), stackStartFn: asserted })
   }
 }

@@ -173,7 +173,7 @@ class World {
 
   async #wait(timeout, ...words) {
     const patience = timeout === undefined ? WAIT_MS : milliseconds(timeout)
-    const wait = this.pool.open()
+    const wait = Promise.resolve(this.pool.open())
     this.#waits.add(wait)
     let timer
     try {
