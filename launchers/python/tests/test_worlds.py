@@ -1,7 +1,9 @@
 """Servers and their worlds: who sees what, and what ends when."""
 
+import contextlib
 import multiprocessing
 import os
+import re
 import subprocess
 import sys
 
@@ -95,18 +97,53 @@ def test_hundreds_of_worlds_are_there_at_once(dunlin_server):
     assert [int(world.call("GET", "number")) for world in worlds] == list(range(300))
     for world in worlds:
         world.close()
-    assert len(dunlin_server.worlds()) < 10
+    left = {each["name"] for each in dunlin_server.worlds()}
+    assert not left & {world.name for world in worlds}
 
 
-def test_worlds_start_as_a_copy_of_a_template(dunlin_server):
-    with dunlin_server.world() as first:
+def test_worlds_start_as_a_copy_of_a_template():
+    with dunlin_redis.Server() as server, server.world() as first:
         first.load("SET price 30")
         first.make_template()
-        with dunlin_server.world() as second:
+        with server.world() as second:
             assert second.call("GET", "price") == b"30"
         first.drop_template()
-        with dunlin_server.world() as third:
+        with server.world() as third:
             assert third.call("GET", "price") is None
+
+
+CHANGES = {
+    "another database": lambda world: world.call("SELECT", 3),
+    "a transaction": lambda world: world.call("MULTI"),
+    "a subscription": lambda world: world.call("SUBSCRIBE", "news"),
+    "no replies": lambda world: world.call("CLIENT", "REPLY", "OFF"),
+    "a password": lambda world: world.call("CONFIG", "SET", "requirepass", "secret"),
+    "a lost connection": lambda world: world.call("QUIT"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_a_test_has_done_to_its_connection_is_undone_for_the_next(monkeypatch, change):
+    monkeypatch.setattr("dunlin_redis._world._PATIENCE_S", 0.2)
+    with dunlin_redis.Server() as server:
+        with server.world() as first, contextlib.suppress(TimeoutError):
+            CHANGES[change](first)
+        assert [each["name"] for each in server.worlds()] == ["default"]
+        with server.world() as second:
+            second.call("SET", "key", "value")
+            assert second.diff("SET key value") == ""
+            assert b" name= " in second.call("CLIENT", "INFO") and b" db=0 " in second.call("CLIENT", "INFO")
+
+
+@pytest.mark.parametrize("directives", [{}, {"requirepass": "top/secret"}], ids=["open", "password"])
+def test_worlds_that_follow_each_other_share_one_connection(directives):
+    clients = set()
+    with dunlin_redis.Server(unixsocket="", **directives) as server:
+        for _ in range(20):
+            with server.world() as world:
+                assert world.call("INCR", "counter") == 1
+                clients.add(re.search(rb" addr=(\S+)", world.call("CLIENT", "INFO"))[1])
+    assert len(clients) == 1
 
 
 def test_the_name_of_a_world_is_checked(dunlin_server):

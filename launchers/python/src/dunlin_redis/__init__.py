@@ -10,14 +10,19 @@ The server is a program that this package carries. It runs as a child process, a
 ends with the process that started it, even if that is killed.
 """
 
-from importlib import import_module
+import sys
+import threading
+from importlib.machinery import PathFinder
+from importlib.util import module_from_spec
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ._version import __version__
 
 if TYPE_CHECKING:
     from ._connection import CommandError, DunlinError
-    from ._kit import Entry, FaultRule, Finding, Journal, Strict
+    from ._entries import Entry, Finding
+    from ._kit import FaultRule, Journal, Strict
     from ._program import StartError
     from ._world import Server, World, shared_server
 
@@ -37,10 +42,38 @@ __all__ = [
 ]
 
 
+_lock = threading.RLock()
+# Each after those that it imports.
+_MODULES = ("_connection", "_client", "_kit", "_program", "_world", "_entries")
+
+
+def _load(*names: str) -> None:
+    """Imports modules of this package in the ordinary way. pytest would compile each anew, to rewrite assertions."""
+    with _lock:
+        for name in names:
+            full = f"{__name__}.{name}"
+            if full not in sys.modules:
+                globals()[name] = _executed(full)
+
+
+def _executed(full: str) -> ModuleType:
+    spec = PathFinder.find_spec(full, __path__)
+    if spec is None or spec.loader is None:
+        raise ModuleNotFoundError(f"No module named {full!r}", name=full)
+    module = sys.modules[full] = module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[full]
+        raise
+    return module
+
+
 def __getattr__(name: str) -> Any:
     # Every run of pytest imports this package for its plugin, so the rest is imported when it is used.
-    for home in ("_world", "_kit", "_program", "_connection") if name in __all__ else ():
-        module = import_module(f".{home}", __name__)
-        if hasattr(module, name):
-            return getattr(module, name)
+    if name in __all__:
+        for home in _MODULES:
+            _load(home)
+            if hasattr(sys.modules[f"{__name__}.{home}"], name):
+                return getattr(sys.modules[f"{__name__}.{home}"], name)
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

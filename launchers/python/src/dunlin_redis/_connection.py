@@ -9,7 +9,6 @@ import os
 import socket
 import threading
 import weakref
-from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
@@ -29,15 +28,13 @@ def checked(reply: Any) -> Any:
     return reply
 
 
-@dataclass(frozen=True)
 class Address:
     """Where a server is, and the password that it wants."""
 
-    host: str | None
-    port: int | None
-    socket: str | None
-    user: str = ""
-    password: str = ""
+    def __init__(
+        self, host: str | None, port: int | None, socket: str | None = None, user: str = "", password: str = ""
+    ) -> None:
+        self.host, self.port, self.socket, self.user, self.password = host, port, socket, user, password
 
     @classmethod
     def of_url(cls, url: str) -> Address:
@@ -63,9 +60,6 @@ class Address:
         if self.user:
             return (self.user, self.password or "any")
         return (self.password,) if self.password else ()
-
-    def at_port(self, port: int) -> Address:
-        return replace(self, port=port, socket=None)
 
 
 def packed(words: tuple[Any, ...]) -> bytes:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ._entries import Entry, Finding
     from ._world import World
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -49,47 +49,6 @@ def filter_words(
     return words + (["ERRORS"] if errors else []) + (["REDIRECTED"] if redirected else [])
 
 
-def _cut(line: str) -> str:
-    return line if len(line) <= 120 else line[:117] + "..."
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A command in the journal."""
-
-    number: int
-    time: datetime
-    duration: timedelta
-    client: int
-    client_name: str
-    world: str
-    database: int
-    source: str
-    command: list[str]
-    reply: str | None
-
-    @classmethod
-    def of(cls, fields: dict[str, Any]) -> Entry:
-        return cls(
-            fields["number"],
-            EPOCH + timedelta(microseconds=fields["unix-time-microseconds"]),
-            timedelta(microseconds=fields["duration-microseconds"]),
-            fields["client"],
-            fields["client-name"],
-            fields["world"],
-            fields["database"],
-            fields["source"],
-            fields["command"],
-            fields["reply"],
-        )
-
-    def __str__(self) -> str:
-        who = self.client_name or f"client {self.client}"
-        words = " ".join(repr(word) if not word or " " in word else word for word in self.command)
-        reply = "(blocked)" if self.reply is None else "; ".join(self.reply.splitlines())
-        return f"{self.number} {who}: {_cut(words)} -> {_cut(reply)}"
-
-
 class Journal:
     """The commands of the application, from `start` on.
 
@@ -110,6 +69,8 @@ class Journal:
         self._world._dunlin("JOURNAL", "CLEAR")
 
     def entries(self, **filter: Any) -> list[Entry]:
+        from ._entries import Entry
+
         return [Entry.of(each) for each in maps(self._world._dunlin("JOURNAL", "LIST", *filter_words(**filter)))]
 
     def count(self, **filter: Any) -> int:
@@ -141,19 +102,6 @@ class Journal:
         self._world._wait(timeout, "JOURNAL", count, *filter_words(**filter))
 
 
-@dataclass(frozen=True)
-class Finding:
-    """What strict mode has found."""
-
-    rule: str
-    level: str
-    text: str
-    command: str
-    client: int
-    client_name: str
-    times: int
-
-
 class Strict:
     """The rules of strict mode and what they found. A level is "off", "warn" or "error"."""
 
@@ -169,6 +117,8 @@ class Strict:
         return self
 
     def findings(self) -> list[Finding]:
+        from ._entries import Finding
+
         found = maps(self._world._dunlin("STRICT", "FINDINGS"))
         return [Finding(**{name.replace("-", "_"): value for name, value in each.items()}) for each in found]
 

@@ -60,7 +60,7 @@ def words_of(directives: dict[str, Any]) -> list[str]:
 
 
 class Child:
-    """A server that runs, and the announcement that it made."""
+    """A server that runs, or starts, and the announcement that it makes."""
 
     def __init__(self, directives: dict[str, Any]) -> None:
         self._program = find()
@@ -94,12 +94,19 @@ class Child:
             ) from None
         assert self._process.stdin and self._process.stdout, "both are pipes"
         self._input, self._output = self._process.stdin, self._process.stdout
+        self._announcement: dict[str, Any] | None = None
         _children.add(self)
-        try:
-            self.announcement = self._announced()
-        except BaseException:
-            self.end()
-            raise
+
+    @property
+    def announcement(self) -> dict[str, Any]:
+        """What the server says when it is ready, which is waited for."""
+        if self._announcement is None:
+            try:
+                self._announcement = self._announced()
+            except BaseException:
+                self.end()
+                raise
+        return self._announcement
 
     def _announced(self) -> dict[str, Any]:
         line = _first_line(self._output, time.monotonic() + PATIENCE_S)

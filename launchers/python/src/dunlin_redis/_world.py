@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import threading
 from datetime import datetime, timedelta
@@ -10,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._client import redis_py
-from ._connection import Address, CommandError, DunlinError, Pool, checked
-from ._kit import EPOCH, Entry, FaultRule, Journal, Strict, filter_words, maps, milliseconds, text
+from ._connection import Address, CommandError, Connection, DunlinError, Pool, checked
+from ._kit import EPOCH, FaultRule, Journal, Strict, filter_words, maps, milliseconds, text
 from ._program import Child
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ _Self = TypeVar("_Self", bound="World")
 _MARGIN_S = 1.0
 # How long any other reply may take.
 _PATIENCE_S = 10
+# How long a connection may take to leave a world; some replies may be missing, as after CLIENT REPLY OFF.
+_LEAVE_S = 1
 
 
 class World:
@@ -233,6 +236,8 @@ class World:
 
     def report(self, last: int = 20) -> str:
         """What to show when a test fails: the last commands, if there is a journal, and the findings."""
+        from ._entries import Entry
+
         asked = [("DUNLIN", "JOURNAL", "LIST"), ("DUNLIN", "STRICT", "FINDINGS")]
         listed, findings = self._pool.call_all(asked, _PATIENCE_S)
         lines: list[str] = []
@@ -288,12 +293,22 @@ class Server(World):
 
     def __init__(self, **directives: Any) -> None:
         given = os.environ.get("DUNLIN_URL") if not directives else None
-        self._child = None if given else Child(directives)
-        self.announcement: dict[str, Any] = self._child.announcement if self._child else {}
+        self._begin(None if given else Child(directives), given)
+
+    @classmethod
+    def _of(cls, child: Child) -> Server:
+        """The server of a child that was started before, and may still be starting."""
+        server = cls.__new__(cls)
+        server._begin(child, None)
+        return server
+
+    def _begin(self, child: Child | None, given: str | None) -> None:
+        self._child = child
+        self.announcement: dict[str, Any] = child.announcement if child else {}
         address = Address.of_url(given or self.announcement["url"])
         self.socket: str | None = address.socket or self.announcement.get("socket")
         near = Address(None, None, self.socket, address.user, address.password) if self.socket else address
-        super().__init__(self, "default", Pool(near), address)
+        World.__init__(self, self, "default", Pool(near), address)
         try:
             if given:
                 self.name = text(self._dunlin("WORLD"))
@@ -359,17 +374,25 @@ class Server(World):
         for connection in idle:
             connection.close()
         drop = ("DUNLIN", "DROP-WORLD", world.name)
-        try:
-            if first is None:
-                self._pool.call_all([drop], _PATIENCE_S)
-                return
-            # The connection leaves the world and serves the next one. A world that it was alone in is gone then.
-            checked(first.call_all([("DUNLIN", "WORLD", self.name), drop], _PATIENCE_S)[0])
-        except (DunlinError, OSError):
-            if first is not None:
-                first.close()
+        if first is not None and self._leaves(first, drop):
+            self._pool.adopt(first)
             return
-        self._pool.adopt(first)
+        with contextlib.suppress(DunlinError, OSError):
+            self._pool.call_all([drop], _PATIENCE_S)
+
+    def _leaves(self, connection: Connection, drop: tuple[Any, ...]) -> bool:
+        """Whether a connection has left the world that is dropped, and serves the next one as if nobody had used it."""
+        login = self._pool.address.login()
+        leaving = [("DUNLIN", "WORLD", self.name), ("RESET",), *([("AUTH", *login)] if login else [])]
+        try:
+            replies = connection.call_all([*leaving, drop], _LEAVE_S)[:-1]
+        except (DunlinError, OSError):
+            return False
+        # A world whose last client has left is gone before it is dropped, so that may be refused.
+        if replies[0] == "OK" and not any(isinstance(reply, CommandError) for reply in replies):
+            return True
+        connection.close()
+        return False
 
     def log(self) -> str:
         """The last lines of the server's log."""
@@ -383,6 +406,25 @@ class Server(World):
                 connection.close()
             if self._child:
                 self._child.end()
+
+
+class JoinedServer(Server):
+    """A world of its own on a server that another process has started; to this process it is the server."""
+
+    url, port = World.url, World.port
+
+    def __init__(self, url: str, socket: str | None, name: str) -> None:
+        self._child, self.announcement, self.socket = None, {}, None
+        address = Address.of_url(url)
+        near = Address(None, None, socket, "", address.password) if socket else address
+        pool = Pool(near, ("DUNLIN", "WORLD", name, "TEMPORARY"))
+        # The world lives while this connection does. The others of the pool go on to the worlds of the tests.
+        self._holder = pool.take()
+        World.__init__(self, self, name, pool, address)
+
+    def close(self) -> None:
+        super().close()
+        self._holder.close()
 
 
 _shared: list[tuple[int, Server]] = []
