@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import dunlin_redis
 import pytest
 
 MANY = """
@@ -26,12 +27,13 @@ def test_any_number_of_workers_see_only_their_own_keys(pytester, arguments):
     pytester.runpytest_subprocess(*arguments).assert_outcomes(passed=60 * times)
 
 
-def test_workers_share_the_server_that_a_variable_names(pytester, dunlin_server, monkeypatch):
-    monkeypatch.setenv("DUNLIN_URL", dunlin_server.url)
-    monkeypatch.setenv("DUNLIN_BINARY", "/nowhere")
-    pytester.makepyfile(MANY)
-    pytester.runpytest_subprocess("-n2").assert_outcomes(passed=60)
-    assert [each["name"] for each in dunlin_server.worlds()] == ["default"]
+def test_workers_share_the_server_that_a_variable_names(pytester, monkeypatch):
+    with dunlin_redis.Server() as server:
+        monkeypatch.setenv("DUNLIN_URL", server.url)
+        monkeypatch.setenv("DUNLIN_BINARY", "/nowhere")
+        pytester.makepyfile(MANY)
+        pytester.runpytest_subprocess("-n2").assert_outcomes(passed=60)
+        assert [each["name"] for each in server.worlds()] == ["default"]
 
 
 def test_a_test_that_fails_shows_its_commands_and_the_seed_and_one_that_passes_nothing(pytester):
@@ -119,6 +121,31 @@ def test_no_server_starts_where_no_test_asks_for_one(pytester, monkeypatch):
     result = pytester.runpytest_subprocess()
     result.assert_outcomes(passed=1, errors=1)
     result.stdout.fnmatch_lines(["E *StartError: there is no program at /nowhere*"])
+
+
+@pytest.mark.parametrize("arguments", [["--collect-only"], ["--deselect=test_with.py"]], ids=" ".join)
+def test_no_server_starts_where_no_test_will_run(pytester, monkeypatch, arguments):
+    (pytester.path / "dunlin").write_text(f"#!/bin/sh\necho started >{pytester.path}/started\nexec cat\n")
+    (pytester.path / "dunlin").chmod(0o755)
+    monkeypatch.setenv("DUNLIN_BINARY", str(pytester.path / "dunlin"))
+    pytester.makepyfile(test_with="def test_with(dunlin): pass", test_without="def test_without(): pass")
+    assert pytester.runpytest_subprocess(*arguments).ret == 0
+    assert not (pytester.path / "started").exists()
+
+
+def test_modules_are_imported_where_they_are_used_and_as_they_were_installed(pytester):
+    pytester.makepyfile("""
+        import sys
+
+        def test_plain():
+            assert "dunlin_redis._program" not in sys.modules
+
+        def test_world(dunlin):
+            for module in (sys.modules[f"dunlin_redis.{name}"] for name in ("_connection", "_program", "_world")):
+                assert "Rewriting" not in type(module.__loader__).__name__
+    """)
+    pytester.runpytest_subprocess("-k", "plain").assert_outcomes(passed=1, deselected=1)
+    pytester.runpytest_subprocess("-k", "world").assert_outcomes(passed=1, deselected=1)
     imported = subprocess.check_output(
         [sys.executable, "-c", "import sys, dunlin_redis; print('redis' in sys.modules)"]
     )

@@ -1,29 +1,32 @@
-"""The pytest plugin: `dunlin`, a world for each test, on a server that starts with the first test that asks for it.
+"""The pytest plugin: `dunlin`, a world for each test, on a server that starts where a test asks for one.
 
-Each process of pytest-xdist has a server of its own; all of them use the one that DUNLIN_URL names, if there is one.
-A test that fails shows the last commands of its world and the seed; one that passes fails for findings of strict mode.
+The workers of pytest-xdist on this machine share one server, which their controller starts; all processes use the one
+that DUNLIN_URL names, if there is one. A test that fails shows the last commands of its world and the seed; one that
+passes fails for findings of strict mode.
 """
 
 from __future__ import annotations
 
-import importlib.util
+import contextlib
+import os
 import random
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, AsyncIterator, Iterator
+from typing import TYPE_CHECKING, Any, Iterator
 
 import pytest
 
-if TYPE_CHECKING:
-    from ._world import Server, World
+from . import _load
 
-# An asynchronous fixture needs the mark of pytest-asyncio in its strict mode; anyio takes a plain one.
-if importlib.util.find_spec("pytest_asyncio"):
-    from pytest_asyncio import fixture as async_fixture
-else:
-    async_fixture = pytest.fixture
+if TYPE_CHECKING:
+    from ._program import Child
+    from ._world import Server, World
 
 _WORLD = pytest.StashKey["World"]()
 _SEED = pytest.StashKey[int]()
+# A server that was started before a test asked for it.
+_CHILD = pytest.StashKey["Child"]()
+# What the workers of pytest-xdist get to know of the server.
+_TOLD = pytest.StashKey["dict[str, Any] | None"]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -42,30 +45,131 @@ def pytest_configure(config: pytest.Config) -> None:
     # Workers of pytest-xdist get the options, and the run's number, of their controller.
     run = getattr(config, "workerinput", {}).get("testrunuid")
     config.stash[_SEED] = random.Random(run).randrange(2**31) if given is None else given
+    _load("_async_fixtures")
+    from . import _async_fixtures
+
+    if not config.pluginmanager.is_registered(_async_fixtures):
+        config.pluginmanager.register(_async_fixtures, "dunlin-asyncio")
 
 
-@pytest.fixture(scope="session")
-def dunlin_server() -> Iterator[Server]:
-    """The server of this process, or the one that DUNLIN_URL names."""
-    from . import Server
+def _start(config: pytest.Config) -> None:
+    """Starts a server ahead. Why one does not start is told to the test that asks for it."""
+    if os.environ.get("DUNLIN_URL"):
+        return
+    _load("_connection", "_program")
+    from ._program import Child, StartError
 
-    with Server() as server:
-        yield server
+    with contextlib.suppress(StartError):
+        config.stash[_CHILD] = Child({})
+    # While it starts.
+    _load("_client", "_kit", "_world")
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Starts the server once it is known that a test asks for it, so that the first one that does need not wait."""
+    config = session.config
+    if config.option.collectonly or _told_by_controller(config):
+        return
+    if any("dunlin_server" in getattr(item, "fixturenames", ()) for item in session.items):
+        _start(config)
+    if _CHILD in config.stash and config.getoption("forked", False):
+        # The forked processes have no pipe from it, so it must have said where it is.
+        _ = config.stash[_CHILD].announcement
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if _CHILD in config.stash:
+        config.stash[_CHILD].end()
+
+
+# Of pytest-xdist, in the controller
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(config: pytest.Config) -> None:
+    """Starts the server of the run, beside the workers."""
+    _start(config)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tells a worker where the server is. One on another machine cannot reach it, and starts its own."""
+    stash = node.config.stash
+    if _TOLD not in stash:
+        stash[_TOLD] = _told(node.config)
+    if stash[_TOLD] and node.gateway.spec.popen:
+        node.workerinput["dunlin"] = stash[_TOLD]
+
+
+def _told(config: pytest.Config) -> dict[str, Any] | None:
+    if _CHILD not in config.stash:
+        return None
+    from . import DunlinError, Server
+
+    try:
+        server = Server._of(config.stash[_CHILD])
+    except DunlinError:
+        return None
+    has_data = False
+    # What is wrong with a file of data is told by the tests, which load it themselves then.
+    with contextlib.suppress(DunlinError, OSError):
+        has_data = bool(config.getini("dunlin_fixture")) and _make_template(server, _data(config))
+    return {"url": server.url, "socket": server.socket, "has_data": has_data}
+
+
+def _told_by_controller(config: pytest.Config) -> dict[str, Any]:
+    return getattr(config, "workerinput", {}).get("dunlin", {})
+
+
+# The data that each world starts with
+
+
+def _data(config: pytest.Config) -> bytes:
+    return Path(config.inipath.parent if config.inipath else config.rootpath, config.getini("dunlin_fixture")).read_bytes()
+
+
+def _make_template(server: Server, data: bytes) -> bool:
+    with server.world() as world:
+        world.load(data)
+        world.make_template()
+    return True
 
 
 @pytest.fixture(scope="session")
 def _dunlin_data(dunlin_server: Server, pytestconfig: pytest.Config) -> bytes | None:
     """What each world has to load: nothing where the server's template has it."""
-    name = pytestconfig.getini("dunlin_fixture")
-    if not name:
+    if not pytestconfig.getini("dunlin_fixture") or _told_by_controller(pytestconfig).get("has_data"):
         return None
-    data = Path(pytestconfig.inipath.parent if pytestconfig.inipath else pytestconfig.rootpath, name).read_bytes()
+    data = _data(pytestconfig)
     if not dunlin_server.is_own:
         return data
-    with dunlin_server.world() as world:
-        world.load(data)
-        world.make_template()
+    _make_template(dunlin_server, data)
     return None
+
+
+# Fixtures
+
+
+@pytest.fixture(scope="session")
+def dunlin_server(pytestconfig: pytest.Config) -> Iterator[Server]:
+    """The server of this process, or the one that DUNLIN_URL names; in a worker of pytest-xdist a world of its own."""
+    with _server(pytestconfig) as server:
+        yield server
+
+
+def _server(config: pytest.Config) -> Server:
+    from . import Server
+
+    told = _told_by_controller(config)
+    if told:
+        from ._world import JoinedServer
+
+        return JoinedServer(told["url"], told["socket"], f"{config.workerinput['workerid']}-{os.urandom(8).hex()}")
+    if _CHILD not in config.stash:
+        return Server()
+    child = config.stash[_CHILD]
+    del config.stash[_CHILD]  # the fixture ends it, or in a forked process nobody
+    return Server._of(child)
 
 
 @pytest.fixture
@@ -92,12 +196,7 @@ def dunlin_client(dunlin: World) -> Any:
     return dunlin.client()
 
 
-@async_fixture
-async def dunlin_async_client(dunlin: World) -> AsyncIterator[Any]:
-    """A client of redis-py for asyncio in this test's world; needs pytest-asyncio or anyio."""
-    client = dunlin.async_client()
-    yield client
-    await client.aclose()
+# What a test shows and fails for
 
 
 @pytest.hookimpl(wrapper=True)
