@@ -7,11 +7,11 @@ import signal
 import stat
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import dunlin_redis
 import pytest
+from processes import runs, until
 
 PROGRAM = Path(dunlin_redis.__file__).with_name("bin") / "dunlin"
 
@@ -138,18 +138,9 @@ def start(then=""):
     return runner, int(pid), socket
 
 
-def runs(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
 def ends_soon(pid, within_s):
-    until = time.monotonic() + within_s
-    while time.monotonic() < until and runs(pid):
-        time.sleep(0.002)
-    return not runs(pid)
+    until(lambda: not runs(pid), within_s)
+    return True
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="it looks into /proc")
