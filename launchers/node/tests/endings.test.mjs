@@ -8,7 +8,7 @@ import os from 'node:os'
 import path from 'node:path'
 import fs from 'node:fs'
 import { test } from 'node:test'
-import { environment, processesWith, until } from './support.mjs'
+import { environment, isAlive, processesWith, until } from './support.mjs'
 
 const onLinux = { skip: process.platform !== 'linux' }
 
@@ -22,16 +22,7 @@ function runner(script = '') {
     setInterval(() => {}, 1000)
   })`
   const child = spawn(process.execPath, ['-e', source], { env: environment({}), stdio: ['ignore', 'pipe', 'inherit'] })
-  return { child, mark, isGone: pid => !alive(pid) && !fs.existsSync(mark) }
-}
-
-function alive(pid) {
-  try {
-    process.kill(pid, 0)
-    return !/^State:\s+Z/m.test(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))
-  } catch {
-    return false
-  }
+  return { child, mark, isGone: pid => !isAlive(pid) && !fs.existsSync(mark) }
 }
 
 test('a killed runner leaves no server and no file', onLinux, async t => {

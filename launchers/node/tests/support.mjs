@@ -53,6 +53,16 @@ export function processesWith(text) {
   })
 }
 
+/** Whether a process runs; one that has ended but whose parent has not asked for its status does not. */
+export function isAlive(pid) {
+  try {
+    process.kill(pid, 0)
+    return !/^State:\s+Z/m.test(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))
+  } catch {
+    return false
+  }
+}
+
 /** Waits until a condition holds, and says after how many milliseconds. */
 export async function until(holds, limitMs = 5_000) {
   const start = performance.now()

@@ -1,0 +1,3 @@
+const sleep = require('../sleep.js')
+
+test('it sleeps', () => sleep(dunlin, 'one'), 70_000)

@@ -1,0 +1,3 @@
+const sleep = require('../sleep.js')
+
+test('it sleeps', () => sleep(dunlin, 'two'), 70_000)
