@@ -1,10 +1,12 @@
 """The pytest plugin, its options, the stand-in for pytest-redis, and the base for unittest."""
 
+import os
 import subprocess
 import sys
 
 import dunlin_redis
 import pytest
+from processes import runs, until
 
 MANY = """
 import pytest
@@ -20,7 +22,10 @@ def test_each_has_a_world_of_its_own(dunlin, number):
 """
 
 
-@pytest.mark.parametrize("arguments", [["-p", "no:xdist"], ["-n4"], ["-n2", "--dist=each"]], ids=" ".join)
+RUNS = [["-p", "no:xdist"], ["-n0"], ["-n2"], ["-n4"], ["-n2", "--dist=each"], ["-n2", "--dist=loadfile"]]
+
+
+@pytest.mark.parametrize("arguments", RUNS, ids=" ".join)
 def test_any_number_of_workers_see_only_their_own_keys(pytester, arguments):
     pytester.makepyfile(MANY)
     times = 2 if "--dist=each" in arguments else 1
@@ -153,18 +158,115 @@ def test_modules_are_imported_where_they_are_used_and_as_they_were_installed(pyt
 
 
 @pytest.mark.parametrize("mode", ["auto", "strict"])
-def test_clients_of_asyncio_work_in_each_mode(pytester, mode):
+@pytest.mark.parametrize("test_loop", ["function", "session"])
+@pytest.mark.parametrize("fixture_loop", ["function", "session"])
+def test_clients_of_asyncio_work_in_each_mode_and_loop(pytester, mode, test_loop, fixture_loop):
     mark = "" if mode == "auto" else "@pytest.mark.asyncio"
     pytester.makepyfile(f"""
-        import pytest
+        import asyncio, pytest
 
         {mark}
-        async def test_asks(dunlin_async_client, dunlin_client):
-            await dunlin_async_client.set("key", "value")
-            assert dunlin_client.get("key") == b"value"
+        @pytest.mark.parametrize("number", range(2))
+        async def test_asks(dunlin_async_client, dunlin_client, dunlin, number):
+            assert await dunlin_async_client.incr("counter") == 1
+            assert dunlin_client.get("counter") == b"1"
+            blocked = asyncio.create_task(dunlin_async_client.blpop("queue"))
+            await dunlin.aio.wait_until_blocked("queue")
+            dunlin_client.rpush("queue", "job")
+            assert await blocked
     """)
-    pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function")
-    pytester.runpytest_subprocess(f"--asyncio-mode={mode}", "-W", "error").assert_outcomes(passed=1)
+    pytester.makeini(f"""
+        [pytest]
+        asyncio_default_test_loop_scope = {test_loop}
+        asyncio_default_fixture_loop_scope = {fixture_loop}
+    """)
+    pytester.runpytest_subprocess(f"--asyncio-mode={mode}", "-W", "error").assert_outcomes(passed=2)
+
+
+def test_a_class_has_its_world_by_a_fixture_of_its_own(pytester):
+    pytester.makepyfile("""
+        import pytest
+
+        class TestShop:
+            @pytest.fixture(autouse=True)
+            def shop(self, dunlin):
+                self.redis = dunlin.client()
+                self.redis.set("stock", 3)
+
+            @pytest.mark.parametrize("number", range(3))
+            def test_sells(self, number):
+                assert self.redis.decr("stock") == 2
+
+            def test_begins_with_what_the_fixture_has_made(self, dunlin):
+                assert dunlin.diff("SET stock 3") == ""
+
+        class TestServer:
+            @pytest.fixture(scope="class")
+            @classmethod
+            def world(cls, dunlin_server):
+                with dunlin_server.world() as world:
+                    yield world
+
+            @pytest.mark.parametrize("number", range(1, 4))
+            def test_shares_it(self, world, number):
+                assert world.call("INCR", "counter") == number
+    """)
+    pytester.runpytest_subprocess("-p", "no:xdist").assert_outcomes(passed=7)
+
+
+def test_a_thousand_parameters_have_a_thousand_worlds_one_after_the_other(pytester):
+    pytester.makepyfile("""
+        import pytest
+
+        names = set()
+
+        @pytest.mark.parametrize("number", range(1000))
+        def test_each(dunlin, dunlin_server, number):
+            assert dunlin.call("INCR", "counter") == 1
+            names.add(dunlin.name)
+            assert len(names) == number + 1
+            assert [each["name"] for each in dunlin_server.worlds()] == ["default", dunlin.name]
+    """)
+    pytester.runpytest_subprocess("-p", "no:xdist").assert_outcomes(passed=1000)
+
+
+FORKS = """
+import os, pytest
+
+def pytest_addoption(parser):
+    parser.addoption("--forked", action="store_true")
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item, nextitem):
+    from _pytest.runner import runtestprotocol
+
+    if os.fork() == 0:
+        os._exit(any(report.failed for report in runtestprotocol(item, log=False)))
+    item.session.testsfailed += os.wait()[1] != 0
+    return True
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is forked here")
+@pytest.mark.parametrize("arguments", [["-p", "no:xdist"], ["-n2"]], ids=" ".join)
+def test_forked_tests_use_the_server_of_the_process_that_forked_them(pytester, arguments):
+    # As pytest-forked does it, which fails with this version of pytest.
+    pytester.makeconftest(FORKS)
+    pytester.makepyfile("""
+        import os, pytest
+
+        @pytest.mark.parametrize("number", range(10))
+        def test_each(dunlin, dunlin_server, request, number):
+            assert dunlin.call("INCR", "counter") == 1
+            server = dunlin_server.call("INFO", "server").decode().split("process_id:")[1].split()[0]
+            with open(request.config.rootpath / "servers", "a") as file:
+                print(server, os.getpid(), file=file)
+    """)
+    assert pytester.runpytest_subprocess("--forked", *arguments).ret == 0
+    told = [line.split() for line in (pytester.path / "servers").read_text().splitlines()]
+    assert len(told) == 10 and len({pid for _, pid in told}) == 10
+    assert len({server for server, _ in told}) == 1
+    until(lambda: not runs(int(told[0][0])))
 
 
 def test_the_fixtures_of_pytest_redis_have_a_stand_in(pytester):
