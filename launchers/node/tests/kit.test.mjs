@@ -5,7 +5,7 @@ import { AssertionError } from 'node:assert'
 import net from 'node:net'
 import { test } from 'node:test'
 import { Dunlin, ReplyError } from 'dunlin'
-import { start, world } from './support.mjs'
+import { start, until, world } from './support.mjs'
 
 const replied = text => error => error instanceof ReplyError && text.test(error.message)
 const asserted = text => error => error instanceof AssertionError && text.test(error.message)
@@ -137,19 +137,53 @@ test('the same seed gives the same answers, and the report tells it', async t =>
   assert.match(await dunlin.report(), /the seed was 9223372036854775807 \(/)
 })
 
-test('two hundred worlds at once do not see each other', async t => {
+test('two hundred worlds at once have their own keys, channels, scripts and clocks', async t => {
   const server = await start(t)
   const worlds = await Promise.all(Array.from({ length: 200 }, () => server.world()))
-  await Promise.all(worlds.map((each, index) => each.call('SET', 'key', index)))
-  await worlds[0].advance({ days: 1 })
-  await worlds[1].call('FLUSHALL')
-  await worlds[2].call('CONFIG', 'SET', 'maxmemory', 1)
-  await worlds[3].call('SHUTDOWN').catch(() => {})
-  const values = await Promise.all(worlds.slice(4).map(each => each.call('GET', 'key')))
-  assert.deepEqual(values, worlds.slice(4).map((_, index) => String(index + 4)))
-  assert(await worlds[9].now() - Date.now() < 3_600_000)
-  await Promise.all(worlds.map(each => each.drop()))
+  const every = ask => Promise.all(worlds.map(ask))
+  await every((each, index) => each.call('SET', 'key', index))
+  const scripts = await every((each, index) => each.call('SCRIPT', 'LOAD', `return ${index}`))
+  await every((each, index) => each.advance({ days: index }))
+  const listeners = await Promise.all(worlds.slice(0, 20).map(each => listener(t, each)))
+  const reached = await every((each, index) => each.call('PUBLISH', 'news', index))
+  assert.deepEqual(reached, worlds.map((_, index) => (index < 20 ? 1 : 0)))
+  assert.deepEqual(await Promise.all(listeners.map(heard => heard())), listeners.map((_, index) => String(index)))
+  assert.deepEqual(await every(each => each.call('GET', 'key')), worlds.map((_, index) => String(index)))
+  const known = await every((each, index) => each.call('SCRIPT', 'EXISTS', scripts[index], scripts[(index + 1) % 200]))
+  assert.deepEqual(known, worlds.map(() => [1, 0]))
+  const days = (await every(each => each.now())).map(now => Math.floor((now - Date.now()) / 86_400_000 + 0.5))
+  assert.deepEqual(days, worlds.map((_, index) => index))
+  await every(each => each.drop())
   assert.equal((await server.dunlin('WORLDS')).length, 1)
+})
+
+/** Subscribes to `news` in a world; what is returned awaits the message. */
+async function listener(t, world) {
+  const { port } = await world.listen()
+  const socket = net.connect(port, '127.0.0.1')
+  t.after(() => socket.destroy())
+  let text = ''
+  socket.on('data', piece => (text += piece))
+  socket.write('SUBSCRIBE news\r\n')
+  await world.waitForSubscribers('news')
+  return async () => {
+    await until(() => text.includes('message'))
+    return text.trim().split('\r\n').at(-1)
+  }
+}
+
+test('FLUSHALL, SHUTDOWN and CONFIG SET in one world do not reach the others', async t => {
+  const server = await start(t)
+  const worlds = await Promise.all(Array.from({ length: 5 }, () => server.world()))
+  await Promise.all(worlds.map(each => each.call('SET', 'key', 'value')))
+  await worlds[0].call('FLUSHALL')
+  await worlds[1].call('CONFIG', 'SET', 'maxmemory', 1)
+  await worlds[2].call('SHUTDOWN').catch(() => {})
+  for (const other of worlds.slice(3)) {
+    assert.equal(await other.diff('SET key value'), '')
+    assert.deepEqual(await other.call('CONFIG', 'GET', 'maxmemory'), ['maxmemory', '0'])
+  }
+  assert.equal(await server.call('PING'), 'PONG')
 })
 
 test('a world outlives the connections of the application', async t => {
