@@ -4,8 +4,8 @@
 let starting
 
 /**
- * Starts the server of this process, or connects to the one of the run, while the files with the tests are still loaded.
- * Why that fails is told by the first world.
+ * Starts the server of this process, or connects to the one of the run, while the files with the tests are loaded. Why
+ * that fails is told by the first world.
  */
 function prepare() {
   starting ??= process.env.DUNLIN_URL ? connected(process.env.DUNLIN_URL) : started()
@@ -13,7 +13,7 @@ function prepare() {
   return starting
 }
 
-/** The connections to a server of this process. The program starts first, and while it does, the rest is loaded here. */
+/** The connections to a server of this process. The program starts first; while it does, the rest is loaded here. */
 async function started() {
   const { findProgram, startProgram } = require('./program.js')
   const program = startProgram(findProgram(), ['--free-port', 'yes'])

@@ -1,6 +1,6 @@
 'use strict'
-// The connections to a server that no world holds at the moment. They are in the default world and logged in, so the next
-// world begins on one of them without connecting.
+// The connections to a server that no world holds at the moment. They are in the default world and logged in, so the
+// next world begins on one of them without connecting.
 
 const { Connection } = require('./connection.js')
 

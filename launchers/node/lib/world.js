@@ -2,7 +2,6 @@
 // A world: a private server behind the port of another, with its own data, clock, settings and journal. The connection
 // here keeps a temporary world alive while the application has none.
 
-const { randomInt, randomUUID } = require('node:crypto')
 const path = require('node:path')
 const { createRequire } = require('node:module')
 const { Refusal } = require('./connection.js')
@@ -14,6 +13,16 @@ const WAIT_MS = 5_000
 const LEAVE_MS = 1_000
 const SHOWN_COMMANDS = 20
 
+// Names are never used twice on a server, whatever processes make worlds there. The module node:crypto would take longer
+// to load than a world takes.
+const { floor, random } = Math
+const PREFIX = `test-${hex(process.hrtime()[1], 8)}${hex(floor(random() * 2 ** 32), 8)}`
+let opened = 0
+
+function hex(number, digits) {
+  return number.toString(16).padStart(digits, '0')
+}
+
 class World {
   #connection
   #clients = []
@@ -22,7 +31,7 @@ class World {
   #dropped
 
   /** Enters a new world of the server of that pool, or its default world if `name` is null. */
-  static async open(pool, name = `test-${randomUUID().slice(19).replace('-', '')}`, given = {}) {
+  static async open(pool, name = `${PREFIX}-${++opened}`, given = {}) {
     const world = new this(pool, name)
     await world.#enter(given)
     return world
@@ -36,7 +45,7 @@ class World {
     this.strict = new Strict(this)
   }
 
-  async #enter({ journal = true, seed = process.env.DUNLIN_SEED ?? randomInt(2 ** 32), strict, load }) {
+  async #enter({ journal = true, seed = process.env.DUNLIN_SEED ?? floor(random() * 2 ** 32), strict, load }) {
     this.#connection = await this.pool.take()
     this.lastSeed = String(seed)
     try {

@@ -67,7 +67,7 @@ test('a server takes directives, among them a password', async t => {
   const server = await start(t, { args: ['--requirepass', 'top/secret', '--databases', 3] })
   assert.deepEqual(await server.call('CONFIG', 'GET', 'databases'), ['databases', '3'])
   const world = await server.world()
-  assert.match(world.url, /^redis:\/\/temporary-world\.test-[0-9a-f]{16}:top%2Fsecret@127/)
+  assert.match(world.url, /^redis:\/\/temporary-world\.test-[0-9a-f]{16}-\d+:top%2Fsecret@127/)
   assert.match(await ping(server), /^-NOAUTH/)
 })
 
@@ -166,7 +166,7 @@ test('with DUNLIN_URL nothing starts, and each process has a world there', async
   const script = `const { Dunlin } = require('dunlin')
     Dunlin.start().then(async s => console.log(s.pid, s.name, await s.call('GET', 'key'), await s.stop()))`
   const { output } = await run(['-e', script], { env: { DUNLIN_URL: server.url } })
-  assert.match(output, /^null test-[0-9a-f]+ null undefined\n$/)
+  assert.match(output, /^null test-[0-9a-f]+-\d+ null undefined\n$/)
   assert.equal(await server.call('GET', 'key'), 'default')
 })
 
