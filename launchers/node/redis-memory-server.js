@@ -3,18 +3,22 @@
 
 const { Dunlin } = require('./index.js')
 
+/** The server starts with the first call that needs it, or at once where `autoStart` is set. */
 class RedisMemoryServer {
   #starting
   #info = false
+  /** The port of the server that was stopped, which the next one takes, so that clients connect again. */
+  #port
 
   constructor(opts = {}) {
     this.opts = opts
-    if (opts.autoStart !== false) this.ensureInstance().catch(() => {})
+    if (opts.autoStart) this.ensureInstance().catch(() => {})
   }
 
+  /** As the constructor, but where `autoStart` is set, the server is there. */
   static async create(opts = {}) {
     const server = new RedisMemoryServer({ ...opts, autoStart: false })
-    if (opts.autoStart !== false) await server.start()
+    if (opts.autoStart) await server.start()
     return server
   }
 
@@ -34,12 +38,22 @@ class RedisMemoryServer {
   }
 
   async #start() {
-    const { instance: { port, ip, args = [] } = {}, binary: { systemBinary } = {} } = this.opts
-    const bind = ip ? ['--bind', ip.replaceAll(',', ' ')] : []
-    // A server of its own, also where DUNLIN_URL names one: it is known by host and port, and may get settings.
-    const server = await Dunlin.start({ port, binary: systemBinary, args: [...bind, ...args], journal: false })
+    const { instance: { port, ip } = {} } = this.opts
+    const wanted = port ?? this.#port
+    const server = await this.#launch(wanted).catch(error => {
+      if (wanted === undefined || !/address already in use/i.test(error.message)) throw error
+      return this.#launch(undefined)
+    })
+    this.#port = server.port
     this.#info = { ip: ip ?? server.host, port: server.port, instance: server }
     return this.#info
+  }
+
+  #launch(port) {
+    const { instance: { ip, args = [] } = {}, binary: { systemBinary } = {} } = this.opts
+    const bind = ip ? ['--bind', ip.replaceAll(',', ' ')] : []
+    // A server of its own, also where DUNLIN_URL names one: it is known by host and port, and may get settings.
+    return Dunlin.start({ port, binary: systemBinary, args: [...bind, ...args], journal: false })
   }
 
   async stop() {

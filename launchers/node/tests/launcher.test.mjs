@@ -228,16 +228,31 @@ test('a reply in another protocol ends the connection, and not the process', asy
 
 test("redis-memory-server's class starts, tells and stops a server", async () => {
   const server = new RedisMemoryServer()
+  assert.equal(server.getInstanceInfo(), false)
+  assert.equal(await server.start(), true)
   const [host, port] = [await server.getHost(), await server.getPort()]
   assert.equal(host, '127.0.0.1')
   assert.equal(await ping({ port }), '+PONG\r\n')
   assert.equal(server.getInstanceInfo().port, port)
   assert.equal(await server.stop(), true)
   assert.equal(server.getInstanceInfo(), false)
-  const other = await RedisMemoryServer.create({ instance: { args: ['--databases', '2'] }, autoStart: false })
+  const other = await RedisMemoryServer.create({ instance: { args: ['--databases', '2'] } })
   assert.equal(other.getInstanceInfo(), false)
   assert.equal(await other.start(), true)
   await assert.rejects(other.start(), /started already/)
   assert.equal(await ping({ port: await other.getPort(), words: 'SELECT 2\r\n' }), '-ERR DB index is out of range\r\n')
   await other.stop()
+})
+
+test("redis-memory-server's class keeps its port, and takes another one where its port is taken", async t => {
+  const server = await RedisMemoryServer.create({ autoStart: true })
+  const port = await server.getPort()
+  await server.stop()
+  assert.equal(await server.start(), true)
+  assert.equal(await server.getPort(), port)
+  const other = new RedisMemoryServer({ instance: { port } })
+  t.after(() => other.stop())
+  assert.notEqual(await other.getPort(), port)
+  assert.equal(await ping({ port: await other.getPort() }), '+PONG\r\n')
+  await server.stop()
 })
