@@ -51,7 +51,10 @@ export interface ServerOptions extends WorldOptions {
   binary?: string
   /** A port; by default the system picks one. */
   port?: number
-  /** The path of a Unix socket to open beside the port; true for one in the folder for temporary files. */
+  /**
+   * The path of a Unix socket to open beside the port; true for one in the folder for temporary files, where there is one
+   * by default if the system picks the port and the folder can be written in.
+   */
   socket?: string | true
 }
 

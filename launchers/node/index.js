@@ -2,8 +2,8 @@
 // The package: starts a server, or uses the one that DUNLIN_URL names, and makes worlds in it.
 
 const { ReplyError } = require('./lib/connection.js')
-const { stopProgram } = require('./lib/program.js')
-const { launch, poolAt, refusal } = require('./lib/server.js')
+const { startServer, stopProgram } = require('./lib/program.js')
+const { poolAt, poolOf, refusal } = require('./lib/server.js')
 const { World } = require('./lib/world.js')
 
 const OWN_SERVER = ['args', 'binary', 'port', 'socket']
@@ -28,9 +28,9 @@ class Dunlin extends World {
   }
 
   static async #launch(given) {
-    const { child, announced, pool } = await launch(given)
+    const { child, announced } = await startServer(given)
     try {
-      const server = await Dunlin.open(pool, null, given)
+      const server = await Dunlin.open(poolOf(announced), null, given)
       server.#child = child
       return Object.assign(server, { port: announced.port, pid: announced.pid, socket: announced.socket })
     } catch (error) {

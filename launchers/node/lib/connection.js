@@ -31,10 +31,9 @@ class Connection {
   #ended
 
   /** Connects; commands can be sent at once, and fail if nobody answers. */
-  constructor({ host, port }) {
+  constructor({ host, port, socket: file }) {
     this.address = `${host}:${port}`
-    const socket = net.connect(port, host)
-    socket.setNoDelay(true)
+    const socket = net.connect(file ? { path: file } : { host, port, noDelay: true })
     this.#socket = socket.unref()
     socket.on('data', chunk => {
       try {

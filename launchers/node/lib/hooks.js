@@ -15,11 +15,11 @@ function prepare() {
 
 /** The connections to a server of this process. The program starts first; while it does, the rest is loaded here. */
 async function started() {
-  const { findProgram, startProgram } = require('./program.js')
-  const program = startProgram(findProgram(), ['--free-port', 'yes'])
+  const { startServer } = require('./program.js')
+  const server = startServer()
   const { poolOf } = require('./server.js')
   require('./world.js')
-  const { announced } = await program
+  const { announced } = await server
   const pool = poolOf(announced)
   pool.give(await pool.open())
   return pool

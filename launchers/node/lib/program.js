@@ -3,6 +3,7 @@
 // standard input, whose other end is held here.
 
 const { spawn } = require('node:child_process')
+const { tmpdir } = require('node:os')
 const path = require('node:path')
 
 const PATIENCE_MS = 10_000
@@ -26,6 +27,37 @@ function findProgram(given) {
         `run 'npm install --save-dev @dunlin/${platform}@${ownVersion()}', or set DUNLIN_BINARY`
     )
   }
+}
+
+/**
+ * Starts a server; the result has the child and what it announced. Beside its port it has a Unix socket, over which the
+ * launcher asks in half the time, where there is a folder for it.
+ */
+async function startServer({ args = [], binary, port, socket } = {}) {
+  const program = findProgram(binary)
+  const more = args.map(String)
+  const hasPort = port !== undefined || more.includes('--port')
+  const own = socket === undefined && !hasPort && !more.includes('--unixsocket') ? socketPath() : undefined
+  const listens = file => {
+    // A free port would win over one among the arguments.
+    const words = port !== undefined ? ['--port', String(port)] : hasPort ? [] : ['--free-port', 'yes']
+    return file ? [...words, '--unixsocket', file, '--unixsocketperm', '700', ...more] : [...words, ...more]
+  }
+  if (!own) return startProgram(program, listens(socket === true ? socketPath() : socket))
+  try {
+    return await startProgram(program, listens(own))
+  } catch (error) {
+    if (!error.isRefused) throw error
+    return startProgram(program, listens(undefined)) // nothing may be written there
+  }
+}
+
+/** A path for a Unix socket, or nothing where the system has none or the path would be too long for it. */
+function socketPath() {
+  if (process.platform === 'win32') return undefined
+  const part = () => Math.floor(Math.random() * 2 ** 32).toString(36)
+  const file = path.join(tmpdir(), `dunlin-${process.pid}-${process.hrtime()[1].toString(36)}${part()}.sock`)
+  return Buffer.byteLength(file) < 100 ? file : undefined
 }
 
 /** Starts the program; the result has the child and what it announced. */
@@ -82,7 +114,8 @@ function parse(line, program) {
     throw new Error(`dunlin: ${program.file} (${program.origin}) is no dunlin that this package knows: it said ${said}`)
   }
   if (!announced.error) return announced
-  throw Object.assign(new Error(`dunlin: ${program.file} cannot start: ${announced.error}`), { isComplete: true })
+  const error = new Error(`dunlin: ${program.file} cannot start: ${announced.error}`)
+  throw Object.assign(error, { isComplete: true, isRefused: true })
 }
 
 function ownVersion() {
@@ -125,4 +158,4 @@ function stopProgram(child) {
   })
 }
 
-module.exports = { findProgram, startProgram, stopProgram }
+module.exports = { startServer, stopProgram }

@@ -3,7 +3,6 @@
 
 const { ReplyError } = require('./connection.js')
 const { Pool } = require('./pool.js')
-const { findProgram, startProgram } = require('./program.js')
 
 /** The connections to the server of a URL. `origin` is where the URL is from, for an error. */
 function poolAt(url, origin) {
@@ -19,26 +18,9 @@ function poolAt(url, origin) {
   throw new Error(`dunlin: '${url}'${origin} is no address of a server; it should be like redis://127.0.0.1:6379`)
 }
 
-/** Starts a server; the result has the child, what it announced, and the connections to it. */
-async function launch({ args = [], binary, port, socket }) {
-  const more = args.map(String)
-  const listens = []
-  // A free port would win over one among the arguments.
-  if (port !== undefined) listens.push('--port', String(port))
-  else if (!more.includes('--port')) listens.push('--free-port', 'yes')
-  if (socket) listens.push('--unixsocket', socket === true ? socketPath() : socket, '--unixsocketperm', '700')
-  const { child, announced } = await startProgram(findProgram(binary), [...listens, ...more])
-  return { child, announced, pool: poolOf(announced) }
-}
-
 /** The connections to a server that was started here. */
-function poolOf({ host, port, url }) {
-  return new Pool({ host, port }, decodeURIComponent(new URL(url).password))
-}
-
-function socketPath() {
-  const { randomBytes } = require('node:crypto')
-  return require('node:path').join(require('node:os').tmpdir(), `dunlin-${randomBytes(8).toString('hex')}.sock`)
+function poolOf({ host, port, socket, url }) {
+  return new Pool({ host, port, socket }, decodeURIComponent(new URL(url).password))
 }
 
 /** What is told where no world can be made on a server that was not started here. */
@@ -50,4 +32,4 @@ function refusal(error, { host, port }, origin) {
   )
 }
 
-module.exports = { launch, poolAt, poolOf, refusal }
+module.exports = { poolAt, poolOf, refusal }

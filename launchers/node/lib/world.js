@@ -13,8 +13,8 @@ const WAIT_MS = 5_000
 const LEAVE_MS = 1_000
 const SHOWN_COMMANDS = 20
 
-// Names are never used twice on a server, whatever processes make worlds there. The module node:crypto would take longer
-// to load than a world takes.
+// Names are never used twice on a server, whatever processes make worlds there. The module node:crypto would take
+// longer to load than a world takes.
 const { floor, random } = Math
 const PREFIX = `test-${hex(process.hrtime()[1], 8)}${hex(floor(random() * 2 ** 32), 8)}`
 let opened = 0

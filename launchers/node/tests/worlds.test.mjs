@@ -27,10 +27,10 @@ for (const [change, make] of Object.entries(changes)) {
   })
 }
 
-for (const args of [[], ['--requirepass', 'top/secret']]) {
-  const how = args.length > 0 ? 'with a password' : 'without a password'
+for (const more of [[], ['--requirepass', 'top/secret']]) {
+  const how = more.length > 0 ? 'with a password' : 'without a password'
   test(`worlds that follow each other share one connection, ${how}`, async t => {
-    const server = await start(t, { args })
+    const server = await start(t, { args: ['--unixsocket', '', ...more] })
     const addresses = new Set()
     for (let round = 0; round < 20; round++) {
       const world = await server.world()
@@ -48,7 +48,8 @@ test('a world that was dropped answers nothing, and does not reach the next one'
   const first = await server.world()
   await first.drop()
   const second = await server.world()
-  await assert.rejects(first.call('FLUSHALL'), /no reply to FLUSHALL, as the world test-[0-9a-f]{16}-\d+ has been dropped/)
+  const lost = /no reply to FLUSHALL, as the world test-[0-9a-f]{16}-\d+ has been dropped/
+  await assert.rejects(first.call('FLUSHALL'), lost)
   await assert.rejects(first.freeze(), /no reply to DUNLIN FREEZE, as the world /)
   assert.equal(await second.journal.count(), 0)
 })
