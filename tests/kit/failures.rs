@@ -83,3 +83,30 @@ fn an_election_may_last_as_long_as_a_number_can_say() {
     (0..3).for_each(|node| nodes.expect(&[(3, &format!("DUNLIN NODE {node} KILL"), "OK")]));
     nodes.expect(&[(3, "CLUSTER FAILOVER FORCE", "OK"), (3, "PING", "PONG")]);
 }
+
+/// The slots of each shard in CLUSTER SHARDS as a node answers it.
+fn slots_of_shards(nodes: &mut Nodes, by: usize) -> Vec<Vec<i64>> {
+    let Reply::Array(shards) = nodes.ask(by, "CLUSTER SHARDS") else { panic!("it is a list") };
+    let slots = |shard: Reply| {
+        let Reply::Map(fields) = shard else { panic!("a shard has fields") };
+        let Reply::Array(slots) = &fields[0].1 else { panic!("the first is the slots") };
+        slots.iter().filter_map(Reply::integer).collect()
+    };
+    shards.into_iter().map(slots).collect()
+}
+
+/// Asked of Redis 8.0.6, too: the slots are shown while any node of the shard works.
+#[test]
+fn a_shard_shows_the_slots_of_its_failed_primary_while_a_replica_works() {
+    let mut nodes = Nodes::with_replicas();
+    nodes.expect(&[(5, "CONFIG SET cluster-replica-no-failover yes", "OK")]);
+    nodes.server.kill_node(2).expect("it runs");
+    nodes.advance_ms(60_000);
+    assert_eq!(nodes.shown(0, 2).0, "master,fail");
+    let all = [vec![0, 5460], vec![5461, 10922], vec![10923, 16383]];
+    assert_eq!(slots_of_shards(&mut nodes, 0), all);
+    nodes.server.kill_node(5).expect("it runs");
+    nodes.advance_ms(60_000);
+    assert_eq!(nodes.shown(0, 5).0, "slave,fail,nofailover");
+    assert_eq!(slots_of_shards(&mut nodes, 0), [all[0].clone(), all[1].clone(), vec![]]);
+}

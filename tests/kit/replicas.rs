@@ -397,33 +397,6 @@ fn a_client_that_waits_for_a_key_is_told_when_its_server_becomes_a_replica() {
     assert_eq!(waits.join().expect("it ends"), Err(CallError::Refused(ended.to_owned())));
 }
 
-/// The slots of each shard in CLUSTER SHARDS as a node answers it.
-fn slots_of_shards(nodes: &mut Nodes, by: usize) -> Vec<Vec<i64>> {
-    let Reply::Array(shards) = nodes.ask(by, "CLUSTER SHARDS") else { panic!("it is a list") };
-    let slots = |shard: Reply| {
-        let Reply::Map(fields) = shard else { panic!("a shard has fields") };
-        let Reply::Array(slots) = &fields[0].1 else { panic!("the first is the slots") };
-        slots.iter().filter_map(Reply::integer).collect()
-    };
-    shards.into_iter().map(slots).collect()
-}
-
-/// Asked of Redis 8.0.6, too: the slots are shown while any node of the shard works.
-#[test]
-fn a_shard_shows_the_slots_of_its_failed_primary_while_a_replica_works() {
-    let mut nodes = Nodes::with_replicas();
-    nodes.expect(&[(5, "CONFIG SET cluster-replica-no-failover yes", "OK")]);
-    nodes.server.kill_node(2).expect("it runs");
-    nodes.advance_ms(60_000);
-    assert_eq!(nodes.shown(0, 2).0, "master,fail");
-    let all = [vec![0, 5460], vec![5461, 10922], vec![10923, 16383]];
-    assert_eq!(slots_of_shards(&mut nodes, 0), all);
-    nodes.server.kill_node(5).expect("it runs");
-    nodes.advance_ms(60_000);
-    assert_eq!(nodes.shown(0, 5).0, "slave,fail,nofailover");
-    assert_eq!(slots_of_shards(&mut nodes, 0), [all[0].clone(), all[1].clone(), vec![]]);
-}
-
 #[test]
 fn a_replica_that_must_not_or_is_too_old_does_not_take_over() {
     let mut nodes = Nodes::with_replicas();

@@ -354,8 +354,8 @@ fn migrate(engine: &mut Engine) {
     }
 }
 
-/// Does what is due: receives delayed messages, sends postponed ones, moves this node to an orphaned primary, marks disconnected nodes as
-/// suspected, and announces that.
+/// Does what is due: receives delayed messages, sends postponed ones, moves this node to an orphaned primary, marks
+/// disconnected nodes as suspected, and announces that.
 pub(super) fn take_steps(engine: &mut Engine) {
     let now = engine.timing.now;
     if next_step(engine).is_none_or(|due| due > now) {
