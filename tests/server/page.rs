@@ -121,6 +121,8 @@ fn each_world_has_metrics_of_its_own() {
     assert_eq!(keys("/metrics"), (200, "0".to_owned()));
     assert_eq!(keys("/metrics?world=none").0, 404);
     assert_eq!(keys("/metrics?world=%2e").0, 404);
+    assert_eq!(keys("/metrics?world=%63art"), (200, "2".to_owned()));
+    assert_eq!(keys("/metrics?what=1&world=none").0, 400);
 }
 
 #[test]

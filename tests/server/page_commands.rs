@@ -1,6 +1,7 @@
 //! Commands over HTTP: what the page may run, what it gets, and who is refused.
 
-use std::net::SocketAddr;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
 
 use crate::page::start_with_token;
 use crate::program::Running;
@@ -201,7 +202,12 @@ fn where_users_log_in_a_batch_has_the_rights_of_its_user() {
         post("Authorization: Basic YTp4\r\n", r#"["GET","app:1"],["GET","b"],["SET","app:1","v"]"#);
     assert_eq!(body.matches("NOPERM").count(), 2, "{body}");
     assert!(body.starts_with("{\"replies\":[null,"), "{body}");
+    let denied = http::get(page.address, "/metrics", "Authorization: Basic OnB3\r\n").expect("it answers").body;
+    for what in ["cmd_total 0", "key_total 0", "auth_total 1"] {
+        assert!(denied.contains(&format!("\nredis_acl_access_denied_{what}\n")), "{what} in {denied}");
+    }
     let Answer { body, .. } = post("Authorization: Basic OnB3\r\n", r#"["ACL","LOG"]"#);
+    assert!(!body.contains("\"app:1\""), "what the page was refused is not the application's: {body}");
     for part in ["\"auth\"", "\"username\",\"a\"", "name=page"] {
         assert!(body.contains(part), "{part} in {body}");
     }
@@ -228,6 +234,53 @@ fn the_page_is_sent_with_its_policy_and_not_twice() {
         http::get(page.address, "/", &format!("If-None-Match: {etag}\r\n")).expect("the page answers");
     assert!(status == 304 && body.is_empty(), "{body}");
     assert_eq!(http::get(page.address, "/assets/none.js", "").expect("the page answers").status, 404);
+}
+
+#[test]
+fn a_reply_that_is_too_long_is_an_error_and_the_page_goes_on() {
+    let page = Page::start(&[]);
+    let mut client = connect(page.server.address());
+    client.ask("SETRANGE long 20000000 x\r\nSETRANGE zeros 12000000 x\r\n", ":20000001\r\n:12000001\r\n");
+    let too_long = r#"{"error":"ERR the reply is too long for one answer; ask for a part of it"}"#;
+    assert_eq!(page.run(r#"["GET","long"],["STRLEN","long"]"#), format!(r#"{too_long},{{"integer":"20000001"}}"#));
+    let stopped = r#"{"error":"ERR the replies before this one are too long for one batch"}"#;
+    assert_eq!(page.run(r#"["GET","zeros"],["PING"]"#), format!("{too_long},{stopped}"), "zeros are long as JSON");
+}
+
+#[test]
+fn answers_that_nobody_reads_leave_no_room_for_further_long_ones() {
+    let page = Page::start(&[]);
+    let mut client = connect(page.server.address());
+    let text = "v".repeat(12 << 20);
+    client.ask(format!("*3\r\n$3\r\nSET\r\n$4\r\ntext\r\n${}\r\n{text}\r\n", text.len()), "+OK\r\n");
+    let body = r#"{"commands":[["GET","text"]]}"#;
+    let unread: Vec<TcpStream> = (0..2)
+        .map(|_| {
+            let mut socket = TcpStream::connect(page.address).expect("it listens");
+            let head = format!("Host: {}\r\nContent-Type: application/json\r\nX-Dunlin: {}", page.address, page.token);
+            let request = format!("POST /command HTTP/1.1\r\n{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+            socket.write_all(request.as_bytes()).expect("it is taken");
+            let mut begin = [0; 12];
+            socket.read_exact(&mut begin).expect("the answer begins");
+            assert_eq!(&begin, b"HTTP/1.1 200");
+            socket
+        })
+        .collect();
+    let (status, answer) = page.post(body);
+    assert_eq!(status, 503, "{}", &answer[..answer.len().min(100)]);
+    assert_eq!(page.run(r#"["STRLEN","text"]"#), r#"{"integer":"12582912"}"#, "a short one has room");
+    drop(unread);
+    wait_until("there is room again", || page.post(body).0 == 200);
+}
+
+/// Otherwise it would use them up while somebody looks at a test, or be silent for good.
+#[test]
+fn faults_do_not_concern_the_page() {
+    let page = Page::start(&["--test-kit", "yes"]);
+    let mut client = connect(page.server.address());
+    client.ask("DUNLIN FAULT ADD quiet TIMES 1 ERROR no\r\n", "+OK\r\n");
+    assert_eq!(page.run(r#"["GET","a"]"#), "null");
+    client.ask("GET a\r\nGET a\r\n", "-no\r\n$-1\r\n");
 }
 
 #[test]

@@ -222,6 +222,21 @@ fn a_stream_has_a_token_a_known_world_and_a_user_with_all_rights() {
 }
 
 #[test]
+fn a_stream_ends_when_its_user_loses_rights() {
+    let (server, address, token) = start();
+    let mut client = connect(server.address());
+    client.ask("ACL SETUSER admin on nopass +@all ~* &*\r\n", "+OK\r\n");
+    let login = "Authorization: Basic YWRtaW46eA=="; // admin:x
+    let mut stream = Stream::open(address, &format!("{token}\r\n{login}"), "");
+    client.ask("SET a 1\r\n", "+OK\r\n");
+    stream.wait_for("\"SET\"");
+    client.ask("ACL SETUSER admin -@all\r\nSET b 1\r\n", "+OK\r\n+OK\r\n");
+    let mut rest = Vec::new();
+    stream.socket.read_to_end(&mut rest).expect("it ends");
+    assert!(!String::from_utf8_lossy(&rest).contains("\"b\""), "it shows nothing more");
+}
+
+#[test]
 fn a_stream_of_a_temporary_world_ends_with_its_last_client() {
     let (server, address, token) = start();
     let mut client = connect(server.address());

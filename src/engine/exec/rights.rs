@@ -141,7 +141,11 @@ pub(super) fn refusal(engine: &Engine, session: SessionId, id: CommandId, denial
     error.into()
 }
 
+/// Logs and counts a refusal, unless the page was refused what it asks by itself.
 fn log_refusal(engine: &mut Engine, session: SessionId, refusal: Refusal) {
+    if engine.sessions.is_page(session) && refusal.reason != Reason::Auth {
+        return;
+    }
     let client =
         engine.sessions.get(session).map_or_else(Vec::new, |client| client_line::describe_client(engine, client, 0));
     log_refusal_of(engine, client, refusal);

@@ -48,7 +48,7 @@ pub(super) fn text(status: StatusCode, text: &'static str) -> Answer {
     typed(status, PLAIN, text)
 }
 
-pub(super) fn json(status: StatusCode, body: Vec<u8>) -> Answer {
+pub(super) fn json(status: StatusCode, body: impl Into<Bytes>) -> Answer {
     typed(status, JSON, body)
 }
 

@@ -2,7 +2,8 @@
 //!
 //! The client exists for the batch: what a command sets about it, such as MULTI, ends with the batch.
 //!
-//! Limits: [`BODY_BYTES`] for the commands, [`REPLIES_BYTES`] for the replies, which are built as a whole.
+//! Limits: [`BODY_BYTES`] for the commands, [`REPLY_BYTES`] for a reply, [`ANSWER_BYTES`] for an answer, which is built
+//! as a whole, and [`UNREAD_BYTES`] for all answers together that their readers have not taken.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::HeaderMap;
 use hyper::{Request, StatusCode};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
@@ -23,18 +25,46 @@ use crate::resp::{Frame, ReplyBuffer};
 
 /// The most bytes of commands at a time.
 const BODY_BYTES: usize = 1 << 20;
-/// The replies of a batch, in bytes as RESP, after which no command of it runs.
-const REPLIES_BYTES: usize = 64 << 20;
+/// The most bytes of a reply, as RESP.
+const REPLY_BYTES: usize = 16 << 20;
+/// The most bytes of an answer, after which no command of the batch runs.
+const ANSWER_BYTES: usize = 64 << 20;
+/// The bytes of answers that may be unread at a time; a longer one, only while there is no other.
+const UNREAD_BYTES: usize = 32 << 20;
+/// The unit in which memory for answers is taken.
+const UNIT_BYTES: usize = 64 << 10;
 
 const TOO_LONG: Refusal = Refusal { status: StatusCode::PAYLOAD_TOO_LARGE, why: "The body may have 1 MiB at most." };
 const TOO_SLOW: Refusal = Refusal { status: StatusCode::REQUEST_TIMEOUT, why: "The body did not arrive." };
 const NO_DATABASE: Refusal = Refusal { status: StatusCode::BAD_REQUEST, why: "There is no such database." };
 const FULL: Refusal = Refusal { status: StatusCode::SERVICE_UNAVAILABLE, why: "There are too many clients." };
+const UNREAD: Refusal =
+    Refusal { status: StatusCode::SERVICE_UNAVAILABLE, why: "Other answers are too long, and have not been read yet." };
+
+/// The reply in place of one that is too long. The command has run.
+const REPLY_TOO_LONG: &[u8] = b"ERR the reply is too long for one answer; ask for a part of it";
 
 /// The reply to a command that was not run, as the replies before it are too long.
 const REPLIES_TOO_LONG: &[u8] = b"ERR the replies before this one are too long for one batch";
 /// The reply to a command that was not run, as the client was closed before.
 const CLOSED: &[u8] = b"ERR the client was closed";
+
+/// A part of the answers that may be unread at a time: an answer, with the permits for its bytes.
+struct Held {
+    bytes: Vec<u8>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// The memory for answers that are not sent yet, in units.
+pub(super) fn unsent() -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(UNREAD_BYTES / UNIT_BYTES))
+}
 
 impl Site {
     /// Answers a batch of commands, whose head has passed the guards.
@@ -46,7 +76,7 @@ impl Site {
         }
     }
 
-    async fn run_batch(&self, headers: &HeaderMap, body: Incoming, peer: SocketAddr) -> Result<Vec<u8>, Refusal> {
+    async fn run_batch(&self, headers: &HeaderMap, body: Incoming, peer: SocketAddr) -> Result<Bytes, Refusal> {
         self.guards.check_command(headers)?;
         let body = read(body).await?;
         let why = |why| Refusal { status: StatusCode::BAD_REQUEST, why };
@@ -57,7 +87,15 @@ impl Site {
             return Err(NO_DATABASE);
         }
         let mut client = Client::connect(&world, peer, Arc::clone(&user), batch.database).ok_or(FULL)?;
-        Ok(run(&mut client, &batch).await)
+        self.hold(run(&mut client, &batch).await)
+    }
+
+    /// The answer as what holds its share of the memory for answers until it is sent.
+    fn hold(&self, mut bytes: Vec<u8>) -> Result<Bytes, Refusal> {
+        bytes.shrink_to_fit();
+        let units = bytes.len().min(UNREAD_BYTES) / UNIT_BYTES;
+        let permit = Arc::clone(&self.unsent).try_acquire_many_owned(units as u32).map_err(|_| UNREAD)?;
+        Ok(Bytes::from_owner(Held { bytes, _permit: permit }))
     }
 }
 
@@ -73,21 +111,29 @@ async fn read(body: Incoming) -> Result<Bytes, Refusal> {
 
 /// Runs the commands of a batch, and returns the body of the answer.
 async fn run(client: &mut Client, batch: &Batch) -> Vec<u8> {
-    let (mut out, mut is_open, mut length) = (b"{\"replies\":[".to_vec(), true, 0);
+    let (mut out, mut is_open, mut is_full) = (b"{\"replies\":[".to_vec(), true, false);
     let mut output = ReplyBuffer::default();
     for (place, request) in batch.commands.iter().filter_map(|command| command.iter().next()).enumerate() {
         if place > 0 {
             out.push(b',');
         }
-        if !is_open || length > REPLIES_BYTES {
+        if !is_open || is_full {
             put_reply(&mut out, &Frame::Error(if is_open { REPLIES_TOO_LONG } else { CLOSED }));
             continue;
         }
         output.clear();
         is_open = client.run(request, &mut output).await.unwrap_or(false);
         let reply = output.flatten(0);
-        length += reply.len();
-        put_replies(&mut out, reply);
+        let (before, is_short) = (out.len(), reply.len() <= REPLY_BYTES);
+        if is_short {
+            put_replies(&mut out, reply);
+        }
+        // As JSON, bytes that are no text take up to six times as much.
+        is_full = out.len() > ANSWER_BYTES;
+        if !is_short || is_full {
+            out.truncate(before);
+            put_reply(&mut out, &Frame::Error(REPLY_TOO_LONG));
+        }
         // The commands of other requests get their turn.
         yield_now().await;
     }

@@ -52,7 +52,7 @@ use crate::engine::exec::measures::Readings;
 use crate::engine::{Engine, Settings, WorldName};
 use crate::value::hexadecimal;
 use answers::{Answer, complete, only, refused, refused_in_json, text, typed};
-use guards::Guards;
+use guards::{Guards, Refusal};
 use write_timeout::WriteTimeoutStream;
 
 /// The most connections at a time; further ones wait.
@@ -63,6 +63,8 @@ const MAX_STREAMS: usize = 32;
 const HEAD_BYTES: usize = 16 << 10;
 /// The time for the head of a request to arrive, and for which a connection is kept without one.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+const ONLY_WORLD: Refusal = Refusal { status: StatusCode::BAD_REQUEST, why: "The only parameter is 'world'.\n" };
 
 /// The type of Prometheus's text format.
 const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -90,7 +92,13 @@ impl Page {
         let token = if page.has_token { Some(token(&shared.engine())?) } else { None };
         let guards = Guards::new(address.port(), &page.hosts, token.clone());
         let (shared, has_loaded) = (Arc::clone(shared), Arc::clone(has_loaded));
-        let site = Arc::new(Site { shared, guards, has_loaded, streams: Arc::new(Semaphore::new(MAX_STREAMS)) });
+        let site = Arc::new(Site {
+            shared,
+            guards,
+            has_loaded,
+            streams: Arc::new(Semaphore::new(MAX_STREAMS)),
+            unsent: command::unsent(),
+        });
         let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
         let serve = move || serve(&runtime, sockets, &site);
         let thread = thread::Builder::new().name("dunlin-page".to_owned()).spawn(serve)?;
@@ -152,6 +160,8 @@ struct Site {
     has_loaded: Arc<AtomicBool>,
     /// The places for streams.
     streams: Arc<Semaphore>,
+    /// The memory that replies to commands may take until they are sent.
+    unsent: Arc<Semaphore>,
 }
 
 impl Site {
@@ -162,6 +172,7 @@ impl Site {
             .timer(TokioTimer::new())
             .header_read_timeout(PATIENCE)
             .max_buf_size(HEAD_BYTES)
+            .half_close(true)
             .serve_connection(TokioIo::new(WriteTimeoutStream::new(stream)), answer)
             .await;
         if let Err(error) = served {
@@ -201,12 +212,10 @@ impl Site {
 
     /// The metrics of a world, the first one if none is named.
     async fn metrics(&self, request: &Request<Incoming>, peer: SocketAddr) -> Answer {
-        let name = request.uri().query().and_then(|query| query.strip_prefix("world="));
-        let world = match name.map(|name| WorldName::parse(name.as_bytes())) {
-            None => Some(Arc::clone(&self.shared)),
-            Some(name) => name.ok().and_then(|name| self.shared.worlds().find(&name)),
+        let world = match self.world_of(request.uri().query().unwrap_or_default()) {
+            Ok(world) => world,
+            Err(refusal) => return refused(&refusal),
         };
-        let Some(world) = world else { return refused(&guards::NO_WORLD) };
         let checked = world.act(|engine| login::check(engine, request.headers(), peer));
         match checked {
             Ok(()) => typed(StatusCode::OK, EXPOSITION, metrics(&world).await),
@@ -219,6 +228,18 @@ impl Site {
             }
             Err(refusal) => refused(&refusal),
         }
+    }
+
+    /// The world that the query names, the first one if it names none.
+    fn world_of(&self, query: &str) -> Result<Arc<Shared>, Refusal> {
+        let mut name = WorldName::first();
+        for (parameter, value) in query::parameters(query) {
+            if parameter != "world" {
+                return Err(ONLY_WORLD);
+            }
+            name = WorldName::parse(&value).map_err(|_| guards::NO_WORLD)?;
+        }
+        self.shared.worlds().find(&name).ok_or(guards::NO_WORLD)
     }
 
     /// Whether clients are served: not while data are being loaded.

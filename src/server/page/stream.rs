@@ -170,15 +170,17 @@ impl Stream {
         }
     }
 
-    /// Takes a part of what the feed has; names of changed keys not at each look.
+    /// Takes a part of what the feed has; names of changed keys not at each look. `None` when the stream is over: its
+    /// user no longer has all rights, or the world has ended.
     fn take_unread(&mut self) -> Option<Unread> {
         let now_us = monotonic_us();
         let takes_keys = u128::from(now_us - self.keys_us) >= LOOK.as_micros();
         if takes_keys {
             self.keys_us = now_us;
         }
-        let session = self.client.session();
-        self.world.engine().observers.kit.as_mut()?.feed.take(session, PART_BYTES, takes_keys)
+        let (session, mut engine) = (self.client.session(), self.world.engine());
+        engine.sessions.get(session).filter(|client| client.user.is_unrestricted())?;
+        engine.observers.kit.as_mut()?.feed.take(session, PART_BYTES, takes_keys)
     }
 
     /// Appends how many commands were dropped, the commands after them, and the changed keys.
