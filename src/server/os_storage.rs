@@ -72,7 +72,7 @@ impl Storage for OsStorage {
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn PathLock>>> {
         let file = uninterrupted(|| open_to_lock(existing(path)))?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(Box::new(OsLock { _file: file }))),
+            Ok(()) => Ok(Some(Box::new(OsLock { file }))),
             Err(fs::TryLockError::WouldBlock) => Ok(None),
             Err(fs::TryLockError::Error(error)) => Err(error),
         }
@@ -126,13 +126,20 @@ fn open_to_lock(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create(true).truncate(false).open(lock)
 }
 
-/// A lock, which the system releases when the file is closed, also at the end of the process.
+/// A lock, which the system releases at the end of the process at the latest.
 #[derive(Debug)]
 struct OsLock {
-    _file: File,
+    file: File,
 }
 
 impl PathLock for OsLock {}
+
+impl Drop for OsLock {
+    fn drop(&mut self) {
+        // To close the file is not enough: a process that another thread has just forked has it open, too.
+        let _ = self.file.unlock();
+    }
+}
 
 /// A file that is open for writing.
 #[derive(Debug)]
@@ -261,6 +268,19 @@ mod tests {
         }
         let missing = OsStorage.lock(&folder.0.join("missing")).expect_err("there is no such file");
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+    }
+
+    /// As a process has it that was forked and does not run its program yet.
+    #[test]
+    fn a_lock_ends_though_its_file_is_open_elsewhere() {
+        let folder = Folder::new("lock-forked");
+        let file = open_to_lock(&folder.0).expect("it can be opened");
+        file.try_lock().expect("nobody has it");
+        let forked = file.try_clone().expect("it can be duplicated");
+        assert!(OsStorage.lock(&folder.0).expect("it can be tried").is_none());
+        drop(OsLock { file });
+        assert!(OsStorage.lock(&folder.0).expect("it can be tried").is_some());
+        drop(forked);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use dunlin::{Reply, Server};
 
 use crate::files::{DATA, Folder, ask, clients, error, info, names_in, run, told, told_by};
 use crate::oracle::{Process, Program};
+use crate::program::dunlin;
 use crate::timeout::wait_until;
 
 impl Folder {
@@ -419,6 +420,43 @@ fn a_real_server_loads_our_files_and_we_load_its() {
     let server = Server::builder().set("load", their_folder.to_str().expect("it is text")).allow_debug();
     let server = server.start().expect("it loads their files");
     assert_eq!(format!("+{}", digest(&server)), digest_of_theirs);
+}
+
+#[test]
+fn the_check_finds_nothing_wrong_with_what_a_server_has_written() {
+    let folder = Folder::new("aof-check");
+    {
+        let server = folder.appending();
+        run(&server, DATA);
+        run(&server, "BGREWRITEAOF");
+        wait_for_rewrite(&server);
+        run(&server, "CONFIG SET aof-timestamp-enabled yes\nSET text later");
+    }
+    let check = || {
+        let manifest = folder.part("appendonly.aof.manifest").display().to_string();
+        let output = dunlin(&["check", &manifest]).output().expect("it runs");
+        (output.status.code(), String::from_utf8(output.stdout).expect("it is text"))
+    };
+    let (status, text) = check();
+    assert_eq!(status, Some(0), "{text}");
+    for line in ["RDB preamble is OK, proceeding with AOF tail...\n", "All AOF files and manifest are valid\n"] {
+        assert!(text.contains(line), "{text}");
+    }
+    let log = folder.part("appendonly.aof.2.incr.aof");
+    let whole = fs::read(&log).expect("it is there");
+    fs::write(&log, &whole[..whole.len() - 1]).expect("it can be written");
+    let (status, text) = check();
+    assert_eq!(status, Some(1), "{text}");
+}
+
+/// As in Redis: what the append-only file does not have is not there.
+#[test]
+fn a_dump_beside_the_append_only_file_is_not_loaded() {
+    let folder = Folder::new("aof-and-dump");
+    run(&folder.server(), "SET dumped 1\nSAVE");
+    assert_eq!(ask(&folder.appending(), "DBSIZE"), 0);
+    run(&folder.appending(), "SET appended 1");
+    assert_eq!(ask(&folder.appending(), "EXISTS dumped appended appended"), 2);
 }
 
 #[test]
