@@ -5,6 +5,7 @@
 import { html, useEffect, useRef, useSignal } from './vendor/preact.js'
 import { changes, now, send } from './link.js'
 import { Deadline, Field, Problem, Send, SendForm, Table, Tabs, WINDOW } from './parts.js'
+import { isEditable } from './decode.js'
 import { count, errorOf, idOf, isBinary, items, number, pairs, shown, textOf } from './words.js'
 
 /** @typedef {import('./words.js').Word} Word */
@@ -65,16 +66,28 @@ function useScan(words, read) {
   return { ...state.value, onRange: (/** @type {number} */ _, /** @type {number} */ to) => void (to + 60 > state.value.found.length && look(to + WINDOW)) }
 }
 
-/** A value in a row, which a click turns into a field. */
-export function Editable(/** @type {{word: any, words: (text: string) => Word[], name: string}} */ { word, words, name }) {
-  const isOpen = useSignal(false)
-  if (!isOpen.value) {
+/** The longest value that is edited in its row. */
+const LONGEST = 4096
+
+/**
+ * A value in a row, which a click turns into a field. What is typed there stays when the value changes meanwhile. An
+ * unchanged text is not sent.
+ * @param {{word: Word, words: (text: string) => Word[], name: string}} props
+ */
+export function Editable({ word, words, name }) {
+  const edited = useSignal(/** @type {{first: string, text: string} | null} */ (null))
+  const close = () => (edited.value = null)
+  if (!edited.value) {
     return html`<span class="editable"><span class="text" title=${shown(word, 2000)}>${shown(word, 400)}</span>
-      ${!isBinary(word) && textOf(word).length < 4096 && html`<button type="button" class="small" aria-label=${`Edit ${name}`} onClick=${() => (isOpen.value = true)}>Edit</button>`}</span>`
+      ${isEditable(word) && textOf(word).length < LONGEST && html`<button type="button" class="small" aria-label=${`Edit ${name}`} onClick=${() => (edited.value = { first: textOf(word), text: textOf(word) })}>Edit</button>`}</span>`
   }
-  return html`<${SendForm} label="Save" name=${`Edit ${name}`} words=${(/** @type {FormData} */ data) => words(String(data.get('text')))} onReply=${(/** @type {Reply} */ reply) => (isOpen.value = !!errorOf(reply))}>
-    <${Field} name="text" label=${name} hasLabel=${false} value=${textOf(word)} width="24" isFirst />
-    <button type="button" onClick=${() => (isOpen.value = false)}>Cancel</button><//>`
+  const { first, text } = edited.value
+  const lines = first.split('\n').length
+  return html`<${SendForm} label="Save" name=${`Edit ${name}`} words=${() => (text === first ? null : words(text))} onReply=${(/** @type {Reply} */ reply) => !errorOf(reply) && close()}>
+    <${Field} label=${name} hasLabel=${false} value=${first} width="24" lines=${lines > 1 ? Math.min(8, lines) : 0} isFirst
+      onInput=${(/** @type {any} */ event) => (edited.value = { first, text: event.currentTarget.value })} />
+    ${isBinary(word) || textOf(word) !== first ? html`<span class="meanwhile" role="status">changed meanwhile</span>` : ''}
+    <button type="button" onClick=${close}>Cancel</button><//>`
 }
 
 const text = (/** @type {FormData} */ data, /** @type {string} */ name) => String(data.get(name))
@@ -84,7 +97,7 @@ export function List(/** @type {{value: Word}} */ { value }) {
   const row = (/** @type {number} */ at) => {
     if (!found.has(at)) return null
     const word = found.get(at)
-    return [at, html`<${Editable} key=${idOf(word)} word=${word} name=${`element ${at}`} words=${(/** @type {string} */ new_) => ['LSET', value, String(at), new_]} />`,
+    return [at, html`<${Editable} word=${word} name=${`element ${at}`} words=${(/** @type {string} */ new_) => ['LSET', value, String(at), new_]} />`,
       at === 0 ? 'head' : at === length - 1 ? 'tail' : '']
   }
   return html`<${Problem} reply=${problem} />
@@ -132,18 +145,20 @@ export function Hash(/** @type {{value: Word}} */ { value }) {
     const deadline = deadlines.get(idOf(field)) ?? -1
     const name = shown(field, 60)
     return [html`<b title=${shown(field, 2000)}>${shown(field, 200)}</b>`,
-      html`<${Editable} key=${idOf(word)} word=${word} name=${name} words=${(/** @type {string} */ new_) => ['HSET', value, field, new_]} />`,
+      html`<${Editable} word=${word} name=${name} words=${(/** @type {string} */ new_) => change(field, new_)} />`,
       html`<span class="line tight">${deadline > 0 ? html`<${Deadline} at=${deadline} /><${Send} kind="small" words=${['HPERSIST', value, 'FIELDS', '1', field]} name=${`Persist ${name}`}>Persist<//>`
         : html`<${Send} kind="small" words=${['HEXPIRE', value, '60', 'FIELDS', '1', field]} name=${`Expire ${name} in 1 min`}>in 1 min<//>`}</span>`,
       html`<${Send} kind="small" words=${['HDEL', value, field]} name=${`Delete ${name}`}>Delete<//>`]
   }
+  // HSET would end the deadline of the field.
+  const change = (/** @type {Word} */ field, /** @type {string} */ text) => (deadlines.get(idOf(field)) === -1 ? ['HSET', value, field, text] : ['HSETEX', value, 'KEEPTTL', 'FIELDS', '1', field, text])
   const expire = (/** @type {FormData} */ data) => ['HEXPIRE', value, text(data, 'seconds'), 'FIELDS', '1', text(data, 'field')]
   return html`<${Problem} reply=${problem} />
     <div class="line"><${SendForm} label="HSET" words=${(/** @type {FormData} */ data) => ['HSET', value, text(data, 'field'), text(data, 'text')]}>
       <${Field} name="field" label="Field" hasLabel=${false} placeholder="field" required /><${Field} name="text" label="Value" hasLabel=${false} placeholder="value" width="20" /><//>
       <${SendForm} label="HEXPIRE" words=${expire}><${Field} name="field" label="Field to expire" hasLabel=${false} placeholder="field" required width="8" /><${Field} name="seconds" label="Seconds" type="number" min="1" hasLabel=${false} placeholder="seconds" required width="6" /><//>
       <span class="total"><b>${count(found.length)}</b> fields${!isEnd && ' so far'}</span></div>
-    <div class="fill"><${Table} name="Fields" kind="hash" columns=${['Field', 'Value', 'Deadline', { name: 'Actions', title: '' }]} count=${found.length} row=${row} onRange=${onRange} empty="" /></div>`
+    <div class="fill"><${Table} name="Fields" kind="hash" columns=${['Field', 'Value', 'Deadline', { name: 'Actions', title: '' }]} count=${found.length} row=${row} keyOf=${(/** @type {number} */ at) => idOf(found[at][0])} onRange=${onRange} empty="" /></div>`
 }
 
 /** What scores count, if they look like moments near to the server's time: 1000 for seconds, 1 for milliseconds. */
@@ -213,7 +228,7 @@ export function SortedSet(/** @type {{value: Word}} */ { value }) {
     const score = number(reply)
     const name = shown(member, 60)
     return [at + 1, html`<span class="text" title=${shown(member, 2000)}>${shown(member, 300)}</span>`,
-      html`<${Editable} key=${reply?.double ?? reply} word=${textOf(reply)} name=${`the score of ${name}`} words=${(/** @type {string} */ new_) => ['ZADD', value, 'XX', new_, member]} />`,
+      html`<${Editable} word=${textOf(reply)} name=${`the score of ${name}`} words=${(/** @type {string} */ new_) => ['ZADD', value, 'XX', new_, member]} />`,
       unit ? html`<${Deadline} at=${score * unit} />` : !places && html`<span class="bar" aria-hidden="true"><span style=${{ width: `${(100 * Math.abs(score)) / most}%` }}></span></span>`,
       html`<span class="line tight"><${Send} kind="small" words=${['ZINCRBY', value, '1', member]} name=${`1 more for ${name}`}>+1<//><${Send} kind="small" words=${['ZREM', value, member]} name=${`Remove ${name}`}>Remove<//></span>`]
   }
@@ -225,5 +240,5 @@ export function SortedSet(/** @type {{value: Word}} */ { value }) {
     ${way === 'Time line' && unit && html`<${TimeLine} moments=${scores.map(score => score * unit)} />`}
     ${way === 'Places' && html`<${Places} value=${value} members=${[...found.values()].map(pair => pair[0])} />`}
     <div class="fill"><${Table} name="Members" kind="zset" columns=${[{ name: 'Rank', kind: 'number' }, 'Member', 'Score', { name: 'Bar', title: unit ? 'Due' : '' }, { name: 'Actions', title: '' }]}
-      count=${length || 0} row=${row} onRange=${onRange} empty="" /></div>`
+      count=${length || 0} row=${row} keyOf=${(/** @type {number} */ at) => (found.has(at) ? idOf(found.get(at)[0]) : `at ${at}`)} onRange=${onRange} empty="" /></div>`
 }

@@ -155,12 +155,14 @@ const ROW = 30
 export const WINDOW = 200
 
 /**
- * A table of any length, of which the rows that can be seen are in the page. Rows are of one height.
+ * A table of any length, of which the rows that can be seen are in the page. Rows are of one height, and are their
+ * places unless `keyOf` names them. What it says when it is empty is not said beside a problem.
  * @param {{name: string, columns: any[], count: number, row: (at: number) => any[] | null, empty?: string,
  *   onRange?: (from: number, to: number) => void, kind?: string, classOf?: (at: number) => string,
- *   role?: string, rowProps?: (at: number) => Record<string, any>, onKeyDown?: (event: KeyboardEvent) => void}} props
+ *   role?: string, rowProps?: (at: number) => Record<string, any>, onKeyDown?: (event: KeyboardEvent) => void,
+ *   keyOf?: (at: number) => string, problem?: Reply}} props
  */
-export function Table({ name, columns, count, row, empty = 'Nothing yet.', onRange, kind = '', classOf, role, rowProps, onKeyDown }) {
+export function Table({ name, columns, count, row, empty = 'Nothing yet.', onRange, kind = '', classOf, role, rowProps, onKeyDown, keyOf, problem = null }) {
   const top = useSignal(0)
   const box = useRef(/** @type {HTMLDivElement | null} */ (null))
   const from = Math.max(0, Math.min(Math.floor(top.value / ROW) - 60, count - WINDOW))
@@ -173,11 +175,11 @@ export function Table({ name, columns, count, row, empty = 'Nothing yet.', onRan
     const at = box.current?.scrollTop ?? 0
     if (Math.abs(at - top.value) > ROW * 20 || at === 0) top.value = at
   }
-  if (!count) return html`<p class="quiet empty">${empty}</p>`
+  if (!count) return errorOf(problem) ? null : html`<p class="quiet empty">${empty}</p>`
   const rows = []
   for (let at = from; at < to; at += 1) {
     const cells = row(at)
-    rows.push(html`<tr key=${at} class=${classOf?.(at)} aria-rowindex=${at + 2} ...${rowProps?.(at)}>
+    rows.push(html`<tr key=${keyOf?.(at) ?? at} class=${classOf?.(at)} aria-rowindex=${at + 2} ...${rowProps?.(at)}>
       ${cells ? cells.map((cell, place) => html`<td key=${place} class=${columns[place]?.kind} data-name=${columns[place]?.name ?? columns[place]}>${cell}</td>`) : html`<td class="quiet" colspan=${columns.length}>…</td>`}
     </tr>`)
   }
@@ -213,10 +215,13 @@ export function Tabs(/** @type {{name: string, all: string[], chosen: string, on
 /** Gives the focus to what comes into the page. @param {HTMLElement | null} element */
 const focus = element => element?.focus()
 
-/** A field of a form with its name. The value is the one to begin with: what is typed stays when the view is drawn anew. */
-export function Field(/** @type {any} */ { name, label, width, value, hasLabel = true, isFirst = false, ...rest }) {
+/**
+ * A field of a form with its name, for so many lines if there are several. The value is the one to begin with: what is
+ * typed stays when the view is drawn anew.
+ */
+export function Field(/** @type {any} */ { name, label, width, value, lines = 0, hasLabel = true, isFirst = false, ...rest }) {
   return html`<label class="field"><span class=${hasLabel ? '' : 'hidden'}>${label ?? name}</span>
-    <input name=${name} defaultValue=${value} ref=${isFirst ? focus : undefined} autocomplete="off" spellcheck=${false} size=${width ?? 12} ...${rest} /></label>`
+    <${lines ? 'textarea' : 'input'} rows=${lines || undefined} cols=${lines ? 40 : undefined} name=${name} defaultValue=${value} ref=${isFirst ? focus : undefined} autocomplete="off" spellcheck=${false} size=${width ?? 12} ...${rest} /></label>`
 }
 
 /** A choice in a form. */

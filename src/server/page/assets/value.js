@@ -6,7 +6,7 @@ import { html, useEffect, useSignal } from './vendor/preact.js'
 import { ask, changes, send } from './link.js'
 import { Hash, List, Set as SetView, SortedSet } from './collections.js'
 import { bytesOf, count, errorOf, idOf, number, shown, size, slotOf, split, textOf, wordOfId } from './words.js'
-import { bitsIn, hexRows, isHyperLogLog, json, messagePack, pickle, waysFor } from './decode.js'
+import { bitsIn, hexRows, isEditable, isHyperLogLog, json, messagePack, pickle, waysFor } from './decode.js'
 import { Deadline, Field, idIn, keyAddress, perform, Problem, Send, SendForm, Tabs } from './parts.js'
 import { Stream } from './streams.js'
 import { VectorSet } from './vectors.js'
@@ -48,28 +48,41 @@ function Bits({ bytes }) {
 const Counter = (/** @type {{value: Word, word: Word}} */ { value, word }) => html`<p class="figure">${BigInt(shown(word)).toLocaleString('en')}</p>
   <div class="line">${['-100', '-10', '-1', '1', '10', '100'].map(step => html`<${Send} key=${step} words=${['INCRBY', value, step]}>${step.startsWith('-') ? step.replace('-', '−') : `+${step}`}<//>`)}</div>`
 
-/** A text that can be edited in place, unless a field would change it: that has no place for control characters. */
-function Editor(/** @type {{value: Word, word: Word, text?: string, isWhole: boolean}} */ { value, word, text, isWhole }) {
-  const edited = useSignal(/** @type {string | null} */ (null))
-  const current = edited.value ?? text ?? String(word)
-  if (!isWhole || /[\0-\x08\x0b-\x1f]/.test(current)) return html`<pre class="content" tabindex="0">${current}</pre>`
-  const save = () => ['SET', value, current, 'KEEPTTL']
-  return html`<textarea class="content" aria-label="Value" spellcheck=${false} value=${current} onInput=${(/** @type {any} */ event) => (edited.value = event.currentTarget.value)}></textarea>
-    <div class="line"><${Send} words=${save} isOff=${edited.value === null} onReply=${(/** @type {any} */ reply) => { if (!errorOf(reply)) edited.value = null }}>Save<//>
-      <button type="button" disabled=${edited.value === null} onClick=${() => (edited.value = null)}>Undo</button></div>`
+/**
+ * What is typed instead of a string, the text that was there first, and how that was shown.
+ * @typedef {{text: string, first: string, way: string}} Edit
+ * @typedef {import('./vendor/preact.js').Signal<Edit | null>} EditSignal
+ */
+
+/**
+ * A text that can be edited in place, unless a field would change it. What is typed stays when the value changes.
+ * @param {{value: Word, text: string, isWhole: boolean, way: string, edit: EditSignal}} props
+ */
+function Editor({ value, text, isWhole, way, edit }) {
+  const edited = edit.value?.way === way ? edit.value : null
+  if (!edited && !(isWhole && isEditable(text))) return html`<pre class="content" tabindex="0">${text}</pre>`
+  const typed = (/** @type {any} */ event) => {
+    const first = edited?.first ?? text
+    edit.value = event.currentTarget.value === first ? null : { text: event.currentTarget.value, first, way }
+  }
+  const save = () => edited && ['SET', value, edited.text, 'KEEPTTL']
+  return html`<textarea class="content" aria-label="Value" spellcheck=${false} value=${edited?.text ?? text} onInput=${typed}></textarea>
+    <div class="line"><${Send} words=${save} isOff=${!edited} onReply=${(/** @type {any} */ reply) => { if (!errorOf(reply)) edit.value = null }}>Save<//>
+      <button type="button" disabled=${!edited} onClick=${() => (edit.value = null)}>Undo</button>
+      ${edited && edited.first !== text && html`<span class="meanwhile" role="status">changed meanwhile: to save replaces that</span>`}</div>`
 }
 
 /** One way to show a string. */
-function Way(/** @type {any} */ { way, value, word, offset, isWhole, facts }) {
+function Way(/** @type {any} */ { way, value, word, offset, isWhole, facts, edit }) {
   const bytes = bytesOf(word)
   if (way === 'Counter') return html`<${Counter} value=${value} word=${word} />`
-  if (way === 'JSON') return html`<${Editor} value=${value} word=${word} text=${json(word)} isWhole=${isWhole} key=${idOf(word)} />`
+  if (way === 'JSON') return html`<${Editor} value=${value} text=${json(word) ?? textOf(word)} isWhole=${isWhole} way=${way} edit=${edit} />`
   if (way === 'MessagePack') return html`<pre class="content" tabindex="0">${messagePack(bytes)}</pre>`
   if (way === 'Pickle') return html`<pre class="content" tabindex="0">${pickle(bytes)}</pre>`
   if (way === 'HyperLogLog') return html`<p class="figure">≈ ${count(facts.estimate)}</p><p class="quiet">different elements, as PFCOUNT estimates; ${facts.isSparse ? 'sparse' : 'dense'} form</p>`
   if (way === 'Bits') return html`<${Bits} bytes=${bytes} />`
   if (way === 'Hex') return html`<pre class="content hex" tabindex="0">${hexRows(bytes, offset)}</pre>`
-  return html`<${Editor} value=${value} word=${word} isWhole=${isWhole} key=${idOf(word)} />`
+  return html`<${Editor} value=${value} text=${textOf(word)} isWhole=${isWhole} way=${way} edit=${edit} />`
 }
 
 /** A string, in pieces if it is long. */
@@ -77,6 +90,7 @@ function Text(/** @type {{value: Word}} */ { value }) {
   const piece = useSignal(0)
   const found = useSignal(/** @type {any} */ (null))
   const chosen = useSignal('')
+  const edit = useSignal(/** @type {Edit | null} */ (null))
   useEffect(() => {
     let isCurrent = true
     const from = piece.value * PIECE
@@ -93,14 +107,14 @@ function Text(/** @type {{value: Word}} */ { value }) {
   if (problem) return html`<${Problem} reply=${problem} />`
   const isWhole = length <= PIECE
   const ways = waysFor(word, isWhole)
-  const way = ways.includes(chosen.value) ? chosen.value : ways[0]
+  const way = ways.includes(chosen.value) ? chosen.value : edit.value?.way ?? ways[0]
   const facts = { ...found.value, isSparse: bytesOf(word)[4] === 1 }
   const pieces = Math.ceil(length / PIECE)
-  return html`<div class="line"><${Tabs} name="Shown as" all=${ways} chosen=${way} onChoose=${(/** @type {string} */ each) => (chosen.value = each)} />
+  return html`<div class="line"><${Tabs} name="Shown as" all=${[...new Set([...ways, way])]} chosen=${way} onChoose=${(/** @type {string} */ each) => (chosen.value = each)} />
       ${!isWhole && html`<span class="pager"><button type="button" disabled=${!piece.value} onClick=${() => (piece.value -= 1)}>Before</button>
         <span>${size(piece.value * PIECE)} to ${size(Math.min(length, (piece.value + 1) * PIECE))} of ${size(length)}</span>
         <button type="button" disabled=${piece.value + 1 >= pieces} onClick=${() => (piece.value += 1)}>After</button></span>`}</div>
-    <${Way} way=${way} value=${value} word=${word} offset=${piece.value * PIECE} isWhole=${isWhole} facts=${facts} />`
+    <${Way} way=${way} value=${value} word=${word} offset=${piece.value * PIECE} isWhole=${isWhole} facts=${facts} edit=${edit} />`
 }
 
 /** The commands that would create the key, as DUNLIN DUMP writes them. */

@@ -5,7 +5,7 @@
 import { html, useRef, useSignal } from './vendor/preact.js'
 import { Editable } from './collections.js'
 import { Field, Problem, Send, Table, useReplies } from './parts.js'
-import { count, errorOf, items, number, pairs, shown, textOf } from './words.js'
+import { count, errorOf, idOf, items, number, pairs, shown, textOf } from './words.js'
 
 /** @typedef {import('./words.js').Word} Word */
 
@@ -29,7 +29,7 @@ export function VectorSet(/** @type {{value: Word}} */ { value }) {
     const name = shown(element, 60)
     return [html`<button type="button" class="link text" title=${`Similar to ${name}`} onClick=${() => (chosen.value = /** @type {any} */ (element))}>${shown(element, 300)}</button>`,
       number(score).toFixed(4), html`<span class="bar" aria-hidden="true"><span style=${{ width: `${100 * number(score)}%` }}></span></span>`,
-      html`<${Editable} key=${textOf(attributes ?? '')} word=${attributes ?? ''} name=${`the attributes of ${name}`} words=${(/** @type {string} */ new_) => ['VSETATTR', value, element, new_]} />`,
+      html`<${Editable} word=${attributes ?? ''} name=${`the attributes of ${name}`} words=${(/** @type {string} */ new_) => ['VSETATTR', value, element, new_]} />`,
       html`<${Send} kind="small" words=${['VREM', value, element]} name=${`Remove ${name}`}>Remove<//>`]
   }
   const look = (/** @type {any} */ event) => {
@@ -43,5 +43,5 @@ export function VectorSet(/** @type {{value: Word}} */ { value }) {
       <${Field} name="filter" label="Condition" hasLabel=${false} placeholder=".year > 2000" width="20" value=${filter.value} /><button>VSIM</button>
       <span class="total"><b>${count(number(info.size))}</b> vectors of ${count(number(info['vector-dim']))} dimensions, ${textOf(info['quant-type'] ?? '')}</span></form>
     <div class="fill"><${Table} name="Similar elements" kind="zset" columns=${['Element', { name: 'Similarity', kind: 'number' }, { name: 'Bar', title: '' }, 'Attributes', { name: 'Actions', title: '' }]}
-      count=${found.length} row=${row} empty="No element meets the condition." /></div>`
+      count=${found.length} row=${row} keyOf=${(/** @type {number} */ at) => idOf(found[at][0])} empty="No element meets the condition." /></div>`
 }
