@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bitsIn, hexRows, isCounter, json, messagePack, pickle, waysFor } from '../../src/server/page/assets/decode.js'
+import { bitsIn, hexRows, isCounter, json, messagePack, pickle, pieceOf, waysFor } from '../../src/server/page/assets/decode.js'
 import { lineIn } from '../../src/server/page/assets/launchers.js'
 import { asCli, bytesOf, duration, idOf, line, plain, shown, size, slotOf, split, wordOf, wordOfId } from '../../src/server/page/assets/words.js'
 
@@ -68,6 +68,19 @@ test('bytes that only look like a MessagePack or a pickle are none, however they
     assert.equal(messagePack(bytes(...all)), undefined)
     assert.equal(pickle(bytes(...all)), undefined)
   }
+})
+
+test('a piece of a long text is a text without the characters that it ends within', () => {
+  const all = bytesOf('aü€😀b')
+  const piece = (from, to) => pieceOf(wordOf(all.subarray(from, to)), from === 0, to === all.length)
+  assert.equal(piece(0, 2), 'a')
+  assert.equal(piece(2, 5), '')
+  assert.equal(piece(2, 6), '€')
+  assert.equal(piece(4, 9), '')
+  assert.equal(piece(4, 10), '😀')
+  assert.equal(piece(8, 11), 'b')
+  assert.deepEqual(pieceOf(wordOf(bytes(0x80, 97)), true, true), { base64: 'gGE=' })
+  assert.deepEqual(pieceOf(wordOf(bytes(97, 0xff, 97)), false, false), { base64: 'Yf9h' })
 })
 
 test('sizes and times are read at a glance', () => {

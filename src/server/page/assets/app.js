@@ -5,11 +5,11 @@
 import { html, render, signal, useEffect, useRef, useSignal, useState } from './vendor/preact.js'
 import {
   ask, changes, clock, command, database, enter, explain, hasKit, listen, logIn, lookSoon, mustLogIn, now, openStream,
-  readClock, refusal, stream, trouble, world,
+  otherChanges, readClock, refusal, stream, trouble, world,
 } from './link.js'
 import { LANGUAGES, lineIn } from './launchers.js'
-import { Choice, Field, pending, useReplies } from './parts.js'
-import { asCli, errorOf, fields, items, line, moment, number, pairs, shown } from './words.js'
+import { Choice, Field, idIn, pending, useReplies } from './parts.js'
+import { asCli, errorOf, fields, idOf, isBinary, items, line, moment, number, pairs, shown } from './words.js'
 
 /** Each view: its name in the address, the key after `g`, and its module. */
 const VIEWS = [
@@ -75,15 +75,15 @@ function Navigation() {
 
 /** The worlds and the databases with their keys, as choices. */
 function Places() {
-  const replies = useReplies([['DUNLIN', 'WORLDS'], ['INFO', 'keyspace'], ['CONFIG', 'GET', 'databases']])
-  const worlds = items(replies?.[0]).map(each => shown(fields(each).name))
+  const replies = useReplies([['DUNLIN', 'WORLDS'], ['INFO', 'keyspace'], ['CONFIG', 'GET', 'databases']], 0, otherChanges.value)
+  const worlds = items(replies?.[0]).map(each => fields(each).name).filter(name => !isBinary(name))
   if (!worlds.includes(world.value)) worlds.unshift(world.value)
   const text = replies?.[1]?.text ?? (typeof replies?.[1] === 'string' ? replies[1] : '')
   const sizes = new Map([...text.matchAll(/^db(\d+):keys=(\d+)/gm)].map(found => [Number(found[1]), found[2]]))
   const most = Number(pairs(replies?.[2])[0]?.[1] ?? 16) || 16
   const databases = Array.from({ length: Math.min(most, 1000) }, (_, at) => ({ value: String(at), title: sizes.has(at) ? `${at} · ${sizes.get(at)} keys` : String(at) }))
   return html`
-    ${hasKit.value && html`<${Choice} name="world" label="World" options=${worlds} value=${world.value} onChange=${(/** @type {string} */ name) => enter(name)} />`}
+    ${hasKit.value && html`<${Choice} name="world" label="World" options=${worlds.map(name => ({ value: name, title: shown(name) }))} value=${world.value} onChange=${(/** @type {string} */ name) => enter(name)} />`}
     <${Choice} name="database" label="Database" options=${databases} value=${String(database.value)} onChange=${(/** @type {string} */ index) => enter(world.value, Number(index))} />`
 }
 
@@ -233,8 +233,15 @@ function Page() {
     <${Head} /><${Navigation} /><${View} /><${Strip} /><${Stream} /><${Confirmation} /><${LogIn} /><${Help} />`
 }
 
-listen(name => {
-  if (name === 'keys' || name === 'clock') lookSoon()
+/** Whether one of the keys that have changed may be what the view shows. @param {any[]} keys */
+function areShown(keys) {
+  const id = place.value.view.name === 'value' ? idIn(place.value.parameters) : null
+  return id === null || keys.some(key => key.more !== undefined || idOf(key) === id)
+}
+
+listen((name, event) => {
+  if (name === 'clock') lookSoon()
+  else if (name === 'keys') lookSoon(areShown(event) ? changes : otherChanges)
 })
 
 // Where there is no stream, as for a user who may not have one, views look again by themselves.

@@ -18,6 +18,25 @@ export function json(word) {
   }
 }
 
+/**
+ * A piece of a long string as text where it is one but for characters that the piece ends within: these are left out.
+ * @param {Word} word @param {boolean} isFirst @param {boolean} isLast @returns {Word}
+ */
+export function pieceOf(word, isFirst, isLast) {
+  if (!isBinary(word)) return word
+  const bytes = bytesOf(word)
+  const isInside = (/** @type {number} */ at) => (bytes[at] & 0xc0) === 0x80
+  let from = 0
+  while (!isFirst && from < 3 && isInside(from)) from += 1
+  let start = bytes.length - 1
+  while (start > bytes.length - 4 && isInside(start)) start -= 1
+  const lead = bytes[start] ?? 0
+  const width = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1
+  const isCut = !isLast && start + width > bytes.length
+  const text = wordOf(bytes.subarray(from, isCut ? start : bytes.length))
+  return isBinary(text) ? word : text
+}
+
 /** Whether a field for text keeps it as it is: of control characters it has place for tabs and line breaks alone. */
 export const isEditable = (/** @type {Word} */ word) => !isBinary(word) && !/[\0-\x08\x0b-\x1f]/.test(word)
 

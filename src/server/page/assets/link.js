@@ -14,12 +14,15 @@ import { errorOf, line } from './words.js'
 const kept = (/** @type {string} */ name) => sessionStorage.getItem(`dunlin.${name}`)
 const keep = (/** @type {string} */ name, /** @type {string} */ value) => sessionStorage.setItem(`dunlin.${name}`, value)
 
-const inAddress = new URLSearchParams(location.hash.slice(1)).get('token')
-if (inAddress) {
+/** Takes the token that the address has, and returns whether it has one. */
+function takeToken() {
+  const inAddress = new URLSearchParams(location.hash.slice(1)).get('token')
+  if (!inAddress) return false
   keep('token', inAddress)
   history.replaceState(null, '', `${location.pathname}#feed`)
+  return true
 }
-const token = kept('token') ?? 'none'
+takeToken()
 
 export const world = signal(kept('world') ?? 'default')
 export const database = signal(Number(kept('database') ?? 0))
@@ -35,6 +38,8 @@ export const mustLogIn = signal(false)
 export const command = signal(/** @type {{words: Word[], reply?: Reply, isSent: boolean} | null} */ (null))
 /** Counts what may have changed the data, so that views know when to ask again. */
 export const changes = signal(0)
+/** Counts changes of keys that the view does not show. */
+export const otherChanges = signal(0)
 /** Whether the server has the test kit; undefined before anything was asked of it. */
 export const hasKit = signal(/** @type {boolean | undefined} */ (undefined))
 
@@ -53,7 +58,7 @@ export function logIn(user, password) {
 }
 
 function headers() {
-  return { 'X-Dunlin': token, ...(login && { Authorization: `Basic ${login}` }) }
+  return { 'X-Dunlin': kept('token') ?? 'none', ...(login && { Authorization: `Basic ${login}` }) }
 }
 
 /** Goes to a world, and a database in it. */
@@ -105,15 +110,16 @@ export async function send(commands) {
 /** Sends one command. @param {...(Word | number)} words @returns {Promise<Reply>} */
 export const ask = async (...words) => (await send([words.map(word => (typeof word === 'number' ? String(word) : word))]))[0]
 
-let isDue = false
+/** What is counted soon. */
+const due = new Set(/** @type {import('./vendor/preact.js').Signal<number>[]} */ ([]))
 
-/** Makes views look again soon: changed names come ten times a second, and views look five times at most. */
-export function lookSoon() {
-  if (isDue) return
-  isDue = true
+/** Makes those look again soon who do at a count: changed names come ten times a second, and they look five times. */
+export function lookSoon(counted = changes) {
+  if (due.has(counted)) return
+  due.add(counted)
   setTimeout(() => {
-    isDue = false
-    changes.value += 1
+    due.delete(counted)
+    counted.value += 1
   }, 200)
 }
 
@@ -177,6 +183,13 @@ export function listen(listener) {
 let filter = new URLSearchParams()
 let current = new AbortController()
 let retries = 0
+
+// The address of a server that was started anew, opened in the same tab.
+addEventListener('hashchange', () => {
+  if (!takeToken()) return
+  changes.value += 1
+  openStream()
+})
 
 /** Opens the stream anew with other filters. */
 export function filterStream(/** @type {URLSearchParams} */ parameters) {

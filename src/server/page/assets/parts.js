@@ -69,10 +69,13 @@ export function SendForm(/** @type {any} */ { words, label, children, onReply, n
   </form>`
 }
 
-/** Replies to commands that are sent again whenever the data may have changed; null until the first ones come. */
-export function useReplies(/** @type {Word[][]} */ commands, everyMs = 0) {
+/**
+ * Replies to commands that are sent again whenever the data may have changed, or another count has; null until the first
+ * ones come.
+ */
+export function useReplies(/** @type {Word[][]} */ commands, everyMs = 0, counted = 0) {
   const [replies, setReplies] = useState(/** @type {Reply[] | null} */ (null))
-  const key = JSON.stringify([commands, changes.value, world.value, database.value])
+  const key = JSON.stringify([commands, changes.value, counted, world.value, database.value])
   useEffect(() => {
     let isCurrent = true
     let timer = 0

@@ -25,7 +25,7 @@ const ADVICE = /** @type {Record<string, string>} */ ({
 
 const LEVELS = ['off', 'warn', 'error']
 
-function StrictRules(/** @type {{rules: Record<string, any>[]}} */ { rules }) {
+function StrictRules(/** @type {{rules: Record<string, any>[], problem: any}} */ { rules, problem }) {
   const row = (/** @type {number} */ at) => {
     const { rule, level, about, limit, allowed } = rules[at]
     const name = shown(rule)
@@ -36,12 +36,12 @@ function StrictRules(/** @type {{rules: Record<string, any>[]}} */ { rules }) {
   return html`<div class="line">${['All', 'Cluster'].flatMap(rules => LEVELS.map(level => html`<${Send} key=${rules + level} words=${['DUNLIN', 'STRICT', 'SET', rules.toUpperCase(), level]}>${rules} ${level}<//>`))}
       <${SendForm} label="Allow" words=${(/** @type {FormData} */ data) => ['DUNLIN', 'STRICT', 'ALLOW', String(data.get('rule')), String(data.get('glob'))]}>
         <${Field} name="glob" label="Keys like" required placeholder="countries:*" /><${Choice} name="rule" label="in" options=${['ALL', 'CLUSTER', ...rules.map(each => shown(each.rule))]} /><//></div>
-    <${Table} name="Rules of strict mode" kind="rules" columns=${['Rule', 'Level', { name: 'Limit', kind: 'number' }, 'Finds that', 'Allowed']} count=${rules.length} row=${row} />`
+    <${Table} name="Rules of strict mode" kind="rules" columns=${['Rule', 'Level', { name: 'Limit', kind: 'number' }, 'Finds that', 'Allowed']} count=${rules.length} row=${row} problem=${problem} />`
 }
 
-function Findings(/** @type {{findings: Record<string, any>[]}} */ { findings }) {
+function Findings(/** @type {{findings: Record<string, any>[], problem: any}} */ { findings, problem }) {
   return html`<div class="line"><${Send} words=${['DUNLIN', 'STRICT', 'CHECK']}>Check<//><${Send} words=${['DUNLIN', 'STRICT', 'CLEAR']}>Clear<//></div>
-    ${!findings.length && html`<p class="quiet empty">Nothing was found. Rules that are off find nothing.</p>`}
+    ${!findings.length && !errorOf(problem) && html`<p class="quiet empty">Nothing was found. Rules that are off find nothing.</p>`}
     <ul class="findings">${findings.slice(0, 200).map((each, at) => html`<li key=${at}>
       <p><span class=${`level ${shown(each.level)}`}>${shown(each.level)}</span> <b>${shown(each.rule)}</b> <span class="quiet">${count(number(each.times))} ${number(each.times) === 1 ? 'time' : 'times'}, by ${shown(each['client-name'] || `client ${number(each.client)}`)}</span></p>
       <p>${shown(each.text, 600)}</p>${each.command && html`<p><code>${shown(each.command, 300)}</code></p>`}
@@ -61,14 +61,14 @@ function faultOf(data) {
   return value('name') ? ['DUNLIN', 'FAULT', 'ADD', value('name'), ...matches, failure, ...more] : null
 }
 
-function Faults(/** @type {{faults: Record<string, any>[]}} */ { faults }) {
+function Faults(/** @type {{faults: Record<string, any>[], problem: any}} */ { faults, problem }) {
   const failure = useSignal('DROP-AFTER')
   const row = (/** @type {number} */ at) => {
-    const name = shown(faults[at].name)
-    return [html`<b>${name}</b>`, html`<code>${shown(faults[at].rule, 200)}</code>`, count(number(faults[at].matched)), count(number(faults[at].fired)),
-      html`<${Send} kind="small danger" words=${['DUNLIN', 'FAULT', 'REMOVE', name]} name=${`Remove ${name}`}>Remove<//>`]
+    const { name } = faults[at]
+    return [html`<b>${shown(name)}</b>`, html`<code>${shown(faults[at].rule, 200)}</code>`, count(number(faults[at].matched)), count(number(faults[at].fired)),
+      html`<${Send} kind="small danger" words=${['DUNLIN', 'FAULT', 'REMOVE', name]} name=${`Remove ${shown(name)}`}>Remove<//>`]
   }
-  return html`<${Table} name="Faults" kind="short" columns=${['Fault', 'Rule', { name: 'Matched', kind: 'number' }, { name: 'Fired', kind: 'number' }, { name: 'Actions', title: '' }]} count=${faults.length} row=${row} empty="Every command runs as it should." />
+  return html`<${Table} name="Faults" kind="short" columns=${['Fault', 'Rule', { name: 'Matched', kind: 'number' }, { name: 'Fired', kind: 'number' }, { name: 'Actions', title: '' }]} count=${faults.length} row=${row} problem=${problem} empty="Every command runs as it should." />
     ${faults.length > 0 && html`<div class="line"><${Send} words=${['DUNLIN', 'FAULT', 'CLEAR']}>Remove all<//></div>`}
     <${SendForm} label="Add" name="New fault" words=${faultOf}>
       <${Field} name="name" label="Name" required placeholder="the reply is lost" width="16" />
@@ -83,7 +83,7 @@ export default function Rules() {
   const [rules, findings, faults] = [0, 1, 2].map(at => items(replies?.[at]).map(fields))
   const problem = replies?.find(reply => errorOf(reply))
   return html`<${WithKit}><${Problem} reply=${problem} />
-    <${Section} title="Findings"><${Findings} findings=${findings} /><//>
-    <${Section} title="Strict mode"><${StrictRules} rules=${rules} /><//>
-    <${Section} title="Faults"><${Faults} faults=${faults} /><//><//>`
+    <${Section} title="Findings"><${Findings} findings=${findings} problem=${replies?.[1]} /><//>
+    <${Section} title="Strict mode"><${StrictRules} rules=${rules} problem=${replies?.[0]} /><//>
+    <${Section} title="Faults"><${Faults} faults=${faults} problem=${replies?.[2]} /><//><//>`
 }

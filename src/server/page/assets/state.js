@@ -4,7 +4,9 @@
 import { html, useSignal } from './vendor/preact.js'
 import { ask, changes, enter, world } from './link.js'
 import { Choice, Field, Problem, Section, Send, SendForm, Table, useReplies, WithKit } from './parts.js'
-import { count, errorOf, fields, items, number, shown, split, textOf } from './words.js'
+import { count, errorOf, fields, idOf, isBinary, items, number, shown, split, textOf } from './words.js'
+
+/** @typedef {import('./words.js').Word} Word */
 
 /** The most lines of a difference that are shown. */
 const MOST_LINES = 2000
@@ -33,12 +35,13 @@ function Difference(/** @type {{text: string}} */ { text }) {
 }
 
 /** Chooses what to compare with, and shows what differs. */
-function Compare(/** @type {{snapshots: string[], worlds: string[]}} */ { snapshots, worlds }) {
+function Compare(/** @type {{snapshots: Word[], worlds: Word[]}} */ { snapshots, worlds }) {
   const found = useSignal(/** @type {{reply: any} | null} */ (null))
-  const options = [...snapshots.map(name => ({ value: `SNAPSHOT ${name}`, title: `snapshot ${name}` })), ...worlds.filter(name => name !== world.value).map(name => ({ value: `WORLD ${name}`, title: `world ${name}` }))]
+  const all = [...snapshots.map(name => ({ kind: 'snapshot', name })), ...worlds.filter(name => name !== world.value).map(name => ({ kind: 'world', name }))]
+  const options = all.map(({ kind, name }) => ({ value: kind + idOf(name), title: `${kind} ${shown(name)}` }))
   const words = (/** @type {FormData} */ data) => {
-    const [kind, ...name] = String(data.get('with') ?? '').split(' ')
-    return kind ? ['DUNLIN', 'DIFF', kind, name.join(' ')] : null
+    const chosen = all[options.findIndex(each => each.value === data.get('with'))]
+    return chosen ? ['DUNLIN', 'DIFF', chosen.kind.toUpperCase(), chosen.name] : null
   }
   if (!options.length) return html`<p class="quiet empty">Take a snapshot, or enter another world, to compare with it.</p>`
   return html`<${SendForm} label="Compare" words=${words} onReply=${(/** @type {any} */ reply) => (found.value = { reply })}><${Choice} name="with" label="With" options=${options} /><//>
@@ -53,32 +56,34 @@ function Worlds(/** @type {{list: Record<string, any>[]}} */ { list }) {
     changes.value += 1
   }
   const row = (/** @type {number} */ at) => {
-    const name = shown(list[at].name)
-    const isHere = name === world.value
+    const word = list[at].name
+    const name = shown(word)
+    const isHere = word === world.value
     return [html`<b>${name}</b>${isHere && html` <span class="quiet">this one</span>`}`, count(number(list[at].clients)), count(number(list[at].keys)), number(list[at].temporary) === 1 ? 'temporary' : '',
-      html`<span class="line tight"><button type="button" class="small" disabled=${isHere} aria-label=${`Look at it: ${name}`} onClick=${() => enter(name)}>Look at it</button>
-        ${name !== 'default' && html`<${Send} kind="small danger" words=${['DUNLIN', 'DROP-WORLD', name]} name=${`Drop ${name}`} onReply=${() => isHere && enter('default')}>Drop<//>`}</span>`]
+      html`<span class="line tight"><button type="button" class="small" disabled=${isHere || isBinary(word)} aria-label=${`Look at it: ${name}`} onClick=${() => enter(word)}>Look at it</button>
+        ${word !== 'default' && html`<${Send} kind="small danger" words=${['DUNLIN', 'DROP-WORLD', word]} name=${`Drop ${name}`} onReply=${() => isHere && enter('default')}>Drop<//>`}</span>`]
   }
   return html`<div class="line"><form class="line" onSubmit=${open} aria-label="New world"><${Field} name="world" label="World" required placeholder="name" /><button>Enter</button></form>
       <${Send} words=${['DUNLIN', 'TEMPLATE']}>Start new worlds as a copy of this one<//><${Send} words=${['DUNLIN', 'DROP-TEMPLATE']}>Start them empty<//></div>
-    <${Table} name="Worlds" kind="short" columns=${['World', { name: 'Clients', kind: 'number' }, { name: 'Keys', kind: 'number' }, 'Kind', { name: 'Actions', title: '' }]} count=${list.length} row=${row} />`
+    <${Table} name="Worlds" kind="short" columns=${['World', { name: 'Clients', kind: 'number' }, { name: 'Keys', kind: 'number' }, 'Kind', { name: 'Actions', title: '' }]} count=${list.length} row=${row} empty="" />`
 }
 
 export default function State() {
   const replies = useReplies([['DUNLIN', 'SNAPSHOTS'], ['DUNLIN', 'WORLDS']], 2000)
-  const snapshots = items(replies?.[0]).map(name => shown(name))
+  const snapshots = items(replies?.[0])
   const worlds = items(replies?.[1]).map(fields)
   const row = (/** @type {number} */ at) => {
-    const name = snapshots[at]
+    const word = snapshots[at]
+    const name = shown(word)
     const later = snapshots.length - at - 1
-    return [at + 1, html`<b>${name}</b>`, later ? `drops ${later} later` : '', html`<span class="line tight"><${Send} kind="small" words=${['DUNLIN', 'ROLLBACK', name]} name=${`Roll back to ${name}`}>Roll back<//>
-      <${Send} kind="small danger" words=${['DUNLIN', 'DROP-SNAPSHOT', name]} name=${`Drop ${name}`}>Drop<//></span>`]
+    return [at + 1, html`<b>${name}</b>`, later ? `drops ${later} later` : '', html`<span class="line tight"><${Send} kind="small" words=${['DUNLIN', 'ROLLBACK', word]} name=${`Roll back to ${name}`}>Roll back<//>
+      <${Send} kind="small danger" words=${['DUNLIN', 'DROP-SNAPSHOT', word]} name=${`Drop ${name}`}>Drop<//></span>`]
   }
   return html`<${WithKit}>
     <${Section} title="Snapshots"><${Problem} reply=${replies?.[0]} />
       <${SendForm} label="Take a snapshot" words=${(/** @type {FormData} */ data) => ['DUNLIN', 'SNAPSHOT', String(data.get('name'))]}><${Field} name="name" label="Name" required placeholder="fixture" data-search /><//>
-      <${Table} name="Snapshots" kind="short" columns=${[{ name: 'No', kind: 'number' }, 'Snapshot', 'A rollback', { name: 'Actions', title: '' }]} count=${snapshots.length} row=${row} empty="No snapshot yet. One takes microseconds, however much data there is." /><//>
-    <${Section} title="What differs"><${Compare} snapshots=${snapshots} worlds=${worlds.map(each => shown(each.name))} /><//>
+      <${Table} name="Snapshots" kind="short" columns=${[{ name: 'No', kind: 'number' }, 'Snapshot', 'A rollback', { name: 'Actions', title: '' }]} count=${snapshots.length} row=${row} problem=${replies?.[0]} empty="No snapshot yet. One takes microseconds, however much data there is." /><//>
+    <${Section} title="What differs"><${Compare} snapshots=${snapshots} worlds=${worlds.map(each => each.name)} /><//>
     <${Section} title="Worlds"><${Problem} reply=${replies?.[1]} /><${Worlds} list=${worlds} /><//>
   <//>`
 }

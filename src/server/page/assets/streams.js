@@ -5,7 +5,7 @@
 import { html, useEffect, useSignal } from './vendor/preact.js'
 import { changes, send } from './link.js'
 import { Choice, Field, Problem, Send, SendForm, Table, Tabs } from './parts.js'
-import { count, duration, errorOf, fields, items, moment, number, pairs, shown, split, textOf } from './words.js'
+import { count, duration, errorOf, fields, idOf, items, moment, number, pairs, shown, split, textOf } from './words.js'
 
 /** @typedef {import('./words.js').Word} Word */
 
@@ -42,7 +42,7 @@ function Entries(/** @type {{value: Word}} */ { value }) {
   return html`<${Problem} reply=${problem} />
     <div class="line"><button type="button" onClick=${() => (isNewFirst.value = !isNewFirst.value)}>${isNewFirst.value ? 'Oldest first' : 'Newest first'}</button>
       <${SendForm} label="XADD" words=${add}><${Field} name="pairs" label="Fields and values" hasLabel=${false} placeholder="field value …" required width="28" /><//></div>
-    <div class="fill"><${Table} name="Entries" kind="stream" columns=${['Id', 'Time', 'Fields', { name: 'Actions', title: '' }]} count=${entries.length} row=${row}
+    <div class="fill"><${Table} name="Entries" kind="stream" columns=${['Id', 'Time', 'Fields', { name: 'Actions', title: '' }]} count=${entries.length} row=${row} problem=${problem}
       onRange=${(/** @type {number} */ _, /** @type {number} */ to) => void (!isEnd && to + 60 > entries.length && entries.length >= PAGE && look(true))} /></div>`
 }
 
@@ -51,27 +51,29 @@ const GROUP_COLUMNS = ['Group', { name: 'Consumers', kind: 'number' }, { name: '
 function Groups(/** @type {{value: Word}} */ { value }) {
   const groups = useSignal(/** @type {Record<string, any>[]} */ ([]))
   const chosen = useSignal('')
+  const problem = useSignal(/** @type {any} */ (null))
   useEffect(() => {
     send([['XINFO', 'GROUPS', value]]).then(([reply]) => {
+      problem.value = reply
       groups.value = items(reply).map(fields)
-      if (!groups.value.some(group => shown(group.name) === chosen.peek())) chosen.value = groups.value.length ? shown(groups.value[0].name) : ''
     })
   }, [changes.value])
+  const group = groups.value.find(each => idOf(each.name) === chosen.value) ?? groups.value[0]
   const row = (/** @type {number} */ at) => {
     const group = groups.value[at]
     return [html`<b>${shown(group.name)}</b>`, count(number(group.consumers)), count(number(group.pending)), group.lag === null ? '?' : count(number(group.lag)), shown(group['last-delivered-id']),
       html`<${Send} kind="small danger" words=${['XGROUP', 'DESTROY', value, group.name]} name=${`Destroy ${shown(group.name)}`}>Destroy<//>`]
   }
   const create = (/** @type {FormData} */ data) => ['XGROUP', 'CREATE', value, String(data.get('group')), String(data.get('from'))]
-  return html`<div class="line"><${SendForm} label="XGROUP CREATE" words=${create}><${Field} name="group" label="Group" required />
+  return html`<${Problem} reply=${problem.value} /><div class="line"><${SendForm} label="XGROUP CREATE" words=${create}><${Field} name="group" label="Group" required />
       <${Choice} name="from" label="reads from" options=${[{ value: '$', title: 'now on' }, { value: '0', title: 'the start' }]} /><//></div>
-    <${Table} name="Groups" kind="short" columns=${GROUP_COLUMNS} count=${groups.value.length} row=${row} empty="No group reads this stream." />
-    ${groups.value.length > 1 && html`<div class="line"><${Choice} name="group" label="Of the group" options=${groups.value.map(group => shown(group.name))} value=${chosen.value} onChange=${(/** @type {string} */ name) => (chosen.value = name)} /></div>`}
-    ${chosen.value && html`<${Pending} value=${value} group=${chosen.value} />`}`
+    <${Table} name="Groups" kind="short" columns=${GROUP_COLUMNS} count=${groups.value.length} row=${row} problem=${problem.value} empty="No group reads this stream." />
+    ${groups.value.length > 1 && html`<div class="line"><${Choice} name="group" label="Of the group" options=${groups.value.map(each => ({ value: idOf(each.name), title: shown(each.name) }))} value=${idOf(group.name)} onChange=${(/** @type {string} */ id) => (chosen.value = id)} /></div>`}
+    ${group && html`<${Pending} value=${value} group=${group.name} />`}`
 }
 
 /** The consumers of a group, and what is pending. */
-function Pending(/** @type {{value: Word, group: string}} */ { value, group }) {
+function Pending(/** @type {{value: Word, group: Word}} */ { value, group }) {
   const found = useSignal({ consumers: /** @type {Record<string, any>[]} */ ([]), pending: /** @type {any[]} */ ([]), problem: /** @type {any} */ (null) })
   useEffect(() => {
     let isCurrent = true
@@ -79,7 +81,7 @@ function Pending(/** @type {{value: Word, group: string}} */ { value, group }) {
       if (isCurrent) found.value = { consumers: items(consumers).map(fields), pending: items(pending), problem: errorOf(pending) ? pending : null }
     })
     return () => void (isCurrent = false)
-  }, [group, changes.value])
+  }, [idOf(group), changes.value])
   const { consumers, pending, problem } = found.value
   const consumer = (/** @type {number} */ at) => [html`<b>${shown(consumers[at].name)}</b>`, count(number(consumers[at].pending)), duration(number(consumers[at].idle)),
     number(consumers[at].inactive) < 0 ? 'never' : duration(number(consumers[at].inactive))]
@@ -87,12 +89,12 @@ function Pending(/** @type {{value: Word, group: string}} */ { value, group }) {
     const [id, owner, idle, deliveries] = pending[at]
     return [html`<code>${shown(id)}</code>`, shown(owner), duration(number(idle)), count(number(deliveries)),
       html`<span class="line tight"><${Send} kind="small" words=${['XACK', value, group, id]} name=${`Acknowledge ${textOf(id)}`}>Acknowledge<//>
-        <${Send} kind="small" words=${['XCLAIM', value, group, shown(owner), '0', id]} name=${`Give ${textOf(id)} again`}>Give again<//></span>`]
+        <${Send} kind="small" words=${['XCLAIM', value, group, owner, '0', id]} name=${`Give ${textOf(id)} again`}>Give again<//></span>`]
   }
-  return html`<${Problem} reply=${problem} /><h3>Consumers of ${group}</h3>
-    <${Table} name="Consumers" kind="short" columns=${['Consumer', { name: 'Pending', kind: 'number' }, 'Idle', 'Without success']} count=${consumers.length} row=${consumer} empty="No consumer has read yet." />
+  return html`<${Problem} reply=${problem} /><h3>Consumers of ${shown(group)}</h3>
+    <${Table} name="Consumers" kind="short" columns=${['Consumer', { name: 'Pending', kind: 'number' }, 'Idle', 'Without success']} count=${consumers.length} row=${consumer} problem=${problem} empty="No consumer has read yet." />
     <h3>Given, and not acknowledged</h3>
-    <${Table} name="Pending entries" kind="short" columns=${['Id', 'Consumer', 'Idle', { name: 'Deliveries', kind: 'number' }, { name: 'Actions', title: '' }]} count=${pending.length} row=${entry} empty="All that was given is acknowledged." />`
+    <${Table} name="Pending entries" kind="short" columns=${['Id', 'Consumer', 'Idle', { name: 'Deliveries', kind: 'number' }, { name: 'Actions', title: '' }]} count=${pending.length} row=${entry} problem=${problem} empty="All that was given is acknowledged." />`
 }
 
 export function Stream(/** @type {{value: Word}} */ { value }) {

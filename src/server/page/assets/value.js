@@ -6,7 +6,7 @@ import { html, useEffect, useSignal } from './vendor/preact.js'
 import { ask, changes, send } from './link.js'
 import { Hash, List, Set as SetView, SortedSet } from './collections.js'
 import { bytesOf, count, errorOf, idOf, number, shown, size, slotOf, split, textOf, wordOfId } from './words.js'
-import { bitsIn, hexRows, isEditable, isHyperLogLog, json, messagePack, pickle, waysFor } from './decode.js'
+import { bitsIn, hexRows, isEditable, isHyperLogLog, json, messagePack, pickle, pieceOf, waysFor } from './decode.js'
 import { Deadline, Field, idIn, keyAddress, perform, Problem, Send, SendForm, Tabs } from './parts.js'
 import { Stream } from './streams.js'
 import { VectorSet } from './vectors.js'
@@ -73,7 +73,7 @@ function Editor({ value, text, isWhole, way, edit }) {
 }
 
 /** One way to show a string. */
-function Way(/** @type {any} */ { way, value, word, offset, isWhole, facts, edit }) {
+function Way(/** @type {any} */ { way, value, word, piece, offset, isWhole, facts, edit }) {
   const bytes = bytesOf(word)
   if (way === 'Counter') return html`<${Counter} value=${value} word=${word} />`
   if (way === 'JSON') return html`<${Editor} value=${value} text=${json(word) ?? textOf(word)} isWhole=${isWhole} way=${way} edit=${edit} />`
@@ -82,39 +82,40 @@ function Way(/** @type {any} */ { way, value, word, offset, isWhole, facts, edit
   if (way === 'HyperLogLog') return html`<p class="figure">≈ ${count(facts.estimate)}</p><p class="quiet">different elements, as PFCOUNT estimates; ${facts.isSparse ? 'sparse' : 'dense'} form</p>`
   if (way === 'Bits') return html`<${Bits} bytes=${bytes} />`
   if (way === 'Hex') return html`<pre class="content hex" tabindex="0">${hexRows(bytes, offset)}</pre>`
-  return html`<${Editor} value=${value} text=${textOf(word)} isWhole=${isWhole} way=${way} edit=${edit} />`
+  return html`<${Editor} value=${value} text=${textOf(piece)} isWhole=${isWhole} way=${way} edit=${edit} />`
 }
 
 /** A string, in pieces if it is long. */
 function Text(/** @type {{value: Word}} */ { value }) {
-  const piece = useSignal(0)
+  const place = useSignal(0)
+  const from = place.value * PIECE
   const found = useSignal(/** @type {any} */ (null))
   const chosen = useSignal('')
   const edit = useSignal(/** @type {Edit | null} */ (null))
   useEffect(() => {
     let isCurrent = true
-    const from = piece.value * PIECE
     const look = async () => {
       const [length, word] = await send([['STRLEN', value], ['GETRANGE', value, String(from), String(from + PIECE - 1)]])
       const estimate = !errorOf(word) && isHyperLogLog(bytesOf(word)) ? await ask('PFCOUNT', value) : null
-      if (isCurrent) found.value = { problem: errorOf(word) ? word : null, length: number(length), word, estimate: number(estimate) }
+      if (isCurrent) found.value = { problem: errorOf(word) ? word : null, from, length: number(length), word, estimate: number(estimate) }
     }
     look()
     return () => void (isCurrent = false)
-  }, [idOf(value), piece.value, changes.value])
+  }, [idOf(value), from, changes.value])
   if (!found.value) return null
-  const { problem, length, word } = found.value
+  const { problem, length, word, from: at } = found.value
   if (problem) return html`<${Problem} reply=${problem} />`
   const isWhole = length <= PIECE
-  const ways = waysFor(word, isWhole)
+  const piece = pieceOf(word, at === 0, at + PIECE >= length)
+  const ways = waysFor(piece, isWhole)
   const way = ways.includes(chosen.value) ? chosen.value : edit.value?.way ?? ways[0]
   const facts = { ...found.value, isSparse: bytesOf(word)[4] === 1 }
   const pieces = Math.ceil(length / PIECE)
   return html`<div class="line"><${Tabs} name="Shown as" all=${[...new Set([...ways, way])]} chosen=${way} onChoose=${(/** @type {string} */ each) => (chosen.value = each)} />
-      ${!isWhole && html`<span class="pager"><button type="button" disabled=${!piece.value} onClick=${() => (piece.value -= 1)}>Before</button>
-        <span>${size(piece.value * PIECE)} to ${size(Math.min(length, (piece.value + 1) * PIECE))} of ${size(length)}</span>
-        <button type="button" disabled=${piece.value + 1 >= pieces} onClick=${() => (piece.value += 1)}>After</button></span>`}</div>
-    <${Way} way=${way} value=${value} word=${word} offset=${piece.value * PIECE} isWhole=${isWhole} facts=${facts} edit=${edit} />`
+      ${!isWhole && html`<span class="pager"><button type="button" disabled=${!place.value} onClick=${() => (place.value -= 1)}>Before</button>
+        <span>${size(from)} to ${size(Math.min(length, from + PIECE))} of ${size(length)}</span>
+        <button type="button" disabled=${place.value + 1 >= pieces} onClick=${() => (place.value += 1)}>After</button></span>`}</div>
+    <${Way} way=${way} value=${value} word=${word} piece=${piece} offset=${at} isWhole=${isWhole} facts=${facts} edit=${edit} />`
 }
 
 /** The commands that would create the key, as DUNLIN DUMP writes them. */
