@@ -374,3 +374,29 @@ test('the token of a new start is taken in the same tab', async t => {
   await page.getByText('Live from the world').waitFor()
   assert(!(await page.evaluate(() => location.hash)).includes('token'))
 })
+
+test('a long reply does not keep the console busy', async t => {
+  const server = await startWithFixture(t)
+  await server.call('EVAL', "redis.call('SET', KEYS[1], string.rep('x ', 4000000))", '1', 'wide')
+  await server.call('EVAL', "for i = 1, 200000 do redis.call('RPUSH', KEYS[1], i) end", '1', 'queue')
+  const page = await visit(server)
+  await look(page, 'console')
+  for (const line of ['GET wide', 'LRANGE queue 0 -1']) {
+    await page.getByRole('textbox', { name: 'Command', exact: true }).fill(line)
+    await page.keyboard.press('Enter')
+    await page.locator('article', { hasText: line }).getByText('the rest of it is not shown').waitFor()
+  }
+  assert((await page.locator('.log').textContent()).length < 1_000_000)
+})
+
+test('shares are of all keys of a namespace, also of those that are not shown', async t => {
+  const server = await start(t)
+  await server.call('EVAL', "for i = 1, 1200 do redis.call('SET', 'n' .. i .. ':a', i) end for i = 1, 1200 do redis.call('SET', 'wide:' .. i, i) end", '0')
+  const page = await visit(server)
+  await look(page, 'keys')
+  await page.locator('tr', { hasText: 'wide:' }).getByText('50 %').waitFor()
+  await page.locator('.table').evaluate(element => (element.scrollTop = element.scrollHeight))
+  const more = page.locator('tr', { hasText: '201 more' })
+  await more.getByText('201', { exact: true }).waitFor()
+  await more.getByText('KiB').waitFor()
+})

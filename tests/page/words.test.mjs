@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { bitsIn, hexRows, isCounter, json, messagePack, pickle, pieceOf, waysFor } from '../../src/server/page/assets/decode.js'
 import { lineIn } from '../../src/server/page/assets/launchers.js'
-import { asCli, bytesOf, duration, idOf, line, plain, shown, size, slotOf, split, wordOf, wordOfId } from '../../src/server/page/assets/words.js'
+import { asCli, beginning, bytesOf, duration, idOf, line, plain, shown, size, slotOf, split, wordOf, wordOfId } from '../../src/server/page/assets/words.js'
 
 const bytes = (...all) => Uint8Array.from(all)
 
@@ -38,6 +38,20 @@ test('a reply is shown as redis-cli does', () => {
   assert.equal(asCli({ status: 'OK' }), 'OK')
   assert.equal(asCli([]), '(empty array)')
   assert.deepEqual(plain({ map: [['n', { integer: '9007199254740993' }], ['d', { double: 'inf' }]] }), { n: '9007199254740993', d: 'inf' })
+})
+
+test('the beginning of a long reply is shown without a look at the rest', () => {
+  const part = (reply, left) => {
+    const budget = { left }
+    return [beginning(reply, budget), budget.left < 0]
+  }
+  const many = [Array(1e6).fill('element'), { map: [['name', 'v'.repeat(1e7)]] }, wordOf(new Uint8Array(1e6).fill(255))]
+  const [found, isCut] = part(many, 100)
+  assert(isCut && asCli(found).length < 1000)
+  assert.deepEqual(part(many[2], 3), [{ base64: '////' }, true])
+  assert.deepEqual(part({ verbatim: 'txt', text: 'abcdef' }, 3), [{ verbatim: 'txt', text: 'abc' }, true])
+  for (const whole of [null, 'abc', { integer: '1' }, ['a', { set: [true, { status: 'OK' }] }, { push: [] }], { base64: '/wE=' }]) assert.deepEqual(part(whole, 100), [whole, false])
+  assert.equal(shown(many[2], 8), '\\xff\\xff…')
 })
 
 test('a command is a line of each language', () => {

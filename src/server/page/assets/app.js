@@ -9,7 +9,7 @@ import {
 } from './link.js'
 import { LANGUAGES, lineIn } from './launchers.js'
 import { Choice, Field, idIn, pending, useReplies } from './parts.js'
-import { asCli, errorOf, fields, idOf, isBinary, items, line, moment, number, pairs, shown } from './words.js'
+import { asCli, beginning, errorOf, fields, idOf, isBinary, items, line, moment, number, pairs, shown } from './words.js'
 
 /** Each view: its name in the address, the key after `g`, and its module. */
 const VIEWS = [
@@ -150,7 +150,7 @@ function Strip() {
   const text = shownCommand && lineIn(language.value, shownCommand.words)
   const reply = shownCommand?.isSent ? shownCommand.reply : undefined
   const error = errorOf(reply)
-  const told = reply === undefined ? '' : error ? explain(error) : asCli(reply).split('\n')[0].slice(0, 120)
+  const told = reply === undefined ? '' : error ? explain(error) : asCli(beginning(reply, { left: 400 })).split('\n')[0].slice(0, 120)
   return html`<footer class="strip" aria-label="The command">
     <span class="quiet verb">${!shownCommand ? 'Point at a button to see what it sends.' : shownCommand.isSent ? 'Sent' : 'Sends'}</span>
     <code class="sent">${shownCommand ? cut(text ?? 'No short line in this language.') : ''}</code>

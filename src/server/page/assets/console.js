@@ -5,7 +5,7 @@
 import { html, signal, useEffect, useLayoutEffect, useRef, useSignal } from './vendor/preact.js'
 import { ask, changes, command as shownCommand, explain, needsConfirmation, send, world } from './link.js'
 import { pending, Tabs } from './parts.js'
-import { asCli, errorOf, fields, line, pairs, plain, shown, split, textOf } from './words.js'
+import { asCli, beginning, errorOf, fields, line, pairs, plain, shown, split, textOf } from './words.js'
 
 /** @typedef {import('./words.js').Word} Word */
 /** @typedef {{name: string, summary: string, syntax: string, since: string, complexity: string}} Help */
@@ -85,8 +85,19 @@ async function run(text) {
   }
 }
 
-/** A reply that is shown whole only where it is not too long for the page. @param {string} text */
-const cut = text => (text.length > 100_000 ? `${text.slice(0, 100_000)}\n… ${text.length} letters` : text)
+/** The most letters of a reply that are shown. */
+const MOST = 100_000
+
+/** A reply as it is shown: of one that is too long for the page the beginning. @param {any} reply @param {string} form */
+function replyShown(reply, form) {
+  const error = errorOf(reply)
+  if (error && form !== 'JSON') return `(error) ${explain(error)}`
+  const budget = { left: MOST }
+  const part = beginning(reply, budget)
+  // Long texts such as that of INFO keep their lines.
+  const text = form === 'JSON' ? JSON.stringify(plain(part), null, 2) : part?.text ?? asCli(part)
+  return budget.left < 0 ? `${text}\n… The reply is longer; the rest of it is not shown.` : text
+}
 
 function Log(/** @type {{form: string}} */ { form }) {
   const end = useRef(/** @type {HTMLDivElement | null} */ (null))
@@ -96,11 +107,9 @@ function Log(/** @type {{form: string}} */ { form }) {
   return html`<div class="log fill" ref=${end} role="log" tabindex="0" aria-label="Replies">
     ${!log.value.length && html`<p class="quiet empty">Type a command below. Tab completes, ↑ brings back what was sent before.</p>`}
     ${log.value.map(({ number, words, reply }) => html`<article key=${number}><p class="prompt"><code>${world.value}> ${line(words, 500)}</code></p>
-      <pre class=${errorOf(reply) ? 'bad' : ''}>${form === 'JSON' ? cut(JSON.stringify(plain(reply), null, 2)) : errorOf(reply) ? `(error) ${explain(errorOf(reply) ?? '')}` : cut(shownReply(reply))}</pre></article>`)}
+      <pre class=${errorOf(reply) ? 'bad' : ''}>${replyShown(reply, form)}</pre></article>`)}
   </div>`
 }
-/** Long texts such as that of INFO keep their lines. @param {any} reply */
-const shownReply = reply => (reply?.text !== undefined ? reply.text : asCli(reply))
 
 function Helps(/** @type {{text: string, found: Help[], chosen: number, onChoose: (help: Help) => void}} */ { text, found, chosen, onChoose }) {
   const help = helpFor(text)

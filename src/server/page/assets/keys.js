@@ -12,6 +12,8 @@ import { bytesOf, count, errorOf, fields, idOf, isBinary, items, number, pairs, 
 /**
  * A child of a namespace: a namespace itself, or a key.
  * @typedef {{word: Word, name: string, isKey: boolean, keys: number, bytes: number, types: [string, number][]}} Child
+ * The children of a namespace that are known, the keys that it has in all, and what the children left out have.
+ * @typedef {{children: Child[], keys: number, more: {children: number, keys: number, bytes: number}}} Known
  */
 
 /** Keys with more letters are shown without their details: they may be more than a request can have. */
@@ -23,7 +25,7 @@ const DELIMITERS = [':', '/', '.', '|', '-']
 /** The part of a word after a prefix. @param {Word} word @param {Word} prefix */
 const after = (word, prefix) => (typeof word === 'string' && typeof prefix === 'string' ? word.slice(prefix.length) : shown(wordOf(bytesOf(word).subarray(bytesOf(prefix).length))))
 
-/** Reads the reply of DUNLIN TREE. @param {any} reply @param {Word} prefix @returns {{children: Child[], left: number}} */
+/** Reads the reply of DUNLIN TREE. @param {any} reply @param {Word} prefix @returns {Known} */
 function readTree(reply, prefix) {
   const top = fields(reply)
   const children = items(top.children).map(each => {
@@ -31,7 +33,8 @@ function readTree(reply, prefix) {
     const types = pairs(child.types).map(pair => /** @type {[string, number]} */ ([shown(pair[0]), number(pair[1])]))
     return { word: child.name, name: after(child.name, prefix), isKey: child.kind === 'key', keys: number(child.keys), bytes: number(child.bytes), types }
   })
-  return { children, left: number(fields(top.more).children) || 0 }
+  const more = fields(top.more)
+  return { children, keys: number(top.keys), more: { children: number(more.children) || 0, keys: number(more.keys), bytes: number(more.bytes) } }
 }
 
 /** All keys of the database, by SCAN to its end. */
@@ -64,18 +67,20 @@ function counted(keys, prefix, delimiter) {
   return [...children.values()].sort((one, other) => Number(one.isKey) - Number(other.isKey) || (one.name < other.name ? -1 : 1))
 }
 
+/** @param {Child[]} children @returns {Known} */
+const walkedOver = children => ({ children, keys: children.reduce((sum, child) => sum + child.keys, 0), more: { children: 0, keys: 0, bytes: 0 } })
+
 /** What the tree shows, one row below the other. */
-function flattened(/** @type {Map<string, {children: Child[], left: number}>} */ known, /** @type {Set<string>} */ open) {
-  const rows = /** @type {{child?: Child, left?: number, level: number, parent: number, of?: number}[]} */ ([])
+function flattened(/** @type {Map<string, Known>} */ known, /** @type {Set<string>} */ open) {
+  const rows = /** @type {{child?: Child, more?: Known['more'], level: number, parent: number, of: number}[]} */ ([])
   const add = (/** @type {string} */ id, /** @type {number} */ level, /** @type {number} */ parent) => {
     const found = known.get(id)
     if (!found) return
-    const total = found.children.reduce((sum, child) => sum + child.keys, 0)
     for (const child of found.children) {
-      rows.push({ child, level, parent, of: total })
+      rows.push({ child, level, parent, of: found.keys })
       if (!child.isKey && open.has(idOf(child.word))) add(idOf(child.word), level + 1, rows.length - 1)
     }
-    if (found.left) rows.push({ left: found.left, level, parent })
+    if (found.more.children) rows.push({ more: found.more, level, parent, of: found.keys })
   }
   add('t', 1, -1)
   return rows
@@ -88,7 +93,7 @@ const opened = new Set(/** @type {string[]} */ ([]))
 
 /** Asks for the children of all open namespaces, again when data change. */
 function useTree(/** @type {string} */ delimiter) {
-  const known = useSignal(/** @type {Map<string, {children: Child[], left: number}>} */ (new Map()))
+  const known = useSignal(/** @type {Map<string, Known>} */ (new Map()))
   const open = useSignal(opened)
   const problem = useSignal(/** @type {any} */ (null))
   const walked = useSignal(/** @type {{keys: Word[], isEnd: boolean} | null} */ (null))
@@ -108,7 +113,7 @@ function useTree(/** @type {string} */ delimiter) {
     if (walked.value && !walked.value.isEnd) return
     problem.value = await scanned([], (keys, isEnd) => {
       walked.value = { keys: isEnd ? keys : keys.slice(), isEnd }
-      known.value = new Map(ids.map((id, at) => [id, { children: counted(keys, shown(words[at], 1e6), delimiter), left: 0 }]))
+      known.value = new Map(ids.map((id, at) => [id, walkedOver(counted(keys, shown(words[at], 1e6), delimiter))]))
       return true
     })
   }
@@ -136,15 +141,16 @@ function useDetails() {
   return { details, look }
 }
 
+const Share = (/** @type {{part: number}} */ { part }) => html`<span class="share"><span class="bar" aria-hidden="true"><span style=${{ width: `${100 * part}%` }}></span></span>${(100 * part).toFixed(part < 0.1 ? 1 : 0)} %</span>`
+
 /** The cells of a child. */
 function cells(/** @type {any} */ { child, level, of, isOpen, detail, toggle }) {
   const pad = { paddingLeft: `${(level - 1) * 18}px` }
-  const part = of ? child.keys / of : 0
   const types = child.types.length ? child.types : detail?.type ? [[detail.type, 1]] : []
   return [
     html`<span class="node" style=${pad}>${child.isKey ? html`<span class="leaf" aria-hidden="true"></span><${Key} word=${child.word} />` : html`<button type="button" tabindex="-1" class="fold" aria-hidden="true" onClick=${toggle}>${isOpen ? '▾' : '▸'}</button><b class="namespace" onClick=${toggle}>${shown(child.name)}</b>`}</span>`,
     child.isKey ? '' : count(child.keys),
-    child.isKey ? '' : html`<span class="share"><span class="bar" aria-hidden="true"><span style=${{ width: `${100 * part}%` }}></span></span>${(100 * part).toFixed(part < 0.1 ? 1 : 0)} %</span>`,
+    child.isKey ? '' : html`<${Share} part=${of ? child.keys / of : 0} />`,
     Number.isFinite(child.bytes) ? size(child.bytes) : detail && Number.isFinite(detail.bytes) ? size(detail.bytes) : '',
     html`<span class="types">${types.map((/** @type {any} */ [type, number]) => html`<span class=${`type ${type}`} key=${type}>${type}${child.isKey ? '' : ` ${count(number)}`}</span>`)}</span>`,
     detail && Number.isFinite(detail.at) ? html`<${Deadline} at=${detail.at} />` : '',
@@ -193,8 +199,12 @@ function Tree(/** @type {{delimiter: string}} */ { delimiter }) {
     }
   }
   const row = (/** @type {number} */ at) => {
-    const { child, left, level, of } = rows[at]
-    if (!child) return [html`<span class="quiet" style=${{ paddingLeft: `${(level - 1) * 18}px` }}>${count(left ?? 0)} more; search for them by a glob</span>`, '', '', '', '', '']
+    const { child, more, level, of } = rows[at]
+    if (more) {
+      const pad = { paddingLeft: `${(level - 1) * 18}px` }
+      return [html`<span class="quiet" style=${pad}>${count(more.children)} more; search for them by a glob</span>`, count(more.keys), html`<${Share} part=${of ? more.keys / of : 0} />`, size(more.bytes), '', '']
+    }
+    if (!child) return null
     const isOpen = open.value.has(idOf(child.word))
     return cells({ child, level, of, isOpen, detail: child.isKey && details.value.get(idOf(child.word)), toggle: () => toggle(child) })
   }
@@ -205,7 +215,7 @@ function Tree(/** @type {{delimiter: string}} */ { delimiter }) {
   return html`<${Problem} reply=${problem.value} />
     ${walked.value && html`<p class="quiet state" role="status">${isWalking ? `Walking over the keys by SCAN: ${count(walked.value.keys.length)} so far` : `${count(walked.value.keys.length)} keys, walked over by SCAN to the end, as this server has no DUNLIN TREE`}</p>`}
     <div class="fill" ref=${box}><${Table} name="Namespaces" kind="keys" role="treegrid" columns=${COLUMNS} count=${rows.length} row=${row}
-      rowProps=${rowProps} onKeyDown=${pressed} onRange=${range} empty="This database has no keys." /></div>`
+      rowProps=${rowProps} onKeyDown=${pressed} onRange=${range} problem=${problem.value} empty=${known.value.has('t') && !isWalking ? 'This database has no keys.' : ''} /></div>`
 }
 
 /** What a glob finds, up to a number of keys. */
@@ -230,9 +240,9 @@ function Found(/** @type {{glob: string}} */ { glob }) {
     return [html`<${Key} word=${keys[at]} />`, type, detail && Number.isFinite(detail.bytes) ? size(detail.bytes) : '', deadline]
   }
   return html`<${Problem} reply=${problem} />
-    <p class="quiet state" role="status">${!isEnd ? 'Searching…' : `${count(keys.length)}${keys.length >= MOST ? ' or more' : ''} keys like ${glob}`}</p>
+    <p class="quiet state" role="status">${errorOf(problem) ? '' : !isEnd ? 'Searching…' : `${count(keys.length)}${keys.length >= MOST ? ' or more' : ''} keys like ${glob}`}</p>
     <div class="fill"><${Table} name="Keys found" columns=${['Key', 'Type', { name: 'Bytes', kind: 'number' }, 'Deadline']} count=${keys.length} row=${row}
-      onRange=${(/** @type {number} */ from, /** @type {number} */ to) => void look(keys.slice(from, to))} empty=${isEnd ? 'No key is like that.' : 'Searching…'} /></div>`
+      onRange=${(/** @type {number} */ from, /** @type {number} */ to) => void look(keys.slice(from, to))} problem=${problem} empty=${isEnd ? 'No key is like that.' : 'Searching…'} /></div>`
 }
 
 export default function Keys(/** @type {{parameters: URLSearchParams}} */ { parameters }) {

@@ -70,8 +70,8 @@ export function SendForm(/** @type {any} */ { words, label, children, onReply, n
 }
 
 /**
- * Replies to commands that are sent again whenever the data may have changed, or another count has; null until the first
- * ones come.
+ * Replies to commands that are sent again whenever the data may have changed, or another count has; null until the
+ * first ones come.
  */
 export function useReplies(/** @type {Word[][]} */ commands, everyMs = 0, counted = 0) {
   const [replies, setReplies] = useState(/** @type {Reply[] | null} */ (null))

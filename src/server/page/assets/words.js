@@ -61,10 +61,13 @@ export function slotOf(key) {
 /** A word in one line, with what is invisible escaped, cut after so many characters. @param {any} word @returns {string} */
 export function shown(word, most = 300) {
   if (word !== null && typeof word === 'object' && 'cut' in word) return `${shown(word.cut, most)}… (${size(word.length)})`
-  const text = isBinary(word) ? binaryShown(bytesOf(word).subarray(0, most)) : String(word)
+  const text = isBinary(word) ? binaryShown(firstBytes(word, most)) : String(word)
   const line = text.slice(0, most).replace(INVISIBLE, letter => ({ '\n': '\\n', '\r': '\\r', '\t': '\\t' })[letter] ?? escaped(letter))
   return text.length > most ? `${line}…` : line
 }
+
+/** The first bytes of a word, without a look at the others. @param {{base64: string}} word @param {number} most */
+const firstBytes = ({ base64 }, most) => bytesOf({ base64: base64.slice(0, 4 * Math.ceil(most / 3)) }).subarray(0, most)
 
 function binaryShown(/** @type {Uint8Array} */ bytes) {
   return Array.from(bytes, byte => (byte > 31 && byte < 127 && byte !== 92 ? String.fromCharCode(byte) : hex(byte))).join('')
@@ -73,7 +76,7 @@ function binaryShown(/** @type {Uint8Array} */ bytes) {
 /** A word as redis-cli's prompt takes it. @param {any} word @returns {string} */
 export function quoted(word, most = Infinity) {
   if (word !== null && typeof word === 'object' && 'cut' in word) return `${quoted(word.cut)}…`
-  if (isBinary(word)) return `"${binaryShown(bytesOf(word).subarray(0, most)).replaceAll('"', '\\"')}"`
+  if (isBinary(word)) return `"${binaryShown(firstBytes(word, most)).replaceAll('"', '\\"')}"`
   const text = String(word)
   const part = text.slice(0, most)
   const end = text.length > most ? '…' : ''
@@ -168,6 +171,47 @@ export function textOf(reply) {
   if (typeof reply !== 'object') return String(reply)
   if (isBinary(reply)) return binaryShown(bytesOf(reply))
   return String(reply.text ?? reply.status ?? reply.integer ?? reply.double ?? reply.big ?? reply.error ?? '')
+}
+
+/** What is shown for each element beside its own letters. */
+const ELEMENT = 8
+
+/**
+ * The beginning of a reply, so that a long one need not be quoted to its end. `budget.left` is how many letters it may
+ * have; below zero afterwards, something was left out.
+ * @param {Reply} reply @param {{left: number}} budget @returns {Reply}
+ */
+export function beginning(reply, budget) {
+  if (reply === null || typeof reply === 'boolean') return reply
+  if (typeof reply === 'string') return spend(reply, budget)
+  if (isBinary(reply)) {
+    const most = 4 * Math.ceil(Math.max(0, budget.left) / 3)
+    budget.left -= Math.ceil(0.75 * reply.base64.length)
+    return { base64: reply.base64.slice(0, most) }
+  }
+  if (Array.isArray(reply)) return beginningOf(reply, budget, beginning)
+  if (reply.map) return { map: beginningOf(reply.map, budget, (pair, rest) => [beginning(pair[0], rest), beginning(pair[1], rest)]) }
+  if (reply.set) return { set: beginningOf(reply.set, budget, beginning) }
+  if (reply.push) return { push: beginningOf(reply.push, budget, beginning) }
+  return reply.text === undefined ? reply : { ...reply, text: spend(reply.text, budget) }
+}
+
+/** @param {string} text @param {{left: number}} budget */
+function spend(text, budget) {
+  const most = Math.max(0, budget.left)
+  budget.left -= text.length
+  return text.slice(0, most)
+}
+
+/** @param {any[]} list @param {{left: number}} budget @param {(item: any, budget: {left: number}) => any} begin */
+function beginningOf(list, budget, begin) {
+  const found = []
+  for (const item of list) {
+    budget.left -= ELEMENT
+    if (budget.left < 0) break
+    found.push(begin(item, budget))
+  }
+  return found
 }
 
 /** A reply as redis-cli shows it. @param {Reply} reply @returns {string} */
