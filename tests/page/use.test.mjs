@@ -241,6 +241,7 @@ test('a stream that breaks off is opened again', async t => {
   await page.getByText('Live from the world').waitFor()
   await second.shop(['SET', 'after', '1'])
   await page.locator('tr', { hasText: 'after' }).waitFor()
+  await page.locator('tr', { hasText: 'The stream was away' }).waitFor()
 })
 
 test('without the test kit the views say how to switch it on', async t => {
@@ -269,6 +270,11 @@ test('a user who may not do something is told which right is missing', async t =
   await look(page, 'load')
   await page.getByRole('tab', { name: 'Clients' }).click()
   await page.getByText(/the right \+client\|list is missing/).waitFor()
+  for (const [view, problem, note] of [['keys', /A right is missing|may not/, 'This database has no keys'], ['rules', /A right is missing|may not/, 'Every command runs as it should'], ['state', /A right is missing|may not/, 'No snapshot yet']]) {
+    await look(page, view)
+    await page.getByText(problem).first().waitFor()
+    assert.equal(await page.getByText(note).count(), 0, note)
+  }
 })
 
 test('a value in a row is edited with its line breaks, and a field keeps its deadline', async t => {
@@ -399,4 +405,30 @@ test('shares are of all keys of a namespace, also of those that are not shown', 
   const more = page.locator('tr', { hasText: '201 more' })
   await more.getByText('201', { exact: true }).waitFor()
   await more.getByText('KiB').waitFor()
+})
+
+test('all elements are counted, not only those that were read', async t => {
+  const server = await startWithFixture(t)
+  await server.call('EVAL', "for i = 1, 3000 do redis.call('SADD', KEYS[1], i) redis.call('HSET', KEYS[2], i, i) redis.call('ZADD', KEYS[3], ARGV[1] + i - 1000, i) end",
+    '3', 'many', 'wide', 'due', String(TIME / 1000))
+  const page = await visit(server)
+  for (const [key, text] of [['many', /3,000 members, \d+ read so far/], ['wide', /3,000 fields, \d+ read so far/], ['due', /1,000 due, 2,000 to come/]]) {
+    await look(page, keyAddress(key))
+    await page.getByText(text).waitFor()
+  }
+  await server.call('DUNLIN', 'ADVANCE', '5000')
+  await page.getByText(/1,005 due, 1,995 to come/).waitFor()
+})
+
+test('the largest namespaces are drawn, and the rest beside them', async t => {
+  const server = await startWithFixture(t)
+  await server.call('EVAL', "for i = 1, 100 do redis.call('MSET', i .. ':a', 'x', i .. ':b', 'x') end redis.call('SET', KEYS[1], string.rep('x', 1000000))", '1', 'large:*:one')
+  const page = await visit(server)
+  await look(page, 'load')
+  await page.getByRole('tab', { name: 'Memory' }).click()
+  const link = page.getByRole('link', { name: 'large:' })
+  await page.locator('tr', { hasText: 'large:' }).first().getByText('977 KiB').waitFor()
+  await page.locator('tr', { hasText: 'the rest' }).waitFor()
+  await link.click()
+  await page.getByText('1 keys like large:*').waitFor()
 })

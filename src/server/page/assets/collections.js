@@ -38,20 +38,28 @@ export function useRange(lengthWords, rangeWords, read) {
 }
 
 /**
- * Elements in the order in which the server walks over them, a page after the other.
- * @param {(cursor: string) => Word[]} words @param {(reply: Reply) => any[]} read
+ * Elements in the order in which the server walks over them, a page after the other, and how many there are in all.
+ * @param {Word[]} lengthWords @param {(cursor: string) => Word[]} words @param {(reply: Reply) => any[]} read
  */
-function useScan(words, read) {
-  const state = useSignal({ found: /** @type {any[]} */ ([]), cursor: '0', isEnd: false, problem: /** @type {Reply} */ (null) })
+function useScan(lengthWords, words, read) {
+  const state = useSignal({ length: NaN, found: /** @type {any[]} */ ([]), cursor: '0', isEnd: false, problem: /** @type {Reply} */ (null) })
   const isBusy = useRef(false)
+  /** Whether something changed while elements were read. */
+  const isStale = useRef(false)
   const key = JSON.stringify(words('0'))
   const look = async (/** @type {number} */ wanted, isAgain = false) => {
-    if (isBusy.current) return
+    if (isBusy.current) {
+      isStale.current ||= isAgain
+      return
+    }
     isBusy.current = true
+    isStale.current = false
     let { found, cursor, isEnd } = isAgain ? { found: /** @type {any[]} */ ([]), cursor: '0', isEnd: false } : state.peek()
     let problem = null
+    let length = state.peek().length
     while (!isEnd && found.length < wanted && !problem) {
-      const [reply] = await send([words(cursor)])
+      const [reply, total] = await send([words(cursor), lengthWords])
+      length = number(total)
       if (errorOf(reply)) problem = reply
       else {
         cursor = shown(reply[0])
@@ -59,10 +67,12 @@ function useScan(words, read) {
         found = [...found, ...read(reply[1])]
       }
     }
-    state.value = { found, cursor, isEnd, problem }
+    state.value = { length, found, cursor, isEnd, problem }
     isBusy.current = false
+    if (isStale.current) again()
   }
-  useEffect(() => void look(Math.min(5000, Math.max(WINDOW, state.peek().found.length)), true), [key, changes.value])
+  const again = () => void look(Math.min(5000, Math.max(WINDOW, state.peek().found.length)), true)
+  useEffect(again, [key, changes.value])
   return { ...state.value, onRange: (/** @type {number} */ _, /** @type {number} */ to) => void (to + 60 > state.value.found.length && look(to + WINDOW)) }
 }
 
@@ -112,12 +122,12 @@ export function List(/** @type {{value: Word}} */ { value }) {
 }
 
 export function Set(/** @type {{value: Word}} */ { value }) {
-  const { found, isEnd, problem, onRange } = useScan(cursor => ['SSCAN', value, cursor, 'COUNT', '200'], items)
+  const { length, found, isEnd, problem, onRange } = useScan(['SCARD', value], cursor => ['SSCAN', value, cursor, 'COUNT', '200'], items)
   const row = (/** @type {number} */ at) => [html`<span class="text" title=${shown(found[at], 2000)}>${shown(found[at], 400)}</span>`,
     html`<${Send} kind="small" words=${['SREM', value, found[at]]} name=${`Remove ${shown(found[at], 60)}`}>Remove<//>`]
   return html`<${Problem} reply=${problem} />
     <div class="line"><${SendForm} label="SADD" words=${(/** @type {FormData} */ data) => ['SADD', value, text(data, 'member')]}><${Field} name="member" label="New member" hasLabel=${false} placeholder="member" required /><//>
-      <span class="total"><b>${count(found.length)}</b> members${!isEnd && ' so far'}</span></div>
+      <span class="total"><b>${count(length)}</b> members${!isEnd && `, ${count(found.length)} read so far`}</span></div>
     <div class="fill"><${Table} name="Members" kind="set" columns=${['Member', { name: 'Actions', title: '' }]} count=${found.length} row=${row} onRange=${onRange} empty="" /></div>`
 }
 
@@ -138,7 +148,7 @@ function useFieldDeadlines(value, found) {
 }
 
 export function Hash(/** @type {{value: Word}} */ { value }) {
-  const { found, isEnd, problem, onRange } = useScan(cursor => ['HSCAN', value, cursor, 'COUNT', '200'], pairs)
+  const { length, found, isEnd, problem, onRange } = useScan(['HLEN', value], cursor => ['HSCAN', value, cursor, 'COUNT', '200'], pairs)
   const deadlines = useFieldDeadlines(value, found)
   const row = (/** @type {number} */ at) => {
     const [field, word] = found[at]
@@ -157,7 +167,7 @@ export function Hash(/** @type {{value: Word}} */ { value }) {
     <div class="line"><${SendForm} label="HSET" words=${(/** @type {FormData} */ data) => ['HSET', value, text(data, 'field'), text(data, 'text')]}>
       <${Field} name="field" label="Field" hasLabel=${false} placeholder="field" required /><${Field} name="text" label="Value" hasLabel=${false} placeholder="value" width="20" /><//>
       <${SendForm} label="HEXPIRE" words=${expire}><${Field} name="field" label="Field to expire" hasLabel=${false} placeholder="field" required width="8" /><${Field} name="seconds" label="Seconds" type="number" min="1" hasLabel=${false} placeholder="seconds" required width="6" /><//>
-      <span class="total"><b>${count(found.length)}</b> fields${!isEnd && ' so far'}</span></div>
+      <span class="total"><b>${count(length)}</b> fields${!isEnd && `, ${count(found.length)} read so far`}</span></div>
     <div class="fill"><${Table} name="Fields" kind="hash" columns=${['Field', 'Value', 'Deadline', { name: 'Actions', title: '' }]} count=${found.length} row=${row} keyOf=${(/** @type {number} */ at) => idOf(found[at][0])} onRange=${onRange} empty="" /></div>`
 }
 
@@ -170,17 +180,32 @@ export function unitOf(/** @type {number[]} */ scores, /** @type {number} */ tim
 /** Whether scores look like those of GEOADD: whole numbers of 52 bits. */
 const arePlaces = (/** @type {number[]} */ scores) => scores.length > 0 && scores.every(score => Number.isInteger(score) && score > 2 ** 44 && score < 2 ** 52)
 
-/** Moments on a line, with the server's time among them. */
-function TimeLine(/** @type {{moments: number[]}} */ { moments }) {
+/**
+ * How many members of a sorted set are due, also of those that were not read, asked for again each second.
+ * @param {Word} value @param {number} unit
+ */
+function useDue(value, unit) {
+  const due = useSignal(NaN)
+  const second = Math.floor(now.value / 1000)
+  useEffect(() => {
+    let isCurrent = true
+    send([['ZCOUNT', value, '-inf', String(now.peek() / unit)]]).then(([reply]) => isCurrent && (due.value = number(reply)))
+    return () => void (isCurrent = false)
+  }, [second, unit, changes.value])
+  return due.value
+}
+
+/** Moments on a line, with the server's time among them, and how many are due of all. */
+function TimeLine(/** @type {{value: Word, moments: number[], unit: number, length: number}} */ { value, moments, unit, length }) {
   const time = now.value
+  const due = useDue(value, unit)
   const first = Math.min(time, ...moments)
   const last = Math.max(time, ...moments)
   const x = (/** @type {number} */ at) => 10 + (980 * (at - first)) / (last - first || 1)
-  const due = moments.filter(at => at <= time).length
-  return html`<svg class="timeline" viewBox="0 0 1000 60" role="img" aria-label=${`${due} of ${moments.length} are due`}>
+  return html`<svg class="timeline" viewBox="0 0 1000 60" role="img" aria-label=${`${count(due)} of ${count(length)} are due`}>
     <path class="axis" d="M10 36H990" />${moments.map((at, place) => html`<circle key=${place} class=${at <= time ? 'due' : ''} cx=${x(at)} cy="36" r="5" />`)}
     <path class="now" d=${`M${x(time)} 18V54`} /><text x=${Math.min(960, Math.max(30, x(time)))} y="13" text-anchor="middle">now</text></svg>
-    <p class="quiet">${due} due, ${moments.length - due} to come, by the server's clock</p>`
+    <p class="quiet">${count(due)} due, ${count(length - due)} to come, by the server's clock${moments.length < length && `; ${count(moments.length)} of all are drawn`}</p>`
 }
 
 /** Places as points between their own bounds. */
@@ -237,7 +262,7 @@ export function SortedSet(/** @type {{value: Word}} */ { value }) {
     <div class="line"><${Tabs} name="Shown as" all=${ways} chosen=${way} onChoose=${(/** @type {string} */ each) => (chosen.value = each)} />
       <span class="space"></span><${SendForm} label="ZADD" words=${add}><${Field} name="score" label="Score" hasLabel=${false} placeholder="score" required width="8" /><${Field} name="member" label="Member" hasLabel=${false} placeholder="member" required /><//>
       <span class="total"><b>${count(length)}</b> members</span></div>
-    ${way === 'Time line' && unit && html`<${TimeLine} moments=${scores.map(score => score * unit)} />`}
+    ${way === 'Time line' && unit && html`<${TimeLine} value=${value} moments=${scores.map(score => score * unit)} unit=${unit} length=${length} />`}
     ${way === 'Places' && html`<${Places} value=${value} members=${[...found.values()].map(pair => pair[0])} />`}
     <div class="fill"><${Table} name="Members" kind="zset" columns=${[{ name: 'Rank', kind: 'number' }, 'Member', 'Score', { name: 'Bar', title: unit ? 'Due' : '' }, { name: 'Actions', title: '' }]}
       count=${length || 0} row=${row} keyOf=${(/** @type {number} */ at) => (found.has(at) ? idOf(found.get(at)[0]) : `at ${at}`)} onRange=${onRange} empty="" /></div>`

@@ -5,7 +5,7 @@
  * Commands of a script or a transaction are folded below the command that ran them.
  */
 import { html, signal, useEffect, useRef, useSignal } from './vendor/preact.js'
-import { database, filterStream, listen, refusal, stream, world } from './link.js'
+import { filterStream, listen, refusal, stream, world } from './link.js'
 import { Field, Key, Table } from './parts.js'
 import { asCli, brief, errorOf, idOf, moment, quoted, shown } from './words.js'
 
@@ -28,8 +28,10 @@ let timer = 0
 const loose = /** @type {Map<string, {events: any[], isOld: boolean}>} */ (new Map())
 const RUNS = /^(exec|eval|evalsha|eval_ro|evalsha_ro|fcall|fcall_ro)$/i
 
+const SHOWN = ['command', 'finding', 'lag', 'away']
+
 listen((name, event) => {
-  if (name !== 'command' && name !== 'finding' && name !== 'lag') return
+  if (!SHOWN.includes(name)) return
   if (!timer) timer = window.setTimeout(flush, 100)
   if (name === 'command' && event.source !== 'client') {
     const found = loose.get(event.client)
@@ -155,6 +157,7 @@ export default function Feed() {
   const row = (/** @type {number} */ at) => {
     const { row, event, isInner } = all[at]
     if (row.kind === 'lag') return ['', '', '', html`<span class="quiet">${event.dropped} commands were too fast for this page, and are not shown</span>`, '', '']
+    if (row.kind === 'away') return ['', '', '', html`<span class="quiet">The stream was away: what ran meanwhile is not shown</span>`, '', '']
     if (row.kind === 'finding') return ['', '', '', html`<a href="#rules" class="finding"><b>${event.rule}</b> ${shown(event.text, 200)}</a>`, event.level, '']
     const unfold = row.inner.length > 0 && !isInner && html`<button type="button" class="fold" aria-expanded=${open.value.has(row.number)}
       aria-label=${`${row.inner.length} commands inside`} onClick=${() => toggle(row)}>${open.value.has(row.number) ? '▾' : '▸'} ${row.inner.length}</button>`
@@ -172,6 +175,6 @@ export default function Feed() {
       isPaused.value ? `Paused; ${waiting.value} are waiting` : waiting.value ? `${waiting.value} newer above` : stream.value === 'open' ? `Live from the world ${world.value}, all databases` : refusal.value ? `No stream: ${refusal.value}` : stream.value === 'lost' ? 'The stream is lost; opening it again' : 'Opening the stream'}</p>
     <div class="fill" ref=${box} onScrollCapture=${scroll}>
       <${Table} name="Commands" kind="feed" columns=${COLUMNS} count=${all.length} row=${row} classOf=${classOf}
-        empty=${database.value !== null && 'No command yet. Whatever a client sends now is shown here.'} /></div>
+        empty=${refusal.value ? '' : 'No command yet. Whatever a client sends now is shown here.'} /></div>
     <p class="hidden" role="status">${said.value}</p>`
 }

@@ -183,6 +183,8 @@ export function listen(listener) {
 let filter = new URLSearchParams()
 let current = new AbortController()
 let retries = 0
+/** Whether the stream was open and broke off since. */
+let isAway = false
 
 // The address of a server that was started anew, opened in the same tab.
 addEventListener('hashchange', () => {
@@ -209,6 +211,7 @@ export async function openStream() {
     // It broke off, or could not be opened: both are what follows.
   }
   if (mine.signal.aborted) return
+  isAway ||= stream.value === 'open'
   stream.value = 'lost'
   retries = Math.min(retries + 1, 6)
   setTimeout(() => mine === current && openStream(), 100 * 2 ** retries)
@@ -225,6 +228,7 @@ async function readStream(mine) {
   stream.value = 'open'
   retries = 0
   trouble.value = ''
+  if (isAway) tellAway()
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader()
   for (let rest = ''; ; ) {
     const { value, done } = await reader.read()
@@ -233,6 +237,13 @@ async function readStream(mine) {
     rest = blocks.pop() ?? ''
     batch(() => blocks.forEach(deliver))
   }
+}
+
+/** Tells those who listen that the stream is back, and what it would have told is missing: views look again. */
+function tellAway() {
+  isAway = false
+  for (const listener of listeners) listener('away', {})
+  changes.value += 1
 }
 
 /** Hands an event to those who listen. @param {string} block */

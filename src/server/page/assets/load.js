@@ -5,10 +5,11 @@
 import { html, signal, useEffect, useSignal } from './vendor/preact.js'
 import { ask, listen, send } from './link.js'
 import { Key, Problem, Section, Send, Table, Tabs, useReplies } from './parts.js'
-import { brief, count, errorOf, fields, items, moment, number, pairs, quoted, shown, size, textOf } from './words.js'
+import { brief, count, errorOf, fields, idOf, isBinary, items, moment, number, pairs, quoted, shown, size, textOf } from './words.js'
 
 const KEPT = 60
 
+/** @typedef {import('./words.js').Word} Word */
 /** @typedef {{commands: number, read: number, written: number, memory: number}} Sample */
 const samples = signal(/** @type {Sample[]} */ ([]))
 const rates = signal(/** @type {{name: string, calls: number, rate: number, mean: number, failed: number}[]} */ ([]))
@@ -63,7 +64,7 @@ function Histogram(/** @type {{command: string}} */ { command }) {
   const bars = steps.map((step, at) => ({ limit: step.limit, calls: step.total - (steps[at - 1]?.total ?? 0) }))
   const most = Math.max(1, ...bars.map(bar => bar.calls))
   return html`<${Problem} reply=${replies?.[0]} /><h3>How long ${command} took</h3>
-    ${!bars.length && html`<p class="quiet empty">It was not called yet.</p>`}
+    ${replies && !errorOf(replies[0]) && !bars.length && html`<p class="quiet empty">It was not called yet.</p>`}
     <table class="histogram"><tbody>${bars.map(bar => html`<tr key=${bar.limit}><th scope="row">up to ${brief(bar.limit)}</th><td><span class="bar" aria-hidden="true"><span style=${{ width: `${(100 * bar.calls) / most}%` }}></span></span></td><td class="number">${count(bar.calls)}</td></tr>`)}</tbody></table>`
 }
 
@@ -88,7 +89,7 @@ function Slow() {
   }
   return html`<${Problem} reply=${replies?.[0]} /><div class="line"><span class="quiet">Commands that take ${Number.isFinite(limit) ? brief(limit) : 'long'} or more</span><${Send} words=${['CONFIG', 'SET', 'slowlog-log-slower-than', '0']}>Log all<//>
       <${Send} words=${['SLOWLOG', 'RESET']}>Clear<//></div>
-    <${Table} name="Slow log" kind="short" columns=${['Time', { name: 'Took', kind: 'number' }, 'Command', 'Client']} count=${list.length} row=${row} empty="No command was slow." />`
+    <${Table} name="Slow log" kind="short" columns=${['Time', { name: 'Took', kind: 'number' }, 'Command', 'Client']} count=${list.length} row=${row} problem=${replies?.[0]} empty="No command was slow." />`
 }
 
 /** A client's flags that say what it waits for. @param {Record<string, string>} client */
@@ -102,7 +103,7 @@ function Clients() {
     return [client.id, html`<span title=${client.addr}>${client.name || client.addr}</span>`, client['lib-name'] ? `${client['lib-name']} ${client['lib-ver'] ?? ''}` : '', client.user, client.db, client.cmd, waits(client), `${client.idle} s`,
       html`<${Send} kind="small danger" words=${['CLIENT', 'KILL', 'ID', client.id]} name=${`Close client ${client.id}`}>Close<//>`]
   }
-  return html`<${Problem} reply=${replies?.[0]} /><${Table} name="Clients" kind="short" columns=${['Id', 'Client', 'Library', 'User', { name: 'Db', kind: 'number' }, 'Last command', 'Waits', 'Idle', { name: 'Actions', title: '' }]} count=${list.length} row=${row} />`
+  return html`<${Problem} reply=${replies?.[0]} /><${Table} name="Clients" kind="short" columns=${['Id', 'Client', 'Library', 'User', { name: 'Db', kind: 'number' }, 'Last command', 'Waits', 'Idle', { name: 'Actions', title: '' }]} count=${list.length} row=${row} empty="" />`
 }
 
 /** Rectangles for weights, each row as square as it can be. @param {{weight: number}[]} list @param {number} width @param {number} height */
@@ -135,18 +136,46 @@ export function squares(list, width, height) {
   return found
 }
 
+/** The most namespaces that are asked for: those with the most keys come. */
+const ASKED = 1000
+/** The most of them that are drawn: those with the most bytes. */
+const DRAWN = 60
+
+/** An area without a word is the rest. @typedef {{word: Word | null, isKey: boolean, weight: number, keys: number}} Area */
+
+/** The namespaces with the most bytes, and what is left beside them. @param {any} reply @returns {Area[]} */
+export function areasOf(reply) {
+  const top = fields(reply)
+  const all = items(top.children).map(fields).map(each => ({ word: each.name, isKey: each.kind === 'key', weight: Math.max(1, number(each.bytes)), keys: number(each.keys) }))
+    .sort((one, other) => other.weight - one.weight)
+  const more = fields(top.more)
+  const left = all.splice(DRAWN)
+  const rest = left.reduce((sum, each) => ({ weight: sum.weight + each.weight, keys: sum.keys + each.keys }), { weight: number(more.bytes) || 0, keys: number(more.keys) || 0 })
+  return rest.keys ? [...all, { word: null, isKey: false, ...rest }].sort((one, other) => other.weight - one.weight) : all
+}
+
+/** What an area is, in so many letters. @param {Area} area */
+const nameOf = ({ word }, most = 120) => (word === null ? 'the rest' : shown(word, most))
+
+/** A namespace as a link to its keys, where a glob can name it. @param {{area: Area}} props */
+function AreaName({ area }) {
+  if (area.word === null) return html`<span class="quiet">the rest</span>`
+  if (area.isKey) return html`<${Key} word=${area.word} />`
+  if (isBinary(area.word)) return html`<span>${nameOf(area)}</span>`
+  return html`<a href=${`#keys?${new URLSearchParams({ glob: `${area.word.replace(/[\\*?[\]]/g, '\\$&')}*` })}`}>${nameOf(area)}</a>`
+}
+
 /** The memory of the namespaces as areas. */
 function Memory() {
-  const replies = useReplies([['DUNLIN', 'TREE', '', 'DELIMITER', ':', 'LIMIT', '60']], 5000)
-  const list = items(fields(replies?.[0]).children).map(fields).map(each => ({ word: each.name, isKey: each.kind === 'key', weight: Math.max(1, number(each.bytes)), keys: number(each.keys) }))
-    .sort((one, other) => other.weight - one.weight)
+  const replies = useReplies([['DUNLIN', 'TREE', '', 'DELIMITER', ':', 'LIMIT', String(ASKED)]], 5000)
+  const list = areasOf(replies?.[0])
   const boxes = squares(list, 1000, 320)
   return html`<${Problem} reply=${replies?.[0]} />${list.length > 0 && html`<svg class="treemap" viewBox="0 0 1000 320" role="img" aria-label="Memory by namespace">
-    ${list.map((each, at) => html`<g key=${shown(each.word)}><title>${shown(each.word)}: ${size(each.weight)}</title><rect x=${boxes[at].x + 1} y=${boxes[at].y + 1} width=${Math.max(0, boxes[at].width - 2)} height=${Math.max(0, boxes[at].height - 2)} />
-      ${boxes[at].width > 70 && boxes[at].height > 34 && html`<text x=${boxes[at].x + 8} y=${boxes[at].y + 19}>${shown(each.word, Math.floor(boxes[at].width / 11))}</text>`}
+    ${list.map((each, at) => html`<g key=${each.word === null ? '' : idOf(each.word)}><title>${nameOf(each)}: ${size(each.weight)}</title><rect x=${boxes[at].x + 1} y=${boxes[at].y + 1} width=${Math.max(0, boxes[at].width - 2)} height=${Math.max(0, boxes[at].height - 2)} />
+      ${boxes[at].width > 70 && boxes[at].height > 34 && html`<text x=${boxes[at].x + 8} y=${boxes[at].y + 19}>${nameOf(each, Math.floor(boxes[at].width / 11))}</text>`}
       ${boxes[at].width > 70 && boxes[at].height > 52 && html`<text class="quiet" x=${boxes[at].x + 8} y=${boxes[at].y + 37}>${size(each.weight)}</text>`}</g>`)}</svg>
     <${Table} name="Memory by namespace" kind="short" columns=${['Namespace', { name: 'Bytes', kind: 'number' }, { name: 'Keys', kind: 'number' }]} count=${list.length}
-      row=${(/** @type {number} */ at) => [list[at].isKey ? html`<${Key} word=${list[at].word} />` : html`<a href=${`#keys?${new URLSearchParams({ glob: `${shown(list[at].word)}*` })}`}>${shown(list[at].word, 120)}</a>`, size(list[at].weight), count(list[at].keys)]} />`}`
+      row=${(/** @type {number} */ at) => [html`<${AreaName} area=${list[at]} />`, size(list[at].weight), count(list[at].keys)]} />`}`
 }
 
 /** Channels with their subscribers, and a listener that shows what is published, as the feed tells it. */
@@ -159,6 +188,7 @@ function Channels() {
       const channels = await ask('PUBSUB', 'CHANNELS')
       problem.value = channels
       const [numbers] = await send([['PUBSUB', 'NUMSUB', ...items(channels)]])
+      if (!errorOf(channels)) problem.value = numbers
       names.value = pairs(numbers)
     }
     look()
@@ -172,7 +202,7 @@ function Channels() {
       stop()
     }
   }, [])
-  return html`<${Problem} reply=${problem.value} /><div class="columns"><${Table} name="Channels" kind="short" columns=${['Channel', { name: 'Subscribers', kind: 'number' }]} count=${names.value.length} row=${(/** @type {number} */ at) => [shown(names.value[at][0], 120), count(number(names.value[at][1]))]} empty="Nobody has subscribed to a channel." />
+  return html`<${Problem} reply=${problem.value} /><div class="columns"><${Table} name="Channels" kind="short" columns=${['Channel', { name: 'Subscribers', kind: 'number' }]} count=${names.value.length} row=${(/** @type {number} */ at) => [shown(names.value[at][0], 120), count(number(names.value[at][1]))]} problem=${problem.value} empty="Nobody has subscribed to a channel." />
     <${Table} name="Messages" kind="short" columns=${['Time', 'Channel', 'Message']} count=${heard.value.length} row=${(/** @type {number} */ at) => [html`<time>${moment(heard.value[at].time, true)}</time>`, shown(heard.value[at].channel, 60), shown(heard.value[at].message, 200)]} empty="Listening. What is published now is shown here." /></div>`
 }
 

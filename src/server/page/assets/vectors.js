@@ -43,5 +43,5 @@ export function VectorSet(/** @type {{value: Word}} */ { value }) {
       <${Field} name="filter" label="Condition" hasLabel=${false} placeholder=".year > 2000" width="20" value=${filter.value} /><button>VSIM</button>
       <span class="total"><b>${count(number(info.size))}</b> vectors of ${count(number(info['vector-dim']))} dimensions, ${textOf(info['quant-type'] ?? '')}</span></form>
     <div class="fill"><${Table} name="Similar elements" kind="zset" columns=${['Element', { name: 'Similarity', kind: 'number' }, { name: 'Bar', title: '' }, 'Attributes', { name: 'Actions', title: '' }]}
-      count=${found.length} row=${row} keyOf=${(/** @type {number} */ at) => idOf(found[at][0])} empty="No element meets the condition." /></div>`
+      count=${found.length} row=${row} problem=${replies?.[0]} keyOf=${(/** @type {number} */ at) => idOf(found[at][0])} empty="No element meets the condition." /></div>`
 }
