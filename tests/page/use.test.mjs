@@ -367,6 +367,14 @@ test('a value is fetched again when its key changes, and not for others', async 
   assert(!sent.some(body => body.includes('GETRANGE')), 'it is fetched for another key')
   await server.call('SET', 'user:3:note', 'changed')
   await page.waitForFunction(() => document.querySelector('textarea')?.value === 'changed')
+  const long = `k${'ü'.repeat(300)}`
+  await server.call('SET', long, 'first')
+  await look(page, keyAddress(long))
+  await page.waitForFunction(() => document.querySelector('textarea')?.value === 'first')
+  await server.call('SET', long, 'second')
+  await page.waitForFunction(() => document.querySelector('textarea')?.value === 'second')
+  await server.shop(['FLUSHALL'])
+  await page.getByText('There is no such key').waitFor()
 })
 
 test('the token of a new start is taken in the same tab', async t => {

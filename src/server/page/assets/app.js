@@ -9,7 +9,9 @@ import {
 } from './link.js'
 import { LANGUAGES, lineIn } from './launchers.js'
 import { Choice, Field, idIn, pending, useReplies } from './parts.js'
-import { asCli, beginning, errorOf, fields, idOf, isBinary, items, line, moment, number, pairs, shown } from './words.js'
+import {
+  asCli, beginning, bytesOf, errorOf, fields, idOf, isBinary, items, line, moment, number, pairs, shown, wordOf, wordOfId,
+} from './words.js'
 
 /** Each view: its name in the address, the key after `g`, and its module. */
 const VIEWS = [
@@ -233,14 +235,22 @@ function Page() {
     <${Head} /><${Navigation} /><${View} /><${Strip} /><${Stream} /><${Confirmation} /><${LogIn} /><${Help} />`
 }
 
+/** The bytes that the stream tells of a key, at most. */
+const TOLD = 256
+
 /** Whether one of the keys that have changed may be what the view shows. @param {any[]} keys */
 function areShown(keys) {
   const id = place.value.view.name === 'value' ? idIn(place.value.parameters) : null
-  return id === null || keys.some(key => key.more !== undefined || idOf(key) === id)
+  if (id === null) return true
+  const told = idOf(wordOf(bytesOf(wordOfId(id)).subarray(0, TOLD)))
+  return keys.some(key => key.more !== undefined || idOf(key) === told)
 }
 
+/** Commands that change keys without a name. */
+const WHOLE = /^(flushall|flushdb|swapdb)$/i
+
 listen((name, event) => {
-  if (name === 'clock') lookSoon()
+  if (name === 'clock' || (name === 'command' && WHOLE.test(shown(event.command[0])))) lookSoon()
   else if (name === 'keys') lookSoon(areShown(event) ? changes : otherChanges)
 })
 
