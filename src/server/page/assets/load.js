@@ -68,14 +68,14 @@ function Histogram(/** @type {{command: string}} */ { command }) {
     <table class="histogram"><tbody>${bars.map(bar => html`<tr key=${bar.limit}><th scope="row">up to ${brief(bar.limit)}</th><td><span class="bar" aria-hidden="true"><span style=${{ width: `${(100 * bar.calls) / most}%` }}></span></span></td><td class="number">${count(bar.calls)}</td></tr>`)}</tbody></table>`
 }
 
-function Commands() {
+function Commands(/** @type {{problem: any}} */ { problem }) {
   const chosen = useSignal('')
   const list = rates.value
   const row = (/** @type {number} */ at) => {
     const each = list[at]
     return [html`<button type="button" class="link" aria-pressed=${chosen.value === each.name} onClick=${() => (chosen.value = each.name)}>${each.name}</button>`, count(each.rate), count(each.calls), brief(each.mean), each.failed ? count(each.failed) : '']
   }
-  return html`<div class="columns"><${Table} name="Commands" kind="short" columns=${['Command', ...['A second', 'Calls', 'Mean', 'Failed'].map(name => ({ name, kind: 'number' }))]} count=${list.length} row=${row} />
+  return html`<div class="columns"><${Table} name="Commands" kind="short" columns=${['Command', ...['A second', 'Calls', 'Mean', 'Failed'].map(name => ({ name, kind: 'number' }))]} count=${list.length} row=${row} problem=${problem} />
     <div>${chosen.value ? html`<${Histogram} command=${chosen.value} key=${chosen.value} />` : html`<p class="quiet empty">Choose a command to see how long its calls took.</p>`}</div></div>`
 }
 
@@ -216,5 +216,5 @@ export default function Load() {
   }, [replies])
   return html`<${Problem} reply=${replies?.[0]} /><${Section} title="Now"><${Now} /><//>
     <div class="line"><${Tabs} name="Load of" all=${Object.keys(PARTS)} chosen=${chosen.value} onChoose=${(/** @type {string} */ each) => (chosen.value = each)} /></div>
-    <${Section} title=${chosen.value}><${PARTS[chosen.value]} /><//>`
+    <${Section} title=${chosen.value}><${PARTS[chosen.value]} problem=${replies?.[0]} /><//>`
 }

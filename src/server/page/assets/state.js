@@ -13,25 +13,25 @@ const MOST_LINES = 2000
 
 /** The lines of a difference, those of one key together. @param {string} text */
 function byKey(text) {
-  const groups = /** @type {Map<string, string[]>} */ (new Map())
+  const groups = /** @type {Map<string, {key: Word, lines: string[]}>} */ (new Map())
   for (const line of text.split('\n').filter(Boolean).slice(0, MOST_LINES)) {
     const words = split(line.slice(2))
     const at = words && /^(XGROUP|SELECT|FUNCTION)$/i.test(shown(words[0])) ? 2 : 1
-    const key = shown(words?.[at] ?? words?.[1] ?? '', 120)
-    const group = groups.get(key)
-    if (group) group.push(line)
-    else groups.set(key, [line])
+    const key = words?.[at] ?? words?.[1] ?? ''
+    const group = groups.get(idOf(key))
+    if (group) group.lines.push(line)
+    else groups.set(idOf(key), { key, lines: [line] })
   }
-  return [...groups]
+  return [...groups.values()]
 }
 
 function Difference(/** @type {{text: string}} */ { text }) {
   if (!text) return html`<p class="quiet empty">Nothing differs.</p>`
   const groups = byKey(text)
-  const lines = text.split('\n').filter(Boolean).length
-  return html`<p class="quiet" role="status">${count(groups.length)} keys differ, in ${count(lines)} lines${lines > MOST_LINES && `, of which ${MOST_LINES} are shown`}.${' '}
+  const total = text.split('\n').filter(Boolean).length
+  return html`<p class="quiet" role="status">${count(groups.length)} keys differ, in ${count(total)} lines${total > MOST_LINES && `, of which ${MOST_LINES} are shown`}.${' '}
       <b>−</b> only there, <b>+</b> only here</p>
-    <div class="difference" tabindex="0" role="region" aria-label="Difference">${groups.map(([key, group]) => html`<section key=${key}><h3>${key}</h3>${group.map((line, at) => html`<p key=${at} class=${line[0] === '+' ? 'added' : line[0] === '-' ? 'removed' : ''}><code>${line}</code></p>`)}</section>`)}</div>`
+    <div class="difference" tabindex="0" role="region" aria-label="Difference">${groups.map(({ key, lines }) => html`<section key=${idOf(key)}><h3>${shown(key, 120)}</h3>${lines.map((line, at) => html`<p key=${at} class=${line[0] === '+' ? 'added' : line[0] === '-' ? 'removed' : ''}><code>${line}</code></p>`)}</section>`)}</div>`
 }
 
 /** Chooses what to compare with, and shows what differs. */
