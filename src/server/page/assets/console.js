@@ -88,7 +88,7 @@ async function run(text) {
 /** The most letters of a reply that are shown. */
 const MOST = 100_000
 
-/** A reply as it is shown: of one that is too long for the page the beginning. @param {any} reply @param {string} form */
+/** A reply as it is shown, or the beginning of a long one. @param {any} reply @param {string} form */
 function replyShown(reply, form) {
   const error = errorOf(reply)
   if (error && form !== 'JSON') return `(error) ${explain(error)}`

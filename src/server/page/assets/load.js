@@ -141,7 +141,10 @@ const ASKED = 1000
 /** The most of them that are drawn: those with the most bytes. */
 const DRAWN = 60
 
-/** An area without a word is the rest. @typedef {{word: Word | null, isKey: boolean, weight: number, keys: number}} Area */
+/**
+ * An area without a word is the rest.
+ * @typedef {{word: Word | null, isKey: boolean, weight: number, keys: number}} Area
+ */
 
 /** The namespaces with the most bytes, and what is left beside them. @param {any} reply @returns {Area[]} */
 export function areasOf(reply) {
