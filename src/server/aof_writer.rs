@@ -325,7 +325,7 @@ impl AofWriter {
         }
         drop(waiting);
         // It may have been released before the waker was there.
-        self.released.load(Ordering::SeqCst) >= offset
+        self.is_released(offset)
     }
 
     /// Notes that a reply leaves that waits for no sync: there are clients whom a sync of their event loop would
@@ -353,7 +353,7 @@ impl AofWriter {
             self.sync_here_or_order();
         }
         let mut waiting = self.waiting.lock();
-        while self.released.load(Ordering::SeqCst) < offset && (self.is_always() || !self.may_leave_unwritten()) {
+        while !self.is_released(offset) && (self.is_always() || !self.may_leave_unwritten()) {
             self.release.wait_for(&mut waiting, Duration::from_micros(PATIENCE_US));
         }
     }
@@ -403,8 +403,9 @@ impl AofWriter {
         }
     }
 
+    /// Whether a reply may leave: what it depends on is where it has to be, or no file is open any more.
     fn is_released(&self, offset: u64) -> bool {
-        self.released.load(Ordering::Acquire) >= offset
+        self.released.load(Ordering::SeqCst) >= offset || !self.is_open.load(Ordering::SeqCst)
     }
 
     /// Writes what a reply depends on if this thread may do that now, and a write is all that the reply waits for;
@@ -525,15 +526,16 @@ impl AofWriter {
         if let Err(error) = written {
             warn!("Fail to fsync the AOF file: {}.", reason(&error));
         }
-        self.is_open.store(false, Ordering::Release);
+        self.is_open.store(false, Ordering::SeqCst);
         *self.log.lock() = None;
         if let Some(mut files) = self.files.lock().take()
             && let Err(error) = files.end(commands)
         {
             warn!("Fail to write the AOF manifest: {}.", reason(&error));
         }
-        // Replies wait for the next byte, too, if the data were replaced.
-        self.release_to(self.progress.appended.load(Ordering::Acquire) + 1);
+        self.release_to(self.progress.appended.load(Ordering::Acquire));
+        // Where the data were replaced, replies wait for bytes that do not come any more.
+        aof_waiters::wake(self.waiting.lock().take(u64::MAX));
         self.closed.notify_waiters();
     }
 }

@@ -270,8 +270,10 @@ pub fn end_rewrite(engine: &mut Engine, id: u64, result: Result<(), String>) {
     if !engine.persistence.aof.is_rewriting(id) {
         return;
     }
+    let is_replaced = engine.persistence.aof.unsynced_replaced() > 0;
     if let Err(reason) = &result
-        && engine.persistence.aof.unsynced_replaced() > 0
+        && is_replaced
+        && engine.persistence.aof.state == AofState::WaitsForBase
     {
         // Until there is a base, the data that replaced others can be read, and changes are refused.
         engine.persistence.aof.needs_base = true;
