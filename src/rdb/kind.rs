@@ -1,6 +1,7 @@
 //! The type byte of a payload: the form of the value that follows.
 
-pub(super) const TEXT: u8 = 0;
+/// A text.
+pub const TEXT: u8 = 0;
 pub(super) const LIST: u8 = 1;
 pub(super) const SET: u8 = 2;
 pub(super) const ZSET: u8 = 3;

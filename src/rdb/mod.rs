@@ -28,6 +28,7 @@ mod text;
 mod vector_set;
 
 pub use checksum::{continued as crc64_continued, crc64};
+pub use kind::TEXT;
 pub use load::Forms;
 pub use save::{kind_of, node_bytes};
 pub use text::{Reader, Writer};

@@ -80,7 +80,7 @@ pub struct View {
     is_in_minority: bool,
     /// When it may serve keys again.
     serves_from: Option<Now>,
-    /// What it tells the others later, each with the moment when.
+    /// The messages that it sends later, each with the moment when.
     postponed: Vec<(Now, Message)>,
 }
 

@@ -270,10 +270,9 @@ pub fn end_rewrite(engine: &mut Engine, id: u64, result: Result<(), String>) {
     if !engine.persistence.aof.is_rewriting(id) {
         return;
     }
-    let is_replaced = engine.persistence.aof.unsynced_replaced() > 0;
     if let Err(reason) = &result
-        && is_replaced
         && engine.persistence.aof.state == AofState::WaitsForBase
+        && engine.persistence.aof.unsynced_replaced() > 0
     {
         // Until there is a base, the data that replaced others can be read, and changes are refused.
         engine.persistence.aof.needs_base = true;

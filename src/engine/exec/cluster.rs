@@ -148,7 +148,7 @@ pub fn join(engine: &mut Engine, view: View) {
 /// Makes this node a replica of another one, which it knows. Its clients stay subscribed only to the shard channels of
 /// that one's slots.
 pub(super) fn follow(engine: &mut Engine, primary: NodeId) {
-    change_while_waiting(engine, |view| view.follow(primary));
+    change_without_redirects(engine, |view| view.follow(primary));
     replication::follow(engine, primary);
     blocking::redirect_waiting(engine);
     let Some(view) = engine.peers.cluster.as_ref().filter(|_| engine.observers.subscriptions.has_shard_channels())
@@ -188,14 +188,14 @@ pub fn apply_settings(engine: &mut Engine) {
 /// subscriptions to shard channels that belong to another node now, and announces the change to the other nodes. `None`
 /// if the server is not a node of a cluster.
 pub fn change<R>(engine: &mut Engine, act: impl FnOnce(&mut View) -> R) -> Option<R> {
-    let result = change_while_waiting(engine, act);
+    let result = change_without_redirects(engine, act);
     blocking::redirect_waiting(engine);
     result
 }
 
-/// Like [`change`], but clients that wait for keys go on waiting: if this node is to become a replica, that ends their
-/// waits.
-fn change_while_waiting<R>(engine: &mut Engine, act: impl FnOnce(&mut View) -> R) -> Option<R> {
+/// Changes the view as [`change`] does, but redirects no client that waits for a key: if this node becomes a replica by
+/// the change, that ends the waits with another error.
+fn change_without_redirects<R>(engine: &mut Engine, act: impl FnOnce(&mut View) -> R) -> Option<R> {
     let view = engine.peers.cluster.as_mut()?;
     let (before, epoch) = (view.before(), view.current_epoch);
     let result = act(view);
@@ -414,7 +414,7 @@ pub fn take_published(engine: &mut Engine, from: NodeId, shard: Option<NodeId>, 
 /// keys in the slots that it has taken are deleted.
 pub fn apply_claim(engine: &mut Engine, claim: &Claim) {
     let settings = Arc::clone(&engine.settings.cluster);
-    let consequences = change_while_waiting(engine, |view| view.apply_claim(claim, &settings)).unwrap_or_default();
+    let consequences = change_without_redirects(engine, |view| view.apply_claim(claim, &settings)).unwrap_or_default();
     if !claim.node.is_replica() {
         // A replica has no stream for others, so a node that was one when it was asked has not answered.
         replication::reconnect(engine, claim.node.id);
@@ -453,7 +453,7 @@ pub(super) fn see_epoch(engine: &mut Engine, epoch: u64) {
 /// Takes the claim of a node as another one knows it.
 pub(super) fn apply_better_claim(engine: &mut Engine, claim: &Claim) {
     let settings = Arc::clone(&engine.settings.cluster);
-    let consequences = change_while_waiting(engine, |view| view.apply_better_claim(claim, &settings));
+    let consequences = change_without_redirects(engine, |view| view.apply_better_claim(claim, &settings));
     if let Some(consequences) = consequences.flatten() {
         follow_claim(engine, consequences);
         spread_failures(engine);

@@ -10,13 +10,12 @@ use crate::engine::Engine;
 use crate::engine::exec::scripts::load;
 use crate::engine::state::{Effect, LoadCounts, lru};
 use crate::keyspace::New;
+use crate::rdb;
 use crate::rdb::file::{Checksum, Entry, Fault, Loaded, Loader, Record};
 use crate::value::text::TextView;
 
 /// The most collections without elements that the log names.
 const NAMED_EMPTY: u64 = 10;
-/// The type byte of a text.
-const TEXT: u8 = 0;
 /// The number of texts that are stored together, and the most bytes that each has with its key.
 const GATHERED: usize = 16;
 const GATHERED_BYTES: usize = 512;
@@ -73,7 +72,7 @@ impl<R: Read> Load<R> {
         progress.offset = self.loader.offset();
         let taken = self.loader.next(&forms, |record| progress.take(engine, record));
         taken.map_err(|fault| match progress.refused.take() {
-            Some((offset, key)) => Fault { offset, key: Some(key), kind: Some(TEXT), ..fault },
+            Some((offset, key)) => Fault { offset, key: Some(key), kind: Some(rdb::TEXT), ..fault },
             None => fault,
         })
     }

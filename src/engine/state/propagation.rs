@@ -224,8 +224,11 @@ impl Propagation {
         }
     }
 
-    /// Selects a database, as the first command of a file does before it.
+    /// Writes the command that selects a database, though no change needs it yet. Within a unit nothing is written.
     pub(in crate::engine) fn select(&mut self, database: usize) {
+        if self.unit.commands > 0 {
+            return;
+        }
         self.database = Some(database);
         write_select(&mut self.bytes, database);
         self.whole = self.bytes.len();

@@ -49,20 +49,20 @@ const REPLIES_TOO_LONG: &[u8] = b"ERR the replies before this one are too long f
 /// The reply to a command that was not run, as the client was closed before.
 const CLOSED: &[u8] = b"ERR the client was closed";
 
-/// A part of the answers that may be unread at a time: an answer, with the permits for its bytes.
-struct Held {
+/// An answer that is not sent yet, with the permits for its bytes among all that may be unread.
+struct UnreadAnswer {
     bytes: Vec<u8>,
     _permit: OwnedSemaphorePermit,
 }
 
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for UnreadAnswer {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-/// The memory for answers that are not sent yet, in units.
-pub(super) fn unsent() -> Arc<Semaphore> {
+/// The permits for the bytes of answers that may be unread, one for each unit.
+pub(super) fn unread_permits() -> Arc<Semaphore> {
     Arc::new(Semaphore::new(UNREAD_BYTES / UNIT_BYTES))
 }
 
@@ -87,15 +87,15 @@ impl Site {
             return Err(NO_DATABASE);
         }
         let mut client = Client::connect(&world, peer, Arc::clone(&user), batch.database).ok_or(FULL)?;
-        self.hold(run(&mut client, &batch).await)
+        self.with_permits(run(&mut client, &batch).await)
     }
 
-    /// The answer as what holds its share of the memory for answers until it is sent.
-    fn hold(&self, mut bytes: Vec<u8>) -> Result<Bytes, Refusal> {
+    /// Takes the permits for the bytes of an answer, which come back when it is sent.
+    fn with_permits(&self, mut bytes: Vec<u8>) -> Result<Bytes, Refusal> {
         bytes.shrink_to_fit();
         let units = bytes.len().min(UNREAD_BYTES) / UNIT_BYTES;
-        let permit = Arc::clone(&self.unsent).try_acquire_many_owned(units as u32).map_err(|_| UNREAD)?;
-        Ok(Bytes::from_owner(Held { bytes, _permit: permit }))
+        let permit = Arc::clone(&self.unread_permits).try_acquire_many_owned(units as u32).map_err(|_| UNREAD)?;
+        Ok(Bytes::from_owner(UnreadAnswer { bytes, _permit: permit }))
     }
 }
 

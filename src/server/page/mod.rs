@@ -97,7 +97,7 @@ impl Page {
             guards,
             has_loaded,
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
-            unsent: command::unsent(),
+            unread_permits: command::unread_permits(),
         });
         let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
         let serve = move || serve(&runtime, sockets, &site);
@@ -160,8 +160,8 @@ struct Site {
     has_loaded: Arc<AtomicBool>,
     /// The places for streams.
     streams: Arc<Semaphore>,
-    /// The memory that replies to commands may take until they are sent.
-    unsent: Arc<Semaphore>,
+    /// The permits for the bytes of answers to commands that may be unread.
+    unread_permits: Arc<Semaphore>,
 }
 
 impl Site {

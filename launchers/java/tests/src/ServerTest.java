@@ -228,15 +228,19 @@ class ServerTest {
         assertSays(refusal(), link + " (others can write there)");
     }
 
-    @Test
-    void aProgramThatOthersCouldHaveReplacedIsReplaced() throws IOException {
+    /** The program as a first start has unpacked it into a new folder. */
+    private Path unpacked() throws IOException {
         Path cache = folder.resolve("cache");
         System.setProperty("dunlin.cache", cache.toString());
         Dunlin.start().close();
-        Path program;
         try (var files = Files.list(cache)) {
-            program = files.findFirst().orElseThrow();
+            return files.findFirst().orElseThrow();
         }
+    }
+
+    @Test
+    void aProgramThatOthersCouldHaveReplacedIsReplaced() throws IOException {
+        Path program = unpacked();
         String script = "#!/bin/sh\necho no program of ours\n";
         Files.writeString(program, script + "#".repeat((int) Files.size(program) - script.length()));
         Files.setPosixFilePermissions(program, PosixFilePermissions.fromString("rwx-w----"));
@@ -246,17 +250,11 @@ class ServerTest {
 
     @Test
     void aProgramThatWasCutOffIsReplaced() throws IOException {
-        Path cache = folder.resolve("cache");
-        System.setProperty("dunlin.cache", cache.toString());
-        Dunlin.start().close();
-        Path program;
-        try (var files = Files.list(cache)) {
-            program = files.findFirst().orElseThrow();
-        }
+        Path program = unpacked();
         Files.writeString(program, "");
         Dunlin.start().close();
         assertEquals("rwx------", PosixFilePermissions.toString(Files.getPosixFilePermissions(program)));
-        try (var files = Files.list(cache)) {
+        try (var files = Files.list(program.getParent())) {
             assertEquals(List.of(program), files.toList());
         }
     }
