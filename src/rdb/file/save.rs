@@ -31,7 +31,7 @@ pub struct Options {
 /// The least number of keys that are shared among threads.
 const MIN_SHARED: usize = 1 << 12;
 /// A batch that a thread serializes ends with that many keys, or with more than that many elements.
-const BATCH_KEYS: usize = 256;
+const BATCH_KEYS: usize = 1024;
 const BATCH_ELEMENTS: usize = 1 << 14;
 /// The bytes that count as an element.
 const ELEMENT_BYTES: usize = 64;
