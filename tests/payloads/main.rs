@@ -1,6 +1,7 @@
 //! Payloads of DUMP: RESTORE gives the same value in the same encoding, here and on a real Redis; and a damaged payload
 //! is always refused.
 
+mod damaged_files;
 mod holes;
 mod oracle;
 mod restore;

@@ -15,8 +15,8 @@ use crate::timeout::wait_until;
 
 const WRITERS: usize = 4;
 const DEFAULT_ROUNDS: u64 = 100;
-/// The reply to a transaction of two SETs.
-const DONE: &[u8] = b"+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n+OK\r\n+OK\r\n";
+/// The replies to a transaction of two SETs and an INCR, but for the last one's number.
+const DONE: &[u8] = b"+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n*3\r\n+OK\r\n+OK\r\n:";
 
 /// The last number that a writer has sent, and the last one that was acknowledged.
 #[derive(Default)]
@@ -26,18 +26,20 @@ struct Writer {
 }
 
 impl Writer {
-    /// Writes ascending numbers to two keys at once, until the server is gone.
+    /// Writes ascending numbers to two keys at once, and counts that in a third, until the server is gone.
     fn write(&self, number: usize, address: SocketAddr, report: &Sender<()>) {
         let Ok(mut stream) = TcpStream::connect(address) else { return };
-        let mut reply = [0; DONE.len()];
         loop {
             let value = self.sent.load(Ordering::Relaxed) + 1;
             self.sent.store(value, Ordering::Relaxed);
-            let request = format!("MULTI\r\nSET a{number} {value}\r\nSET b{number} {value}\r\nEXEC\r\n");
+            let changes = format!("SET a{number} {value}\r\nSET b{number} {value}\r\nINCR c{number}");
+            let expected = [DONE, format!("{value}\r\n").as_bytes()].concat();
+            let mut reply = vec![0; expected.len()];
+            let request = format!("MULTI\r\n{changes}\r\nEXEC\r\n");
             if stream.write_all(request.as_bytes()).is_err() || stream.read_exact(&mut reply).is_err() {
                 return;
             }
-            assert_eq!(reply, DONE);
+            assert_eq!(reply, expected, "no change is lost in between, and none is there twice");
             self.acknowledged.store(value, Ordering::Relaxed);
             // Nobody listens any more when the round is over.
             let _ = report.send(());
@@ -57,8 +59,11 @@ fn a_killed_program_loses_nothing_that_it_acknowledged() {
         let program = folder.program(&[&arguments[..], if round % 2 == 0 { &growth } else { &[] }].concat());
         wait_until("it is loaded", || told(&program, "PING") == "+PONG");
         for (number, writer) in writers.iter().enumerate() {
-            let values = ["a", "b"].map(|key| told(&program, &format!("GET {key}{number}")));
-            assert_eq!(values[0], values[1], "round {round}: a transaction is halved");
+            let values = ["a", "b", "c"].map(|key| told(&program, &format!("GET {key}{number}")));
+            assert!(
+                values.iter().all(|value| *value == values[0]),
+                "round {round}: a transaction is halved: {values:?}"
+            );
             let value = values[0].lines().nth(1).map_or(0, |value| value.parse::<u64>().expect("it is a number"));
             let acknowledged = writer.acknowledged.load(Ordering::Relaxed);
             let sent = writer.sent.load(Ordering::Relaxed);

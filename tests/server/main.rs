@@ -14,6 +14,7 @@ mod launching;
 mod limits;
 mod listeners;
 mod migrate;
+mod other_versions;
 mod page;
 mod page_commands;
 mod page_stream;

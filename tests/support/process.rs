@@ -1,6 +1,7 @@
 //! The oracle: a real `redis-server` with whose replies ours are compared. All tests start it here.
 //!
-//! DUNLIN_ORACLE names the program; `tests/oracle/fetch` downloads one, and `none` means that there is none. The
+//! DUNLIN_ORACLE names the program; `tests/oracle/fetch` downloads one, and `none` means that there is none.
+//! DUNLIN_TEST_SERVERS names servers of other versions, whose files are loaded here and that load ours. The
 //! version of the program is checked before anything else: another version replies differently, and UPDATE=1 would
 //! write its replies into the project. Each process runs on a free port, in its own folder, and ends with the test.
 
@@ -37,6 +38,28 @@ impl Program {
         assert!(may_be_skipped, "{task}: DUNLIN_ORACLE names no real server, and nothing may be skipped");
         writeln!(io::stderr(), "skipped: {task}: DUNLIN_ORACLE names no real server").expect("stderr can be written");
         None
+    }
+
+    /// Servers of other versions, whose files and ours go both ways: those that DUNLIN_TEST_SERVERS names, with colons
+    /// in between. Without it `task` is skipped as above.
+    pub(crate) fn others(task: &str) -> Vec<Program> {
+        let named = std::env::var_os("DUNLIN_TEST_SERVERS");
+        let may_be_skipped = named.is_some() || std::env::var_os("DUNLIN_TEST_EVERYTHING").is_none();
+        assert!(may_be_skipped, "{task}: DUNLIN_TEST_SERVERS names no server, and nothing may be skipped");
+        let named = named.filter(|names| names != "none").unwrap_or_default();
+        if named.is_empty() {
+            writeln!(io::stderr(), "skipped: {task}: DUNLIN_TEST_SERVERS names no server")
+                .expect("stderr can be written");
+        }
+        std::env::split_paths(&named)
+            .filter(|path| !path.as_os_str().is_empty())
+            .map(|path| Program(path.into()))
+            .collect()
+    }
+
+    /// Where the program is.
+    pub(crate) fn path(&self) -> &Path {
+        Path::new(&self.0)
     }
 
     /// Starts the server once and reads its version.
