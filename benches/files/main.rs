@@ -1,13 +1,19 @@
 //! Costs of files: writes with and without an append-only file, and saving and loading.
 //!
 //! `cargo bench --bench files -- PROGRAM ...` starts this server and each program, which takes redis-server's command
-//! line, anew for each row, with a folder of its own. The rows of the append-only file are the commands a second, and
-//! the wait of one in a thousand, of clients that SET; each policy of `appendfsync` beside none. The rows of the RDB
-//! file are the keys a second of SAVE and of DEBUG RELOAD NOSAVE; the process that loads is not the one that saved, as
-//! after a restart: that one would find the keys in the order of its own table. The rows of BGSAVE and BGREWRITEAOF are
-//! of a client that writes meanwhile: its longest wait, the share of its requests a second that are served beside those
-//! without a save, and the memory that is added. `--only NAME,...`, `--rounds N` and `--seconds S` are those of the
-//! bench `peers`; of several rounds the median is shown. Without `--bench`, as in tests, all is short.
+//! line, anew for each row, with a folder of its own:
+//!
+//! - The rows of the append-only file are the commands a second, and the wait of one in a thousand, of clients that
+//!   SET, or GET beside others that SET; each policy of `appendfsync` beside none.
+//! - The rows of the RDB file are the keys a second of SAVE and of DEBUG RELOAD NOSAVE, and those of loading an
+//!   append-only file the commands a second of DEBUG LOADAOF. The process that loads is not the one that saved, as
+//!   after a restart: that one would find the keys in the order of its own table.
+//! - The rows of BGSAVE and BGREWRITEAOF are of a client that writes meanwhile: its longest wait, the share of its
+//!   requests a second that are served beside those without a save, over the whole save and for the worst thousand of
+//!   requests, and the memory that is added.
+//!
+//! `--only NAME,...`, `--rounds N` and `--seconds S` are those of the bench `peers`; of several rounds the median is
+//! shown. Without `--bench`, as in tests, all is short.
 
 #![expect(clippy::print_stdout, reason = "a bench prints what it measures")]
 #![expect(clippy::disallowed_methods, reason = "a bench asks the clock")]
@@ -17,17 +23,18 @@ mod save_under_writes;
 mod support;
 
 use std::error::Error;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use std::{fs, io, thread};
 
-use support::load::{self, Shape};
+use support::load::{self, Outcome, Shape};
 use support::peer::Peer;
 use support::plan::Plan;
 use support::requests::Requests;
 
-/// The commands that change the data, and the number of keys.
+/// The commands that change and read the data, and the number of keys.
 const WRITES: &[&str] = &["SET key:{key} 0123456789abcdef0123456789abcdef"];
+const READS: &[&str] = &["GET key:{key}"];
 const KEYS: u64 = 100_000;
 
 /// When the append-only file is synced; an empty name for none.
@@ -39,14 +46,30 @@ const SHAPES: [(&str, Shape); 3] = [
     ("8 clients, 16 in flight", Shape { connections: 8, operations_in_flight: 16 }),
 ];
 
-/// Data that are saved and loaded: what they are, the commands that make them, and the number of keys.
-const DATA: [(&str, &[&str], u64); 5] = [
+/// Data that are saved and loaded: what they are, the commands that make a key, and the number of keys.
+const DATA: [(&str, &[&str], u64); 8] = [
     ("strings of 16 bytes", &["SET key:{serial} 0123456789abcdef"], 500_000),
     ("strings with a deadline", &["SET key:{serial} 0123456789abcdef EX 100000"], 300_000),
+    ("strings of 1 KB", &["SET key:{serial} {value:1000}"], 100_000),
     ("hashes of 20", &["HSET hash:{serial} [field:{n} {random}]*20"], 50_000),
+    ("sets of 30", &["SADD set:{serial} [member:{random}]*30"], 50_000),
     ("sorted sets of 30", &["ZADD zset:{serial} [{random} member:{n}]*30"], 50_000),
     ("lists of 100", &["RPUSH list:{serial} [{random}]*100"], 20_000),
+    ("streams of 20", &["XADD stream:{serial} * field {random}"; 20], 20_000),
 ];
+
+/// Changes that are loaded from an append-only file: what they are, the command, and how many there are.
+const CHANGES: [(&str, &[&str], u64); 4] = [
+    ("SET", WRITES, 500_000),
+    ("HSET", &["HSET hash:{key:1000} field:{random:100} {random}"], 500_000),
+    ("ZADD", &["ZADD zset:{key:1000} {random} member:{random:100}"], 500_000),
+    ("RPUSH and LPOP", &["RPUSH list:{key:1000} {random}", "LPOP list:{key:1000}"], 250_000),
+];
+
+/// The sync that comes next takes that long, as of a disk that others keep busy; only this server can do that.
+const STALL: [&str; 10] = ["DUNLIN", "FAULT", "ADD", "stall", "DISK", "SYNC", "TIMES", "1", "DELAY", "3000"];
+/// Long enough for a sync each second, and for the one that takes longer.
+const STALLED_LENGTH: Duration = Duration::from_secs(5);
 
 fn main() -> Result<(), Box<dyn Error>> {
     let plan = Plan::of(std::env::args().skip(1), Duration::from_secs(2))?;
@@ -55,11 +78,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("|---|{}", "---:|".repeat(plan.programs.len()));
     for (clients, shape) in SHAPES {
         for policy in POLICIES {
-            let name =
-                if policy.is_empty() { "no append-only file".to_owned() } else { format!("appendfsync {policy}") };
-            print_row(&plan, &format!("SET, {clients}, {name}"), |program| appended(&plan, program, policy, shape))?;
+            let name = format!("SET, {clients}, {}", file_of(policy));
+            print_row(&plan, &name, |program| appended(&plan, program, policy, shape))?;
         }
     }
+    for policy in ["", "always"] {
+        let name = file_of(policy);
+        print_row(&plan, &format!("GET beside SET of 50 clients, {name}"), |program| {
+            read_beside(&plan, program, policy)
+        })?;
+    }
+    print_row(&plan, "SET, 1 client, appendfsync everysec while a sync takes 3 s", |program| stalled(&plan, program))?;
     for (name, commands, keys) in DATA {
         let keys = plan.scaled(keys);
         print_row(&plan, &format!("SAVE of {name}"), |program| {
@@ -75,6 +104,19 @@ fn main() -> Result<(), Box<dyn Error>> {
             let (mut peer, folder) = start(program, &[], folder)?;
             while !is_loaded(&mut peer) {}
             let figure = rate(keys, timed(&mut peer, &["DEBUG", "RELOAD", "NOSAVE"])?);
+            remove(peer, &folder)?;
+            Ok(figure)
+        })?;
+    }
+    for (name, commands, operations) in CHANGES {
+        let operations = plan.scaled(operations);
+        print_row(&plan, &format!("load of an append-only file of {name}"), |program| {
+            let (peer, folder) = start(program, &["--appendonly", "yes"], make_folder()?)?;
+            fill_with(&peer, commands, operations)?;
+            drop(peer);
+            let (mut peer, folder) = start(program, &["--appendonly", "yes"], folder)?;
+            while !is_loaded(&mut peer) {}
+            let figure = rate(operations * commands.len() as u64, timed(&mut peer, &["DEBUG", "LOADAOF"])?);
             remove(peer, &folder)?;
             Ok(figure)
         })?;
@@ -125,19 +167,63 @@ fn rate(count: u64, time: Duration) -> Figure {
     Figure { order: a_second, text: format!("{:.1} k/s", a_second / 1000.0) }
 }
 
+/// The name of a policy of `appendfsync`, as rows have it.
+fn file_of(policy: &str) -> String {
+    if policy.is_empty() { "no append-only file".to_owned() } else { format!("appendfsync {policy}") }
+}
+
+/// Starts a server with an append-only file of that policy.
+fn start_appending(program: &Path, policy: &str) -> Result<(Peer, PathBuf), Box<dyn Error>> {
+    let with_file = ["--appendonly", "yes", "--appendfsync", policy];
+    start(program, if policy.is_empty() { &[] } else { &with_file }, make_folder()?)
+}
+
 /// Writes to a server with an append-only file of that policy.
 fn appended(plan: &Plan, program: &Path, policy: &str, shape: Shape) -> Result<Figure, Box<dyn Error>> {
-    let folder = make_folder()?;
-    let with_file = ["--appendonly", "yes", "--appendfsync", policy];
-    let (peer, path) = start(program, if policy.is_empty() { &[] } else { &with_file }, folder)?;
-    let mut requests = Requests::new(WRITES, KEYS, &[], 1);
-    let outcome = load::drive(peer.address(), shape, &mut requests, plan.length)?;
-    if outcome.errors > 0 {
-        return Err(format!("{}: {} errors", program.display(), outcome.errors).into());
+    let (peer, folder) = start_appending(program, policy)?;
+    let outcome = load::drive(peer.address(), shape, &mut Requests::new(WRITES, KEYS, &[], 1), plan.length)?;
+    let figure = rate_and_wait(&outcome)?;
+    remove(peer, &folder)?;
+    Ok(figure)
+}
+
+/// Reads from a server of which 50 other clients write to an append-only file of that policy.
+fn read_beside(plan: &Plan, program: &Path, policy: &str) -> Result<Figure, Box<dyn Error>> {
+    let (peer, folder) = start_appending(program, policy)?;
+    let drive = |templates: &[&str], connections| {
+        let shape = Shape { connections, operations_in_flight: 1 };
+        load::drive(peer.address(), shape, &mut Requests::new(templates, KEYS, &[], 1), plan.length)
+    };
+    let figure = thread::scope(|scope| {
+        let writers = scope.spawn(|| drive(WRITES, 50));
+        let figure = rate_and_wait(&drive(READS, 4)?)?;
+        writers.join().expect("the writers do not panic")?;
+        Ok::<Figure, Box<dyn Error>>(figure)
+    })?;
+    remove(peer, &folder)?;
+    Ok(figure)
+}
+
+/// Writes to a server that syncs each second, of which one sync takes long; nothing for a server without such faults.
+fn stalled(plan: &Plan, program: &Path) -> Result<Figure, Box<dyn Error>> {
+    let (mut peer, folder) = start_appending(program, "everysec")?;
+    let shape = Shape { connections: 1, operations_in_flight: 1 };
+    let length = if plan.is_short() { plan.length } else { STALLED_LENGTH };
+    let figure = match timed(&mut peer, &STALL) {
+        Ok(_) => rate_and_wait(&load::drive(peer.address(), shape, &mut Requests::new(WRITES, KEYS, &[], 1), length)?)?,
+        Err(_) => Figure { order: 0.0, text: "-".to_owned() },
+    };
+    remove(peer, &folder)?;
+    Ok(figure)
+}
+
+/// The commands a second of a load, and the wait of one in a thousand.
+fn rate_and_wait(outcome: &Outcome) -> Result<Figure, Box<dyn Error>> {
+    if let Some(error) = &outcome.first_error {
+        return Err(error.as_str().into());
     }
     let one_in_a_thousand = outcome.waits.get(outcome.waits.len() * 999 / 1000).copied().unwrap_or_default();
     let Figure { order, text } = rate(outcome.commands, outcome.elapsed);
-    remove(peer, &path)?;
     Ok(Figure { order, text: format!("{text}, {:.2} ms", one_in_a_thousand.as_secs_f64() * 1000.0) })
 }
 
@@ -156,9 +242,13 @@ fn start(program: &Path, words: &[&str], folder: PathBuf) -> Result<(Peer, PathB
 /// A server with that many operations done.
 fn filled(program: &Path, commands: &[&str], operations: u64) -> Result<(Peer, PathBuf), Box<dyn Error>> {
     let (peer, folder) = start(program, &[], make_folder()?)?;
-    let mut requests = Requests::new(commands, KEYS, &[], 1);
-    load::fill(peer.address(), Shape { connections: 4, operations_in_flight: 32 }, &mut requests, operations)?;
+    fill_with(&peer, commands, operations)?;
     Ok((peer, folder))
+}
+
+fn fill_with(peer: &Peer, commands: &[&str], operations: u64) -> io::Result<Outcome> {
+    let mut requests = Requests::new(commands, KEYS, &[], 1);
+    load::fill(peer.address(), Shape { connections: 4, operations_in_flight: 32 }, &mut requests, operations)
 }
 
 /// Whether a server that was just started has loaded its file.

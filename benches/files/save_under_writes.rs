@@ -87,12 +87,12 @@ pub fn measure(plan: &Plan, program: &Path, save: &Save, data: &Data) -> Result<
     let mut clients = Clients::open(&Address::Tcp(peer.address()), 1)?;
     let mut round = || clients.send(&mut requests, 1, Until::Operations(REQUESTS));
 
-    let (mut before, begin) = (Sum::default(), Instant::now());
+    let (mut before, begin) = (Sum::new(), Instant::now());
     while before.requests == 0 || begin.elapsed() < plan.length / 2 {
         before.add(&round()?);
     }
     let bytes = peer.proportional_bytes()?;
-    let (mut during, mut most_bytes) = (Sum::default(), bytes);
+    let (mut during, mut most_bytes) = (Sum::new(), bytes);
     peer.send(&[save.command])?;
     during.add(&round()?);
     peer.receive()?;
@@ -103,8 +103,9 @@ pub fn measure(plan: &Plan, program: &Path, save: &Save, data: &Data) -> Result<
     remove(peer, &folder)?;
     let (longest_ms, added) = (during.longest.as_secs_f64() * 1000.0, most_bytes.saturating_sub(bytes));
     let text = format!(
-        "{longest_ms:.2} ms, {:.0} % of {:.1} k/s, {:.1} MiB",
+        "{longest_ms:.2} ms, {:.0} % (worst {:.0} %) of {:.1} k/s, {:.1} MiB",
         100.0 * during.a_second() / before.a_second(),
+        100.0 * during.worst / before.a_second(),
         before.a_second() / 1000.0,
         added as f64 / f64::from(1 << 20),
     );
@@ -116,15 +117,21 @@ fn is_saving(peer: &mut Peer, save: &Save) -> Result<bool, Box<dyn Error>> {
 }
 
 /// The requests of several rounds.
-#[derive(Default)]
 struct Sum {
     requests: u64,
     time: Duration,
     longest: Duration,
+    /// The fewest requests a second of a round.
+    worst: f64,
 }
 
 impl Sum {
+    fn new() -> Sum {
+        Sum { requests: 0, time: Duration::ZERO, longest: Duration::ZERO, worst: f64::INFINITY }
+    }
+
     fn add(&mut self, outcome: &Outcome) {
+        self.worst = self.worst.min(outcome.commands as f64 / outcome.elapsed.as_secs_f64());
         self.requests += outcome.commands;
         self.time += outcome.elapsed;
         self.longest = self.longest.max(outcome.waits.last().copied().unwrap_or_default());

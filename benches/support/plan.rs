@@ -27,7 +27,10 @@ pub struct Plan {
 impl Plan {
     /// Reads the words of the command line; `length` is the bench's usual length of a workload. Without `--bench`, as
     /// when tests run, the plan is one short round of our own server.
-    pub fn of(mut words: impl Iterator<Item = String>, length: Duration) -> Result<Plan, Box<dyn Error>> {
+    pub fn of(words: impl Iterator<Item = String>, length: Duration) -> Result<Plan, Box<dyn Error>> {
+        // Cargo adds `--bench` behind all other words.
+        let (bench, words): (Vec<String>, Vec<String>) = words.partition(|word| word == "--bench");
+        let (is_bench, mut words) = (!bench.is_empty(), words.into_iter());
         let mut plan = Plan {
             programs: vec![env!("CARGO_BIN_EXE_dunlin").into()],
             only: Vec::new(),
@@ -36,14 +39,12 @@ impl Plan {
             scale: 0.0005,
             report: None,
         };
-        let mut is_bench = false;
+        if is_bench {
+            (plan.rounds, plan.length, plan.scale) = (5, length, 1.0);
+        }
         while let Some(word) = words.next() {
             let mut value = || words.next().ok_or_else(|| format!("{word} needs a value"));
             match word.as_str() {
-                "--bench" => {
-                    is_bench = true;
-                    (plan.rounds, plan.length, plan.scale) = (5, length, 1.0);
-                }
                 "--only" => plan.only = value()?.split(',').map(str::to_owned).collect(),
                 "--rounds" => plan.rounds = value()?.parse::<usize>()?.max(1),
                 "--seconds" => plan.length = Duration::try_from_secs_f64(value()?.parse()?)?,
