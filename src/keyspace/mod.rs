@@ -100,9 +100,10 @@ trait Held: std::fmt::Debug + Send {
     fn memory(&self) -> usize;
 }
 
-/// The size from which a value takes long to free, in bytes or parts.
+/// The size from which a value takes long to free, in bytes or parts; and that of a value whose bytes are in its parts,
+/// which are freed as they are.
 const LARGE_BYTES: usize = 64 << 10;
-const LARGE_TEXT_BYTES: usize = 4 << 20;
+const LARGE_BLOCK_BYTES: usize = 4 << 20;
 const MANY_PARTS: usize = 64;
 
 /// Something that knows no size, with the size that was counted for it.
@@ -125,12 +126,14 @@ impl LazyFree {
         LazyFree(Contents::Other(Box::new(Counted { contents, bytes })))
     }
 
-    /// Whether it is freed on another thread. A smaller value is freed faster than handed over; a text, which is one
-    /// allocation, up to 4 MiB.
+    /// Whether it is freed on another thread. A smaller value is freed faster than handed over: a text, which is one
+    /// allocation, and a list or stream of few, up to 4 MiB.
     pub fn takes_long(&self) -> bool {
         match &self.0 {
             Contents::Nothing => false,
-            Contents::Value(Value::Text(text)) => text.memory() >= LARGE_TEXT_BYTES,
+            Contents::Value(value @ (Value::Text(_) | Value::List(_) | Value::Stream(_))) => {
+                value.memory() >= LARGE_BLOCK_BYTES || value.parts() > MANY_PARTS
+            }
             Contents::Value(value) => value.memory() >= LARGE_BYTES || value.parts() > MANY_PARTS,
             Contents::Other(held) => held.memory() >= LARGE_BYTES,
         }
