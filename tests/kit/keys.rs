@@ -164,3 +164,36 @@ fn the_next_deadlines_are_those_of_keys_and_of_fields() {
         assert_eq!(refusal, "ERR syntax error, usage: DUNLIN DUE [COUNT count]");
     }
 }
+
+#[test]
+fn the_next_deadlines_are_found_among_the_fields_of_many_hashes() {
+    const HASHES: usize = 7;
+    const FIELDS: usize = 600;
+    let server = Server::builder().frozen().start().expect("it starts");
+    let mut client = server.client().expect("there is room");
+    for number in 0..HASHES * FIELDS {
+        let (key, field) = (format!("h{}", number % HASHES), format!("f{number}"));
+        // A prime number of steps, so that they come in no order.
+        let deadline = (9_000_000_000_000 + number * 1009 % 4201).to_string();
+        call(&mut client, ["HSET", &key, &field, "v"]);
+        call(&mut client, ["HPEXPIREAT", &key, &deadline, "FIELDS", "1", &field]);
+        call(&mut client, ["HSET", &key, &format!("never{number}"), "v"]);
+    }
+    let due = |client: &mut Client, count: usize| -> Vec<i64> {
+        let reply = call(client, ["DUNLIN", "DUE", "COUNT", &count.to_string()]);
+        reply
+            .items()
+            .expect("it is an array")
+            .iter()
+            .map(|due| self::count(due, "deadline") - 9_000_000_000_000)
+            .collect()
+    };
+    let all: Vec<i64> = due(&mut client, 10_000);
+    assert_eq!(all.len(), HASHES * FIELDS);
+    assert!(all.is_sorted() && all[0] == 0, "{all:?}");
+    assert_eq!(due(&mut client, 1234), all[..1234]);
+    // Each leaves a hash without deadlines, or with later ones.
+    call(&mut client, ["DEL", "h0"]);
+    call(&mut client, ["DUNLIN", "SET-TIME", "9000000002000"]);
+    assert!(due(&mut client, 10_000).iter().all(|deadline| *deadline > 2000));
+}

@@ -2,8 +2,9 @@
 
 use super::{ROW, explained};
 use crate::engine::{Args, Arity, Command, Ctx, Error};
-use crate::keyspace::Database;
+use crate::keyspace::{Database, Slot};
 use crate::value::View;
+use crate::value::item::Item;
 
 const DEFAULT_COUNT: usize = 20;
 /// The most deadlines at a time.
@@ -13,7 +14,7 @@ pub(super) const DUE: Command = Command {
     name: "DUE",
     syntax: "[COUNT count]",
     arity: Arity::AtLeast(2),
-    cost: "O(N), N being the count, and the fields of hashes whose fields expire before the last of them",
+    cost: "O(N log N), N being the count",
     about: "Returns the next deadlines of keys and of fields of hashes, in unix milliseconds, the earliest first.",
     run: |cx, args| explained(&DUE, show(cx, args)),
     ..ROW
@@ -55,19 +56,58 @@ fn show(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 fn next(data: &Database, count: usize) -> Vec<Due> {
     let of_key = |(deadline_ms, slot)| Due { deadline_ms, key: data.key(slot).to_vec(), field: None };
     let mut next: Vec<Due> = data.due_keys().take(count).map(of_key).collect();
+    next.extend(Fields::of(data).take(count));
     next.sort_unstable();
-    for (first_ms, slot) in data.due_parts() {
-        if next.len() >= count && next.last().is_some_and(|last| last.deadline_ms < first_ms) {
-            break;
-        }
-        let View::Hash(hash) = data.view(slot) else { continue };
-        for entry in hash.iter() {
-            let field = entry.field.to_vec();
-            let Some(deadline_ms) = hash.deadline(&field).flatten() else { continue };
-            next.push(Due { deadline_ms, key: data.key(slot).to_vec(), field: Some(field) });
-        }
-        next.sort_unstable();
-        next.truncate(count);
-    }
+    next.truncate(count);
     next
+}
+
+/// The deadlines of the fields of a hash, the earliest first.
+type OfHash<'a> = Peekable<Box<dyn Iterator<Item = (i64, Item<'a>)> + 'a>>;
+
+/// The deadlines of the fields of all hashes, the earliest first: the next one is that of the hash on top of a heap.
+struct Fields<'a> {
+    data: &'a Database,
+    /// The hashes none of whose fields has come yet, by their first deadlines.
+    closed: Peekable<Box<dyn Iterator<Item = (i64, Slot)> + 'a>>,
+    /// The other hashes with their further fields.
+    open: Vec<(Slot, OfHash<'a>)>,
+    /// The next deadline of each open hash, by its place among them.
+    order: BinaryHeap<Reverse<(i64, usize)>>,
+}
+
+impl<'a> Fields<'a> {
+    fn of(data: &'a Database) -> Fields<'a> {
+        let hashes: Box<dyn Iterator<Item = _>> = Box::new(data.due_parts());
+        Fields { data, closed: hashes.peekable(), open: Vec::new(), order: BinaryHeap::new() }
+    }
+
+    /// Opens the next hash if its first field comes before those of the open ones.
+    fn open_next(&mut self) {
+        let next_ms = self.order.peek().map(|Reverse((deadline_ms, _))| *deadline_ms);
+        let Some((first_ms, slot)) = self.closed.next_if(|(first_ms, _)| next_ms.is_none_or(|next| *first_ms < next))
+        else {
+            return;
+        };
+        if let View::Hash(hash) = self.data.view(slot) {
+            let fields: Box<dyn Iterator<Item = _>> = Box::new(hash.by_deadline());
+            self.order.push(Reverse((first_ms, self.open.len())));
+            self.open.push((slot, fields.peekable()));
+        }
+    }
+}
+
+impl Iterator for Fields<'_> {
+    type Item = Due;
+
+    fn next(&mut self) -> Option<Due> {
+        self.open_next();
+        let Reverse((_, place)) = self.order.pop()?;
+        let (slot, fields) = self.open.get_mut(place)?;
+        let (deadline_ms, field) = fields.next()?;
+        if let Some((next_ms, _)) = fields.peek() {
+            self.order.push(Reverse((*next_ms, place)));
+        }
+        Some(Due { deadline_ms, key: self.data.key(*slot).to_vec(), field: Some(field.to_vec()) })
+    }
 }

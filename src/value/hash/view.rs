@@ -171,6 +171,20 @@ impl<'a> HashView<'a> {
         Either::Left(Entries { items }.zip(deadlines.iter().copied().chain(std::iter::repeat(0))))
     }
 
+    /// The fields that have a deadline, overdue or not, each after its deadline, the earliest first.
+    pub fn by_deadline(self) -> impl Iterator<Item = (i64, Item<'a>)> {
+        let timed = match self.shape {
+            Shape::Packed(_) => None,
+            Shape::Timed(timed) => Some(timed),
+            Shape::Table(table) => {
+                let of_cell = |(deadline_ms, cell)| (deadline_ms, Pair::entry(cell).field);
+                return Either::Right(table.by_deadline().map(of_cell));
+            }
+        };
+        let fields = |timed: &'a Timed| Entries { items: timed.packed.iter() }.map(|entry| entry.field);
+        Either::Left(timed.into_iter().flat_map(move |timed| timed.deadlines.iter().copied().zip(fields(timed))))
+    }
+
     /// A random field with its value, overdue or not, each as likely as another.
     pub fn random(self, generator: &mut Rng) -> Option<Entry<'a>> {
         let packed = match self.shape {

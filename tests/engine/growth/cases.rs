@@ -384,6 +384,8 @@ pub const CASES: &[Case] = &[
     case(&["MSET {k#:a v}"], &["DUNLIN TREE ! DEPTH 2"]),
     case(&["MSET {k:# v}"], &["DUNLIN TREE k: LIMIT 10000"]),
     case(&["DUNLIN FREEZE", "*SET k# v PX ^"], &["DUNLIN DUE COUNT 10000"]),
+    case(&["DUNLIN FREEZE", "HSET k {f# v}", "HPEXPIRE k 1000000 FIELDS ! {f#}"], &["*DUNLIN DUE COUNT 1"]),
+    case(&["DUNLIN FREEZE", "*HSET k# f v", "*HPEXPIRE k# 1000000 FIELDS 1 f"], &["*DUNLIN DUE COUNT 1"]),
     case(&["DUNLIN MEASURE SET s k*"], &["*SADD k# v", "DUNLIN MEASURE LIST", "DUNLIN MEASURE CLEAR"]),
     case(&["DUNLIN FREEZE", "*SET k# v PX ^"], &["DUNLIN ADVANCE 10000000"]),
     case(&["DUNLIN JOURNAL START !"], &["*SET k# v"]),
