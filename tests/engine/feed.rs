@@ -153,3 +153,13 @@ fn a_client_with_a_feed_is_a_listener_and_leaves_nothing_behind() {
     assert!(world.engine.observers.kit.is_none());
     world.ask("PING");
 }
+
+#[test]
+fn nothing_is_sent_to_a_client_whose_user_may_no_longer_read_all_keys() {
+    let (mut world, watcher) = with_feed("COMMAND SET");
+    for (rules, value) in [("allkeys", "one"), ("resetkeys %W~*", "two"), ("%R~k*", "three"), ("%R~*", "four")] {
+        world.ask(&format!("ACL SETUSER default {rules}"));
+        world.ask(&format!("SET k {value}"));
+    }
+    assert_eq!(fed(&mut world, watcher), ["client SET k one: OK", "client SET k four: OK"]);
+}

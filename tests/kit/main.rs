@@ -23,6 +23,7 @@ mod pages;
 mod partitions;
 mod paused_nodes;
 mod replicas;
+mod rights;
 mod seed;
 mod simulated_states;
 mod snapshots;

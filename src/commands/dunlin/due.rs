@@ -1,6 +1,10 @@
 //! DUNLIN DUE: the keys, and the fields of hashes, that expire next.
 
-use super::{ROW, explained};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::iter::Peekable;
+
+use super::{ROW, check_reads_all, explained};
 use crate::engine::{Args, Arity, Command, Ctx, Error};
 use crate::keyspace::{Database, Slot};
 use crate::value::View;
@@ -35,6 +39,7 @@ fn show(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         count = usize::try_from(given).ok().filter(|_| (1..=MAX).contains(&given)).ok_or(Error::Syntax)?;
     }
     args.end()?;
+    check_reads_all(cx, &args)?;
     let next = next(cx.database(), count);
     let reply = cx.reply();
     reply.array(next.len());

@@ -1,7 +1,7 @@
 //! DUNLIN FEED: sends a client each command when it has ended, with its reply.
 
 use super::filter::filter;
-use super::{ROW, explained};
+use super::{ROW, check_reads_all, explained};
 use crate::engine::exec::operations;
 use crate::engine::{Args, Arity, Command, Ctx, Error, KitError};
 use crate::resp::Protocol;
@@ -23,6 +23,7 @@ fn feed(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     } else {
         let filter = filter(cx.table(), &mut args)?;
         args.end()?;
+        check_reads_all(cx, &args)?;
         if cx.session().protocol == Protocol::Resp2 {
             return Err(KitError::NeedsResp3.into());
         }

@@ -1,7 +1,7 @@
 //! DUNLIN JOURNAL: records the commands that were run, their clients and their replies.
 
 use super::filter::filter;
-use super::{ROW, explained};
+use super::{ROW, check_reads_all, explained};
 use crate::engine::state::kit::{Bound, DEFAULT_ENTRIES, Entry, Journal, Kit, MAX_ENTRIES};
 use crate::engine::{Args, Arity, Command, Ctx, Error, ServerError, says};
 use crate::value::number;
@@ -84,6 +84,7 @@ fn kept(kit: &Option<Box<Kit>>) -> Result<&Journal, Error> {
 fn list(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let filter = filter(cx.table(), &mut args)?;
     args.end()?;
+    check_reads_all(cx, &args)?;
     let (engine, reply) = cx.engine_and_reply();
     let entries: Vec<&Entry> = kept(&engine.observers.kit)?.matching(&filter, &engine.table).collect();
     reply.array(entries.len());
@@ -111,6 +112,7 @@ fn expect(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     };
     let filter = filter(cx.table(), &mut args)?;
     args.end()?;
+    check_reads_all(cx, &args)?;
     let (engine, reply) = cx.engine_and_reply();
     kept(&engine.observers.kit)?.expect(bound, &filter, &engine.table).map_err(ServerError::Kit)?;
     reply.ok();
@@ -124,6 +126,7 @@ fn number(args: &mut Args<'_>) -> Result<u64, Error> {
 
 fn export(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     args.end()?;
+    check_reads_all(cx, &args)?;
     let (engine, reply) = cx.engine_and_reply();
     let text = kept(&engine.observers.kit)?.transcript(&engine.table);
     reply.verbatim("txt", text.as_bytes());

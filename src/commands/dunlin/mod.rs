@@ -24,7 +24,8 @@ pub use world::of_login;
 
 use super::command::syntax;
 use super::help;
-use crate::engine::{Arity, Command, Ctx, Error, Family, Flags, HostCall, KitError, Propagated};
+use crate::engine::exec::operations;
+use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, HostCall, KitError, Propagated, RightsError};
 
 /// The commands of this family.
 pub const COMMANDS: &[Command] = &[DUNLIN];
@@ -89,6 +90,11 @@ fn explained(row: &Command, outcome: Result<(), Error>) -> Result<(), Error> {
         Error::Syntax => KitError::Syntax(format!("{} {}", row.name, syntax::shown(row.syntax))).into(),
         other => other,
     })
+}
+
+/// Refuses a client whose user may not read all keys: the reply may have the name or the value of any.
+fn check_reads_all(cx: &Ctx<'_>, args: &Args<'_>) -> Result<(), Error> {
+    if operations::may_read_all_keys(cx, args) { Ok(()) } else { Err(RightsError::Key.into()) }
 }
 
 /// Replies OK when the host has done what it is asked.

@@ -4,7 +4,7 @@ mod rules;
 
 pub use rules::check_rule;
 
-use super::{ROW, explained};
+use super::{ROW, check_reads_all, explained};
 use crate::engine::exec::kit::strict;
 use crate::engine::state::kit::{Finding, Level, Rule, Strict};
 use crate::engine::{Args, Arity, Command, Ctx, Error, Observers, ServerError, says};
@@ -125,6 +125,7 @@ pub fn allow_keys(observers: &mut Observers, rules: &[Rule], pattern: &[u8]) {
 
 fn findings(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     args.end()?;
+    check_reads_all(cx, &args)?;
     let (engine, reply) = cx.engine_and_reply();
     let findings = strict::findings(engine);
     reply.array(findings.len());

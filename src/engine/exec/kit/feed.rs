@@ -3,7 +3,7 @@
 //!
 //! The message is the word `feed` and the entry as DUNLIN JOURNAL LIST shows it. A listener for which much is unsent
 //! already is sent nothing; the next message that it gets is preceded by `feed-dropped` and the number of those that
-//! it missed.
+//! it missed. So is one whose user may no longer read all keys, without a number.
 
 use std::sync::Arc;
 
@@ -24,7 +24,11 @@ pub(super) fn publish(engine: &mut Engine, ended: &Ended) {
     }
     let world = engine.host.facts().name_of_world();
     let frame = push(b"feed", |reply| ended.entry.write(world, reply));
-    ended.listeners.iter().for_each(|listener| send(engine, *listener, &frame));
+    for listener in &ended.listeners {
+        if engine.sessions.get(*listener).is_some_and(|client| client.user.reads_all_keys()) {
+            send(engine, *listener, &frame);
+        }
+    }
 }
 
 /// Whether a listener has more than [`MAX_UNSENT_BYTES`] of unsent output, so that commands are dropped for it.
