@@ -52,7 +52,7 @@ struct Block<'o, 'i> {
 impl Reply<'_> {
     /// Writes elements of a collection, each as a bulk string. The caller writes the header.
     pub fn items<'i>(&mut self, items: impl Iterator<Item = Item<'i>>) {
-        if self.is_of_values() {
+        if self.writes_each() {
             return items.for_each(|item| self.item(item));
         }
         let mut block = Block::new(self.out);
@@ -65,7 +65,7 @@ impl Reply<'_> {
 
     /// Writes byte strings, each as a bulk string. The caller writes the header.
     pub fn bulks<'i>(&mut self, strings: impl Iterator<Item = &'i [u8]>) {
-        if self.is_of_values() {
+        if self.writes_each() {
             return strings.for_each(|bytes| self.bulk(bytes));
         }
         let mut block = Block::new(self.out);

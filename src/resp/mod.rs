@@ -1,6 +1,7 @@
 //! RESP, the wire protocol: parses requests, writes replies, and decodes replies. It knows no command.
 
 mod batch;
+mod cut_string;
 mod decoder;
 mod encoded;
 mod inline;
@@ -15,6 +16,7 @@ mod values;
 mod whole;
 
 pub use batch::Batch;
+pub use cut_string::CutString;
 pub use decoder::{DEEPEST, DecodeError, Frame};
 pub use encoded::EncodedElements;
 pub use inline::{UnbalancedQuotes, split_words, write_escaped};

@@ -13,7 +13,10 @@
 //!
 //! Sources: the RESP2 and RESP3 specifications.
 
+use std::num::NonZeroU32;
+
 use super::Protocol;
+use super::cut_string::CutString;
 use super::encoded::EncodedElements;
 use super::reply_buffer::{ReplyBuffer, SharedStrings, ZERO_COPY_BYTES};
 use crate::value::{Item, SharedBytes, number};
@@ -26,6 +29,8 @@ pub struct Reply<'a> {
     shared_strings: Option<&'a mut SharedStrings>,
     protocol: Protocol,
     form: Form,
+    /// The most bytes of a bulk string: [`Reply::cutting`].
+    most_of_string: usize,
 }
 
 /// The reader of the replies, which determines their encoding.
@@ -54,20 +59,33 @@ impl OpenArray {
 impl<'a> Reply<'a> {
     /// A writer that appends to `out` in `protocol`.
     pub fn new(out: &'a mut Vec<u8>, protocol: Protocol) -> Reply<'a> {
-        Reply { out, shared_strings: None, protocol, form: Form::Wire }
+        Reply { out, shared_strings: None, protocol, form: Form::Wire, most_of_string: usize::MAX }
     }
 
     /// A writer that appends to `output` in `protocol`, and shares large strings with it instead of copying them.
     pub fn zero_copy(output: &'a mut ReplyBuffer, protocol: Protocol) -> Reply<'a> {
-        Reply { out: &mut output.bytes, shared_strings: Some(&mut output.shared_strings), protocol, form: Form::Wire }
+        let shared_strings = Some(&mut output.shared_strings);
+        Reply { out: &mut output.bytes, shared_strings, protocol, form: Form::Wire, most_of_string: usize::MAX }
     }
 
     /// A writer for [`super::Values`], which distinguishes maps, sets and the like from arrays if `protocol` does.
     pub fn of_values(out: &'a mut Vec<u8>, protocol: Protocol) -> Reply<'a> {
-        Reply { out, shared_strings: None, protocol, form: Form::Values }
+        Reply { out, shared_strings: None, protocol, form: Form::Values, most_of_string: usize::MAX }
     }
 
-    pub(super) fn is_of_values(&self) -> bool {
+    /// This writer, with a limit for the bytes of a bulk string if one is given: of longer ones it writes the beginning
+    /// ([`CutString`]). So a reader that shows no more needs no memory for the rest.
+    pub fn cutting(self, most_of_string: Option<NonZeroU32>) -> Reply<'a> {
+        let most_of_string = most_of_string.map_or(usize::MAX, |most| most.get() as usize);
+        Reply { most_of_string, ..self }
+    }
+
+    /// Whether strings are written in a way of their own: for a script, or cut.
+    pub(super) fn writes_each(&self) -> bool {
+        self.is_of_values() || self.most_of_string < usize::MAX
+    }
+
+    fn is_of_values(&self) -> bool {
         self.form == Form::Values
     }
 
@@ -78,6 +96,7 @@ impl<'a> Reply<'a> {
             shared_strings: self.shared_strings.as_deref_mut(),
             protocol: self.protocol,
             form: self.form,
+            most_of_string: self.most_of_string,
         }
     }
 
@@ -147,6 +166,9 @@ impl<'a> Reply<'a> {
     /// Writes a bulk string.
     #[inline]
     pub fn bulk(&mut self, bytes: &[u8]) {
+        if bytes.len() > self.most_of_string {
+            return self.long(bytes, &[]);
+        }
         self.number(b'$', bytes.len() as i64);
         self.out.extend_from_slice(bytes);
         self.end_line();
@@ -154,6 +176,9 @@ impl<'a> Reply<'a> {
 
     /// Writes a stored, immutable string as a bulk string; a large one is sent without a copy where that is possible.
     pub fn shared(&mut self, bytes: &SharedBytes) {
+        if bytes.len() > self.most_of_string {
+            return self.long(bytes, &[]);
+        }
         self.number(b'$', bytes.len() as i64);
         self.raw(bytes);
         self.end_line();
@@ -169,7 +194,7 @@ impl<'a> Reply<'a> {
 
     /// Whether the reply goes to a client, so that it may contain elements encoded before ([`Reply::encoded`]).
     pub fn takes_encoded(&self) -> bool {
-        self.form == Form::Wire
+        self.form == Form::Wire && self.most_of_string == usize::MAX
     }
 
     /// Writes elements that were encoded for this protocol, behind the header of their array or map; without a copy
@@ -196,6 +221,7 @@ impl<'a> Reply<'a> {
         match item {
             Item::Int(number) => self.bulk_integer(number),
             Item::Text(bytes, []) | Item::Text([], bytes) => self.bulk(bytes),
+            Item::Text(first, second) if first.len() + second.len() > self.most_of_string => self.long(first, second),
             Item::Text(first, second) => {
                 self.number(b'$', (first.len() + second.len()) as i64);
                 self.out.extend_from_slice(first);
@@ -203,6 +229,21 @@ impl<'a> Reply<'a> {
                 self.end_line();
             }
         }
+    }
+
+    /// Writes a bulk string of two parts that is longer than those of this reply may be: its beginning in RESP3; in
+    /// RESP2, which has no form for that, all of it.
+    #[cold]
+    fn long(&mut self, first: &[u8], second: &[u8]) {
+        if self.protocol == Protocol::Resp3 {
+            let shown = first.iter().chain(second).take(self.most_of_string).copied().collect();
+            let cut = CutString { shown, length: first.len() + second.len() };
+            return self.verbatim(CutString::FORM, &cut.to_text());
+        }
+        self.number(b'$', (first.len() + second.len()) as i64);
+        self.out.extend_from_slice(first);
+        self.out.extend_from_slice(second);
+        self.end_line();
     }
 
     /// Writes a bulk string, or null if there is none.

@@ -75,6 +75,45 @@ fn any_bytes_come_and_go_unchanged() {
 }
 
 #[test]
+fn long_strings_are_cut_where_a_batch_asks_for_it() {
+    let page = Page::start(&[]);
+    let cut = |bytes: u32, commands: &str| page.post(&format!("{{\"cut\":{bytes},\"commands\":[{commands}]}}")).1;
+    page.run(r#"["RPUSH","l","short","longer"],["SETRANGE","large","100000000","x"],["HSET","h","field","a\u00e9bc"]"#);
+    assert_eq!(cut(5, r#"["LRANGE","l","0","-1"]"#), r#"{"replies":[["short",{"cut":"longe","length":6}]]}"#);
+    assert_eq!(
+        cut(2, r#"["HGETALL","h"],["GET","large"],["ECHO","abc"],["LLEN","l"]"#),
+        concat!(
+            r#"{"replies":[{"map":[[{"cut":"fi","length":5},{"cut":"a","length":5}]]},"#,
+            r#"{"cut":"\u0000\u0000","length":100000001},{"cut":"ab","length":3},{"integer":"2"}]}"#
+        )
+    );
+    assert_eq!(
+        cut(1, r#"["MULTI"],["LPOP","l"],["EXEC"],["EVAL","return {KEYS[1], redis.call('LPOP', 'l')}","1","key"]"#),
+        concat!(
+            r#"{"replies":[{"status":"OK"},{"status":"QUEUED"},[{"cut":"s","length":5}],"#,
+            r#"[{"cut":"k","length":3},{"cut":"l","length":6}]]}"#
+        ),
+        "a script has whole strings, and its reply is cut"
+    );
+    assert_eq!(page.post(r#"{"cut":0,"commands":[]}"#).0, 400);
+}
+
+#[test]
+fn the_rows_of_a_list_of_large_elements_are_all_there() {
+    let page = Page::start(&[]);
+    let element = "x".repeat(1 << 20);
+    let mut client = connect(page.server.address());
+    for _ in 0..200 {
+        client.send(&format!("*3\r\n$5\r\nRPUSH\r\n$1\r\nl\r\n$1048576\r\n{element}\r\n"));
+        client.read_until(b"\r\n");
+    }
+    assert!(page.run(r#"["LRANGE","l","0","199"]"#).contains("too long for one answer"));
+    let (status, rows) = page.post(r#"{"cut":100,"commands":[["LRANGE","l","0","199"]]}"#);
+    assert_eq!((status, rows.matches(r#""length":1048576"#).count()), (200, 200));
+    assert!(rows.len() < 40_000, "{}", rows.len());
+}
+
+#[test]
 fn a_batch_is_a_client_of_its_own_that_may_not_wait() {
     let page = Page::start(&["--test-kit", "yes"]);
     let named = page.run(r#"["CLIENT","GETNAME"],["CLIENT","LIST"],["SELECT","3"],["SET","k","3"]"#);

@@ -6,6 +6,7 @@
 //! that ended finds nothing.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use crate::acl::User;
@@ -62,6 +63,8 @@ pub struct Origin {
     /// The client is a batch of commands from the server's page: it never blocks, as in a transaction, and gets no
     /// messages.
     pub is_page: bool,
+    /// The most bytes of a bulk string in a reply, if longer ones are cut: that is for a batch of the page.
+    pub most_of_string: Option<NonZeroU32>,
 }
 
 impl Origin {

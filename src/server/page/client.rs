@@ -6,6 +6,7 @@
 
 use std::future::poll_fn;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -33,14 +34,22 @@ pub(super) struct Client {
 pub(super) struct Closed;
 
 impl Client {
-    /// Connects to a world; `None` if it has too many clients, or has ended.
-    pub(super) fn connect(shared: &Arc<Shared>, peer: SocketAddr, user: Arc<User>, database: usize) -> Option<Client> {
+    /// Connects to a world; `None` if it has too many clients, or has ended. Strings of more than `most_of_string` bytes
+    /// are cut in its replies.
+    pub(super) fn connect(
+        shared: &Arc<Shared>,
+        peer: SocketAddr,
+        user: Arc<User>,
+        database: usize,
+        most_of_string: Option<NonZeroU32>,
+    ) -> Option<Client> {
         let origin = Origin {
             transport: Transport::Tcp,
             address: peer.to_string(),
             descriptor: -1,
             is_local: listen::is_local(peer),
             is_page: true,
+            most_of_string,
             ..Origin::default()
         };
         let (session, wake_flags) = shared.connect(origin)?;

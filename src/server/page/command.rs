@@ -2,6 +2,8 @@
 //!
 //! The client exists for the batch: what a command sets about it, such as MULTI, ends with the batch.
 //!
+//! A batch may ask for replies whose long strings are cut, so that its reader sees the beginning of any value.
+//!
 //! Limits: [`BODY_BYTES`] for the commands, [`REPLY_BYTES`] for a reply, [`ANSWER_BYTES`] for an answer, which is built
 //! as a whole, and [`UNREAD_BYTES`] for all answers together that their readers have not taken.
 
@@ -86,7 +88,7 @@ impl Site {
         if batch.database >= world.engine().databases.count() {
             return Err(NO_DATABASE);
         }
-        let mut client = Client::connect(&world, peer, Arc::clone(&user), batch.database).ok_or(FULL)?;
+        let mut client = Client::connect(&world, peer, Arc::clone(&user), batch.database, batch.cut).ok_or(FULL)?;
         self.with_permits(run(&mut client, &batch).await)
     }
 

@@ -3,6 +3,7 @@
 //! Bytes that are no UTF-8 are `{"base64":".."}`. A reply keeps its type: what JSON has no type for, or would round, is
 //! an object with one field that is named after the type.
 
+use std::num::NonZeroU32;
 use std::str;
 
 use base64::Engine as _;
@@ -10,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
 use crate::engine::WorldName;
-use crate::resp::{Frame, Requests};
+use crate::resp::{CutString, Frame, Requests};
 use crate::value::number::write_f64;
 
 /// Commands that are run one after the other.
@@ -19,6 +20,8 @@ pub(super) struct Batch {
     /// The world that they are run in; the first one if none is named.
     pub(super) world: WorldName,
     pub(super) database: usize,
+    /// The most bytes of a bulk string in a reply; `None` for any number.
+    pub(super) cut: Option<NonZeroU32>,
     /// Each is one request.
     pub(super) commands: Vec<Requests>,
 }
@@ -32,10 +35,11 @@ impl Batch {
         let Ok(Value::Object(fields)) = serde_json::from_slice(body) else {
             return Err("The body must be a JSON object.");
         };
-        if fields.keys().any(|name| !matches!(name.as_str(), "world" | "database" | "commands")) {
-            return Err("The fields are 'world', 'database' and 'commands'.");
+        if fields.keys().any(|name| !matches!(name.as_str(), "world" | "database" | "cut" | "commands")) {
+            return Err("The fields are 'world', 'database', 'cut' and 'commands'.");
         }
-        Ok(Batch { world: world(&fields)?, database: database(&fields)?, commands: commands(&fields)? })
+        let (world, database) = (world(&fields)?, database(&fields)?);
+        Ok(Batch { world, database, cut: cut(&fields)?, commands: commands(&fields)? })
     }
 }
 
@@ -49,6 +53,12 @@ fn database(fields: &Map<String, Value>) -> Result<usize, &'static str> {
     let Some(number) = fields.get("database") else { return Ok(0) };
     let number = number.as_u64().and_then(|number| usize::try_from(number).ok());
     number.ok_or("'database' must be the number of a database.")
+}
+
+fn cut(fields: &Map<String, Value>) -> Result<Option<NonZeroU32>, &'static str> {
+    let Some(bytes) = fields.get("cut") else { return Ok(None) };
+    let bytes = bytes.as_u64().and_then(|bytes| u32::try_from(bytes).ok()).and_then(NonZeroU32::new);
+    bytes.map(Some).ok_or("'cut' must be a number of bytes, at least one.")
 }
 
 fn commands(fields: &Map<String, Value>) -> Result<Vec<Requests>, &'static str> {
@@ -96,6 +106,9 @@ pub(super) fn put_reply(out: &mut Vec<u8>, reply: &Frame<'_>) {
         }
         Frame::BigNumber(digits) => put_named(out, "big", digits),
         Frame::Verbatim(text) => {
+            if let Some(cut) = CutString::read(text) {
+                return put_cut(out, &cut.shown, cut.length);
+            }
             let (format, text) = text.split_at_checked(4).unwrap_or((b"txt:", text));
             out.extend_from_slice(b"{\"verbatim\":");
             put_bytes(out, &format[..3]);
@@ -168,6 +181,17 @@ pub(super) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
+/// Appends the first bytes of a string, and the number of all. A character that was cut is left out.
+pub(super) fn put_cut(out: &mut Vec<u8>, bytes: &[u8], length: usize) {
+    let whole = match str::from_utf8(bytes) {
+        Err(error) if error.error_len().is_none() => error.valid_up_to(),
+        _ => bytes.len(),
+    };
+    put_name(out, "cut");
+    put_bytes(out, &bytes[..whole]);
+    out.extend_from_slice(format!(",\"length\":{length}}}").as_bytes());
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -212,6 +236,8 @@ mod tests {
             r#"{"commands":[],"world":1}"#,
             r#"{"commands":[],"database":-1}"#,
             r#"{"commands":[],"database":"0"}"#,
+            r#"{"commands":[],"cut":0}"#,
+            r#"{"commands":[],"cut":"1"}"#,
             r#"{"commands":[],"other":0}"#,
         ] {
             assert!(words(body).is_err(), "{}", &body[..body.len().min(60)]);
@@ -235,6 +261,8 @@ mod tests {
             (",nan\r\n", r#"{"double":"nan"}"#),
             ("(123\r\n", r#"{"big":"123"}"#),
             ("=6\r\ntxt:ab\r\n", r#"{"verbatim":"txt","text":"ab"}"#),
+            ("=7\r\ncut:5:a\r\n", r#"{"cut":"a","length":5}"#),
+            ("=9\r\ncut:5:a\u{e9}\r\n", "{\"cut\":\"a\u{e9}\",\"length\":5}"),
             ("*2\r\n$1\r\na\r\n*0\r\n", r#"["a",[]]"#),
             ("%1\r\n+k\r\n:1\r\n", r#"{"map":[[{"status":"k"},{"integer":"1"}]]}"#),
             ("~1\r\n$1\r\na\r\n", r#"{"set":["a"]}"#),
@@ -244,5 +272,7 @@ mod tests {
             assert_eq!(shown(reply.as_bytes()), expected);
         }
         assert_eq!(shown(b"$1\r\n\xff\r\n"), r#"{"base64":"/w=="}"#);
+        assert_eq!(shown(b"=8\r\ncut:5:a\xc3\r\n"), r#"{"cut":"a","length":5}"#);
+        assert_eq!(shown(b"=8\r\ncut:5:a\xff\r\n"), r#"{"cut":{"base64":"Yf8="},"length":5}"#);
     }
 }

@@ -20,7 +20,7 @@ use tokio::time::{sleep, timeout};
 use super::answers::{Answer, Body, refused_in_json};
 use super::client::Client;
 use super::guards::{NO_WORLD, Refusal};
-use super::json::{put_bytes, put_reply, put_separated};
+use super::json::{put_bytes, put_cut, put_reply, put_separated};
 use super::query::parameters;
 use super::{Site, login};
 use crate::engine::state::kit::{FeedEvent, Filter, Finding, Shown, ShownReply, Unread};
@@ -92,7 +92,7 @@ impl Site {
             return Err(RESTRICTED);
         }
         let place = Arc::clone(&self.streams).try_acquire_owned().map_err(|_| FULL)?;
-        let client = Client::connect(&world, peer, user, 0).ok_or(FULL)?;
+        let client = Client::connect(&world, peer, user, 0, None).ok_or(FULL)?;
         let session = client.session();
         world.engine().observers.kit().feed.join(session, wanted.filter, wanted.shows_page);
         let (sender, channel) = Channel::new(1);
@@ -286,9 +286,7 @@ fn put_shown(out: &mut Vec<u8>, shown: &Shown) {
     if shown.length == shown.bytes.len() {
         return put_bytes(out, &shown.bytes);
     }
-    put_field(out, '{', "cut");
-    put_bytes(out, &shown.bytes);
-    put_text(out, &format!(",\"length\":{}}}", shown.length));
+    put_cut(out, &shown.bytes, shown.length);
 }
 
 fn put_finding(out: &mut Vec<u8>, finding: &Finding) {

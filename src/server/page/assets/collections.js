@@ -3,10 +3,10 @@
  * the page: lists and sorted sets are asked for what is looked at, sets and hashes are read on as one scrolls.
  */
 import { html, useEffect, useRef, useSignal } from './vendor/preact.js'
-import { changes, now, send } from './link.js'
+import { changes, now, ROW_BYTES, send } from './link.js'
 import { Deadline, Field, Problem, Send, SendForm, Table, Tabs, WINDOW } from './parts.js'
 import { isEditable } from './decode.js'
-import { count, errorOf, idOf, isBinary, items, number, pairs, shown, textOf } from './words.js'
+import { count, errorOf, idOf, isBinary, isCut, items, number, pairs, parts, shown, textOf } from './words.js'
 
 /** @typedef {import('./words.js').Word} Word */
 /** @typedef {import('./words.js').Reply} Reply */
@@ -23,7 +23,7 @@ export function useRange(lengthWords, rangeWords, read) {
   const look = async () => {
     const { from, to } = range.current
     const mine = (asked.current += 1)
-    const [length, list] = await send([lengthWords, rangeWords(from, to - 1)])
+    const [length, list] = await send([lengthWords, rangeWords(from, to - 1)], ROW_BYTES)
     if (mine !== asked.current) return
     const found = new Map(read(list).map((item, at) => [from + at, item]))
     state.value = { length: number(length), found, problem: errorOf(list) ? list : null }
@@ -58,7 +58,7 @@ function useScan(lengthWords, words, read) {
     let problem = null
     let length = state.peek().length
     while (!isEnd && found.length < wanted && !problem) {
-      const [reply, total] = await send([words(cursor), lengthWords])
+      const [reply, total] = await send([words(cursor), lengthWords], ROW_BYTES)
       length = number(total)
       if (errorOf(reply)) problem = reply
       else {
@@ -100,6 +100,9 @@ export function Editable({ word, words, name }) {
     <button type="button" onClick=${close}>Cancel</button><//>`
 }
 
+/** What stands in a row in place of its buttons if its word has not come to its end, so that it cannot be sent. */
+export const TooLong = () => html`<span class="quiet">too long for this page</span>`
+
 const text = (/** @type {FormData} */ data, /** @type {string} */ name) => String(data.get(name))
 
 export function List(/** @type {{value: Word}} */ { value }) {
@@ -124,11 +127,26 @@ export function List(/** @type {{value: Word}} */ { value }) {
 export function Set(/** @type {{value: Word}} */ { value }) {
   const { length, found, isEnd, problem, onRange } = useScan(['SCARD', value], cursor => ['SSCAN', value, cursor, 'COUNT', '200'], items)
   const row = (/** @type {number} */ at) => [html`<span class="text" title=${shown(found[at], 2000)}>${shown(found[at], 400)}</span>`,
-    html`<${Send} kind="small" words=${['SREM', value, found[at]]} name=${`Remove ${shown(found[at], 60)}`}>Remove<//>`]
+    isCut(found[at]) ? html`<${TooLong} />` : html`<${Send} kind="small" words=${['SREM', value, found[at]]} name=${`Remove ${shown(found[at], 60)}`}>Remove<//>`]
   return html`<${Problem} reply=${problem} />
     <div class="line"><${SendForm} label="SADD" words=${(/** @type {FormData} */ data) => ['SADD', value, text(data, 'member')]}><${Field} name="member" label="New member" hasLabel=${false} placeholder="member" required /><//>
       <span class="total"><b>${count(length)}</b> members${!isEnd && `, ${count(found.length)} read so far`}</span></div>
     <div class="fill"><${Table} name="Members" kind="set" columns=${['Member', { name: 'Actions', title: '' }]} count=${found.length} row=${row} onRange=${onRange} empty="" /></div>`
+}
+
+/** The most bytes of the words of a command, and of the commands of a request, as JSON: the server takes a MiB. */
+const COMMAND_BYTES = 200_000
+const REQUEST_BYTES = 800_000
+/** The most fields that a command names. */
+const COMMAND_FIELDS = 200
+
+const weightOf = (/** @type {Word} */ word) => new TextEncoder().encode(JSON.stringify(word)).length
+
+/** Fields as requests of commands that name some each; those that have not come to their end are left out. @param {Word[]} fields */
+function inRequests(fields) {
+  const weigh = (/** @type {Word} */ field) => Math.max(weightOf(field), COMMAND_BYTES / COMMAND_FIELDS)
+  const commands = parts(fields.filter(field => !isCut(field)), weigh, COMMAND_BYTES)
+  return parts(commands, command => command.reduce((sum, field) => sum + weightOf(field), 0), REQUEST_BYTES)
 }
 
 /** The deadlines of fields, by the fields. @param {Word} value @param {[Word, Word][]} found */
@@ -136,12 +154,15 @@ function useFieldDeadlines(value, found) {
   const deadlines = useSignal(/** @type {Map<string, number>} */ (new Map()))
   useEffect(() => {
     let isCurrent = true
-    const parts = /** @type {Word[][]} */ ([])
-    for (let at = 0; at < found.length; at += 200) parts.push(found.slice(at, at + 200).map(pair => pair[0]))
-    send(parts.map(part => ['HPEXPIRETIME', value, 'FIELDS', String(part.length), ...part])).then(replies => {
-      const known = replies.flatMap((reply, at) => items(reply).map((/** @type {Reply} */ each, /** @type {number} */ place) => /** @type {[string, number]} */ ([idOf(parts[at][place]), number(each)])))
-      if (isCurrent) deadlines.value = new Map(known)
-    })
+    const look = async () => {
+      const known = new Map()
+      for (const request of inRequests(found.map(pair => pair[0]))) {
+        const replies = await send(request.map(fields => ['HPEXPIRETIME', value, 'FIELDS', String(fields.length), ...fields]))
+        replies.forEach((reply, at) => items(reply).forEach((/** @type {Reply} */ each, /** @type {number} */ place) => known.set(idOf(request[at][place]), number(each))))
+      }
+      if (isCurrent) deadlines.value = known
+    }
+    look()
     return () => void (isCurrent = false)
   }, [found])
   return deadlines.value
@@ -154,6 +175,7 @@ export function Hash(/** @type {{value: Word}} */ { value }) {
     const [field, word] = found[at]
     const deadline = deadlines.get(idOf(field)) ?? -1
     const name = shown(field, 60)
+    if (isCut(field)) return [html`<b title=${shown(field, 2000)}>${shown(field, 200)}</b>`, html`<span class="text">${shown(word, 400)}</span>`, '', html`<${TooLong} />`]
     return [html`<b title=${shown(field, 2000)}>${shown(field, 200)}</b>`,
       html`<${Editable} word=${word} name=${name} words=${(/** @type {string} */ new_) => change(field, new_)} />`,
       html`<span class="line tight">${deadline > 0 ? html`<${Deadline} at=${deadline} /><${Send} kind="small" words=${['HPERSIST', value, 'FIELDS', '1', field]} name=${`Persist ${name}`}>Persist<//>`
@@ -252,7 +274,9 @@ export function SortedSet(/** @type {{value: Word}} */ { value }) {
     const [member, reply] = pair
     const score = number(reply)
     const name = shown(member, 60)
-    return [at + 1, html`<span class="text" title=${shown(member, 2000)}>${shown(member, 300)}</span>`,
+    const text = html`<span class="text" title=${shown(member, 2000)}>${shown(member, 300)}</span>`
+    if (isCut(member)) return [at + 1, text, textOf(reply), '', html`<${TooLong} />`]
+    return [at + 1, text,
       html`<${Editable} word=${textOf(reply)} name=${`the score of ${name}`} words=${(/** @type {string} */ new_) => ['ZADD', value, 'XX', new_, member]} />`,
       unit ? html`<${Deadline} at=${score * unit} />` : !places && html`<span class="bar" aria-hidden="true"><span style=${{ width: `${(100 * Math.abs(score)) / most}%` }}></span></span>`,
       html`<span class="line tight"><${Send} kind="small" words=${['ZINCRBY', value, '1', member]} name=${`1 more for ${name}`}>+1<//><${Send} kind="small" words=${['ZREM', value, member]} name=${`Remove ${name}`}>Remove<//></span>`]
@@ -263,7 +287,7 @@ export function SortedSet(/** @type {{value: Word}} */ { value }) {
       <span class="space"></span><${SendForm} label="ZADD" words=${add}><${Field} name="score" label="Score" hasLabel=${false} placeholder="score" required width="8" /><${Field} name="member" label="Member" hasLabel=${false} placeholder="member" required /><//>
       <span class="total"><b>${count(length)}</b> members</span></div>
     ${way === 'Time line' && unit && html`<${TimeLine} value=${value} moments=${scores.map(score => score * unit)} unit=${unit} length=${length} />`}
-    ${way === 'Places' && html`<${Places} value=${value} members=${[...found.values()].map(pair => pair[0])} />`}
+    ${way === 'Places' && html`<${Places} value=${value} members=${[...found.values()].map(pair => pair[0]).filter(member => !isCut(member))} />`}
     <div class="fill"><${Table} name="Members" kind="zset" columns=${[{ name: 'Rank', kind: 'number' }, 'Member', 'Score', { name: 'Bar', title: unit ? 'Due' : '' }, { name: 'Actions', title: '' }]}
       count=${length || 0} row=${row} keyOf=${(/** @type {number} */ at) => (found.has(at) ? idOf(found.get(at)[0]) : `at ${at}`)} onRange=${onRange} empty="" /></div>`
 }

@@ -62,6 +62,9 @@ function completions(text) {
   return helps.value.filter(help => help.name.startsWith(typed) && help.name !== typed).slice(0, 8)
 }
 
+/** The most letters of a reply that are shown. */
+const MOST = 100_000
+
 /** Runs the lines of a text in one session, after a second click where one needs it. @param {string} text */
 async function run(text) {
   const lines = text.split('\n').filter(each => each.trim() && !each.trimStart().startsWith('#'))
@@ -75,7 +78,7 @@ async function run(text) {
   const all = /** @type {Word[][]} */ (commands)
   const dangerous = all.find(needsConfirmation)
   if (dangerous && !(await new Promise(resolve => pending.current && (pending.current.value = { words: dangerous, resolve })))) return
-  const replies = await send(all)
+  const replies = await send(all, MOST)
   all.forEach((words, at) => add(words, replies[at]))
   if (all.length) shownCommand.value = { words: all[all.length - 1], reply: replies[all.length - 1], isSent: true }
   changes.value += 1
@@ -84,9 +87,6 @@ async function run(text) {
     sessionStorage.setItem('dunlin.history', JSON.stringify(history.value))
   }
 }
-
-/** The most letters of a reply that are shown. */
-const MOST = 100_000
 
 /** A reply as it is shown, or the beginning of a long one. @param {any} reply @param {string} form */
 function replyShown(reply, form) {

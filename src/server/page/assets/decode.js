@@ -38,7 +38,7 @@ export function pieceOf(word, isFirst, isLast) {
 }
 
 /** Whether a field for text keeps it as it is: of control characters it has place for tabs and line breaks alone. */
-export const isEditable = (/** @type {Word} */ word) => !isBinary(word) && !/[\0-\x08\x0b-\x1f]/.test(word)
+export const isEditable = (/** @type {Word} */ word) => typeof word === 'string' && !/[\0-\x08\x0b-\x1f]/.test(word)
 
 /** Whether INCR takes it. @param {Word} word */
 export const isCounter = word => typeof word === 'string' && /^(0|-?[1-9]\d{0,18})$/.test(word)

@@ -73,12 +73,16 @@ export function enter(/** @type {string} */ name, index = 0) {
   openStream()
 }
 
+/** The most bytes of a string in a row of a view: more than a row shows, and than is edited there. */
+export const ROW_BYTES = 16_384
+
 /**
  * Sends commands in one batch, and returns their replies. An error of the server is a reply; that the server cannot be
- * reached is one too, for each of the commands, so that no view has to treat it apart.
- * @param {Word[][]} commands @returns {Promise<Reply[]>}
+ * reached is one too, for each of the commands, so that no view has to treat it apart. Strings of more than `cut` bytes
+ * come without their end.
+ * @param {Word[][]} commands @param {number} [cut] @returns {Promise<Reply[]>}
  */
-export async function send(commands) {
+export async function send(commands, cut) {
   const failed = (/** @type {string} */ why) => {
     trouble.value = why
     return commands.map(() => ({ error: why }))
@@ -87,7 +91,7 @@ export async function send(commands) {
     const answer = await fetch('/command', {
       method: 'POST',
       headers: { 'Content-Type': 'application/json', ...headers() },
-      body: JSON.stringify({ world: world.value, database: database.value, commands }),
+      body: JSON.stringify({ world: world.value, database: database.value, cut, commands }),
     })
     if (answer.status === 401) {
       mustLogIn.value = true

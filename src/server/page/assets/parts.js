@@ -73,7 +73,7 @@ export function SendForm(/** @type {any} */ { words, label, children, onReply, n
  * Replies to commands that are sent again whenever the data may have changed, or another count has; null until the
  * first ones come.
  */
-export function useReplies(/** @type {Word[][]} */ commands, everyMs = 0, counted = 0) {
+export function useReplies(/** @type {Word[][]} */ commands, everyMs = 0, counted = 0, cut = /** @type {number | undefined} */ (undefined)) {
   const [replies, setReplies] = useState(/** @type {Reply[] | null} */ (null))
   const key = JSON.stringify([commands, changes.value, counted, world.value, database.value])
   useEffect(() => {
@@ -81,7 +81,7 @@ export function useReplies(/** @type {Word[][]} */ commands, everyMs = 0, counte
     let timer = 0
     const look = async () => {
       if (commands.length && !document.hidden) {
-        const found = await send(commands)
+        const found = await send(commands, cut)
         if (isCurrent) setReplies(found)
       }
       if (isCurrent && everyMs) timer = window.setTimeout(look, everyMs)

@@ -3,7 +3,7 @@
  * been given but have not acknowledged, with how long ago.
  */
 import { html, useEffect, useSignal } from './vendor/preact.js'
-import { changes, send } from './link.js'
+import { changes, ROW_BYTES, send } from './link.js'
 import { Choice, Field, Problem, Send, SendForm, Table, Tabs } from './parts.js'
 import { count, duration, errorOf, fields, idOf, items, moment, number, pairs, shown, split, textOf } from './words.js'
 
@@ -23,7 +23,7 @@ function Entries(/** @type {{value: Word}} */ { value }) {
     const start = before.length ? `(${shown(before[before.length - 1][0])}` : isNewFirst.value ? '+' : '-'
     const wanted = isMore ? PAGE : Math.max(PAGE, Math.min(2000, found.peek().entries.length))
     const words = isNewFirst.value ? ['XREVRANGE', value, start, '-'] : ['XRANGE', value, start, '+']
-    const [reply] = await send([[...words, 'COUNT', String(wanted)]])
+    const [reply] = await send([[...words, 'COUNT', String(wanted)]], ROW_BYTES)
     const more = items(reply)
     found.value = { entries: [...before, ...more], isEnd: more.length < wanted, problem: errorOf(reply) ? reply : null }
   }

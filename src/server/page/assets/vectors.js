@@ -3,9 +3,10 @@
  * one clicked, and their attributes, which a condition selects.
  */
 import { html, useRef, useSignal } from './vendor/preact.js'
-import { Editable } from './collections.js'
+import { Editable, TooLong } from './collections.js'
+import { ROW_BYTES } from './link.js'
 import { Field, Problem, Send, Table, useReplies } from './parts.js'
-import { count, errorOf, idOf, items, number, pairs, shown, textOf } from './words.js'
+import { count, errorOf, idOf, isCut, items, number, pairs, shown, textOf } from './words.js'
 
 /** @typedef {import('./words.js').Word} Word */
 
@@ -16,17 +17,18 @@ export function VectorSet(/** @type {{value: Word}} */ { value }) {
   const chosen = useSignal(/** @type {Word | null} */ (null))
   const filter = useSignal('')
   const first = useRef(/** @type {any} */ (null))
-  const facts = useReplies([['VINFO', value], ['VRANDMEMBER', value]])
-  if (facts) first.current ??= facts[1]
+  const facts = useReplies([['VINFO', value], ['VRANDMEMBER', value]], 0, 0, ROW_BYTES)
+  if (facts && !isCut(facts[1])) first.current ??= facts[1]
   const center = chosen.value ?? first.current
   const condition = filter.value ? ['FILTER', filter.value] : []
-  const replies = useReplies(center === null ? [] : [['VSIM', value, 'ELE', center, 'WITHSCORES', 'WITHATTRIBS', 'COUNT', MOST, ...condition]])
+  const replies = useReplies(center === null ? [] : [['VSIM', value, 'ELE', center, 'WITHSCORES', 'WITHATTRIBS', 'COUNT', MOST, ...condition]], 0, 0, ROW_BYTES)
   const info = facts && !errorOf(facts[0]) ? Object.fromEntries(pairs(facts[0]).map(([name, fact]) => [textOf(name), fact])) : {}
   const found = replies?.[0] && !errorOf(replies[0]) ? pairs(replies[0]) : []
   const row = (/** @type {number} */ at) => {
     const [element, properties] = found[at]
     const [score, attributes] = items(properties)
     const name = shown(element, 60)
+    if (isCut(element)) return [html`<span class="text">${shown(element, 300)}</span>`, number(score).toFixed(4), '', '', html`<${TooLong} />`]
     return [html`<button type="button" class="link text" title=${`Similar to ${name}`} onClick=${() => (chosen.value = /** @type {any} */ (element))}>${shown(element, 300)}</button>`,
       number(score).toFixed(4), html`<span class="bar" aria-hidden="true"><span style=${{ width: `${100 * number(score)}%` }}></span></span>`,
       html`<${Editable} word=${attributes ?? ''} name=${`the attributes of ${name}`} words=${(/** @type {string} */ new_) => ['VSETATTR', value, element, new_]} />`,

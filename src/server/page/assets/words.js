@@ -3,7 +3,8 @@
  * and durations.
  *
  * A word is a text, or, where its bytes are no UTF-8, an object with them in base64; so a key that is no text can be
- * shown, sent back, and put into an address without a loss. Nothing here touches the page or the network.
+ * shown, sent back, and put into an address without a loss. A long word of a reply may have come without its end: it is
+ * shown, and cannot be sent back. Nothing here touches the page or the network.
  */
 
 /** @typedef {string | {base64: string}} Word */
@@ -17,6 +18,9 @@ const INVISIBLE = /[\u0000-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u2028-\u202e\u
 
 /** @param {any} word @returns {word is {base64: string}} */
 export const isBinary = word => typeof word === 'object' && word !== null && typeof word.base64 === 'string'
+
+/** @param {any} word @returns {word is {cut: Word, length: number}} */
+export const isCut = word => typeof word === 'object' && word !== null && 'cut' in word
 
 /** @param {Word} word @returns {Uint8Array} */
 export function bytesOf(word) {
@@ -36,7 +40,7 @@ export function wordOf(bytes) {
 }
 
 /** A word's bytes as one value that compares by them. @param {Word} word @returns {string} */
-export const idOf = word => (isBinary(word) ? `b${word.base64}` : `t${word}`)
+export const idOf = word => (isBinary(word) ? `b${word.base64}` : isCut(word) ? `c${word.length} ${idOf(word.cut)}` : `t${word}`)
 
 /** The word of such a value. @param {string} id @returns {Word} */
 export const wordOfId = id => (id.startsWith('b') ? { base64: id.slice(1) } : id.slice(1))
@@ -60,7 +64,7 @@ export function slotOf(key) {
 
 /** A word in one line, with what is invisible escaped, cut after so many characters. @param {any} word @returns {string} */
 export function shown(word, most = 300) {
-  if (word !== null && typeof word === 'object' && 'cut' in word) return `${shown(word.cut, most)}… (${size(word.length)})`
+  if (isCut(word)) return `${shown(word.cut, most).replace(/…$/, '')}… (${size(word.length)})`
   const text = isBinary(word) ? binaryShown(firstBytes(word, most)) : String(word)
   const line = text.slice(0, most).replace(INVISIBLE, letter => ({ '\n': '\\n', '\r': '\\r', '\t': '\\t' })[letter] ?? escaped(letter))
   return text.length > most ? `${line}…` : line
@@ -75,7 +79,7 @@ function binaryShown(/** @type {Uint8Array} */ bytes) {
 
 /** A word as redis-cli's prompt takes it. @param {any} word @returns {string} */
 export function quoted(word, most = Infinity) {
-  if (word !== null && typeof word === 'object' && 'cut' in word) return `${quoted(word.cut)}…`
+  if (isCut(word)) return `${quoted(word.cut)}…`
   if (isBinary(word)) return `"${binaryShown(firstBytes(word, most)).replaceAll('"', '\\"')}"`
   const text = String(word)
   const part = text.slice(0, most)
@@ -189,6 +193,7 @@ export function beginning(reply, budget) {
     budget.left -= Math.ceil(0.75 * reply.base64.length)
     return { base64: reply.base64.slice(0, most) }
   }
+  if (isCut(reply)) return { ...reply, cut: beginning(reply.cut, budget) }
   if (Array.isArray(reply)) return beginningOf(reply, budget, beginning)
   if (reply.map) return { map: beginningOf(reply.map, budget, (pair, rest) => [beginning(pair[0], rest), beginning(pair[1], rest)]) }
   if (reply.set) return { set: beginningOf(reply.set, budget, beginning) }
@@ -259,6 +264,26 @@ export function plain(reply) {
   if (reply.double !== undefined) return Number.isFinite(Number(reply.double)) ? Number(reply.double) : reply.double
   if (reply.status !== undefined) return reply.status
   return reply.text ?? reply
+}
+
+/**
+ * Parts of a list, each of which weighs at most so much, unless one item alone weighs more.
+ * @template T
+ * @param {T[]} all @param {(item: T) => number} weigh @param {number} most @returns {T[][]}
+ */
+export function parts(all, weigh, most) {
+  const found = /** @type {T[][]} */ ([])
+  let left = 0
+  for (const item of all) {
+    const weight = weigh(item)
+    if (!found.length || weight > left) {
+      found.push([])
+      left = most
+    }
+    found[found.length - 1].push(item)
+    left -= weight
+  }
+  return found
 }
 
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
