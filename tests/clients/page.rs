@@ -20,7 +20,7 @@ fn pass(node: &Program, files: &[&str]) {
 fn the_page_works_in_a_browser() {
     let Some(node) = Program::node_for_the_page() else { return };
     let Some(_) = Program::find("chromium", &["--version"]) else { return };
-    pass(&node, &["views.test.mjs", "use.test.mjs"]);
+    pass(&node, &["views.test.mjs", "use.test.mjs", "large.test.mjs"]);
 }
 
 #[test]

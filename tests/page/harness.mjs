@@ -81,7 +81,7 @@ function serverAt(address, program) {
     program.kill('SIGKILL')
     await once(program, 'exit')
   }
-  return { address: String(address), origin, port: address.port, run, call, end }
+  return { address: String(address), origin, port: address.port, pid: program.pid, run, call, end }
 }
 
 /** A server with the fixture, and a clock that stands still. */

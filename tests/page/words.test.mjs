@@ -4,7 +4,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { bitsIn, hexRows, isCounter, json, messagePack, pickle, pieceOf, waysFor } from '../../src/server/page/assets/decode.js'
 import { lineIn } from '../../src/server/page/assets/launchers.js'
-import { asCli, beginning, bytesOf, duration, idOf, line, plain, shown, size, slotOf, split, wordOf, wordOfId } from '../../src/server/page/assets/words.js'
+import { heightOf, HIGHEST, placeAt, scrollFor } from '../../src/server/page/assets/scrolling.js'
+import { asCli, beginning, bytesOf, duration, idOf, isCut, line, parts, plain, shown, size, slotOf, split, wordOf, wordOfId } from '../../src/server/page/assets/words.js'
 
 const bytes = (...all) => Uint8Array.from(all)
 
@@ -30,6 +31,7 @@ test('a word is shown in one line, and as text', () => {
   assert.equal(shown('a\nb\u0000c\u202ed'), 'a\\nb\\x00c\\xe2\\x80\\xaed')
   assert.equal(shown('x'.repeat(500), 3), 'xxx…')
   assert.equal(shown({ cut: 'abc', length: 3000 }), 'abc… (2.9 KiB)')
+  assert.equal(shown({ cut: 'abc', length: 3000 }, 2), 'ab… (2.9 KiB)')
 })
 
 test('a reply is shown as redis-cli does', () => {
@@ -50,8 +52,42 @@ test('the beginning of a long reply is shown without a look at the rest', () => 
   assert(isCut && asCli(found).length < 1000)
   assert.deepEqual(part(many[2], 3), [{ base64: '////' }, true])
   assert.deepEqual(part({ verbatim: 'txt', text: 'abcdef' }, 3), [{ verbatim: 'txt', text: 'abc' }, true])
+  assert.deepEqual(part({ cut: 'abcdef', length: 9 }, 3), [{ cut: 'abc', length: 9 }, true])
   for (const whole of [null, 'abc', { integer: '1' }, ['a', { set: [true, { status: 'OK' }] }, { push: [] }], { base64: '/wE=' }]) assert.deepEqual(part(whole, 100), [whole, false])
   assert.equal(shown(many[2], 8), '\\xff\\xff…')
+})
+
+test('a word without its end is told from all others', () => {
+  const cut = { cut: 'abc', length: 9 }
+  assert(isCut(cut) && !isCut('abc') && !isCut(null) && !isCut({ base64: '/w==' }))
+  assert.equal(new Set([cut, { cut: 'abc', length: 8 }, { cut: { base64: 'YWJj' }, length: 9 }, 'abc'].map(idOf)).size, 4)
+  assert.equal(asCli(['a', cut]), '1) "a"\n2) "abc"… (9 B)')
+})
+
+test('a list is parted by weight', () => {
+  const weigh = word => word.length
+  assert.deepEqual(parts([], weigh, 4), [])
+  assert.deepEqual(parts(['a', 'bb', 'cc', 'dddddd', 'e'], weigh, 4), [['a', 'bb'], ['cc'], ['dddddd'], ['e']])
+})
+
+test('a scroll bar reaches every row of a list of any height', () => {
+  for (const pixels of [0, 600, HIGHEST, HIGHEST + 1, 6e7, 3e10]) {
+    const height = heightOf(pixels)
+    assert(height <= HIGHEST && height <= pixels)
+    assert.equal(placeAt(0, pixels), 0)
+    assert.equal(placeAt(height, pixels), pixels)
+    let last = -1
+    for (let at = 0; at <= height; at += Math.max(1, height / 997)) {
+      const place = placeAt(at, pixels)
+      assert(place > last && Math.abs(scrollFor(place, pixels) - at) < 0.01, `${at} of ${pixels}`)
+      last = place
+    }
+    if (pixels <= HIGHEST) continue
+    for (const near of [0, 1, 30_000, 900_000]) {
+      assert.equal(placeAt(near, pixels), near, 'near the top')
+      assert.equal(placeAt(HIGHEST - near, pixels), pixels - near, 'near the end')
+    }
+  }
 })
 
 test('a command is a line of each language', () => {

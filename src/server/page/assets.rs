@@ -50,6 +50,7 @@ static ASSETS: &[(&str, Asset)] = &[
     script!("load.js"),
     script!("parts.js"),
     script!("rules.js"),
+    script!("scrolling.js"),
     script!("state.js"),
     script!("streams.js"),
     script!("time.js"),

@@ -6,6 +6,7 @@
  */
 import { html, useEffect, useLayoutEffect, useRef, useSignal, useState } from './vendor/preact.js'
 import { act, changes, command, explain, hasKit, lookSoon, needsConfirmation, now, send, world, database } from './link.js'
+import { heightOf, placeAt, scrollFor } from './scrolling.js'
 import { duration, errorOf, idOf, line, moment, shown } from './words.js'
 
 /** @typedef {import('./words.js').Word} Word */
@@ -156,6 +157,34 @@ export function Deadline(/** @type {{at: number}} */ { at }) {
 const ROW = 30
 /** The most rows in the page at a time. */
 export const WINDOW = 200
+/** The pixels that are scrolled row by row; a longer way is that of the scroll bar. */
+const NEAR = 100 * ROW
+
+/**
+ * Where a table of so many pixels is scrolled to: the place in all of it that is at the top, and how far its box is
+ * scrolled for that, which differs where the table is higher than a box may be.
+ * @param {number} pixels @param {{current: HTMLDivElement | null}} box
+ */
+function useScrolling(pixels, box) {
+  const top = useSignal({ place: 0, at: 0 })
+  const follow = (/** @type {number} */ at) => {
+    const moved = at - top.peek().at
+    const wanted = Math.abs(moved) <= NEAR ? top.peek().place + moved : placeAt(at, pixels)
+    const place = Math.max(0, Math.min(wanted, pixels))
+    top.value = { place, at: scrollFor(place, pixels) }
+  }
+  useLayoutEffect(() => {
+    if (box.current && box.current.scrollTop !== top.peek().at) follow(box.current.scrollTop)
+  }, [pixels])
+  useLayoutEffect(() => {
+    if (box.current && Math.abs(box.current.scrollTop - top.value.at) > 1) box.current.scrollTop = top.value.at
+  }, [top.value])
+  const onScroll = () => {
+    const at = box.current?.scrollTop ?? 0
+    if (Math.abs(at - top.peek().at) > ROW * 20 || at === 0) follow(at)
+  }
+  return { ...top.value, onScroll }
+}
 
 /**
  * A table of any length, of which the rows that can be seen are in the page. Rows are of one height, and are their
@@ -166,18 +195,13 @@ export const WINDOW = 200
  *   keyOf?: (at: number) => string, problem?: Reply}} props
  */
 export function Table({ name, columns, count, row, empty = 'Nothing yet.', onRange, kind = '', classOf, role, rowProps, onKeyDown, keyOf, problem = null }) {
-  const top = useSignal(0)
   const box = useRef(/** @type {HTMLDivElement | null} */ (null))
-  const from = Math.max(0, Math.min(Math.floor(top.value / ROW) - 60, count - WINDOW))
+  const { place, at: scrolled, onScroll } = useScrolling(count * ROW, box)
+  const from = Math.max(0, Math.min(Math.floor(place / ROW) - 60, count - WINDOW))
   const to = Math.min(count, from + WINDOW)
-  useLayoutEffect(() => {
-    if (box.current && box.current.scrollTop !== top.value) top.value = box.current.scrollTop
-  }, [count])
+  const above = from * ROW - place + scrolled
+  const below = heightOf(count * ROW) - above - (to - from) * ROW
   useEffect(() => onRange?.(from, to), [from, to, count])
-  const scroll = () => {
-    const at = box.current?.scrollTop ?? 0
-    if (Math.abs(at - top.value) > ROW * 20 || at === 0) top.value = at
-  }
   if (!count) return errorOf(problem) ? null : html`<p class="quiet empty">${empty}</p>`
   const rows = []
   for (let at = from; at < to; at += 1) {
@@ -186,13 +210,13 @@ export function Table({ name, columns, count, row, empty = 'Nothing yet.', onRan
       ${cells ? cells.map((cell, place) => html`<td key=${place} class=${columns[place]?.kind} data-name=${columns[place]?.name ?? columns[place]}>${cell}</td>`) : html`<td class="quiet" colspan=${columns.length}>…</td>`}
     </tr>`)
   }
-  return html`<div class=${`table ${kind}`} ref=${box} onScroll=${scroll} tabindex=${role ? -1 : 0} role="region" aria-label=${name} onKeyDown=${onKeyDown}>
+  return html`<div class=${`table ${kind}`} ref=${box} onScroll=${onScroll} tabindex=${role ? -1 : 0} role="region" aria-label=${name} onKeyDown=${onKeyDown}>
     <table aria-rowcount=${count + 1} role=${role} aria-label=${name}>
       <thead><tr aria-rowindex="1">${columns.map(each => html`<th key=${each.name ?? each} scope="col" class=${each.kind}>${each.title === '' ? html`<span class="hidden">${each.name}</span>` : each.title ?? each.name ?? each}</th>`)}</tr></thead>
       <tbody>
-        ${from > 0 && html`<tr class="gap" aria-hidden="true"><td colspan=${columns.length} style=${{ height: `${from * ROW}px` }}></td></tr>`}
+        ${from > 0 && html`<tr class="gap" aria-hidden="true"><td colspan=${columns.length} style=${{ height: `${above}px` }}></td></tr>`}
         ${rows}
-        ${to < count && html`<tr class="gap" aria-hidden="true"><td colspan=${columns.length} style=${{ height: `${(count - to) * ROW}px` }}></td></tr>`}
+        ${to < count && html`<tr class="gap" aria-hidden="true"><td colspan=${columns.length} style=${{ height: `${below}px` }}></td></tr>`}
       </tbody>
     </table>
   </div>`
