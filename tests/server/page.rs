@@ -1,6 +1,8 @@
 //! The HTTP port of the program: the metrics for Prometheus, and whether the server is ready.
 
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
 
 use crate::files::Folder;
 use crate::program::{self, Running};
@@ -264,6 +266,26 @@ fn long_heads_are_refused_and_silent_connections_harm_nobody() {
     connect(server.address()).ask("PING\r\n", "+PONG\r\n");
     drop(silent);
     assert_eq!(get(address, "/ready", "").status, 200, "the places are free again");
+}
+
+#[test]
+fn a_new_connection_takes_the_place_of_the_one_that_is_idle_for_longest() {
+    let (_server, address) = start(&[]);
+    let request = format!("GET /ready HTTP/1.1\r\nHost: {address}\r\n\r\n");
+    let mut kept: Vec<TcpStream> = (0..64).map(|_| TcpStream::connect(address).expect("it listens")).collect();
+    let mut ready = |connection: &mut TcpStream| {
+        connection.write_all(request.as_bytes()).expect("it reads");
+        let mut answer = [0; 1024];
+        connection.read(&mut answer).unwrap_or_default()
+    };
+    for connection in kept.iter_mut().rev() {
+        assert!(ready(connection) > 0, "all have a place");
+    }
+    let begin = Instant::now();
+    assert_eq!(get(address, "/ready", "").status, 200);
+    assert!(begin.elapsed() < Duration::from_secs(5), "an idle one would have ended only after ten seconds");
+    assert_eq!(ready(&mut kept[63]), 0, "it was answered first, so it has been idle for longest");
+    assert!(ready(&mut kept[0]) > 0, "the others stay");
 }
 
 #[test]

@@ -8,14 +8,15 @@
 //! machine. So a request is refused before anything else happens unless it passes the [`guards`]. Only `/command`
 //! changes data, and it needs a token.
 //!
-//! Limits: [`MAX_CONNECTIONS`] at a time, [`HEAD_BYTES`] for the head of a request, [`PATIENCE`] for its arrival, and
-//! a time for which a reader may leave unread what is sent ([`write_timeout`]), so that it holds its place no longer.
-//! Bodies are read only by `/command`, which has limits of its own.
+//! Limits: [`MAX_CONNECTIONS`] at a time ([`connections`]), [`HEAD_BYTES`] for the head of a request, [`PATIENCE`] for
+//! its arrival, and a time for which a reader may leave unread what is sent ([`write_timeout`]), so that it holds its
+//! place no longer. Bodies are read only by `/command`, which has limits of its own.
 
 mod answers;
 mod assets;
 mod client;
 mod command;
+mod connections;
 mod guards;
 mod json;
 mod login;
@@ -26,6 +27,7 @@ mod write_timeout;
 use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -46,16 +48,18 @@ use tracing::{debug, warn};
 
 use super::contain::contain_async;
 use super::listen;
+use super::race::first_of;
 use super::shared::Shared;
 use crate::commands::info::{self, Surroundings};
 use crate::engine::exec::measures::Readings;
 use crate::engine::{Engine, Settings, WorldName};
 use crate::value::hexadecimal;
 use answers::{Answer, complete, only, refused, refused_in_json, text, typed};
+use connections::{Activity, Connections};
 use guards::{Guards, Refusal};
 use write_timeout::WriteTimeoutStream;
 
-/// The most connections at a time; further ones wait.
+/// The most connections at a time; for a further one, the longest idle one ends.
 const MAX_CONNECTIONS: usize = 64;
 /// The most streams at a time, so that connections are left for everything else.
 const MAX_STREAMS: usize = 32;
@@ -126,10 +130,10 @@ impl Page {
 /// Accepts connections until the server is asked to end.
 fn serve(runtime: &Runtime, sockets: Vec<TcpListener>, site: &Arc<Site>) {
     runtime.block_on(async {
-        let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        let connections = Arc::new(Connections::new(MAX_CONNECTIONS));
         for socket in sockets {
             match tokio::net::TcpListener::from_std(socket) {
-                Ok(socket) => drop(tokio::spawn(accept_from(socket, Arc::clone(&places), Arc::clone(site)))),
+                Ok(socket) => drop(tokio::spawn(accept_from(socket, Arc::clone(&connections), Arc::clone(site)))),
                 Err(error) => warn!("the page cannot listen: {error}"),
             }
         }
@@ -137,15 +141,15 @@ fn serve(runtime: &Runtime, sockets: Vec<TcpListener>, site: &Arc<Site>) {
     });
 }
 
-/// Accepts connections from one socket, each when there is a place for it.
-async fn accept_from(socket: tokio::net::TcpListener, places: Arc<Semaphore>, site: Arc<Site>) {
-    while let Ok(place) = Arc::clone(&places).acquire_owned().await {
+/// Accepts connections from one socket, the next when there is a place for the one before.
+async fn accept_from(socket: tokio::net::TcpListener, connections: Arc<Connections>, site: Arc<Site>) {
+    loop {
         match socket.accept().await {
             Ok((stream, peer)) => {
-                let site = Arc::clone(&site);
+                let (site, place) = (Arc::clone(&site), connections.place().await);
                 tokio::spawn(async move {
-                    site.converse(stream, peer).await;
-                    drop(place);
+                    let conversation = pin!(site.converse(stream, peer, &place.activity));
+                    first_of(conversation, pin!(place.activity.ended())).await;
                 });
             }
             Err(error) => listen::back_off(&error).await,
@@ -166,26 +170,30 @@ struct Site {
 
 impl Site {
     /// Answers the requests of a connection until it ends.
-    async fn converse(&self, stream: TcpStream, peer: SocketAddr) {
-        let answer = service_fn(|request| async move { Ok::<_, Infallible>(self.answer(request, peer).await) });
+    async fn converse(&self, stream: TcpStream, peer: SocketAddr, activity: &Arc<Activity>) {
+        let answer = service_fn(|request| async move {
+            let _busy = activity.keep();
+            Ok::<_, Infallible>(self.answer(request, peer, activity).await)
+        });
+        let stream = WriteTimeoutStream::new(stream, Arc::clone(activity));
         let served = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(PATIENCE)
             .max_buf_size(HEAD_BYTES)
             .half_close(true)
-            .serve_connection(TokioIo::new(WriteTimeoutStream::new(stream)), answer)
+            .serve_connection(TokioIo::new(stream), answer)
             .await;
         if let Err(error) = served {
             debug!("a connection to the page has ended: {error}");
         }
     }
 
-    async fn answer(&self, request: Request<Incoming>, peer: SocketAddr) -> Answer {
+    async fn answer(&self, request: Request<Incoming>, peer: SocketAddr, activity: &Arc<Activity>) -> Answer {
         let is_api = matches!(request.uri().path(), "/command" | "/stream");
         let answered = contain_async("a request of the page", async {
             let checked = self.guards.check(request.headers(), peer, &self.shared.engine());
             match checked {
-                Ok(()) => self.routed(request, peer).await,
+                Ok(()) => self.routed(request, peer, activity).await,
                 Err(refusal) if is_api => refused_in_json(&refusal),
                 Err(refusal) => refused(&refusal),
             }
@@ -194,13 +202,13 @@ impl Site {
         complete(answered.await.unwrap_or_else(failed))
     }
 
-    async fn routed(&self, request: Request<Incoming>, peer: SocketAddr) -> Answer {
+    async fn routed(&self, request: Request<Incoming>, peer: SocketAddr, activity: &Arc<Activity>) -> Answer {
         let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
         match request.uri().path() {
             "/command" if *request.method() == Method::POST => self.command(request, peer).await,
             "/command" => only("POST"),
             _ if !is_read => only("GET, HEAD"),
-            "/stream" if *request.method() == Method::GET => self.stream(&request, peer),
+            "/stream" if *request.method() == Method::GET => self.stream(&request, peer, activity.keep()),
             "/metrics" => self.metrics(&request, peer).await,
             "/ready" => self.ready(),
             path => match assets::find(path) {

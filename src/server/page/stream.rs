@@ -19,6 +19,7 @@ use tokio::time::{sleep, timeout};
 
 use super::answers::{Answer, Body, refused_in_json};
 use super::client::Client;
+use super::connections::Busy;
 use super::guards::{NO_WORLD, Refusal};
 use super::json::{put_bytes, put_cut, put_reply, put_separated};
 use super::query::parameters;
@@ -79,11 +80,11 @@ impl Wanted {
 
 impl Site {
     /// Begins a stream.
-    pub(super) fn stream(&self, request: &Request<Incoming>, peer: SocketAddr) -> Answer {
-        self.begin_stream(request, peer).unwrap_or_else(|refusal| refused_in_json(&refusal))
+    pub(super) fn stream(&self, request: &Request<Incoming>, peer: SocketAddr, busy: Busy) -> Answer {
+        self.begin_stream(request, peer, busy).unwrap_or_else(|refusal| refused_in_json(&refusal))
     }
 
-    fn begin_stream(&self, request: &Request<Incoming>, peer: SocketAddr) -> Result<Answer, Refusal> {
+    fn begin_stream(&self, request: &Request<Incoming>, peer: SocketAddr, busy: Busy) -> Result<Answer, Refusal> {
         self.guards.check_token(request.headers())?;
         let wanted = Wanted::read(request.uri().query().unwrap_or_default())?;
         let world = self.shared.worlds().find(&wanted.world).ok_or(NO_WORLD)?;
@@ -96,7 +97,8 @@ impl Site {
         let session = client.session();
         world.engine().observers.kit().feed.join(session, wanted.filter, wanted.shows_page);
         let (sender, channel) = Channel::new(1);
-        let stream = Stream { world, client, number: 0, clock: None, findings: 0, keys_us: 0, _place: place };
+        let stream =
+            Stream { world, client, number: 0, clock: None, findings: 0, keys_us: 0, _place: place, _busy: busy };
         tokio::spawn(stream.run(sender));
         let mut answer = Response::new(Body::Right(channel));
         answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -117,6 +119,7 @@ struct Stream {
     /// When changed keys were last looked at, in monotonic microseconds.
     keys_us: u64,
     _place: OwnedSemaphorePermit,
+    _busy: Busy,
 }
 
 /// A reading of a clock, with the moment when it was taken.
