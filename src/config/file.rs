@@ -197,6 +197,9 @@ impl Loader<'_> {
         const USAGE: &str = "a measure is 'queue name key [processing key] [failed key]', 'set name key' or \
                              'zset name key [seconds|milliseconds] [processing key]'";
         let measure = Measure::parse(words.iter().map(|word| word.as_bytes()), 0).ok_or(USAGE.to_owned())?;
+        if measure.database != 0 {
+            return Err("a measure of the configuration is of database 0".to_owned().into());
+        }
         let measures = &mut self.loaded.settings.process_mut().measures;
         measures.retain(|known| known.name != measure.name);
         measures.push(measure);

@@ -190,7 +190,7 @@ fn measures_are_listed_replaced_and_removed() {
     run(&mut client, &lines);
     let listed = call(&mut client, ["DUNLIN", "MEASURE", "LIST"]);
     let listed: Vec<_> = listed.items().unwrap_or_default().iter().filter_map(Reply::text).collect();
-    assert_eq!(listed, ["SET seen b:*", "QUEUE q x"]);
+    assert_eq!(listed, ["SET seen b:* DATABASE 0", "QUEUE q x DATABASE 0"]);
     assert_eq!(call(&mut client, ["DUNLIN", "MEASURE", "REMOVE", "seen"]), 1);
     assert_eq!(call(&mut client, ["DUNLIN", "MEASURE", "REMOVE", "seen"]), 0);
     run(&mut client, &["DUNLIN MEASURE CLEAR"]);
@@ -204,6 +204,40 @@ fn measures_are_listed_replaced_and_removed() {
     call(&mut client, ["DUNLIN", "MEASURE", "CLEAR"]);
     call(&mut client, ["DUNLIN", "MEASURE", "SET", "a\"b\\c\nd", "k"]);
     assert!(text(&server).contains("dunlin_set_cardinality{set=\"a\\\"b\\\\c\\nd\"} 0\n"));
+}
+
+#[test]
+fn a_measure_is_of_the_database_that_it_names_or_that_is_selected() {
+    let (server, mut client) = with_page();
+    run(&mut client, &["DUNLIN MEASURE SET one k DATABASE 3", "SELECT 2", "DUNLIN MEASURE SET two k", "SADD k a b"]);
+    run(&mut client, &["SELECT 3", "SADD k a"]);
+    let listed = call(&mut client, ["DUNLIN", "MEASURE", "LIST"]);
+    let listed: Vec<_> = listed.items().unwrap_or_default().iter().filter_map(Reply::text).collect();
+    assert_eq!(listed, ["SET one k DATABASE 3", "SET two k DATABASE 2"]);
+    let samples = samples(&server);
+    assert_eq!(samples["dunlin_set_cardinality{set=\"one\"}"], 1);
+    assert_eq!(samples["dunlin_set_cardinality{set=\"two\"}"], 2);
+    let refusal = error(&mut client, ["DUNLIN", "MEASURE", "SET", "three", "k", "DATABASE", "16"]);
+    assert_eq!(refusal, "ERR DB index is out of range");
+}
+
+#[test]
+fn what_replaces_a_queue_counts_as_a_whole() {
+    let (server, mut client) = with_page();
+    run(&mut client, &["DUNLIN MEASURE QUEUE email jobs PROCESSING doing FAILED dead", "RPUSH dead 1 2 3 4 5"]);
+    let count = |name: &str| samples(&server)[&format!("dunlin_queue_{name}_total{{queue=\"email\"}}")];
+    assert_eq!(count("failed"), 5);
+    run(&mut client, &["RPUSH three a b c", "COPY three dead REPLACE"]);
+    assert_eq!(count("failed"), 8);
+    // These do nothing to it.
+    run(&mut client, &["COPY three dead", "COPY none dead REPLACE", "COPY three dead DB 1"]);
+    run(&mut client, &["EVAL return{redis.call('COPY',KEYS[1],KEYS[2])} 2 three dead"]);
+    assert_eq!(count("failed"), 8);
+    run(&mut client, &["EVAL return{redis.call('COPY',KEYS[1],KEYS[2],'REPLACE')} 2 three dead", "RENAME three dead"]);
+    assert_eq!(count("failed"), 14);
+    // Those that were there went nowhere; three went back.
+    run(&mut client, &["RPUSH jobs 1 2 3 4", "RPUSH doing a b c", "RENAME doing jobs"]);
+    assert_eq!(count("requeued"), 3);
 }
 
 #[test]

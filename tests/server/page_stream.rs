@@ -54,6 +54,26 @@ fn start() -> (Running, SocketAddr, String) {
 }
 
 #[test]
+fn a_stream_of_a_command_that_does_not_exist_is_refused() {
+    let (_server, address, token) = start();
+    let open = |command: &str| {
+        let headers = format!("X-Dunlin: {token}\r\n");
+        http::get(address, &format!("/stream?command={command}"), &headers).expect("it answers")
+    };
+    for name in ["get2", "config%7Cgot", ""] {
+        let refused = open(name);
+        assert_eq!(
+            (refused.status, &*refused.body),
+            (400, r#"{"error":"There is no command of that name."}"#),
+            "{name}"
+        );
+    }
+    for name in ["GET", "config%7Cget"] {
+        Stream::open(address, &token, &format!("?command={name}"));
+    }
+}
+
+#[test]
 fn commands_come_with_their_replies_and_changed_keys() {
     let (server, address, token) = start();
     let mut stream = Stream::open(address, &token, "");

@@ -6,11 +6,14 @@ use crate::engine::{Args, Arity, Command, Ctx, Error, KitError, says};
 
 pub(super) const MEASURE: Command = Command {
     name: "MEASURE",
-    syntax: "action:<queue:<QUEUE name main [PROCESSING processing] [FAILED failed]>|set:<SET name main>|\
-             zset:<ZSET name main [unit:<SECONDS|MILLISECONDS>] [PROCESSING processing]>|REMOVE name|LIST|CLEAR>",
+    syntax: "action:<queue:<QUEUE name main [PROCESSING processing] [FAILED failed] [DATABASE database]>|\
+             set:<SET name main [DATABASE database]>|\
+             zset:<ZSET name main [unit:<SECONDS|MILLISECONDS>] [PROCESSING processing] [DATABASE database]>|\
+             REMOVE name|LIST|CLEAR>",
     arity: Arity::AtLeast(3),
     cost: "O(N), N being the measures",
-    about: "Declares a queue, a set or a sorted set of the selected database on which the metrics report.",
+    about: "Declares a queue, a set or a sorted set on which the metrics report; of the selected database unless it \
+            names another.",
     run: |cx, args| explained(&MEASURE, measure(cx, args)),
     ..ROW
 };
@@ -36,6 +39,9 @@ fn measure(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 
 fn declare(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     let measure = Measure::parse(args.rest(), cx.database_index()).ok_or(Error::Syntax)?;
+    if measure.database >= cx.engine().databases.count() {
+        return Err(Error::DatabaseOutOfRange);
+    }
     if !cx.observers_mut().measures.get_or_insert_default().add(measure) {
         return Err(KitError::TooManyMeasures.into());
     }

@@ -15,10 +15,12 @@ use std::ops::Bound;
 use crate::engine::Engine;
 use crate::engine::exec::stages::Call;
 use crate::engine::exec::timing;
+use crate::engine::spec::{KeyFlags, says};
 use crate::engine::state::measures::{
     Change, Extent, LARGE_SET, Measure, MeasureKind, Measures, Role, ScoreUnit, Touched, is_glob,
 };
 use crate::keyspace::{Database, Slot};
+use crate::resp::Request;
 use crate::value::View;
 use crate::value::stream::Id;
 use crate::value::zset::ScoreRange;
@@ -51,6 +53,8 @@ const TAKES: [&str; 18] = [
     "ZMPOP",
     "BZMPOP",
 ];
+/// The commands that put a value in place of that of another key, whatever it was.
+const REPLACES: [&str; 3] = ["COPY", "RENAME", "RESTORE"];
 /// The commands that look up members of a set.
 const LOOKS_UP: [&str; 2] = ["SISMEMBER", "SMISMEMBER"];
 
@@ -70,7 +74,9 @@ pub(super) fn end(engine: &mut Engine, call: &Call<'_>, reply: &[u8]) {
     let Some(mut measures) = engine.observers.measures.take() else { return };
     let touched = measures.running.pop().unwrap_or_default();
     if !reply.starts_with(b"-") {
-        touched.iter().for_each(|touched| note(engine, &mut measures, call, touched));
+        // COPY says by 0 that it has done nothing; to a script, by a number of eight bytes.
+        let is_done = !matches!(reply, b":0\r\n" | b":\0\0\0\0\0\0\0\0");
+        touched.iter().for_each(|touched| note(engine, &mut measures, call, touched, is_done));
     }
     if measures.running.is_empty()
         && let Some(timer) = measures.timer.take()
@@ -88,22 +94,30 @@ fn touched(engine: &Engine, measures: &Measures, call: &Call<'_>) -> Vec<Touched
         return Vec::new();
     };
     let mut all: Vec<Touched> = Vec::new();
-    for (place, _) in command.keys_of(call.request) {
+    for (place, access) in command.keys_of(call.request) {
         let key = call.request.get(place).unwrap_or_default();
         for (measure, role) in measures.of_key(client.database, key) {
             let is_known = |known: &Touched| {
                 (known.measure, known.role) == (measure, role) && call.request.get(known.place) == Some(key)
             };
             if !all.iter().any(is_known) {
-                all.push(Touched { measure, role, place, before: extent(engine, client.database, key) });
+                let is_replaced = access.has(KeyFlags::OW) && replaces(command.name, call.request);
+                all.push(Touched { measure, role, place, is_replaced, before: extent(engine, client.database, key) });
             }
         }
     }
     all
 }
 
-/// Notes what a command has done to one of its keys.
-fn note(engine: &Engine, measures: &mut Measures, call: &Call<'_>, touched: &Touched) {
+/// Whether a command puts a value in place of another one of the selected database.
+fn replaces(name: &str, request: Request<'_>) -> bool {
+    let is_elsewhere = || name == "COPY" && request.iter().skip(3).any(|word| says(word, "DB"));
+    REPLACES.contains(&name) && !is_elsewhere()
+}
+
+/// Notes what a command has done to one of its keys. Of one whose value it has replaced, all elements are new, but the
+/// members of a set only as far as there are more: nobody knows which of them were there.
+fn note(engine: &Engine, measures: &mut Measures, call: &Call<'_>, touched: &Touched, is_done: bool) {
     let (Some(kind), Some(client)) = (measures.kind(touched.measure), engine.sessions.get(call.session)) else {
         return;
     };
@@ -111,6 +125,7 @@ fn note(engine: &Engine, measures: &mut Measures, call: &Call<'_>, touched: &Tou
     let (before, after) = (touched.before, extent(engine, client.database, key));
     let added = after.length.saturating_sub(before.length);
     let removed = before.length.saturating_sub(after.length);
+    let (put, left) = if touched.is_replaced && is_done { (after.length, before.length) } else { (added, removed) };
     let name = engine.table.entry(call.id).command.name;
     let mut change = Change::default();
     match (touched.role, kind) {
@@ -124,13 +139,13 @@ fn note(engine: &Engine, measures: &mut Measures, call: &Call<'_>, touched: &Tou
             change.grown_large = u64::from(before.length <= LARGE_SET && LARGE_SET < after.length);
         }
         (Role::Main, MeasureKind::Queue | MeasureKind::Zset) => {
-            change.put = added;
+            change.put = put;
             if TAKES.contains(&name) {
                 change.taken = removed + after.pending.saturating_sub(before.pending);
             }
         }
-        (Role::Processing, _) => change.from_processing = removed,
-        (Role::Failed, _) => change.failed = added,
+        (Role::Processing, _) => change.from_processing = left,
+        (Role::Failed, _) => change.failed = put,
     }
     measures.changes.entry(touched.measure).or_default().add(change);
 }

@@ -12,7 +12,7 @@ use crate::engine::spec::says;
 use crate::engine::state::CoarseHistogram;
 use crate::engine::state::kit::quoted;
 use crate::engine::state::timing::Stopwatch;
-use crate::value::glob;
+use crate::value::{glob, number};
 
 /// A set with more members than this is large: it takes long to read as a whole, to delete, or to move.
 pub const LARGE_SET: u64 = 10_000;
@@ -81,7 +81,8 @@ impl MeasureKind {
 
 impl Measure {
     /// The measure that these words declare: `QUEUE name key [PROCESSING key] [FAILED key]`, `SET name key`, or `ZSET
-    /// name key [SECONDS|MILLISECONDS] [PROCESSING key]`, where a key may be a glob. `None` for other words.
+    /// name key [SECONDS|MILLISECONDS] [PROCESSING key]`, where a key may be a glob, and `DATABASE number` may follow;
+    /// `database` is that of words without it. `None` for other words.
     pub fn parse<'w>(words: impl IntoIterator<Item = &'w [u8]>, database: usize) -> Option<Measure> {
         let mut words = words.into_iter();
         let (kind, name, main) = (words.next()?, words.next()?, words.next()?);
@@ -91,6 +92,9 @@ impl Measure {
         let mut measure = Measure { name: name.to_owned(), kind, database, unit: None, patterns };
         while let Some(word) = words.next() {
             match kind {
+                _ if says(word, "DATABASE") => {
+                    measure.database = usize::try_from(number::parse_i64(words.next()?)?).ok()?;
+                }
                 MeasureKind::Zset if says(word, "SECONDS") => measure.unit = Some(ScoreUnit::Seconds),
                 MeasureKind::Zset if says(word, "MILLISECONDS") => measure.unit = Some(ScoreUnit::Milliseconds),
                 MeasureKind::Queue | MeasureKind::Zset if says(word, "PROCESSING") => {
@@ -143,7 +147,7 @@ impl Display for Measure {
             };
             formatter.write_str(unit)?;
         }
-        Ok(())
+        write!(formatter, " DATABASE {}", self.database)
     }
 }
 
@@ -185,6 +189,8 @@ pub(in crate::engine) struct Touched {
     pub(in crate::engine) role: Role,
     /// The place of the key in the request.
     pub(in crate::engine) place: usize,
+    /// Whether the command puts another value in place of that of the key.
+    pub(in crate::engine) is_replaced: bool,
     pub(in crate::engine) before: Extent,
 }
 
@@ -310,16 +316,16 @@ mod tests {
     #[test]
     fn a_measure_is_written_in_the_words_that_declare_it() {
         for line in [
-            "QUEUE email jobs:email",
-            "QUEUE email jobs:email PROCESSING jobs:email:processing FAILED jobs:email:dead",
-            "SET dedupe dedupe:events:*",
-            "ZSET board leaderboard:*",
-            "ZSET scheduler jobs:delayed SECONDS PROCESSING jobs:processing",
+            "QUEUE email jobs:email DATABASE 0",
+            "QUEUE email jobs:email PROCESSING jobs:email:processing FAILED jobs:email:dead DATABASE 0",
+            "SET dedupe dedupe:events:* DATABASE 3",
+            "ZSET board leaderboard:* DATABASE 0",
+            "ZSET scheduler jobs:delayed SECONDS PROCESSING jobs:processing DATABASE 0",
         ] {
             assert_eq!(parsed(line).map(|measure| measure.to_string()).as_deref(), Some(line));
         }
         let usual = parsed("zset s a processing b").expect("it is a measure");
-        assert_eq!(usual.to_string(), "ZSET s a MILLISECONDS PROCESSING b");
+        assert_eq!(usual.to_string(), "ZSET s a MILLISECONDS PROCESSING b DATABASE 0");
     }
 
     #[test]
@@ -335,6 +341,8 @@ mod tests {
             "QUEUE a b PROCESSING",
             "QUEUE a b SECONDS",
             "ZSET a b FAILED c",
+            "SET a b DATABASE",
+            "SET a b DATABASE -1",
             &long,
         ] {
             assert_eq!(parsed(line), None, "{line}");

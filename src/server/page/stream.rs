@@ -45,6 +45,7 @@ const UNKNOWN: Refusal = Refusal {
     status: StatusCode::BAD_REQUEST,
     why: "The parameters are 'world', 'command', 'key', 'client', 'errors' and 'page'.",
 };
+const NO_COMMAND: Refusal = Refusal { status: StatusCode::BAD_REQUEST, why: "There is no command of that name." };
 const RESTRICTED: Refusal = Refusal {
     status: StatusCode::FORBIDDEN,
     why: "A stream shows what all clients do, so its user must have all rights.",
@@ -91,6 +92,10 @@ impl Site {
         let user = world.act(|engine| login::user(engine, request.headers(), peer))?;
         if !user.is_unrestricted() {
             return Err(RESTRICTED);
+        }
+        // Nothing would come for a name that is mistyped, and the reader would wait.
+        if wanted.filter.command.as_ref().is_some_and(|name| world.engine().table.known(name).is_none()) {
+            return Err(NO_COMMAND);
         }
         let place = Arc::clone(&self.streams).try_acquire_owned().map_err(|_| FULL)?;
         let client = Client::connect(&world, peer, user, 0, None).ok_or(FULL)?;
