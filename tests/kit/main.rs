@@ -3,6 +3,7 @@
 mod application_faults;
 mod assertions;
 mod asynchronous;
+mod cardinality;
 mod client;
 mod clock;
 mod cluster;

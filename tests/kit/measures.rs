@@ -16,7 +16,7 @@ const CLAIM_DUE: &str = include_str!("../patterns/scripts/claim-due.lua");
 const WORKERS: u64 = 50;
 const ROUNDS: u64 = 40;
 
-fn with_page() -> (Server, Client) {
+pub(crate) fn with_page() -> (Server, Client) {
     let server =
         Server::builder().page(0).frozen_at(UNIX_EPOCH + Duration::from_secs(1000)).start().expect("it starts");
     let client = server.client().expect("there is room");
