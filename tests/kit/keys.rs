@@ -64,12 +64,35 @@ fn a_tree_has_the_exact_counts_of_each_namespace() {
 }
 
 #[test]
+fn the_children_of_a_tree_come_by_their_bytes_as_well() {
+    let (_server, mut client) = served();
+    let large = "x".repeat(2000);
+    for words in [["SET", "many:1", "v"], ["SET", "many:2", "v"], ["SET", "few:1", &large], ["SET", "last", &large]] {
+        call(&mut client, words);
+    }
+    call(&mut client, ["SET", "first", "v"]);
+    let names = |client: &mut Client, words: &[&str]| -> Vec<String> {
+        children(&tree(client, words)).into_iter().map(|child| child.0).collect()
+    };
+    assert_eq!(names(&mut client, &["ORDER", "KEYS"]), ["many:", "few:", "first", "last"]);
+    assert_eq!(names(&mut client, &["ORDER", "BYTES"]), ["few:", "many:", "last", "first"]);
+    assert_eq!(names(&mut client, &["ORDER", "bytes", "LIMIT", "3"]), ["few:", "many:", "last"]);
+}
+
+#[test]
 fn wrong_options_of_a_tree_are_refused() {
     let (_server, mut client) = served();
-    let usage = "ERR syntax error, usage: DUNLIN TREE [prefix] [DELIMITER delimiter] [DEPTH depth] [LIMIT limit]";
-    for words in
-        [&["DEPTH", "0"][..], &["DEPTH", "17"], &["LIMIT", "-1"], &["DELIMITER", ""], &["a", "b", "c"], &["a", "b"]]
-    {
+    let usage = "ERR syntax error, usage: DUNLIN TREE [prefix] [DELIMITER delimiter] [DEPTH depth] [LIMIT limit] \
+                 [ORDER <KEYS|BYTES>]";
+    for words in [
+        &["DEPTH", "0"][..],
+        &["DEPTH", "17"],
+        &["LIMIT", "-1"],
+        &["DELIMITER", ""],
+        &["a", "b", "c"],
+        &["a", "b"],
+        &["ORDER", "size"],
+    ] {
         assert_eq!(error(&mut client, ["DUNLIN", "TREE"].iter().chain(words).copied()), usage, "{words:?}");
     }
 }

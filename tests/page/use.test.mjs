@@ -441,3 +441,17 @@ test('the largest namespaces are drawn, and the rest beside them', async t => {
   await link.click()
   await page.getByText('1 keys like large:*').waitFor()
 })
+
+test('a fault of the disk is made by its form', async t => {
+  const server = await start(t, ['--test-kit', 'yes'])
+  const page = await visit(server)
+  await look(page, 'rules')
+  const form = page.getByRole('form', { name: 'New fault of the disk' })
+  await form.getByLabel('Name').fill('the disk is full')
+  await form.getByLabel('fail by').selectOption('SPACE')
+  await form.getByLabel('bytes').fill('4096')
+  await form.getByLabel('File').fill('*.rdb')
+  assert.equal(await page.locator('.strip .sent').textContent(), 'DUNLIN FAULT ADD "the disk is full" DISK WRITE FILE *.rdb SPACE 4096')
+  await form.getByRole('button', { name: 'Add' }).click()
+  await page.locator('.table tbody tr', { hasText: 'the disk is full' }).waitFor()
+})

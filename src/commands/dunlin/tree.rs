@@ -5,8 +5,8 @@
 
 use super::{ROW, explained};
 use crate::engine::exec::kit::tree;
-use crate::engine::state::kit::tree::{Child, ChildKind, Figures, Tree, TreeQuery};
-use crate::engine::{Args, Arity, Command, Ctx, Error, HostCall, HostReply};
+use crate::engine::state::kit::tree::{Child, ChildKind, Figures, Tree, TreeOrder, TreeQuery};
+use crate::engine::{Args, Arity, Command, Ctx, Error, HostCall, HostReply, says};
 use crate::resp::Reply;
 use crate::value::TYPES;
 
@@ -21,7 +21,7 @@ const DEEPEST: i64 = 16;
 
 pub(super) const TREE: Command = Command {
     name: "TREE",
-    syntax: "[prefix] [DELIMITER delimiter] [DEPTH depth] [LIMIT limit]",
+    syntax: "[prefix] [DELIMITER delimiter] [DEPTH depth] [LIMIT limit] [ORDER order:<KEYS|BYTES>]",
     arity: Arity::AtLeast(2),
     cost: "O(N), N being the keys of the database",
     about: "Returns how many keys of each type, and bytes, are in each namespace below a prefix. Every key is counted.",
@@ -42,7 +42,7 @@ fn show(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 }
 
 fn query(database: usize, args: &mut Args<'_>) -> Result<TreeQuery, Error> {
-    let (mut delimiter, mut depth, mut limit) = (DEFAULT_DELIMITER, 1, DEFAULT_LIMIT);
+    let (mut delimiter, mut depth, mut limit, mut order) = (DEFAULT_DELIMITER, 1, DEFAULT_LIMIT, TreeOrder::Keys);
     // Options have a value each.
     let prefix = if args.left() % 2 == 1 { args.word()? } else { b"" };
     while !args.is_empty() {
@@ -52,6 +52,8 @@ fn query(database: usize, args: &mut Args<'_>) -> Result<TreeQuery, Error> {
             depth = args.integer()?;
         } else if args.take_with("LIMIT", 1) {
             limit = args.integer()?;
+        } else if args.take_with("ORDER", 1) {
+            order = tree_order(args.word()?)?;
         } else {
             return Err(Error::Syntax);
         }
@@ -62,7 +64,15 @@ fn query(database: usize, args: &mut Args<'_>) -> Result<TreeQuery, Error> {
     }
     let number = |number: i64| usize::try_from(number).unwrap_or_default();
     let (prefix, delimiter) = (prefix.to_vec(), delimiter.to_vec());
-    Ok(TreeQuery { database, prefix, delimiter, depth: number(depth), limit: number(limit) })
+    Ok(TreeQuery { database, prefix, delimiter, depth: number(depth), limit: number(limit), order })
+}
+
+fn tree_order(word: &[u8]) -> Result<TreeOrder, Error> {
+    match () {
+        () if says(word, "KEYS") => Ok(TreeOrder::Keys),
+        () if says(word, "BYTES") => Ok(TreeOrder::Bytes),
+        () => Err(Error::Syntax),
+    }
 }
 
 fn write_tree(reply: &mut Reply<'_>, tree: &Tree) {

@@ -25,6 +25,18 @@ pub struct TreeQuery {
     pub depth: usize,
     /// The most children of a namespace that are shown.
     pub limit: usize,
+    /// Which children come first.
+    pub order: TreeOrder,
+}
+
+/// The order of the children of a namespace: namespaces, then keys.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TreeOrder {
+    /// The namespaces with the most keys first, then keys by their names.
+    #[default]
+    Keys,
+    /// The namespaces with the most bytes first, then the largest keys.
+    Bytes,
 }
 
 /// The counts of some keys.
@@ -45,7 +57,7 @@ pub struct Figures {
 pub struct Tree {
     /// The counts of all keys in it.
     pub figures: Figures,
-    /// Its children that are shown: the namespaces with the most keys first, then keys by their names.
+    /// Its children that are shown, in the order that was asked for.
     pub children: Vec<Child>,
     /// The number of its other children.
     pub more: u64,
@@ -99,10 +111,22 @@ pub struct Builder<'q> {
 struct Branch {
     figures: Figures,
     branches: HashMap<Box<[u8]>, Branch>,
-    /// The first keys by name, at most as many as are shown.
-    keys: BTreeMap<Box<[u8]>, Figures>,
+    /// The first keys, at most as many as are shown, by what they are ordered by, and their names.
+    keys: BTreeMap<(Reverse<u64>, Box<[u8]>), Figures>,
     more: u64,
     rest: Figures,
+}
+
+impl TreeOrder {
+    /// The number by which namespaces are ordered, the highest first.
+    fn of_namespace(self, figures: &Figures) -> Reverse<u64> {
+        Reverse(if self == TreeOrder::Bytes { figures.bytes } else { figures.keys })
+    }
+
+    /// The number by which keys are ordered, the highest first; then their names decide.
+    fn of_key(self, figures: &Figures) -> Reverse<u64> {
+        Reverse(if self == TreeOrder::Bytes { figures.bytes } else { 0 })
+    }
 }
 
 impl Figures {
@@ -137,7 +161,7 @@ impl<'q> Builder<'q> {
         branch.figures.add(&figures);
         for _ in 0..self.query.depth {
             let Some(place) = self.delimiter.find(rest) else {
-                return branch.add_key(rest, &figures, self.query.limit);
+                return branch.add_key(rest, &figures, self.query);
             };
             let (name, behind) = rest.split_at(place + self.query.delimiter.len());
             branch = branch.branch(name);
@@ -148,7 +172,7 @@ impl<'q> Builder<'q> {
 
     /// The tree of all keys that were added.
     pub fn finish(self) -> Tree {
-        self.root.finish(&self.query.prefix, self.query.depth, self.query.limit)
+        self.root.finish(&self.query.prefix, self.query.depth, self.query)
     }
 }
 
@@ -161,11 +185,13 @@ impl Branch {
         self.branches.get_mut(name).expect("it is there or was inserted")
     }
 
-    fn add_key(&mut self, name: &[u8], figures: &Figures, limit: usize) {
+    fn add_key(&mut self, name: &[u8], figures: &Figures, query: &TreeQuery) {
+        let (limit, rank) = (query.limit, query.order.of_key(figures));
+        let is_before = |last: &(Reverse<u64>, Box<[u8]>)| (rank, name) < (last.0, &*last.1);
         let is_among_first =
-            self.keys.len() < limit || self.keys.last_key_value().is_some_and(|(last, _)| name < &**last);
+            self.keys.len() < limit || self.keys.last_key_value().is_some_and(|(last, _)| is_before(last));
         if is_among_first && limit > 0 {
-            self.keys.insert(name.into(), *figures);
+            self.keys.insert((rank, name.into()), *figures);
         } else {
             self.leave_out(figures);
         }
@@ -181,10 +207,11 @@ impl Branch {
         self.rest.add(figures);
     }
 
-    fn finish(mut self, prefix: &[u8], depth: usize, limit: usize) -> Tree {
+    fn finish(mut self, prefix: &[u8], depth: usize, query: &TreeQuery) -> Tree {
+        let (limit, order) = (query.limit, query.order);
         let mut branches: Vec<(Box<[u8]>, Branch)> = std::mem::take(&mut self.branches).into_iter().collect();
         branches.sort_unstable_by(|(name, one), (other_name, other)| {
-            (Reverse(one.figures.keys), name).cmp(&(Reverse(other.figures.keys), other_name))
+            (order.of_namespace(&one.figures), name).cmp(&(order.of_namespace(&other.figures), other_name))
         });
         let mut children = Vec::new();
         for (name, branch) in branches {
@@ -195,11 +222,11 @@ impl Branch {
             let name = [prefix, &name].concat();
             let kind = match depth {
                 0 | 1 => ChildKind::Leaf(branch.figures),
-                _ => ChildKind::Namespace(branch.finish(&name, depth - 1, limit)),
+                _ => ChildKind::Namespace(branch.finish(&name, depth - 1, query)),
             };
             children.push(Child { name, kind });
         }
-        for (name, figures) in std::mem::take(&mut self.keys) {
+        for ((_, name), figures) in std::mem::take(&mut self.keys) {
             if children.len() >= limit {
                 self.leave_out(&figures);
                 continue;
@@ -216,14 +243,15 @@ mod tests {
     use crate::value::text::TextView;
 
     fn query(prefix: &str, depth: usize, limit: usize) -> TreeQuery {
-        TreeQuery { database: 0, prefix: prefix.into(), delimiter: b":".to_vec(), depth, limit }
+        TreeQuery { database: 0, prefix: prefix.into(), delimiter: b":".to_vec(), depth, limit, order: TreeOrder::Keys }
     }
 
     fn tree(query: &TreeQuery, keys: &[&str]) -> Tree {
         let mut builder = Builder::new(query);
         for key in keys {
             let view = View::Text(TextView::Bytes(b""));
-            builder.add(&CountedKey { key: key.as_bytes(), view, bytes: 10, expires: key.ends_with('x') });
+            let bytes = 10 * key.split_once('#').map_or(1, |(_, tens)| tens.parse().expect("it is a number"));
+            builder.add(&CountedKey { key: key.as_bytes(), view, bytes, expires: key.ends_with('x') });
         }
         builder.finish()
     }
@@ -276,6 +304,15 @@ mod tests {
             assert_eq!((sum.keys, sum.bytes, sum.types[0]), (8, 80, 8));
         }
         assert_eq!(shown(&tree(&query("", 1, 2), &["d", "b", "a", "c"])), "a b +2/2");
+    }
+
+    #[test]
+    fn the_largest_come_first_if_the_order_is_by_bytes() {
+        let keys = ["few:#9", "many:a", "many:b", "small", "large#5", "also#5"];
+        let by_bytes = |limit| TreeQuery { order: TreeOrder::Bytes, ..query("", 1, limit) };
+        assert_eq!(shown(&tree(&query("", 1, 10), &keys)), "many:2 few:1 also#5 large#5 small");
+        assert_eq!(shown(&tree(&by_bytes(10), &keys)), "few:1 many:2 also#5 large#5 small");
+        assert_eq!(shown(&tree(&by_bytes(4), &["s", "b#2", "c#9", "a#3", "d#1"])), "c#9 a#3 b#2 d#1 +1/1");
     }
 
     #[test]

@@ -170,7 +170,7 @@ function AreaName({ area }) {
 
 /** The memory of the namespaces as areas. */
 function Memory() {
-  const replies = useReplies([['DUNLIN', 'TREE', '', 'DELIMITER', ':', 'LIMIT', String(ASKED)]], 5000)
+  const replies = useReplies([['DUNLIN', 'TREE', '', 'DELIMITER', ':', 'LIMIT', String(ASKED), 'ORDER', 'BYTES']], 5000)
   const list = areasOf(replies?.[0])
   const boxes = squares(list, 1000, 320)
   return html`<${Problem} reply=${replies?.[0]} />${list.length > 0 && html`<svg class="treemap" viewBox="0 0 1000 320" role="img" aria-label="Memory by namespace">

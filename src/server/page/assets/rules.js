@@ -61,6 +61,29 @@ function faultOf(data) {
   return value('name') ? ['DUNLIN', 'FAULT', 'ADD', value('name'), ...matches, failure, ...more] : null
 }
 
+const DISK_CALLS = ['WRITE', 'READ', 'SYNC', 'RENAME', 'ANY']
+/** How a call of the disk fails, and what a failure needs besides. */
+const DISK_FAILURES = /** @type {Record<string, string>} */ ({ ENOSPC: '', EIO: '', SPACE: 'bytes', DELAY: 'milliseconds' })
+
+/** The command that a form for the disk makes. @param {FormData} data */
+function diskFaultOf(data) {
+  const value = (/** @type {string} */ name) => String(data.get(name) ?? '').trim()
+  const matches = ['file', 'nth', 'times', 'percent'].flatMap(name => (value(name) ? [name.toUpperCase(), value(name)] : []))
+  const failure = value('failure')
+  return value('name') ? ['DUNLIN', 'FAULT', 'ADD', value('name'), 'DISK', value('calls'), ...matches, failure, ...(DISK_FAILURES[failure] ? [value('more')] : [])] : null
+}
+
+function DiskFault() {
+  const failure = useSignal('ENOSPC')
+  return html`<${SendForm} label="Add" name="New fault of the disk" words=${diskFaultOf}>
+    <${Field} name="name" label="Name" required placeholder="the disk is full" width="16" />
+    <${Choice} name="calls" label="Calls of the disk" options=${DISK_CALLS} value="WRITE" />
+    <${Choice} name="failure" label="fail by" options=${Object.keys(DISK_FAILURES)} value=${failure.value} onChange=${(/** @type {string} */ each) => (failure.value = each)} />
+    ${DISK_FAILURES[failure.value] && html`<${Field} name="more" label=${DISK_FAILURES[failure.value]} type="number" min="0" required />`}
+    <${Field} name="file" label="File" placeholder="*.rdb" width="9" />
+    <${Field} name="nth" label="From the nth" type="number" min="1" width="4" /><${Field} name="times" label="Times" type="number" min="1" width="4" /><${Field} name="percent" label="Percent" type="number" min="0" max="100" step="any" width="4" /><//>`
+}
+
 function Faults(/** @type {{faults: Record<string, any>[], problem: any}} */ { faults, problem }) {
   const failure = useSignal('DROP-AFTER')
   const row = (/** @type {number} */ at) => {
@@ -75,7 +98,8 @@ function Faults(/** @type {{faults: Record<string, any>[], problem: any}} */ { f
       <${Choice} name="failure" label="fails by" options=${FAILURES} value=${failure.value} onChange=${(/** @type {string} */ each) => (failure.value = each)} />
       ${MORE[failure.value] && html`<${Field} name="more" label=${MORE[failure.value]} required />`}
       <${Field} name="command" label="Command" placeholder="ZADD" width="9" /><${Field} name="key" label="Key" placeholder="user:*" width="9" /><${Field} name="client" label="Client" placeholder="name" width="9" />
-      <${Field} name="nth" label="From the nth" type="number" min="1" width="4" /><${Field} name="times" label="Times" type="number" min="1" width="4" /><${Field} name="percent" label="Percent" type="number" min="0" max="100" step="any" width="4" /><//>`
+      <${Field} name="nth" label="From the nth" type="number" min="1" width="4" /><${Field} name="times" label="Times" type="number" min="1" width="4" /><${Field} name="percent" label="Percent" type="number" min="0" max="100" step="any" width="4" /><//>
+    <${DiskFault} />`
 }
 
 export default function Rules() {
