@@ -9,8 +9,16 @@ use crate::measures::{text, with_page};
 const MAX_LINES: usize = 5000;
 const MAX_BYTES: usize = 300_000;
 
-/// Commands that end the client, the server or the journal of the test, or wait.
-const LEFT_OUT: [&str; 19] = [
+/// Commands that end the client or the server, change what it is, or wait while the clock stands still.
+const LEFT_OUT: [&str; 29] = [
+    "blmove",
+    "blmpop",
+    "blpop",
+    "brpop",
+    "brpoplpush",
+    "bzmpop",
+    "bzpopmax",
+    "bzpopmin",
     "client|kill",
     "client|pause",
     "client|reply",
@@ -30,6 +38,8 @@ const LEFT_OUT: [&str; 19] = [
     "ssubscribe",
     "subscribe",
     "sync",
+    "wait",
+    "waitaof",
 ];
 
 /// The names of commands and subcommands with the words that they need.

@@ -396,10 +396,10 @@ test('a long reply does not keep the console busy', async t => {
   await server.call('EVAL', "for i = 1, 200000 do redis.call('RPUSH', KEYS[1], i) end", '1', 'queue')
   const page = await visit(server)
   await look(page, 'console')
-  for (const line of ['GET wide', 'LRANGE queue 0 -1']) {
+  for (const [line, told] of [['GET wide', '… (7.6 MiB)'], ['LRANGE queue 0 -1', 'the rest of it is not shown']]) {
     await page.getByRole('textbox', { name: 'Command', exact: true }).fill(line)
     await page.keyboard.press('Enter')
-    await page.locator('article', { hasText: line }).getByText('the rest of it is not shown').waitFor()
+    await page.locator('article', { hasText: line }).getByText(told).waitFor()
   }
   assert((await page.locator('.log').textContent()).length < 1_000_000)
 })
@@ -447,7 +447,7 @@ test('a fault of the disk is made by its form', async t => {
   const page = await visit(server)
   await look(page, 'rules')
   const form = page.getByRole('form', { name: 'New fault of the disk' })
-  await form.getByLabel('Name').fill('the disk is full')
+  await form.getByLabel('Name', { exact: true }).fill('the disk is full')
   await form.getByLabel('fail by').selectOption('SPACE')
   await form.getByLabel('bytes').fill('4096')
   await form.getByLabel('File').fill('*.rdb')

@@ -273,7 +273,7 @@ fn a_new_connection_takes_the_place_of_the_one_that_is_idle_for_longest() {
     let (_server, address) = start(&[]);
     let request = format!("GET /ready HTTP/1.1\r\nHost: {address}\r\n\r\n");
     let mut kept: Vec<TcpStream> = (0..64).map(|_| TcpStream::connect(address).expect("it listens")).collect();
-    let mut ready = |connection: &mut TcpStream| {
+    let ready = |connection: &mut TcpStream| {
         connection.write_all(request.as_bytes()).expect("it reads");
         let mut answer = [0; 1024];
         connection.read(&mut answer).unwrap_or_default()

@@ -34,8 +34,8 @@ pub(super) struct Client {
 pub(super) struct Closed;
 
 impl Client {
-    /// Connects to a world; `None` if it has too many clients, or has ended. Strings of more than `most_of_string` bytes
-    /// are cut in its replies.
+    /// Connects to a world; `None` if it has too many clients, or has ended. Strings of more than `most_of_string`
+    /// bytes are cut in its replies.
     pub(super) fn connect(
         shared: &Arc<Shared>,
         peer: SocketAddr,
