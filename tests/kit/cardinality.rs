@@ -9,8 +9,11 @@ use crate::measures::{text, with_page};
 const MAX_LINES: usize = 5000;
 const MAX_BYTES: usize = 300_000;
 
-/// Commands that end the client or the server, change what it is, or wait while the clock stands still.
-const LEFT_OUT: [&str; 29] = [
+/// Commands that end the client or the server, change what it is, write
+/// files, or wait while the clock stands still.
+const LEFT_OUT: [&str; 32] = [
+    "bgrewriteaof",
+    "bgsave",
     "blmove",
     "blmpop",
     "blpop",
@@ -33,6 +36,7 @@ const LEFT_OUT: [&str; 29] = [
     "psync",
     "quit",
     "replicaof",
+    "save",
     "shutdown",
     "slaveof",
     "ssubscribe",
