@@ -53,7 +53,8 @@ mod tests {
     #[test]
     fn a_long_string_is_cut_however_it_is_written() {
         let large = SharedBytes::from(vec![b'a'; 100_000]);
-        let writes: [(&dyn Fn(&mut Reply<'_>), usize); 6] = [
+        type Write<'a> = &'a dyn Fn(&mut Reply<'_>);
+        let writes: [(Write<'_>, usize); 6] = [
             (&|reply| reply.bulk(b"aaaa"), 4),
             (&|reply| reply.bulk_or_null(Some(b"aaaaa")), 5),
             (&|reply| reply.item(Item::Text(b"aa", b"aa")), 4),

@@ -104,7 +104,7 @@ fn the_rows_of_a_list_of_large_elements_are_all_there() {
     let element = "x".repeat(1 << 20);
     let mut client = connect(page.server.address());
     for _ in 0..200 {
-        client.send(&format!("*3\r\n$5\r\nRPUSH\r\n$1\r\nl\r\n$1048576\r\n{element}\r\n"));
+        client.send(format!("*3\r\n$5\r\nRPUSH\r\n$1\r\nl\r\n$1048576\r\n{element}\r\n"));
         client.read_until(b"\r\n");
     }
     assert!(page.run(r#"["LRANGE","l","0","199"]"#).contains("too long for one answer"));

@@ -135,7 +135,7 @@ mod tests {
 
     use super::*;
 
-    /// Runs a future on a clock that moves only while nothing else happens.
+    /// Runs a future on a loop of its own.
     fn run(test: impl Future<Output = ()>) {
         let runtime = Builder::new_current_thread().enable_time().build();
         runtime.expect("there is a loop").block_on(test);
@@ -149,9 +149,8 @@ mod tests {
                 [connections.place().await, connections.place().await, connections.place().await];
             let answered = first.activity.keep();
             third.activity.touch();
-            let ended = second.activity.ended();
             let (place, ()) = tokio::join!(connections.place(), async {
-                ended.await;
+                second.activity.ended().await;
                 drop(second);
             });
             drop((place, answered, third));
