@@ -1,13 +1,17 @@
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dunlin.Level;
 import dunlin.World;
 import dunlin.junit.DunlinTest;
+import java.io.IOException;
 import java.time.Duration;
+import java.util.List;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.RepeatedTest;
@@ -21,6 +25,8 @@ import org.springframework.data.redis.connection.RedisConnectionFactory;
 import org.springframework.data.redis.core.StringRedisTemplate;
 import org.springframework.test.annotation.DirtiesContext;
 import org.springframework.test.annotation.DirtiesContext.ClassMode;
+import org.springframework.test.context.ContextCustomizerFactory;
+import redis.clients.jedis.Jedis;
 
 /** What tests of Spring Boot get: their context has a world, and each of them begins with that of the context. */
 class SpringTest {
@@ -41,6 +47,19 @@ class SpringTest {
 
         @Value("${shop.redis-url}")
         String url;
+
+        @Value("${spring.data.redis.host}")
+        String host;
+
+        @Value("${spring.data.redis.port}")
+        int port;
+
+        @Test
+        void anApplicationThatLooksAtTheHostAndThePortAloneIsInTheWorld() {
+            try (Jedis jedis = new Jedis(host, port)) {
+                assertEquals("7", jedis.get("stock"));
+            }
+        }
 
         @RepeatedTest(2)
         void eachTestBeginsWithTheFixture(World world) {
@@ -116,9 +135,36 @@ class SpringTest {
         }
     }
 
+    /** Has no {@code TestContextAnnotationUtils}, as Spring before 5.3, and classes of this package of its own. */
+    static final class OlderSpring extends ClassLoader {
+        OlderSpring() {
+            super(SpringTest.class.getClassLoader());
+        }
+
+        @Override
+        protected Class<?> loadClass(String name, boolean resolves) throws ClassNotFoundException {
+            if (name.endsWith(".TestContextAnnotationUtils")) throw new ClassNotFoundException(name);
+            if (!name.startsWith("dunlin.spring.")) return super.loadClass(name, resolves);
+            try (var code = getResourceAsStream(name.replace('.', '/') + ".class")) {
+                byte[] bytes = code.readAllBytes();
+                return defineClass(name, bytes, 0, bytes.length);
+            } catch (IOException error) {
+                throw new ClassNotFoundException(name, error);
+            }
+        }
+    }
+
+    @Test
+    void anOlderSpringRunsTestsWithWorldsAndWithout() throws Exception {
+        var factory = (ContextCustomizerFactory) new OlderSpring().loadClass("dunlin.spring.WorldCustomizerFactory")
+            .getConstructor().newInstance();
+        assertNull(factory.createContextCustomizer(SpringTest.class, List.of()));
+        assertNotNull(factory.createContextCustomizer(ShopCases.class, List.of()));
+    }
+
     @Test
     void contextsHaveWorldsAndTestsAreRolledBack() {
-        ExtensionTest.Run.of(ShopCases.class, false).assertPassed(4);
+        ExtensionTest.Run.of(ShopCases.class, false).assertPassed(5);
         ExtensionTest.Run.of(SameContextCases.class, false).assertPassed(1);
         ExtensionTest.Run.of(DirtyCases.class, false).assertPassed(2);
         assertTrue(first.isClosed());

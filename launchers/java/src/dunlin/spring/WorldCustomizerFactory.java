@@ -8,19 +8,32 @@ import java.util.List;
 import java.util.Map;
 import org.springframework.beans.factory.support.DefaultListableBeanFactory;
 import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.core.annotation.AnnotatedElementUtils;
 import org.springframework.core.env.MapPropertySource;
 import org.springframework.test.context.ContextConfigurationAttributes;
 import org.springframework.test.context.ContextCustomizer;
 import org.springframework.test.context.ContextCustomizerFactory;
 import org.springframework.test.context.MergedContextConfiguration;
 import org.springframework.test.context.TestContextAnnotationUtils;
+import org.springframework.util.ClassUtils;
 
 /** Gives the application context of a class with {@link DunlinTest} a world: as a bean, and in its properties. */
 public final class WorldCustomizerFactory implements ContextCustomizerFactory {
+    private static final boolean IS_NESTING_KNOWN = ClassUtils.isPresent(
+        "org.springframework.test.context.TestContextAnnotationUtils", WorldCustomizerFactory.class.getClassLoader());
+
     @Override
     public ContextCustomizer createContextCustomizer(Class<?> test, List<ContextConfigurationAttributes> attributes) {
-        DunlinTest annotation = TestContextAnnotationUtils.findMergedAnnotation(test, DunlinTest.class);
+        DunlinTest annotation = IS_NESTING_KNOWN ? Nesting.find(test)
+            : AnnotatedElementUtils.findMergedAnnotation(test, DunlinTest.class);
         return annotation == null ? null : new WorldCustomizer(Settings.of(annotation));
+    }
+
+    /** What Spring knows from 5.3 on. Every Spring asks this factory, and for each of its tests. */
+    private static final class Nesting {
+        static DunlinTest find(Class<?> test) {
+            return TestContextAnnotationUtils.findMergedAnnotation(test, DunlinTest.class);
+        }
     }
 
     /** Spring keeps contexts for classes whose customizers are equal, which records of equal settings are. */
@@ -28,12 +41,12 @@ public final class WorldCustomizerFactory implements ContextCustomizerFactory {
         @Override
         public void customizeContext(ConfigurableApplicationContext context, MergedContextConfiguration configuration) {
             World world = settings.world();
-            // Spring Boot 3 and 4 name the properties alike; the URL goes before the others, but not all applications
-            // use it.
+            // Spring Boot 3 and 4 name the properties alike. The URL goes before the others, but some applications use
+            // the others, and some the host and the port alone: that port is the world's own.
             Map<String, Object> properties = new LinkedHashMap<>();
             properties.put("spring.data.redis.url", world.url());
             properties.put("spring.data.redis.host", world.host());
-            properties.put("spring.data.redis.port", world.server().port());
+            properties.put("spring.data.redis.port", world.port());
             properties.put("spring.data.redis.username", world.username());
             properties.put("spring.data.redis.password", world.password());
             for (String name : settings.properties()) properties.put(name, world.url());
