@@ -43,6 +43,18 @@ final class Connection {
         }
     }
 
+    /**
+     * Loads the JDK's classes for sockets. In a JVM that has just started that takes several milliseconds, which pass
+     * while the program starts.
+     */
+    static void prepare() {
+        try (Socket socket = new Socket()) {
+            socket.setTcpNoDelay(true);
+        } catch (IOException ignored) {
+            // Whoever connects finds out.
+        }
+    }
+
     /** Returns a reply, unless it is an error. */
     static Object checked(Object reply) {
         if (reply instanceof CommandException error) throw error;

@@ -31,6 +31,10 @@ public final class Dunlin extends World {
     public static Dunlin start(String... arguments) {
         String given = arguments.length == 0 ? Setting.of("DUNLIN_URL") : null;
         if (given != null) return new Dunlin(null, Address.of(given));
+        inBackground("dunlin-prepare", () -> {
+            ProcessHandle.current();
+            Connection.prepare();
+        });
         Child child = new Child(List.of(arguments));
         try {
             return new Dunlin(child, Address.of(child.url));
@@ -51,20 +55,29 @@ public final class Dunlin extends World {
      * fail, {@link #shared} tries again, and says why.
      */
     public static void startAhead() {
-        Thread starter = new Thread(() -> {
+        inBackground("dunlin-start", () -> {
             try {
-                shared();
+                shared().call("PING"); // whose connection makes the first world
             } catch (RuntimeException ignored) {
                 // Whoever needs the server finds out.
             }
-        }, "dunlin-start");
-        starter.setDaemon(true);
-        starter.start();
+        });
     }
 
-    /** Whether DUNLIN_AHEAD asks for a server before there is a test. */
+    /** Whether DUNLIN_AHEAD asks for a server before it is known whether a test needs one. */
     public static boolean isStartedAhead() {
         return "true".equals(Setting.of("DUNLIN_AHEAD"));
+    }
+
+    /** Whether a server may start before a test asks for it: unless DUNLIN_AHEAD is {@code false}. */
+    public static boolean mayStartAhead() {
+        return !"false".equals(Setting.of("DUNLIN_AHEAD"));
+    }
+
+    private static void inBackground(String name, Runnable work) {
+        Thread thread = new Thread(work, name);
+        thread.setDaemon(true);
+        thread.start();
     }
 
     /** A new world, whose journal has started. Its seed is a random one, unless DUNLIN_SEED says which. */

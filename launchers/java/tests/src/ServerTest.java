@@ -23,6 +23,7 @@ import java.nio.file.attribute.FileOwnerAttributeView;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -274,8 +275,7 @@ class ServerTest {
     static long[] said(Process process) throws IOException {
         String line = new BufferedReader(new InputStreamReader(process.getInputStream())).readLine();
         assertNotEquals(null, line);
-        String[] words = line.split(" ");
-        return new long[] {Long.parseLong(words[0]), Long.parseLong(words[1])};
+        return Arrays.stream(line.split(" ")).mapToLong(Long::parseLong).toArray();
     }
 
     @Test
@@ -318,6 +318,22 @@ class ServerTest {
         assertEquals(said[0], said[1], "the first server is the one that tests share");
         assertTrue(session.waitFor(10, TimeUnit.SECONDS));
         awaitEnd(said[0]);
+    }
+
+    @Test
+    void aServerIsStartedForAPlanWithATestThatNeedsOne() throws Exception {
+        Process plans = start(Map.of(), folder, "Plans");
+        long[] said = said(plans);
+        assertEquals(0, said[0], "no test of the first plan needs a server");
+        assertEquals(said[1], said[2], "the first server is the one that tests share");
+        assertTrue(plans.waitFor(10, TimeUnit.SECONDS));
+        awaitEnd(said[1]);
+    }
+
+    @Test
+    void noServerIsStartedForAPlanWhereThatIsForbidden() throws Exception {
+        Process plans = start(Map.of("DUNLIN_AHEAD", "false"), folder, "Plans", "none");
+        assertEquals(0, said(plans)[1]);
     }
 
     /** Looks until a process is gone, or is only waited for by its parent; that of an orphan may never do so. */

@@ -1,0 +1,48 @@
+import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClass;
+
+import dunlin.Dunlin;
+import dunlin.junit.DunlinTest;
+import org.junit.jupiter.api.Test;
+import org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder;
+import org.junit.platform.launcher.core.LauncherFactory;
+
+/**
+ * A process that runs a test without worlds, then one of a class with them, which does not ask for its own. It says
+ * which server it had after each, or 0, and which one tests share.
+ */
+public final class Plans {
+    private static boolean isAwaited;
+
+    private Plans() {}
+
+    static class PlainCase {
+        @Test
+        void needsNoServer() {}
+    }
+
+    @DunlinTest
+    static class WorldCase {
+        @Test
+        void findsAServer() {
+            long end = System.nanoTime() + 10_000_000_000L;
+            while (isAwaited && server() == 0 && System.nanoTime() < end) Thread.onSpinWait();
+        }
+    }
+
+    public static void main(String[] arguments) {
+        isAwaited = arguments.length == 0;
+        run(PlainCase.class);
+        long plain = server();
+        run(WorldCase.class);
+        System.out.println(plain + " " + server() + " " + (isAwaited ? Dunlin.shared().pid() : 0));
+    }
+
+    private static void run(Class<?> test) {
+        var request = LauncherDiscoveryRequestBuilder.request().selectors(selectClass(test)).build();
+        LauncherFactory.create().execute(request);
+    }
+
+    private static long server() {
+        return ProcessHandle.current().children().mapToLong(ProcessHandle::pid).findAny().orElse(0);
+    }
+}
