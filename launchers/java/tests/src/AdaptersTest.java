@@ -6,9 +6,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import redis.clients.jedis.Jedis;
 
 /** The classes that stand in for those of embedded-redis and jedis-mock. */
@@ -55,6 +58,26 @@ class AdaptersTest {
         try (Jedis jedis = new Jedis("127.0.0.1", port)) {
             assertEquals("134217728", jedis.configGet("maxmemory").get("maxmemory"));
             assertEquals("", jedis.configGet("save").get("save"));
+        } finally {
+            server.stop();
+        }
+    }
+
+    @Test
+    void theFileOfAnEmbeddedServerGoesAfterItsPortAndSettings(@TempDir Path folder) throws IOException {
+        String lines = "port 1\nmaxmemory 1mb\nmaxmemory-policy allkeys-lru\n";
+        Path file = Files.writeString(folder.resolve("redis.conf"), lines);
+        int port = freePort();
+        var server = dunlin.embedded.RedisServer.newRedisServer()
+            .settingIf(false, "maxmemory 3mb")
+            .settingIf(true, "maxmemory 2mb")
+            .configFile(file)
+            .port(port)
+            .build();
+        server.start();
+        try (Jedis jedis = new Jedis("127.0.0.1", port)) {
+            assertEquals("2097152", jedis.configGet("maxmemory").get("maxmemory"));
+            assertEquals("allkeys-lru", jedis.configGet("maxmemory-policy").get("maxmemory-policy"));
         } finally {
             server.stop();
         }

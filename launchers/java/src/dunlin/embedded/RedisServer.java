@@ -1,18 +1,22 @@
 package dunlin.embedded;
 
 import dunlin.Dunlin;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
 /**
  * Stands in for {@code redis.embedded.RedisServer} of embedded-redis: a server on a port that the test names.
  *
- * <p>What has no meaning here is not there: executables, replicas, sentinels and clusters.
+ * <p>What has no meaning here is not there: executables, listeners for the output, replicas,
+ * sentinels and clusters.
  */
 public final class RedisServer {
     private static final int DEFAULT_PORT = 6379;
 
     private final int port;
+    /** The path of a redis.conf, or nothing. */
+    private final List<String> file;
     private final List<String> settings;
     private Dunlin server;
 
@@ -21,11 +25,12 @@ public final class RedisServer {
     }
 
     public RedisServer(int port) {
-        this(port, List.of());
+        this(port, List.of(), List.of());
     }
 
-    private RedisServer(int port, List<String> settings) {
+    private RedisServer(int port, List<String> file, List<String> settings) {
         this.port = port;
+        this.file = file;
         this.settings = settings;
     }
 
@@ -39,7 +44,8 @@ public final class RedisServer {
 
     public synchronized void start() {
         if (isActive()) return;
-        List<String> arguments = new ArrayList<>(List.of("--port", String.valueOf(port)));
+        List<String> arguments = new ArrayList<>(file);
+        arguments.addAll(List.of("--port", String.valueOf(port)));
         arguments.addAll(settings);
         server = Dunlin.start(arguments.toArray(String[]::new));
     }
@@ -65,6 +71,7 @@ public final class RedisServer {
     /** A port and the lines of a redis.conf. */
     public static final class RedisServerBuilder {
         private int port = DEFAULT_PORT;
+        private List<String> file = List.of();
         private final List<String> settings = new ArrayList<>();
 
         RedisServerBuilder() {}
@@ -79,6 +86,20 @@ public final class RedisServer {
             return this;
         }
 
+        public RedisServerBuilder settingIf(boolean isWanted, String line) {
+            return isWanted ? setting(line) : this;
+        }
+
+        /** The file is read first, so that the port and the settings go before its lines. */
+        public RedisServerBuilder configFile(String path) {
+            file = List.of(path);
+            return this;
+        }
+
+        public RedisServerBuilder configFile(Path path) {
+            return configFile(path.toString());
+        }
+
         /** A line of a redis.conf: {@code maxmemory 128M}. */
         public RedisServerBuilder setting(String line) {
             // As one word: the server splits it as a line of its file, with quotes.
@@ -87,7 +108,7 @@ public final class RedisServer {
         }
 
         public RedisServer build() {
-            return new RedisServer(port, List.copyOf(settings));
+            return new RedisServer(port, file, List.copyOf(settings));
         }
     }
 }
