@@ -9,7 +9,7 @@ use crate::engine::Engine;
 use crate::engine::exec::gates::GateRequest;
 use crate::engine::exec::scripts::run;
 use crate::engine::exec::stages::{Arrival, Call, Caller, Ending, ReplyState};
-use crate::engine::exec::{blocking, fast_path, gates, monitor, rights, stages, timing, tracking};
+use crate::engine::exec::{blocking, fast_path, gates, host_call, monitor, rights, stages, timing, tracking};
 use crate::engine::spec::{CommandId, Error, Flags, Now};
 use crate::engine::state::error_counts::MAX_CODES;
 use crate::engine::state::timing::Running;
@@ -159,6 +159,7 @@ fn end_request(engine: &mut Engine, session: SessionId, request_start: RequestSt
     tracking::end_exception(engine, session);
     engine.observers.tracking.end_request();
     engine.stats.end_uncounted();
+    host_call::drop_answer(engine, session);
     if engine.observers.waiting.is_anything_ready() {
         engine.unblock_ready();
     }
@@ -244,13 +245,15 @@ pub(super) fn admit(engine: &mut Engine, session: SessionId, request: Request<'_
     };
     let command = engine.table.entry(id).command;
     let flags = command.flags_of.map_or(command.flags, |flags_of| flags_of(engine, request));
-    let passed = if command.arity.admits(request.len()) {
+    let passed = if !command.arity.admits(request.len()) {
+        Err(Error::WrongArity(engine.table.entry(id).name.clone()))
+    } else if host_call::has_entered_by(engine, session, id) {
+        Ok(None)
+    } else {
         gates::pass_gates(
             engine,
             &GateRequest { session, id, flags: engine.sessions.flags_with_queue(session, flags), request },
         )
-    } else {
-        Err(Error::WrongArity(engine.table.entry(id).name.clone()))
     };
     match passed {
         Ok(Some(moment)) => {

@@ -14,7 +14,7 @@ use crate::acl::User;
 use crate::engine::Engine;
 use crate::engine::exec::Ctx;
 use crate::engine::exec::ctx::Halt;
-use crate::engine::spec::{Error, KitError};
+use crate::engine::spec::{CommandId, Error, KitError};
 use crate::engine::state::{
     FIRST_WORLD, HostCall, HostReply, PendingHostCall, SessionId, SessionTransfer, Transport, WorldName,
 };
@@ -100,6 +100,25 @@ impl Engine {
         (client.reply_mode, client.skips_next) = (transfer.reply_mode, transfer.skips_next);
         (client.no_evict, client.no_touch) = (transfer.no_evict, transfer.no_touch);
         (client.rdb_request, client.buffers) = (transfer.rdb_request, transfer.buffers);
+    }
+}
+
+/// Whether a session has come into this world by DUNLIN WORLD, which is run here only for its reply: what this world
+/// refuses to the client no longer concerns a request that is done. AUTH and HELLO, which move a client too, have yet
+/// to log it in.
+pub(super) fn has_entered_by(engine: &Engine, session: SessionId, command: CommandId) -> bool {
+    let call = engine.sessions.get(session).and_then(|client| client.host_call.as_deref());
+    let has_entered = matches!(call, Some(PendingHostCall::Answered(HostCall::Enter { .. }, HostReply::Done)));
+    has_entered && engine.table.entry(command).name == "dunlin|world"
+}
+
+/// Drops the result of a host call that the request it was for has not taken, such as a HELLO whose login failed in the
+/// world that it has moved to: no other request may pass for one that has moved.
+pub(super) fn drop_answer(engine: &mut Engine, session: SessionId) {
+    if let Some(client) = engine.sessions.get_mut(session)
+        && matches!(client.host_call.as_deref(), Some(PendingHostCall::Answered(..)))
+    {
+        client.host_call = None;
     }
 }
 

@@ -81,14 +81,11 @@ const MEANWHILE: [(&str, &str); 17] = [
         "over a temporary one too",
         "bob: DUNLIN WORLD v TEMPORARY -> OK\nbob: DUNLIN WORLD default -> OK\nbob: ACL WHOAMI -> bob",
     ),
-    (
-        "by RESET he becomes nobody",
-        "bob: RESET -> RESET\nbob: DUNLIN WORLD default -> -NOAUTH\nbob: GET secret -> -NOAUTH",
-    ),
+    ("by RESET he becomes nobody", "bob: RESET -> RESET\nbob: DUNLIN WORLD default -> OK\nbob: GET secret -> -NOAUTH"),
     (
         "as somebody else of that world he is nobody",
         "bob: ACL SETUSER root on nopass +@all ~* -> OK\nadmin: ACL SETUSER root on >deep +@all ~* -> OK
-         bob: AUTH root any -> OK\nbob: DUNLIN WORLD default -> -NOAUTH\nbob: GET secret -> -NOAUTH
+         bob: AUTH root any -> OK\nbob: DUNLIN WORLD default -> OK\nbob: GET secret -> -NOAUTH
          bob: AUTH root any -> -WRONGPASS",
     ),
     (
@@ -101,14 +98,16 @@ const MEANWHILE: [(&str, &str); 17] = [
         "bob: AUTH world.default any -> -WRONGPASS\nbob: GET secret -> -NOAUTH\nbob: AUTH bob pw -> OK",
     ),
     ("by HELLO too", "bob: HELLO 3 AUTH world.default any -> -WRONGPASS\nbob: GET secret -> -NOAUTH"),
-    ("removed", "admin: ACL DELUSER bob -> other\nbob: DUNLIN WORLD default -> -NOAUTH\nbob: GET public -> -NOAUTH"),
+    ("removed", "admin: ACL DELUSER bob -> other\nbob: DUNLIN WORLD default -> OK\nbob: GET public -> -NOAUTH"),
     (
         "disabled",
-        "admin: ACL SETUSER bob off -> OK\nbob: DUNLIN WORLD default -> -NOAUTH\nbob: AUTH bob pw -> -WRONGPASS",
+        "admin: ACL SETUSER bob off -> OK\nbob: DUNLIN WORLD default -> OK\nbob: PING -> -NOAUTH
+         bob: AUTH bob pw -> -WRONGPASS",
     ),
     (
         "with another password",
-        "admin: ACL SETUSER bob resetpass >new -> OK\nbob: DUNLIN WORLD default -> -NOAUTH\nbob: AUTH bob new -> OK",
+        "admin: ACL SETUSER bob resetpass >new -> OK\nbob: DUNLIN WORLD default -> OK\nbob: PING -> -NOAUTH
+         bob: AUTH bob new -> OK",
     ),
     (
         "with one more password",
@@ -125,12 +124,12 @@ const MEANWHILE: [(&str, &str); 17] = [
     (
         "removed, and made again by others",
         "admin: ACL DELUSER bob -> other\nadmin: ACL SETUSER bob on >his +@all ~* -> OK
-         bob: DUNLIN WORLD default -> -NOAUTH\nbob: GET secret -> -NOAUTH",
+         bob: DUNLIN WORLD default -> OK\nbob: GET secret -> -NOAUTH",
     ),
     (
         "never there, after a rollback",
         "admin: ACL DELUSER bob -> other\nadmin: DUNLIN SNAPSHOT none -> OK\nadmin: ACL SETUSER bob on >pw +@all -> OK
-         admin: DUNLIN ROLLBACK none -> OK\nbob: DUNLIN WORLD default -> -NOAUTH",
+         admin: DUNLIN ROLLBACK none -> OK\nbob: DUNLIN WORLD default -> OK\nbob: PING -> -NOAUTH",
     ),
     ("who looks at the first world from there", "bob: DUNLIN DIFF WORLD default -> -NOPERM"),
 ];
@@ -153,7 +152,8 @@ fn an_unknown_client_is_the_default_user_where_no_login_is_needed() {
         ("by RESET", "bob: RESET -> RESET\nbob: DUNLIN WORLD default -> OK\nbob: ACL WHOAMI -> default"),
         (
             "locked meanwhile",
-            "bob: RESET -> RESET\nadmin: CONFIG SET requirepass top -> OK\nbob: DUNLIN WORLD default -> -NOAUTH",
+            "bob: RESET -> RESET\nadmin: CONFIG SET requirepass top -> OK\nbob: DUNLIN WORLD default -> OK
+             bob: PING -> -NOAUTH\nbob: DUNLIN WORLD w -> -NOAUTH\nbob: AUTH top -> OK\nbob: DUNLIN WORLD -> default",
         ),
     ] {
         play(case, &format!("bob: DUNLIN WORLD w -> OK\nbob: ACL WHOAMI -> default\n{steps}"));
@@ -170,16 +170,34 @@ fn the_default_user_stays_logged_in_where_the_password_is_the_same() {
         ),
         (
             "the other world has another password",
-            "bob: RESET -> RESET\nowner: CONFIG SET requirepass deep -> OK\nbob: DUNLIN WORLD w -> -NOAUTH
+            "bob: RESET -> RESET\nowner: CONFIG SET requirepass deep -> OK\nbob: DUNLIN WORLD w -> OK
              bob: AUTH deep -> OK\nbob: DUNLIN WORLD w -> OK\nbob: DUNLIN WORLD default -> OK\nbob: GET secret -> 42",
         ),
         (
             "the password of the first world was changed",
             "bob: RESET -> RESET\nadmin: CONFIG SET requirepass top -> OK\nbob: AUTH top -> OK\nbob: DUNLIN WORLD w -> OK
-             admin: CONFIG SET requirepass new -> OK\nbob: DUNLIN WORLD default -> -NOAUTH\nbob: GET secret -> -NOAUTH",
+             admin: CONFIG SET requirepass new -> OK\nbob: DUNLIN WORLD default -> OK\nbob: GET secret -> -NOAUTH",
         ),
     ] {
         play(case, steps);
+    }
+}
+
+#[test]
+fn a_login_that_moved_a_client_and_failed_lets_no_later_command_pass() {
+    for login in ["AUTH world.w wrong", "HELLO 3 AUTH world.w wrong"] {
+        let moves = format!("owner: CONFIG SET requirepass deep -> OK\nbob: {login} -> -WRONGPASS");
+        play(login, &format!("{moves}\nbob: DUNLIN WORLD -> -NOAUTH\nbob: DUNLIN WORLD v -> -NOAUTH"));
+    }
+}
+
+#[test]
+fn a_client_that_has_moved_is_told_so_whatever_it_may_do_there() {
+    for (locked, refusal) in
+        [("owner: ACL SETUSER default -@all -> OK", "-NOPERM"), ("owner: CONFIG SET requirepass deep -> OK", "-NOAUTH")]
+    {
+        let moves = "bob: RESET -> RESET\nbob: DUNLIN WORLD w -> OK";
+        play(locked, &format!("{locked}\n{moves}\nbob: PING -> {refusal}\nbob: DUNLIN WORLD w -> {refusal}"));
     }
 }
 
@@ -189,11 +207,11 @@ fn users_of_a_template_accept_clients_with_their_password() {
         ("the same", "bob: DUNLIN WORLD w -> OK\nbob: ACL WHOAMI -> bob\nbob: GET secret -> -NOPERM"),
         (
             "another password there",
-            "owner: ACL SETUSER bob resetpass >other -> OK\nbob: DUNLIN WORLD w -> -NOAUTH\nbob: AUTH bob pw -> -WRONGPASS
+            "owner: ACL SETUSER bob resetpass >other -> OK\nbob: DUNLIN WORLD w -> OK\nbob: AUTH bob pw -> -WRONGPASS
              bob: AUTH bob other -> OK\nbob: DUNLIN WORLD default -> OK\nbob: ACL WHOAMI -> bob\nbob: GET secret -> -NOPERM",
         ),
-        ("disabled there", "owner: ACL SETUSER bob off -> OK\nbob: DUNLIN WORLD w -> -NOAUTH"),
-        ("removed there", "owner: ACL DELUSER bob -> other\nbob: DUNLIN WORLD w -> -NOAUTH\nbob: AUTH top -> OK"),
+        ("disabled there", "owner: ACL SETUSER bob off -> OK\nbob: DUNLIN WORLD w -> OK\nbob: PING -> -NOAUTH"),
+        ("removed there", "owner: ACL DELUSER bob -> other\nbob: DUNLIN WORLD w -> OK\nbob: AUTH top -> OK"),
     ] {
         let template = "admin: CONFIG SET requirepass top -> OK\nadmin: DUNLIN TEMPLATE -> OK";
         play(case, &format!("{template}\n{steps}"));
