@@ -62,7 +62,6 @@ impl Program {
     }
 
     /// Another program of the same environment.
-    #[cfg(unix)]
     pub fn beside(&self, name: &str) -> Program {
         Program { path: name.to_owned(), environment: self.environment.clone() }
     }
