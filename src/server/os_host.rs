@@ -24,7 +24,7 @@ use super::migrate_client::MigrateClient;
 use super::nodes::Cluster;
 use super::oom_score;
 use super::shared::Shared;
-use crate::engine::cluster::NodeId;
+use crate::engine::cluster::{Disagreement, NodeId};
 use crate::engine::state::host::{self, Facts, ProcessorTime, ProcessorTimes, Usage};
 use crate::engine::state::kit::DiskFaults;
 use crate::engine::{AofState, Host, Now, Process, RemoteRequest, RemoteResult, Settings};
@@ -211,6 +211,10 @@ impl Host for OsHost {
 
     fn offset_of_node(&self, node: NodeId, asking: NodeId) -> Option<u64> {
         self.cluster.as_ref()?.offset_of(node, asking)
+    }
+
+    fn disagreement(&self) -> Option<Disagreement> {
+        self.cluster.as_ref()?.disagreement()
     }
 
     fn secret(&self) -> Option<[u8; 32]> {

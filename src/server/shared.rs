@@ -29,7 +29,7 @@ use super::world::World;
 use super::worlds::Worlds;
 use crate::engine::exec::kit::waits;
 use crate::engine::exec::persistence::ShutdownOptions;
-use crate::engine::exec::{aof, delivery, persistence, replication, tracking};
+use crate::engine::exec::{agreement, aof, delivery, persistence, replication, tracking};
 use crate::engine::{Checkpoint, DueState, Effect, Engine, Flow, LogLevel, Origin, SessionId, Settings, Transport};
 use crate::resp::{ReplyBuffer, Request};
 
@@ -279,6 +279,9 @@ impl Shared {
         }
         if !engine.effects.is_empty() {
             self.carry_out(engine, None);
+        }
+        if let Some(opinion) = agreement::changed_opinion(engine) {
+            self.publish_opinion(opinion);
         }
         if engine.effects.propagation.has_more() && engine.persistence.aof.is_on() {
             self.append_to_aof(engine);

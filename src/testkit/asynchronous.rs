@@ -175,6 +175,14 @@ impl World {
         self.wait_until_async(&[b"CLUSTER", b"FAIL"], timeout).await
     }
 
+    /// [`World::wait_until_cluster_agrees`], for async tests.
+    ///
+    /// # Errors
+    /// Those of [`World::wait_until_cluster_agrees`].
+    pub async fn wait_until_cluster_agrees_async(&self, timeout: Duration) -> Result<(), CallError> {
+        self.wait_until_async(&[b"CLUSTER", b"AGREED"], timeout).await
+    }
+
     /// [`World::wait_until_synced`], for async tests.
     ///
     /// # Errors

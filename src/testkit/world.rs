@@ -267,6 +267,26 @@ impl World {
         self.wait_until(&[b"CLUSTER", b"FAIL"], timeout)
     }
 
+    /// Waits until all nodes of the cluster that are up see the same owner of every slot, the same roles and the same
+    /// failures, and nothing is to come that would change that: a failover is over, and a partition has healed.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let cluster = dunlin::Server::cluster(3).replicas(1).start()?;
+    /// cluster.set_speed(1000.0);
+    /// cluster.kill_node(0)?;
+    /// cluster.nodes()[1].wait_until_cluster_agrees(Duration::from_secs(60))?; // by the clock of the server
+    /// assert_eq!(cluster.nodes()[3].client()?.call(["SET", "bar", "1"])?, "OK");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`World::wait_until_cluster_is_ok`].
+    pub fn wait_until_cluster_agrees(&self, timeout: Duration) -> Result<(), CallError> {
+        self.wait_until(&[b"CLUSTER", b"AGREED"], timeout)
+    }
+
     /// Waits until all replicas that are connected to this node have its writes; at a replica, until it has applied all
     /// that its primary has sent.
     ///

@@ -6,18 +6,19 @@ use super::{ROW, explained};
 use crate::engine::exec::kit::waits;
 use crate::engine::state::LateReply;
 use crate::engine::state::kit::{Condition, Filter, Waiter};
-use crate::engine::{Args, Arity, Block, Command, Ctx, Error, ServerError, says};
+use crate::engine::{Args, Arity, Block, Command, Ctx, Engine, Error, ServerError, says};
 
 pub(super) const WAIT: Command = Command {
     name: "WAIT",
     syntax: "condition:<blocked:<BLOCKED key [number]>|subscribers:<SUBSCRIBERS channel number>|\
              journal:<JOURNAL number [COMMAND command] [KEY pattern] [CLIENT name] [ERRORS] [REDIRECTED]>|\
-             fault:<FAULT name number>|clients:<CLIENTS number>|cluster:<CLUSTER <OK | FAIL>>|SYNCED> \
+             fault:<FAULT name number>|clients:<CLIENTS number>|cluster:<CLUSTER <OK | FAIL | AGREED>>|SYNCED> \
              [TIMEOUT milliseconds]",
     arity: Arity::AtLeast(3),
     cost: "O(1), and as much after each command of others; O(N) with JOURNAL, N being the commands that are kept",
     about: "Waits until clients are blocked on a key, subscribed to a channel or connected, a fault has fired, \
-            commands were run, this node of a cluster serves keys or no longer does, or replicas have all writes.",
+            commands were run, this node of a cluster serves keys or no longer does, all nodes agree, or replicas have \
+            all writes.",
     run: |cx, args| explained(&WAIT, wait(cx, args)),
     ..ROW
 };
@@ -41,7 +42,7 @@ fn wait(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         deadline_ms = waiter.deadline_ms;
     }
     if deadline_ms.is_some_and(|deadline_ms| deadline_ms <= now_ms) {
-        let text = missed(&condition, waits::progress(cx.engine(), &condition));
+        let text = missed(cx.engine(), &condition);
         cx.observers_mut().put_kit_away();
         return Err(ServerError::Kit(text).into());
     }
@@ -54,7 +55,9 @@ fn wait(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 fn can_come(cx: &mut Ctx<'_>, condition: &Condition) -> Result<(), Error> {
     let kit = cx.engine().observers.kit.as_ref();
     match condition {
-        Condition::Cluster { .. } if cx.engine().peers.cluster.is_none() => Err(ServerError::NoCluster.into()),
+        Condition::Cluster { .. } | Condition::Agreed if cx.engine().peers.cluster.is_none() => {
+            Err(ServerError::NoCluster.into())
+        }
         Condition::Journal { .. } if kit.is_none_or(|kit| kit.journal.is_none()) => Err(no_journal()),
         Condition::Fired { rule, .. } if waits::trigger(cx.engine(), rule).is_none() => {
             Err(ServerError::Kit(format!("no fault rule {}; add one with DUNLIN FAULT ADD", shown(rule))).into())
@@ -88,6 +91,9 @@ fn condition(cx: &mut Ctx<'_>, args: &mut Args<'_>) -> Result<Condition, Error> 
         return Ok(Condition::Clients { count: count(args)?, asker: cx.session().id });
     }
     if says(kind, "CLUSTER") {
+        if args.take("AGREED") {
+            return Ok(Condition::Agreed);
+        }
         let is_ok = args.take("OK");
         return if is_ok || args.take("FAIL") { Ok(Condition::Cluster { is_ok }) } else { Err(Error::Syntax) };
     }
@@ -102,7 +108,8 @@ fn count(args: &mut Args<'_>) -> Result<u64, Error> {
 }
 
 /// The error for a wait that timed out.
-fn missed(condition: &Condition, progress: u64) -> String {
+fn missed(engine: &Engine, condition: &Condition) -> String {
+    let progress = waits::progress(engine, condition);
     match condition {
         Condition::Blocked { key, .. } if progress == 0 => {
             format!("waited in vain: no client waits for {}", shown(key))
@@ -122,6 +129,10 @@ fn missed(condition: &Condition, progress: u64) -> String {
         Condition::Clients { count, .. } => format!("waited in vain: the number of clients is {progress}, not {count}"),
         Condition::Cluster { is_ok } => {
             format!("waited in vain: the cluster_state of this node is {}", if *is_ok { "fail" } else { "ok" })
+        }
+        Condition::Agreed => {
+            let why = engine.host.disagreement().map(|why| why.to_string());
+            format!("waited in vain: the nodes do not agree: {}", why.unwrap_or_default())
         }
         Condition::Synced => format!("waited in vain: the number of replicas that are behind is {progress}"),
     }

@@ -10,6 +10,7 @@
 //!
 //! Source: the behaviour of nodes of Redis 8.0.6.
 
+mod agreement;
 mod claim;
 mod election;
 mod failure;
@@ -22,6 +23,7 @@ mod roles;
 mod settings;
 mod view;
 
+pub use agreement::{Disagreement, Opinion};
 pub use claim::{Claim, Consequences};
 pub use election::{MAX_RANDOM_DELAY_MS, VoteRequest};
 pub use message::Message;

@@ -82,6 +82,8 @@ pub struct View {
     serves_from: Option<Now>,
     /// The messages that it sends later, each with the moment when.
     postponed: Vec<(Now, Message)>,
+    /// Whether what it sees may have changed since that was published ([`super::Opinion`]).
+    pub is_unpublished: bool,
 }
 
 impl View {
@@ -104,6 +106,7 @@ impl View {
             is_in_minority: false,
             serves_from: None,
             postponed: Vec::new(),
+            is_unpublished: true,
         }
     }
 
@@ -304,6 +307,11 @@ impl View {
     fn runs_of(&self, id: NodeId) -> impl Iterator<Item = Run> {
         let place = self.place_of(id);
         self.owners.runs().filter(move |(_, owner)| owner.is_some() && *owner == place)
+    }
+
+    /// All slots, in ranges with one owner or none.
+    pub(super) fn owned_ranges(&self) -> impl Iterator<Item = (RangeInclusive<u16>, Option<&Node>)> {
+        self.ranges_within(0..=HASH_SLOTS - 1)
     }
 
     /// Some slots, in ranges with one owner or none.

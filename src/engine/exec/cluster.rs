@@ -199,6 +199,7 @@ fn change_without_redirects<R>(engine: &mut Engine, act: impl FnOnce(&mut View) 
     let view = engine.peers.cluster.as_mut()?;
     let (before, epoch) = (view.before(), view.current_epoch);
     let result = act(view);
+    view.is_unpublished = true;
     let changes = view.changes_since(&before);
     if changes.concerns_health {
         view.update_health(&engine.settings.cluster, engine.timing.now);

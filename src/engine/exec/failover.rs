@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::engine::Engine;
 use crate::engine::cluster::{MAX_RANDOM_DELAY_MS, Message, NodeId, VoteRequest};
-use crate::engine::exec::{cluster, replication};
+use crate::engine::exec::{agreement, cluster, replication};
 use crate::engine::spec::{ClusterError, Error, Now};
 use crate::engine::state::Effect;
 use crate::engine::state::replication::{Content, FailoverWay, LinkState, ManualFailover};
@@ -58,6 +58,7 @@ pub fn order(engine: &mut Engine, way: FailoverWay) -> Result<(), Error> {
 fn set(engine: &mut Engine, failover: Option<ManualFailover>) {
     if let Some(replication) = &mut engine.peers.replication {
         replication.failover = failover;
+        agreement::publish(engine);
     }
 }
 
@@ -73,7 +74,7 @@ pub(super) fn pause_for(engine: &mut Engine, replica: NodeId) {
         return;
     }
     let offset = replication.history.offset;
-    replication.failover = Some(ManualFailover { ends: now.after_ms(LONGEST_MS), offset: Some(offset) });
+    set(engine, Some(ManualFailover { ends: now.after_ms(LONGEST_MS), offset: Some(offset) }));
     engine.timing.pause.begin_failover(now.after_ms(PAUSE_MS));
     engine.observers.fast_path.forget();
     replication::send(engine, Some(replica), Content::Paused(offset));

@@ -7,7 +7,7 @@
 use crate::engine::Engine;
 use crate::engine::cluster::Message;
 use crate::engine::exec::kit::redirects;
-use crate::engine::exec::{cluster, failover, replication};
+use crate::engine::exec::{agreement, cluster, failover, replication};
 use crate::engine::spec::Now;
 use crate::engine::state::{InFlight, NodeMessage};
 
@@ -54,6 +54,7 @@ pub fn receive(engine: &mut Engine, message: &NodeMessage) {
 pub fn receive_later(engine: &mut Engine, delay_ms: i64, from: usize, message: NodeMessage) {
     let due = engine.timing.now.after_ms(delay_ms);
     engine.peers.in_flight.get_or_insert_default().push(due, from, message);
+    agreement::publish(engine);
 }
 
 /// Makes messages in flight from the node with that number arrive as if sent now over a link with that delay,
@@ -67,6 +68,7 @@ pub fn deliver_within(engine: &mut Engine, delay_ms: i64, from: usize) {
 /// Drops what is in flight from all others: this node no longer runs.
 pub fn drop_all(engine: &mut Engine) {
     engine.peers.in_flight = None;
+    agreement::publish(engine);
 }
 
 /// Drops what is in flight from the node with that number: it is disconnected.
@@ -89,6 +91,7 @@ pub fn drop_news(engine: &mut Engine) {
 fn change(engine: &mut Engine, act: impl FnOnce(&mut InFlight)) {
     if let Some(in_flight) = &mut engine.peers.in_flight {
         act(in_flight);
+        agreement::publish(engine);
     }
 }
 
@@ -101,6 +104,7 @@ pub(super) fn next_arrival(engine: &Engine) -> Option<Now> {
 pub(super) fn receive_due(engine: &mut Engine) {
     let now = engine.timing.now;
     while let Some(message) = engine.peers.in_flight.as_mut().and_then(|in_flight| in_flight.take_due(now)) {
+        agreement::publish(engine);
         if concerns(engine, &message) {
             receive(engine, &message);
         }

@@ -5,6 +5,7 @@
 //! happens without a request is listed in [`due`].
 
 mod access;
+pub mod agreement;
 pub mod aof;
 pub mod aof_load;
 pub mod blocking;

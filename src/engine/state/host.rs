@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::engine::cluster::NodeId;
+use crate::engine::cluster::{Disagreement, NodeId};
 use crate::engine::spec::Now;
 use crate::engine::state::kit::DiskFaults;
 use crate::engine::state::{FIRST_WORLD, Process, RemoteFault, RemoteRequest, RemoteResult, Settings, Supervisor};
@@ -214,6 +214,10 @@ pub trait Host: Send + std::fmt::Debug {
     /// How much of the replication stream a node of this process has; `None` if `asking`, another node, could not have
     /// heard it.
     fn offset_of_node(&self, _node: NodeId, _asking: NodeId) -> Option<u64> {
+        None
+    }
+    /// The reason why the nodes of this node's cluster that are up do not agree; `None` if they do.
+    fn disagreement(&self) -> Option<Disagreement> {
         None
     }
     /// Bytes that cannot be guessed; `None` for a host without entropy.

@@ -68,6 +68,12 @@ impl InFlight {
         self.0.pop_front().map(|delayed| delayed.message)
     }
 
+    /// Whether a message is in flight that may change what this node sees of the cluster.
+    pub fn has_news(&self) -> bool {
+        let is_news = |message: &NodeMessage| matches!(message, NodeMessage::Cluster(message) if message.is_news());
+        self.0.iter().any(|delayed| is_news(&delayed.message))
+    }
+
     /// Whether data or a part of the stream of that primary are in flight.
     pub fn has_data_of(&self, primary: NodeId) -> bool {
         self.0.iter().any(|delayed| match &delayed.message {

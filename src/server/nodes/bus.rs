@@ -54,9 +54,26 @@ impl Bus {
         self.is_waiting.store(true, Ordering::Release);
     }
 
+    /// Makes the next delivery take place though there may be no message.
+    pub(super) fn want_delivery(&self) {
+        let _queue = self.queue.lock();
+        self.is_waiting.store(true, Ordering::Release);
+    }
+
+    /// Whether messages are not delivered yet.
+    pub(super) fn is_delivering(&self) -> bool {
+        let _queue = self.queue.lock();
+        self.is_waiting.load(Ordering::Acquire)
+    }
+
     /// Whether the link between two nodes is not cut.
     pub(super) fn are_linked(&self, one: usize, other: usize) -> bool {
         !self.cut_links.lock().contains(&link(one, other))
+    }
+
+    /// The links that are cut.
+    pub(super) fn cut_links(&self) -> Links {
+        self.cut_links.lock().clone()
     }
 
     /// Changes which links are cut; returns those before and after.
@@ -93,6 +110,11 @@ impl Bus {
     pub(super) fn set_stale(&self, node: usize, is_stale: bool) -> bool {
         let mut stale = self.stale.lock();
         if is_stale { !stale.insert(node) } else { stale.remove(&node) }
+    }
+
+    /// The nodes that ignore messages about the cluster.
+    pub(super) fn stale_nodes(&self) -> BTreeSet<usize> {
+        self.stale.lock().clone()
     }
 
     /// Records how much of the replication stream the node of that number has, for other nodes to look up.
@@ -145,7 +167,18 @@ impl Cluster {
     #[cold]
     fn deliver_all(&self) {
         let _delivery = self.bus.delivery.lock();
+        loop {
+            self.deliver_queue();
+            if !self.agreement.is_to_be_reviewed() {
+                return;
+            }
+            self.nodes().iter().for_each(|node| node.act_alone(|_| ()));
+        }
+    }
+
+    fn deliver_queue(&self) {
         while let Some((from, message)) = self.bus.pop() {
+            self.agreement.note_change();
             if let BusMessage::Node(NodeMessage::Cluster(Message::Meet { ip, port })) = &message {
                 self.introduce(from, ip, *port);
                 continue;

@@ -6,7 +6,7 @@ use std::slice;
 use std::sync::Arc;
 
 use super::{BusMessage, Cluster, LOCAL};
-use crate::engine::exec::{blocking, cluster, failover, messages, replication};
+use crate::engine::exec::{agreement, blocking, cluster, failover, messages, replication};
 use crate::engine::state::replication::Lag;
 use crate::engine::{Engine, Error, Flow, KitError, MoveStep, NodeFigures, NodeOrder, Origin};
 use crate::resp::{ReplyBuffer, Requests};
@@ -96,6 +96,7 @@ impl Cluster {
                 }
             }
         }
+        self.review_agreement();
         self.deliver();
         Ok(())
     }
@@ -118,10 +119,10 @@ impl Cluster {
 
     /// Resumes a paused node: connects it again, sends it what it has missed, then serves its clients.
     fn resume(&self, node: &Shared) {
-        {
-            let _engine = node.engine();
+        node.act_alone(|engine| {
             node.set_down(false);
-        }
+            agreement::publish(engine);
+        });
         let others = self.nodes();
         others
             .iter()
@@ -218,6 +219,7 @@ impl Shared {
     /// it starts again.
     pub(in crate::server) fn kill(&self, engine: &mut Engine) {
         if !self.set_down(true) {
+            self.withdraw_opinion();
             self.broadcast_down(engine);
             messages::drop_all(engine);
             self.close_ends(engine);
@@ -240,6 +242,7 @@ impl Shared {
     fn pause(&self) {
         let mut engine = self.engine();
         if !self.set_down(true) {
+            self.withdraw_opinion();
             self.broadcast_down(&engine);
             messages::drop_all(&mut engine);
             blocking::set_node_paused(&mut engine, true);

@@ -81,6 +81,7 @@ impl Cluster {
         let delivery = self.bus.hold_delivery();
         change();
         drop(delivery);
+        self.review_agreement();
         self.deliver();
     }
 

@@ -5,7 +5,7 @@
 //! engine of its own, listed among the worlds under its own name ([`WorldName::of_node`]).
 //!
 //! [`mod@start`] makes the nodes and [`mod@end`] ends those of temporary worlds, [`bus`] delivers what they send to
-//! each other, [`migrate`] restores keys that one moves to another, and [`kit`] is what tests do with them, of
+//! each other, [`agreement`] compares what they see, [`migrate`] restores keys that one moves to another, and [`kit`] is what tests do with them, of
 //! which [`links`] and [`clock`] are parts.
 //!
 //! Lock order: that of the clock's ticks, that of delivery, then an engine's. A thread that holds the lock of one
@@ -15,6 +15,7 @@
 //! Costs: a server without a cluster reads one flag after each batch. With a frozen clock, each batch checks all nodes
 //! for what is due.
 
+mod agreement;
 mod bus;
 mod clock;
 mod end;
@@ -29,6 +30,7 @@ use parking_lot::RwLock;
 
 use super::shared::Shared;
 use crate::engine::{KitError, WorldName};
+use agreement::Agreement;
 use bus::Bus;
 
 pub(super) use bus::BusMessage;
@@ -41,6 +43,7 @@ const LOCAL: &str = "127.0.0.1";
 #[derive(Debug, Default)]
 pub(crate) struct Cluster {
     bus: Bus,
+    agreement: Agreement,
     /// Held by each tick of a timer, and alone by a test that moves the clock.
     ticks: RwLock<()>,
     /// The nodes by their numbers, once they are made.

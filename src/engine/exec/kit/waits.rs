@@ -20,12 +20,12 @@ pub fn holds(engine: &Engine, condition: &Condition) -> bool {
         | Condition::Fired { count, .. } => progress >= *count,
         Condition::Clients { count, .. } => progress == *count,
         Condition::Cluster { .. } => progress > 0,
-        Condition::Synced => progress == 0,
+        Condition::Agreed | Condition::Synced => progress == 0,
     }
 }
 
-/// The current count that the condition is about. In a cluster these are nodes in that state, or replicas that are
-/// behind.
+/// The current count that the condition is about. In a cluster these are nodes in that state, disagreements, or
+/// replicas that are behind.
 pub fn progress(engine: &Engine, condition: &Condition) -> u64 {
     let count = match condition {
         Condition::Blocked { database, key, .. } => engine.observers.waiting.waiters(*database, key),
@@ -49,6 +49,7 @@ pub fn progress(engine: &Engine, condition: &Condition) -> u64 {
             let is_node_ok = engine.peers.cluster.as_ref().map(|view| view.health() == Health::Ok);
             usize::from(is_node_ok == Some(*is_ok))
         }
+        Condition::Agreed => usize::from(engine.host.disagreement().is_some()),
         Condition::Synced => replication::replicas_behind(engine),
     };
     count as u64

@@ -1,5 +1,5 @@
 //! The conditions that a test waits for: clients are blocked or subscribed, commands have run, a fault has fired, a
-//! number of clients is connected, a node of a cluster serves keys, or replicas have all writes.
+//! number of clients is connected, a node of a cluster serves keys, all nodes agree, or replicas have all writes.
 
 use crate::engine::state::SessionId;
 use crate::engine::state::kit::Filter;
@@ -49,6 +49,8 @@ pub enum Condition {
         /// Whether it is to be `ok`.
         is_ok: bool,
     },
+    /// All nodes of the cluster that are up see the same owners of slots, roles and failures.
+    Agreed,
     /// The replicas that are connected to this node have all its writes; or it has all that its primary has sent, if it
     /// is a replica itself.
     Synced,

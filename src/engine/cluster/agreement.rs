@@ -1,0 +1,123 @@
+//! Agreement: whether all nodes of a cluster see the same owner of every slot, the same roles and the same failures.
+//!
+//! A node publishes its [`Opinion`], digests of what it sees, whenever that changes. So a test that waits for agreement
+//! compares a few numbers, and no node has to be asked.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Display, Formatter};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use super::View;
+
+/// What the nodes have to agree on, as one of them sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opinion {
+    owners: u64,
+    roles: u64,
+    failures: u64,
+    /// Nothing is to come that the node knows of and that may change its view: no message over a slow link, no
+    /// timeout, no election.
+    is_settled: bool,
+}
+
+/// The reason why the nodes of a cluster do not agree; nodes are named by their numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disagreement {
+    /// Messages are not delivered yet.
+    Undelivered,
+    /// A node ignores the others.
+    StaleView(usize),
+    /// The link between two nodes is cut.
+    CutLink(usize, usize),
+    /// The view of a node is about to change.
+    Unsettled(usize),
+    /// Two nodes see different owners of slots.
+    Owners(usize, usize),
+    /// Two nodes see different roles, or know different nodes.
+    Roles(usize, usize),
+    /// Two nodes see different failures.
+    Failures(usize, usize),
+}
+
+impl Disagreement {
+    /// The first disagreement among the opinions of nodes, by their numbers.
+    pub fn among(opinions: &BTreeMap<usize, Opinion>) -> Option<Disagreement> {
+        let (first, expected) = opinions.first_key_value()?;
+        let differs = |(number, opinion): (&usize, &Opinion)| match () {
+            () if opinion.owners != expected.owners => Some(Disagreement::Owners(*first, *number)),
+            () if opinion.roles != expected.roles => Some(Disagreement::Roles(*first, *number)),
+            () if opinion.failures != expected.failures => Some(Disagreement::Failures(*first, *number)),
+            () => None,
+        };
+        let unsettled = || opinions.iter().find(|(_, opinion)| !opinion.is_settled);
+        opinions.iter().find_map(differs).or_else(|| unsettled().map(|(number, _)| Disagreement::Unsettled(*number)))
+    }
+}
+
+impl Display for Disagreement {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Disagreement::Undelivered => out.write_str("messages are on their way"),
+            Disagreement::StaleView(node) => write!(out, "node {node} has a stale view"),
+            Disagreement::CutLink(one, other) => write!(out, "the link between nodes {one} and {other} is cut"),
+            Disagreement::Unsettled(node) => write!(out, "the view of node {node} is about to change"),
+            Disagreement::Owners(one, other) => write!(out, "nodes {one} and {other} see different owners of slots"),
+            Disagreement::Roles(one, other) => write!(out, "nodes {one} and {other} see different roles"),
+            Disagreement::Failures(one, other) => write!(out, "nodes {one} and {other} see different failures"),
+        }
+    }
+}
+
+impl View {
+    /// What this node sees of that which all have to agree on.
+    pub fn opinion(&self, is_settled: bool) -> Opinion {
+        let owners = self.owned_ranges().map(|(slots, owner)| (slots, owner.map(|node| node.id)));
+        let mut roles: Vec<_> = self.nodes().iter().map(|node| (node.id, node.primary)).collect();
+        roles.sort_unstable();
+        let states = |id| (self.suspects(id), self.has_failed(id));
+        let failures = roles.iter().map(|(id, _)| (*id, states(*id))).filter(|(_, states)| *states != (false, false));
+        Opinion { owners: digest(owners), roles: digest(&roles), failures: digest(failures), is_settled }
+    }
+}
+
+/// A number that is the same for the same items in the same order, and else nearly always another one.
+fn digest(items: impl IntoIterator<Item = impl Hash>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    items.into_iter().for_each(|item| item.hash(&mut hasher));
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::cluster::Node;
+    use crate::engine::spec::Now;
+
+    /// The views of three primaries and a replica of the first.
+    fn views() -> Vec<View> {
+        let node = |seed| Node::of_seed(seed, Now::from_us(0));
+        View::of_cluster((1..5).map(node).collect(), 3)
+    }
+
+    fn disagreement(views: &[View], is_settled: bool) -> Option<Disagreement> {
+        let opinions = views.iter().map(|view| view.opinion(is_settled)).enumerate().collect();
+        Disagreement::among(&opinions)
+    }
+
+    #[test]
+    fn nodes_agree_on_the_same_owners_roles_and_failures_once_nothing_is_to_come() {
+        let start = views();
+        assert_eq!(disagreement(&start, true), None);
+        assert_eq!(disagreement(&start, false), Some(Disagreement::Unsettled(0)));
+        let [second, third] = [1, 2].map(|place: usize| start[place].myself().id);
+        let changed = |node: usize, change: &dyn Fn(&mut View)| {
+            let mut views = start.clone();
+            change(&mut views[node]);
+            disagreement(&views, true)
+        };
+        assert_eq!(changed(2, &|view| view.assign(7, Some(third))), Some(Disagreement::Owners(0, 2)));
+        assert_eq!(changed(3, &|view| view.follow(second)), Some(Disagreement::Roles(0, 3)));
+        assert_eq!(changed(1, &|view| view.apply_failure(third, Now::from_us(0))), Some(Disagreement::Failures(0, 1)));
+        assert_eq!(changed(2, &|view| view.assign(16383, Some(third))), None, "it owns that slot already");
+    }
+}
