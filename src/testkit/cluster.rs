@@ -120,6 +120,28 @@ impl World {
         self.shared().cluster().order_node(number, order).map_err(refused)
     }
 
+    /// Makes a replica replace its primary at once, and lose the last writes that this has acknowledged, exactly so
+    /// many; a transaction is one. The replica must not have applied them yet: [`World::set_lag_in_writes`] or
+    /// [`World::set_lag`] keeps it behind.
+    ///
+    /// ```
+    /// let cluster = dunlin::Server::cluster(3).replicas(1).start()?;
+    /// cluster.set_lag_in_writes(3, 1)?;
+    /// let mut client = cluster.client()?;
+    /// client.call(["SET", "bar", "first"])?;
+    /// assert_eq!(client.call(["SET", "bar", "second"])?, "OK");
+    /// cluster.fail_over_losing(3, 1)?;
+    /// assert_eq!(cluster.nodes()[3].client()?.call(["GET", "bar"])?, "first");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`World::fail_over`]; or the replica is fewer writes behind.
+    pub fn fail_over_losing(&self, number: usize, writes: usize) -> Result<(), CallError> {
+        let order = NodeOrder::FailOver(FailoverWay::Losing(writes));
+        self.shared().cluster().order_node(number, order).map_err(refused)
+    }
+
     /// Makes a replica apply its primary's writes later by `lag`, on the server's clock; zero, the initial value, means
     /// at once. Writes that it has not applied when its primary is killed are lost.
     ///
@@ -150,6 +172,14 @@ impl World {
     /// Those of [`World::set_lag`].
     pub fn set_lag_in_writes(&self, number: usize, writes: usize) -> Result<(), CallError> {
         self.shared().cluster().order_node(number, NodeOrder::Lag(Lag::Writes(writes))).map_err(refused)
+    }
+
+    /// Makes a replica apply all that it has got, and its primary's writes at once from now on.
+    ///
+    /// # Errors
+    /// Those of [`World::set_lag`].
+    pub fn end_lag(&self, number: usize) -> Result<(), CallError> {
+        self.shared().cluster().order_node(number, NodeOrder::Lag(Lag::NONE)).map_err(refused)
     }
 
     /// Freezes a node's view of the cluster: it ignores the other nodes' messages about slots, roles and failures, and

@@ -191,7 +191,11 @@ fn a_link_is_between_two_nodes() {
         (0, "DUNLIN LINK 0 1 CUT 1", usage),
         (0, "DUNLIN LINK 0 3 DELAY 1", "ERR no node 3"),
         (0, "DUNLIN LINK 0 x CUT", "ERR value is not an integer or out of range"),
-        (0, "DUNLIN LAG 3 WRITES -1", "ERR syntax error, usage: DUNLIN LAG number <milliseconds | WRITES count>"),
+        (
+            0,
+            "DUNLIN LAG 3 WRITES -1",
+            "ERR syntax error, usage: DUNLIN LAG number <milliseconds | WRITES count | NONE>",
+        ),
     ]);
 }
 

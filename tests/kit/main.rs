@@ -16,6 +16,7 @@ mod guard;
 mod journal;
 mod keys;
 mod links;
+mod lost_writes;
 mod measures;
 mod memory_metrics;
 mod nodes;

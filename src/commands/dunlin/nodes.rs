@@ -91,9 +91,10 @@ fn order(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 
 pub(super) const FAILOVER: Command = Command {
     name: "FAILOVER",
-    syntax: "number [FORCE | TAKEOVER]",
+    syntax: "number [FORCE | TAKEOVER | LOSING writes]",
     arity: Arity::AtLeast(3),
-    about: "Makes a replica of the cluster replace its primary, as CLUSTER FAILOVER at that node does.",
+    about: "Makes a replica of the cluster replace its primary, as CLUSTER FAILOVER at that node does; or at once, and \
+            without the last writes of the primary, which it must not have applied yet.",
     run: |cx, args| explained(&FAILOVER, fail_over(cx, args)),
     ..ROW
 };
@@ -104,6 +105,8 @@ fn fail_over(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         FailoverWay::Force
     } else if args.take("TAKEOVER") {
         FailoverWay::TakeOver
+    } else if args.take_with("LOSING", 1) {
+        FailoverWay::Losing(count(&mut args)?)
     } else {
         FailoverWay::Graceful
     };
@@ -113,10 +116,10 @@ fn fail_over(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 
 pub(super) const LAG: Command = Command {
     name: "LAG",
-    syntax: "number <milliseconds | WRITES count>",
+    syntax: "number <milliseconds | WRITES count | NONE>",
     arity: Arity::AtLeast(4),
     about: "Makes a replica of the cluster apply the writes of its primary later, by the virtual clock, or stay a \
-            number of writes behind; 0 ends that.",
+            number of writes behind; NONE ends that.",
     run: |cx, args| explained(&LAG, lag(cx, args)),
     ..ROW
 };
@@ -124,7 +127,9 @@ pub(super) const LAG: Command = Command {
 fn lag(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let number = node_number(&mut args)?;
     let lag = if args.take("WRITES") {
-        Lag::Writes(usize::try_from(args.integer()?).map_err(|_| Error::Syntax)?)
+        Lag::Writes(count(&mut args)?)
+    } else if args.take("NONE") {
+        Lag::NONE
     } else {
         Lag::Milliseconds(Some(args.integer()?).filter(|lag_ms| *lag_ms >= 0).ok_or(Error::Syntax)?)
     };
@@ -225,7 +230,7 @@ fn migrate_slot(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let step = if args.take("BEGIN") {
         MoveStep::Begin
     } else if args.take_with("KEYS", 1) {
-        MoveStep::Keys(usize::try_from(args.integer()?).map_err(|_| Error::Syntax)?)
+        MoveStep::Keys(count(&mut args)?)
     } else if args.take_with("KEY", 1) {
         MoveStep::Key(args.word()?.to_vec())
     } else if args.take("FINISH") {
@@ -240,5 +245,9 @@ fn migrate_slot(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 }
 
 fn node_number(args: &mut Args<'_>) -> Result<usize, Error> {
+    count(args)
+}
+
+fn count(args: &mut Args<'_>) -> Result<usize, Error> {
     usize::try_from(args.integer()?).map_err(|_| Error::Syntax)
 }

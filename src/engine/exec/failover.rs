@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::engine::Engine;
 use crate::engine::cluster::{MAX_RANDOM_DELAY_MS, Message, NodeId, VoteRequest};
-use crate::engine::exec::{agreement, cluster, replication};
+use crate::engine::exec::{agreement, cluster, lag, replication};
 use crate::engine::spec::{ClusterError, Error, Now};
 use crate::engine::state::Effect;
 use crate::engine::state::replication::{Content, FailoverWay, LinkState, ManualFailover};
@@ -37,15 +37,15 @@ pub fn order(engine: &mut Engine, way: FailoverWay) -> Result<(), Error> {
     }
     let primary = view.primary().ok_or(ClusterError::UnknownPrimary)?.id;
     let is_running = view.is_connected(primary) && !view.has_failed(primary);
-    if way == FailoverWay::Graceful && !is_running {
+    if matches!(way, FailoverWay::Graceful | FailoverWay::Losing(_)) && !is_running {
         return Err(ClusterError::PrimaryIsDown.into());
+    }
+    if let FailoverWay::Losing(count) = way {
+        lag::leave_out(engine, count)?;
     }
     end(engine);
     match way {
-        FailoverWay::TakeOver => {
-            let epoch = engine.peers.cluster.as_mut().map_or(0, |view| view.next_epoch());
-            replace_primary(engine, epoch);
-        }
+        FailoverWay::TakeOver | FailoverWay::Losing(_) => take_over(engine),
         FailoverWay::Force => stand(engine),
         FailoverWay::Graceful => {
             set(engine, Some(ManualFailover { ends: now.after_ms(LONGEST_MS), offset: None }));
@@ -53,6 +53,12 @@ pub fn order(engine: &mut Engine, way: FailoverWay) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// Replaces the primary of this node without an election.
+fn take_over(engine: &mut Engine) {
+    let epoch = engine.peers.cluster.as_mut().map_or(0, |view| view.next_epoch());
+    replace_primary(engine, epoch);
 }
 
 fn set(engine: &mut Engine, failover: Option<ManualFailover>) {

@@ -5,7 +5,7 @@
 //! lost.
 
 use crate::engine::Engine;
-use crate::engine::cluster::Message;
+use crate::engine::cluster::{Message, NodeId};
 use crate::engine::exec::kit::redirects;
 use crate::engine::exec::{agreement, cluster, failover, replication};
 use crate::engine::spec::Now;
@@ -93,6 +93,12 @@ fn change(engine: &mut Engine, act: impl FnOnce(&mut InFlight)) {
         act(in_flight);
         agreement::publish(engine);
     }
+}
+
+/// Has the parts of the stream of that primary which are in flight arrive now.
+pub(super) fn hasten_stream(engine: &mut Engine, primary: NodeId) {
+    let parts = engine.peers.in_flight.as_mut().map(|in_flight| in_flight.take_stream_of(primary));
+    parts.into_iter().flatten().for_each(|part| receive(engine, &part));
 }
 
 /// When the next message arrives.

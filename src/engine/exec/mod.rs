@@ -23,6 +23,7 @@ mod fields;
 mod gates;
 pub mod host_call;
 pub mod kit;
+pub mod lag;
 pub mod loading;
 pub mod measures;
 pub mod messages;

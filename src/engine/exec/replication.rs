@@ -16,9 +16,10 @@ use std::sync::Arc;
 use crate::engine::Engine;
 use crate::engine::cluster::NodeId;
 use crate::engine::exec::ctx::databases;
+use crate::engine::exec::lag::writes;
 use crate::engine::exec::replay::Replay;
 use crate::engine::exec::{blocking, cluster, failover, snapshots, tracking};
-use crate::engine::spec::{CommandId, Error, Now, ServerError, says};
+use crate::engine::spec::{CommandId, Error, Now, ServerError};
 use crate::engine::state::replication::{
     Content, FullSync, History, Lag, Link, LinkState, Replica, ReplicaWait, Replication, ReplicationId,
     ReplicationMessage,
@@ -27,10 +28,10 @@ use crate::engine::state::{Databases, Effect, LateReply, NodeMessage, Origin, Se
 use crate::resp::{Limits, Parser};
 
 /// The limits of the stream, which comes from a node.
-const STREAM_LIMITS: Limits = Limits { max_bulk_bytes: usize::MAX, authenticated: true };
+pub(super) const STREAM_LIMITS: Limits = Limits { max_bulk_bytes: usize::MAX, authenticated: true };
 
 /// The replication of this node, which begins if there was none.
-fn replication(engine: &mut Engine) -> &mut Replication {
+pub(super) fn replication(engine: &mut Engine) -> &mut Replication {
     let id = initial_id(engine);
     engine.peers.replication.get_or_insert_with(|| Box::new(Replication::of(id)))
 }
@@ -62,7 +63,7 @@ pub(super) fn change_replication_id(engine: &mut Engine) {
 }
 
 /// The link to the primary, if this node is a replica.
-fn link(engine: &mut Engine) -> Option<&mut Link> {
+pub(super) fn link(engine: &mut Engine) -> Option<&mut Link> {
     engine.peers.replication.as_mut()?.link.as_mut()
 }
 
@@ -289,23 +290,6 @@ pub(super) fn next_part(engine: &Engine) -> Option<Now> {
     queue.front().filter(|_| queue.len() > replication.lag.held_back()).map(|(due, _)| *due)
 }
 
-/// The writes of a part of the stream, one by one: commands, or whole transactions.
-fn writes(bytes: &[u8]) -> Vec<Arc<[u8]>> {
-    let (mut writes, mut parser, mut is_within) = (Vec::new(), Parser::new(), false);
-    let (mut start, mut end) = (0, 0);
-    while let Ok(Some(request)) = parser.next(&bytes[end..], &STREAM_LIMITS) {
-        let name = request.get(0).unwrap_or_default();
-        is_within = (is_within || says(name, "MULTI")) && !says(name, "EXEC");
-        let is_whole = !is_within && !says(name, "SELECT");
-        end += parser.consumed();
-        if is_whole {
-            writes.push(bytes[start..end].into());
-            start = end;
-        }
-    }
-    writes
-}
-
 /// The reason why a replica's value of a key may be stale.
 pub(super) enum Staleness {
     /// It is disconnected.
@@ -341,24 +325,6 @@ pub(super) fn apply_due(engine: &mut Engine) {
         let Some((_, bytes)) = link(engine).and_then(|link| link.queue.pop_front()) else { return };
         apply(engine, &bytes);
     }
-}
-
-/// Sets how far this replica lags behind the stream of its primary. Parts that are queued already become due as if they
-/// arrived now.
-pub fn set_lag(engine: &mut Engine, lag: Lag) {
-    let due = lag.due(engine.timing.now);
-    let before = std::mem::replace(&mut replication(engine).lag, lag);
-    if let Some(link) = link(engine) {
-        let waiting = std::mem::take(&mut link.queue);
-        let parts = waiting.into_iter().flat_map(|(moment, part)| {
-            let parts = if lag.held_back() > 0 { writes(&part) } else { vec![part] };
-            // What was held back had no moment at which it would be applied.
-            let moment = if before.held_back() > 0 { due } else { due.min(moment) };
-            parts.into_iter().map(move |part| (moment, part))
-        });
-        link.queue = parts.collect();
-    }
-    apply_due(engine);
 }
 
 /// Applies a part of the stream, and acknowledges it to the primary.

@@ -4,6 +4,8 @@
 
 use std::collections::VecDeque;
 
+use std::sync::Arc;
+
 use super::replication::{Content, ReplicationMessage};
 use crate::engine::cluster::{Message, NodeId};
 use crate::engine::spec::Now;
@@ -21,6 +23,20 @@ impl NodeMessage {
     /// Whether it belongs to the test kit, so that slow links do not affect it.
     pub fn is_of_kit(&self) -> bool {
         matches!(self, NodeMessage::Cluster(message) if message.is_of_kit())
+    }
+}
+
+impl NodeMessage {
+    /// The part of the stream of that primary which it brings, if it is such a message.
+    fn stream_of(&self, primary: NodeId) -> Option<&Arc<[u8]>> {
+        match self {
+            NodeMessage::Replication(ReplicationMessage { from, content: Content::Stream { bytes, .. }, .. })
+                if *from == primary =>
+            {
+                Some(bytes)
+            }
+            _ => None,
+        }
     }
 }
 
@@ -83,6 +99,19 @@ impl InFlight {
             ),
             _ => false,
         })
+    }
+
+    /// The parts of the stream of that primary.
+    pub fn stream_of(&self, primary: NodeId) -> impl Iterator<Item = &Arc<[u8]>> {
+        self.0.iter().filter_map(move |delayed| delayed.message.stream_of(primary))
+    }
+
+    /// Removes and returns the messages with parts of the stream of that primary.
+    pub fn take_stream_of(&mut self, primary: NodeId) -> Vec<NodeMessage> {
+        let (taken, left) = self.0.drain(..).partition(|delayed| delayed.message.stream_of(primary).is_some());
+        self.0 = left;
+        let taken: VecDeque<Delayed> = taken;
+        taken.into_iter().map(|delayed| delayed.message).collect()
     }
 }
 

@@ -6,7 +6,7 @@ use std::slice;
 use std::sync::Arc;
 
 use super::{BusMessage, Cluster, LOCAL};
-use crate::engine::exec::{agreement, blocking, cluster, failover, messages, replication};
+use crate::engine::exec::{agreement, blocking, cluster, failover, lag, messages, replication};
 use crate::engine::state::replication::Lag;
 use crate::engine::{Engine, Error, Flow, KitError, MoveStep, NodeFigures, NodeOrder, Origin};
 use crate::resp::{ReplyBuffer, Requests};
@@ -45,7 +45,7 @@ impl Cluster {
                     let id = primary.id.to_string();
                     ids.iter().position(|known| known.as_deref() == Some(&id))
                 }),
-                lag: engine.peers.replication.as_ref().map_or(Lag::Milliseconds(0), |replication| replication.lag),
+                lag: engine.peers.replication.as_ref().map_or(Lag::NONE, |replication| replication.lag),
                 offset: engine.peers.replication.as_ref().map_or(0, |replication| replication.history.offset),
                 slots: view.slots_of(|node| view.is_myself(node)),
                 keys: engine.databases.len(),
@@ -78,7 +78,7 @@ impl Cluster {
             (NodeOrder::Lag(lag), false) => {
                 let is_replica = node.act_alone(|engine| {
                     let is_replica = replication::is_replica(engine);
-                    is_replica.then(|| replication::set_lag(engine, lag)).is_some()
+                    is_replica.then(|| lag::set_lag(engine, lag)).is_some()
                 });
                 if !is_replica {
                     return Err(KitError::NotReplica(number));

@@ -127,6 +127,8 @@ pub enum FailoverWay {
     Force,
     /// Without anyone.
     TakeOver,
+    /// Without anyone, and without the last writes of its primary, as many as that; a transaction is one.
+    Losing(usize),
 }
 
 /// The lag with which a replica applies the stream of its primary, set by a test.
@@ -139,6 +141,9 @@ pub enum Lag {
 }
 
 impl Lag {
+    /// Everything is applied at once.
+    pub const NONE: Lag = Lag::Milliseconds(0);
+
     /// When what is sent now is to be applied.
     pub(in crate::engine) fn due(self, now: Now) -> Now {
         match self {
@@ -201,7 +206,7 @@ impl Replication {
             backlog: Backlog::default(),
             replicas: Vec::new(),
             link: None,
-            lag: Lag::Milliseconds(0),
+            lag: Lag::NONE,
             waits: Vec::new(),
             waiting_replicas: Vec::new(),
             failover: None,
