@@ -21,12 +21,14 @@ use crate::server::shared::Shared;
 #[must_use = "a rule has no effect until its failure is set, as by `.drop_after()`"]
 pub struct FaultRule<'s> {
     shared: &'s Shared,
+    /// The number of the node that gets the rule, if it is named.
+    node: Option<usize>,
     rule: Fault,
 }
 
 impl<'s> FaultRule<'s> {
     pub(super) fn of(shared: &'s Shared, name: &str) -> FaultRule<'s> {
-        FaultRule { shared, rule: Fault::of(name.as_bytes()) }
+        FaultRule { shared, node: None, rule: Fault::of(name.as_bytes()) }
     }
 
     /// Matches only calls of this command: a name in any case, `container|subcommand`, or a container.
@@ -49,6 +51,26 @@ impl<'s> FaultRule<'s> {
     /// Matches only clients with this name (CLIENT SETNAME).
     pub fn client(mut self, name: impl AsRef<[u8]>) -> FaultRule<'s> {
         self.rule.client = Some(name.as_ref().to_vec());
+        self
+    }
+
+    /// Adds the rule at the node of the cluster with this number.
+    ///
+    /// ```
+    /// let cluster = dunlin::Server::cluster(3).start()?;
+    /// cluster.fault("overloaded").at_node(2).command("SET").times(1).error("BUSY later");
+    /// let mut client = cluster.nodes()[2].client()?;
+    /// assert_eq!(client.call(["SET", "foo", "1"]).expect_err("once").to_string(), "BUSY later");
+    /// assert_eq!(client.call(["SET", "foo", "1"])?, "OK");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    /// There is no such node.
+    #[track_caller]
+    pub fn at_node(mut self, number: usize) -> FaultRule<'s> {
+        assert!(number < self.shared.cluster().nodes().len(), "no node {number}");
+        self.node = Some(number);
         self
     }
 
@@ -117,6 +139,10 @@ impl<'s> FaultRule<'s> {
     }
 
     fn add(self) {
-        self.shared.engine().observers.kit().faults.add(self.rule);
+        match self.node {
+            None => self.shared.engine().observers.kit().faults.add(self.rule),
+            // Its number was checked; without nodes the world has ended.
+            Some(number) => _ = self.shared.cluster().add_fault(number, self.rule),
+        }
     }
 }

@@ -138,6 +138,10 @@ impl World {
         Client::connect(Arc::clone(&self.shared))
     }
 
+    pub(super) fn is_cluster(&self) -> bool {
+        !self.shared.cluster().nodes().is_empty()
+    }
+
     /// A client of the test itself, to which no journal, fault, rule or limit applies.
     pub(super) fn test_client(&self) -> Result<Client, CallError> {
         Client::examine(Arc::clone(&self.shared))
@@ -171,16 +175,23 @@ impl World {
         FaultRule::of(&self.shared, name)
     }
 
-    /// Removes a fault rule; returns false if no rule has this name.
+    /// Removes a fault rule; returns false if no rule has this name. In a cluster it removes those of all nodes.
     pub fn remove_fault(&self, name: &str) -> bool {
+        if self.is_cluster() {
+            return self.shared.cluster().remove_faults(name.as_bytes());
+        }
         let mut engine = self.shared.engine();
         let was_there = engine.observers.kit().faults.remove(name.as_bytes());
         engine.observers.put_kit_away();
         was_there | engine.host.disk_faults().is_some_and(|faults| faults.remove(name.as_bytes()))
     }
 
-    /// Removes all fault rules. Failures that have already happened remain: a delay ends at its time.
+    /// Removes all fault rules, in a cluster those of all nodes. Failures that have already happened remain: a delay ends
+    /// at its time.
     pub fn clear_faults(&self) {
+        if self.is_cluster() {
+            return self.shared.cluster().clear_faults();
+        }
         let mut engine = self.shared.engine();
         engine.observers.kit().faults.clear();
         engine.observers.put_kit_away();

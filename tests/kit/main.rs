@@ -19,6 +19,7 @@ mod links;
 mod lost_writes;
 mod measures;
 mod memory_metrics;
+mod node_faults;
 mod nodes;
 mod orphans;
 mod page;

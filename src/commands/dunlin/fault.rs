@@ -1,26 +1,28 @@
 //! DUNLIN FAULT: adds, lists and removes the rules by which commands, and calls of the disk, fail.
 
 use super::filter::command;
-use super::{ROW, explained};
+use super::nodes::node_number;
+use super::{ROW, explained, has_nodes, order_host};
 use crate::engine::state::kit::{
     DiskCalls, DiskFailure, DiskFault, DiskFaults, Disturbance, Failure, Fault, State, Trigger,
 };
-use crate::engine::{Args, Arity, Command, Ctx, Error, ServerError, Table, says};
+use crate::engine::{Args, Arity, Command, Ctx, Error, FaultOrder, HostCall, HostReply, ServerError, Table, says};
 use crate::resp::Reply;
 use crate::value::hash_slot::HASH_SLOTS;
 use crate::value::number;
 
 pub(super) const FAULT: Command = Command {
     name: "FAULT",
-    syntax: "action:<add:<ADD name [COMMAND command] [KEY pattern] [CLIENT client] [NTH nth] [TIMES times] \
-             [PERCENT percent] failure:<DELAY milliseconds|ERROR text|DROP-BEFORE|DROP-AFTER|HALF-REPLY|\
+    syntax: "action:<add:<ADD name [COMMAND command] [KEY pattern] [CLIENT client] [NODE number] [NTH nth] \
+             [TIMES times] [PERCENT percent] failure:<DELAY milliseconds|ERROR text|DROP-BEFORE|DROP-AFTER|HALF-REPLY|\
              SPLIT-REPLY|SILENCE|LOADING|BUSY|READONLY|OOM|moved:<MOVED slot node>|MASTERDOWN>>|\
              disk:<ADD name DISK calls:<READ|WRITE|SYNC|RENAME|ANY> [FILE pattern] [NTH nth] [TIMES times] \
              [PERCENT percent] failure:<EIO|ENOSPC|SPACE bytes|DELAY milliseconds>>|\
              REMOVE rule|LIST|CLEAR>",
     arity: Arity::AtLeast(3),
     cost: "O(N), N being the rules",
-    about: "Makes commands fail, be late, or lose their replies or connections, or the disk fail, by rules.",
+    about: "Makes commands fail, be late, or lose their replies or connections, or the disk fail, by rules. In a \
+            cluster a rule is one of its node, and is listed and removed by any.",
     run: |cx, args| explained(&FAULT, fault(cx, args)),
     ..ROW
 };
@@ -42,9 +44,12 @@ fn add(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         return add_for_disk(cx, name, args);
     }
     let mut rule = Fault::of(name);
-    options(cx.table(), &mut rule, &mut args)?;
+    let node = options(cx.table(), &mut rule, &mut args)?;
     rule.disturbance = disturbance(&mut args)?;
     args.end()?;
+    if let Some(number) = node {
+        return order_host(cx, HostCall::Faults(FaultOrder::Add(number, Box::new(rule))));
+    }
     if let Some(faults) = cx.engine().host.disk_faults() {
         faults.remove(name);
     }
@@ -103,8 +108,10 @@ fn not_negative(args: &mut Args<'_>) -> Result<u64, Error> {
     u64::try_from(args.integer()?).map_err(|_| Error::NotAnInteger)
 }
 
-/// Parses the commands that a rule matches, and for which matches it fires.
-fn options(table: &Table, rule: &mut Fault, args: &mut Args<'_>) -> Result<(), Error> {
+/// Parses the commands that a rule matches, and for which matches it fires. Returns the number of its node, if that is
+/// named.
+fn options(table: &Table, rule: &mut Fault, args: &mut Args<'_>) -> Result<Option<usize>, Error> {
+    let mut node = None;
     loop {
         if args.take("COMMAND") {
             rule.command = Some(command(table, args)?);
@@ -112,8 +119,10 @@ fn options(table: &Table, rule: &mut Fault, args: &mut Args<'_>) -> Result<(), E
             rule.key = Some(args.word()?.to_vec());
         } else if args.take("CLIENT") {
             rule.client = Some(args.word()?.to_vec());
+        } else if args.take_with("NODE", 1) {
+            node = Some(node_number(args)?);
         } else if !trigger_option(&mut rule.trigger, args)? {
-            return Ok(());
+            return Ok(node);
         }
     }
 }
@@ -183,6 +192,11 @@ fn line(text: &[u8]) -> Result<String, Error> {
 fn remove(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let name = args.word()?;
     args.end()?;
+    if has_nodes(cx) {
+        let Some(reply) = cx.call_host(HostCall::Faults(FaultOrder::Remove(name.to_vec())))? else { return Ok(()) };
+        cx.reply().integer(matches!(reply, HostReply::Removed(true)).into());
+        return Ok(());
+    }
     let was_there = cx.observers_mut().kit().faults.remove(name);
     cx.observers_mut().put_kit_away();
     let was_of_disk = cx.engine().host.disk_faults().is_some_and(|faults| faults.remove(name));
@@ -192,6 +206,9 @@ fn remove(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 
 fn clear(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     args.end()?;
+    if has_nodes(cx) {
+        return order_host(cx, HostCall::Faults(FaultOrder::Clear));
+    }
     cx.observers_mut().kit().faults.clear();
     cx.observers_mut().put_kit_away();
     if let Some(faults) = cx.engine().host.disk_faults() {
@@ -203,17 +220,37 @@ fn clear(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
 
 fn list(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     args.end()?;
+    if has_nodes(cx) {
+        return list_of_nodes(cx);
+    }
     let (engine, reply) = cx.engine_and_reply();
     let rules = engine.observers.kit.as_ref().map_or(&[][..], |kit| kit.faults.rules());
     let disk_rules = engine.host.disk_faults().map(DiskFaults::rules).unwrap_or_default();
     reply.array(rules.len() + disk_rules.len());
-    rules.iter().for_each(|rule| write_rule(&rule.name, &rule.to_string(), &rule.trigger, reply));
-    disk_rules.iter().for_each(|rule| write_rule(&rule.name, &rule.to_string(), &rule.trigger, reply));
+    let mut write = |name: &[u8], text: &str, trigger: &Trigger| {
+        reply.map(4);
+        write_rule(name, text, trigger, reply);
+    };
+    rules.iter().for_each(|rule| write(&rule.name, &rule.to_string(), &rule.trigger));
+    disk_rules.iter().for_each(|rule| write(&rule.name, &rule.to_string(), &rule.trigger));
+    Ok(())
+}
+
+/// Lists the rules of all nodes of the cluster, each with its node.
+fn list_of_nodes(cx: &mut Ctx<'_>) -> Result<(), Error> {
+    let Some(HostReply::Faults(rules)) = cx.call_host(HostCall::Faults(FaultOrder::List))? else { return Ok(()) };
+    let reply = cx.reply();
+    reply.array(rules.len());
+    for (node, rule) in rules {
+        reply.map(5);
+        reply.bulk(b"node");
+        reply.count(node);
+        write_rule(&rule.name, &rule.to_string(), &rule.trigger, reply);
+    }
     Ok(())
 }
 
 fn write_rule(name: &[u8], text: &str, trigger: &Trigger, reply: &mut Reply<'_>) {
-    reply.map(4);
     reply.bulk(b"name");
     reply.bulk(name);
     reply.bulk(b"rule");

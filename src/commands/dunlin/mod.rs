@@ -105,6 +105,11 @@ fn order_host(cx: &mut Ctx<'_>, call: HostCall) -> Result<(), Error> {
     Ok(())
 }
 
+/// Whether the server is one of the nodes of a cluster in this process.
+fn has_nodes(cx: &mut Ctx<'_>) -> bool {
+    cx.engine().settings.cluster.nodes() > 0
+}
+
 /// Fields shared by all subcommands: they are not for applications, and they act between commands.
 const ROW: Command = Command {
     family: Family::Server,

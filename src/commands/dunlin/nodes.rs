@@ -244,7 +244,7 @@ fn migrate_slot(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     order_host(cx, HostCall::MoveSlot { slot, to, step })
 }
 
-fn node_number(args: &mut Args<'_>) -> Result<usize, Error> {
+pub(super) fn node_number(args: &mut Args<'_>) -> Result<usize, Error> {
     count(args)
 }
 

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use crate::acl::User;
 use crate::engine::spec::{KitError, Now};
 use crate::engine::state::Advance;
+use crate::engine::state::kit::Fault;
 use crate::engine::state::kit::tree::{Tree, TreeQuery};
 use crate::engine::state::replication::{FailoverWay, History, Lag};
 use crate::engine::state::{Origin, RdbParts, RdbRequest, ReplyMode};
@@ -78,7 +79,7 @@ impl WorldName {
 }
 
 /// A call of a command to the host.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum HostCall {
     /// Enter that world, which is created if it does not exist.
     Enter {
@@ -118,6 +119,8 @@ pub enum HostCall {
         /// The change of the link.
         order: LinkOrder,
     },
+    /// List or change the fault rules of the nodes.
+    Faults(FaultOrder),
     /// Move a slot to a node.
     MoveSlot {
         /// The slot.
@@ -138,6 +141,19 @@ pub enum LinkOrder {
     Heal,
     /// Their messages to each other arrive after that many milliseconds.
     Delay(i64),
+}
+
+/// An order about the fault rules of all nodes of a cluster.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FaultOrder {
+    /// Add a rule at the node with that number.
+    Add(usize, Box<Fault>),
+    /// Remove the rules of that name.
+    Remove(Vec<u8>),
+    /// Remove all rules.
+    Clear,
+    /// List all rules.
+    List,
 }
 
 /// An order for a node of a cluster.
@@ -181,7 +197,7 @@ pub enum MoveStep {
 }
 
 /// The result of a host call.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum HostReply {
     /// The call succeeded.
     Done,
@@ -195,6 +211,10 @@ pub enum HostReply {
     Tree(Box<Tree>),
     /// The data as an RDB file, and their name.
     Rdb(SharedBytes, History),
+    /// The fault rules of all nodes, each with the number of its node.
+    Faults(Vec<(usize, Fault)>),
+    /// Whether there was something to be removed.
+    Removed(bool),
     /// The state of all nodes of the cluster, by number.
     Nodes(Vec<NodeFigures>),
     /// Where the clock is; `None` if nothing falls due to which it could go.
@@ -246,7 +266,7 @@ pub struct NodeFigures {
 }
 
 /// The host call of a session.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum PendingHostCall {
     /// It waits for its result.
     Asked(HostCall),

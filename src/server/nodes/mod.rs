@@ -6,7 +6,7 @@
 //!
 //! [`mod@start`] makes the nodes and [`mod@end`] ends those of temporary worlds, [`bus`] delivers what they send to
 //! each other, [`agreement`] compares what they see, [`migrate`] restores keys that one moves to another, and [`kit`] is what tests do with them, of
-//! which [`links`] and [`clock`] are parts.
+//! which [`links`], [`faults`] and [`clock`] are parts.
 //!
 //! Lock order: that of the clock's ticks, that of delivery, then an engine's. A thread that holds the lock of one
 //! engine takes that of no other, with one exception: MIGRATE to another node, which gives up after its timeout. So
@@ -19,6 +19,7 @@ mod agreement;
 mod bus;
 mod clock;
 mod end;
+mod faults;
 mod kit;
 mod links;
 mod migrate;

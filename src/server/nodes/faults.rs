@@ -1,0 +1,67 @@
+//! The fault rules of all nodes of a cluster: each is one of its node, and any node lists and removes them.
+
+use std::sync::Arc;
+
+use super::Cluster;
+use crate::engine::state::kit::Fault;
+use crate::engine::{Engine, FaultOrder, HostReply, KitError};
+use crate::server::shared::Shared;
+
+impl Cluster {
+    /// Carries out an order about the rules of all nodes.
+    ///
+    /// # Errors
+    /// There is no such node.
+    pub(crate) fn order_faults(&self, order: &FaultOrder) -> Result<HostReply, KitError> {
+        Ok(match order {
+            FaultOrder::Add(number, rule) => {
+                self.add_fault(*number, Fault::clone(rule))?;
+                HostReply::Done
+            }
+            FaultOrder::Remove(name) => HostReply::Removed(self.remove_faults(name)),
+            FaultOrder::Clear => {
+                self.clear_faults();
+                HostReply::Done
+            }
+            FaultOrder::List => HostReply::Faults(self.faults()),
+        })
+    }
+
+    /// Adds a rule at a node; it replaces the one of its name there.
+    ///
+    /// # Errors
+    /// There is no such node.
+    pub(crate) fn add_fault(&self, number: usize, rule: Fault) -> Result<(), KitError> {
+        self.node(number)?.engine().observers.kit().faults.add(rule);
+        Ok(())
+    }
+
+    /// Removes the rules of that name; whether there were any.
+    pub(crate) fn remove_faults(&self, name: &[u8]) -> bool {
+        let remove = |engine: &mut Engine| {
+            let was_there = engine.observers.kit().faults.remove(name);
+            engine.observers.put_kit_away();
+            was_there
+        };
+        self.nodes().iter().filter(|node| remove(&mut node.engine())).count() > 0
+    }
+
+    /// Removes all rules.
+    pub(crate) fn clear_faults(&self) {
+        for node in self.nodes() {
+            let mut engine = node.engine();
+            engine.observers.kit().faults.clear();
+            engine.observers.put_kit_away();
+        }
+    }
+
+    /// All rules, those of one node together, each with the number of its node.
+    fn faults(&self) -> Vec<(usize, Fault)> {
+        let rules = |(number, node): (usize, Arc<Shared>)| {
+            let engine = node.engine();
+            let rules = engine.observers.kit.as_ref().map_or(&[][..], |kit| kit.faults.rules());
+            rules.iter().map(|rule| (number, rule.clone())).collect::<Vec<_>>()
+        };
+        self.nodes().into_iter().enumerate().flat_map(rules).collect()
+    }
+}
