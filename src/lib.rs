@@ -73,8 +73,8 @@ pub mod value;
 mod testkit;
 
 pub use testkit::{
-    Builder, CallError, Client, Disk, DiskFaultRule, Entry, Expected, FaultRule, Finding, Journal, Level, Message,
-    Reply, Rule, Server, Source, StartError, State, Strict, TestServer, World, test,
+    Builder, CallError, Client, ClusterJournal, Disk, DiskFaultRule, Entry, Expected, FaultRule, Finding, Journal,
+    Level, Message, Reply, Rule, Server, Source, StartError, State, Strict, TestServer, World, test,
 };
 
 /// The functions behind the macros, which call them in the user's crate.

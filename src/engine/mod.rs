@@ -33,13 +33,13 @@ pub use state::Page;
 pub use state::{
     Acl, Advance, Aof, AofProgress, AofState, Asking, Block, Buffers, Capacity, Checkpoint, ClientsLimit, ClockOrder,
     CommandStats, Counts, Databases, Effect, Effects, ErrorCounts, FIRST_WORLD, FaultOrder, FileSettings, Host,
-    HostCall, HostReply, InstantMetrics, LatencyHistogram, LatencyMonitor, LinkOrder, LoadCounts, Loading, LogLevel,
-    MAX_SAMPLES, MoveStep, NodeFigures, NodeMessage, NodeOrder, Observers, OomScore, Origin, OutputLimit, OutputLimits,
-    Pause, PauseScope, Peers, PendingHostCall, Permission, Persistence, Policy, Presence, Pressure, Process,
-    Propagation, PushQueue, RemoteFault, RemoteRequest, RemoteResult, ReplicationSettings, ReplyMode, ReplyRoom,
-    Sample, SavePoint, Saving, Scripts, Series, Session, SessionId, SessionTransfer, Sessions, Settings, SlowCommand,
-    SlowLog, Stats, Subscribed, Subscriptions, Supervisor, Switches, SyncPolicy, Template, Timing, Topic, Transaction,
-    Transfers, Transport, Wait, Waiting, Watches, WorldFigures, WorldName,
+    HostCall, HostReply, InstantMetrics, JournalOrder, LatencyHistogram, LatencyMonitor, LinkOrder, LoadCounts,
+    Loading, LogLevel, MAX_SAMPLES, MoveStep, NodeFigures, NodeMessage, NodeOrder, Observers, OomScore, Origin,
+    OutputLimit, OutputLimits, Pause, PauseScope, Peers, PendingHostCall, Permission, Persistence, Policy, Presence,
+    Pressure, Process, Propagation, PushQueue, RemoteFault, RemoteRequest, RemoteResult, ReplicationSettings,
+    ReplyMode, ReplyRoom, Sample, SavePoint, Saving, Scripts, Series, Session, SessionId, SessionTransfer, Sessions,
+    Settings, SlowCommand, SlowLog, Stats, Subscribed, Subscriptions, Supervisor, Switches, SyncPolicy, Template,
+    Timing, Topic, Transaction, Transfers, Transport, Wait, Waiting, Watches, WorldFigures, WorldName,
 };
 #[cfg(feature = "program")]
 pub use state::{EndWith, Launch};

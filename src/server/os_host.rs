@@ -217,6 +217,10 @@ impl Host for OsHost {
         self.cluster.as_ref()?.disagreement()
     }
 
+    fn next_order(&self) -> u64 {
+        self.cluster.as_ref().map_or(0, |cluster| cluster.next_order())
+    }
+
     fn secret(&self) -> Option<[u8; 32]> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes).ok().map(|()| bytes)

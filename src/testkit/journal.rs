@@ -39,6 +39,14 @@ pub(super) fn assert_known(shared: &Shared, name: &str) {
     assert!(is_known, "unknown command name '{name}'");
 }
 
+/// Fails the test if other commands were found than it expected.
+#[track_caller]
+pub(super) fn report(checked: Result<(), String>) {
+    if let Err(text) = checked {
+        panic!("{}", text.replace("; ", "\n  ").replacen(": #", ":\n  #", 1));
+    }
+}
+
 impl<'s> Journal<'s> {
     /// The whole journal, which is started if there is none.
     pub(super) fn begin(shared: &'s Arc<Shared>) -> Journal<'s> {
@@ -124,9 +132,7 @@ impl<'s> Journal<'s> {
 
     #[track_caller]
     fn assert(&self, bound: Bound) {
-        if let Err(text) = self.with(|journal, table| journal.expect(bound, &self.filter, table)) {
-            panic!("{}", text.replace("; ", "\n  ").replacen(": #", ":\n  #", 1));
-        }
+        report(self.with(|journal, table| journal.expect(bound, &self.filter, table)));
     }
 
     /// Waits until the selection has at least this many commands.

@@ -186,8 +186,8 @@ impl World {
         was_there | engine.host.disk_faults().is_some_and(|faults| faults.remove(name.as_bytes()))
     }
 
-    /// Removes all fault rules, in a cluster those of all nodes. Failures that have already happened remain: a delay ends
-    /// at its time.
+    /// Removes all fault rules, in a cluster those of all nodes. Failures that have already happened remain: a delay
+    /// ends at its time.
     pub fn clear_faults(&self) {
         if self.is_cluster() {
             return self.shared.cluster().clear_faults();

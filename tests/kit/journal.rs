@@ -188,7 +188,12 @@ fn an_expectation_holds_or_the_error_lists_the_entries() {
     assert_eq!(expect(&mut client, "AT-MOST 1 COMMAND get KEY user*"), Err(text));
     for words in ["SOME 1", "AT-MOST", "AT-MOST 1 NOSUCH"] {
         let error = expect(&mut client, words).expect_err("it is refused");
-        assert!(error.starts_with("ERR syntax error, usage: DUNLIN JOURNAL <<START [count]>|STOP|"), "{error}");
+        assert!(
+            error.starts_with(
+                "ERR syntax error, usage: DUNLIN JOURNAL <<START [ALL-NODES] [count]>|<STOP [ALL-NODES]>|"
+            ),
+            "{error}"
+        );
     }
 }
 

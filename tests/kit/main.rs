@@ -8,6 +8,7 @@ mod cardinality;
 mod client;
 mod clock;
 mod cluster;
+mod cluster_journal;
 mod cluster_worlds;
 mod disk;
 mod failures;

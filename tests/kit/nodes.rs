@@ -133,7 +133,8 @@ pub fn text(client: &mut Client, line: &str) -> String {
     }
 }
 
-fn in_one_line(reply: &Reply) -> String {
+/// A reply in one line.
+pub fn in_one_line(reply: &Reply) -> String {
     match reply {
         Reply::Array(all) => format!("[{}]", all.iter().map(in_one_line).collect::<Vec<_>>().join(", ")),
         Reply::Map(pairs) => {

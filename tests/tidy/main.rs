@@ -415,7 +415,7 @@ fn users_see_the_server_its_builder_the_client_and_the_kit_and_nothing_else() {
     const TESTS: &[&str] = &["TestServer", "test"];
     const ASSERTIONS: &[&str] =
         &["Expected", "assert_exists!", "assert_journal!", "assert_missing!", "assert_reply!", "assert_ttl!"];
-    const JOURNAL: &[&str] = &["Entry", "Journal", "Source"];
+    const JOURNAL: &[&str] = &["ClusterJournal", "Entry", "Journal", "Source"];
     const FAULTS: &[&str] = &["Disk", "DiskFaultRule", "FaultRule", "State"];
     const STRICT_MODE: &[&str] = &["Finding", "Level", "Rule", "Strict"];
     let mut wanted = [SERVER, CLIENT, TESTS, ASSERTIONS, JOURNAL, FAULTS, STRICT_MODE].concat();

@@ -1,12 +1,11 @@
 //! DUNLIN WAIT: waits for an event, so that a test need not poll.
 
 use super::filter::filter;
-use super::journal::no_journal;
 use super::{ROW, explained};
 use crate::engine::exec::kit::waits;
 use crate::engine::state::LateReply;
 use crate::engine::state::kit::{Condition, Filter, Waiter};
-use crate::engine::{Args, Arity, Block, Command, Ctx, Engine, Error, ServerError, says};
+use crate::engine::{Args, Arity, Block, Command, Ctx, Engine, Error, KitError, ServerError, says};
 
 pub(super) const WAIT: Command = Command {
     name: "WAIT",
@@ -58,7 +57,7 @@ fn can_come(cx: &mut Ctx<'_>, condition: &Condition) -> Result<(), Error> {
         Condition::Cluster { .. } | Condition::Agreed if cx.engine().peers.cluster.is_none() => {
             Err(ServerError::NoCluster.into())
         }
-        Condition::Journal { .. } if kit.is_none_or(|kit| kit.journal.is_none()) => Err(no_journal()),
+        Condition::Journal { .. } if kit.is_none_or(|kit| kit.journal.is_none()) => Err(KitError::NoJournal.into()),
         Condition::Fired { rule, .. } if waits::trigger(cx.engine(), rule).is_none() => {
             Err(ServerError::Kit(format!("no fault rule {}; add one with DUNLIN FAULT ADD", shown(rule))).into())
         }

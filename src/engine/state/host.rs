@@ -220,6 +220,10 @@ pub trait Host: Send + std::fmt::Debug {
     fn disagreement(&self) -> Option<Disagreement> {
         None
     }
+    /// The next number for a recorded command, which tells the order of those of all nodes of a cluster.
+    fn next_order(&self) -> u64 {
+        0
+    }
     /// Bytes that cannot be guessed; `None` for a host without entropy.
     fn secret(&self) -> Option<[u8; 32]>;
 }

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use crate::acl::User;
 use crate::engine::spec::{KitError, Now};
 use crate::engine::state::Advance;
-use crate::engine::state::kit::Fault;
 use crate::engine::state::kit::tree::{Tree, TreeQuery};
+use crate::engine::state::kit::{Entry, Fault, Filter};
 use crate::engine::state::replication::{FailoverWay, History, Lag};
 use crate::engine::state::{Origin, RdbParts, RdbRequest, ReplyMode};
 use crate::resp::Protocol;
@@ -119,6 +119,8 @@ pub enum HostCall {
         /// The change of the link.
         order: LinkOrder,
     },
+    /// Read or change the journals of all nodes.
+    Journals(JournalOrder),
     /// List or change the fault rules of the nodes.
     Faults(FaultOrder),
     /// Move a slot to a node.
@@ -141,6 +143,19 @@ pub enum LinkOrder {
     Heal,
     /// Their messages to each other arrive after that many milliseconds.
     Delay(i64),
+}
+
+/// An order about the journals of all nodes of a cluster.
+#[derive(Clone, Debug, PartialEq)]
+pub enum JournalOrder {
+    /// Start a new one at each node, of that many commands.
+    Start(usize),
+    /// End recording.
+    Stop,
+    /// Delete the recorded commands.
+    Clear,
+    /// Return the commands that the filter selects.
+    Read(Filter),
 }
 
 /// An order about the fault rules of all nodes of a cluster.
@@ -211,6 +226,8 @@ pub enum HostReply {
     Tree(Box<Tree>),
     /// The data as an RDB file, and their name.
     Rdb(SharedBytes, History),
+    /// Recorded commands of all nodes, in the order in which they began.
+    Journal(Vec<Entry>),
     /// The fault rules of all nodes, each with the number of its node.
     Faults(Vec<(usize, Fault)>),
     /// Whether there was something to be removed.

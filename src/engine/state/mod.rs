@@ -60,8 +60,8 @@ pub use eviction::{ClientsLimit, Policy, Pressure};
 pub use file_settings::{FileSettings, SavePoint, SyncPolicy};
 pub use host::Host;
 pub use host_call::{
-    FIRST_WORLD, FaultOrder, HostCall, HostReply, LinkOrder, MoveStep, NodeFigures, NodeOrder, PendingHostCall,
-    SessionTransfer, WorldFigures, WorldName,
+    FIRST_WORLD, FaultOrder, HostCall, HostReply, JournalOrder, LinkOrder, MoveStep, NodeFigures, NodeOrder,
+    PendingHostCall, SessionTransfer, WorldFigures, WorldName,
 };
 pub use in_flight::{InFlight, NodeMessage};
 pub use instant_metrics::{Counts, InstantMetrics};

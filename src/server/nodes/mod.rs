@@ -5,8 +5,8 @@
 //! engine of its own, listed among the worlds under its own name ([`WorldName::of_node`]).
 //!
 //! [`mod@start`] makes the nodes and [`mod@end`] ends those of temporary worlds, [`bus`] delivers what they send to
-//! each other, [`agreement`] compares what they see, [`migrate`] restores keys that one moves to another, and [`kit`] is what tests do with them, of
-//! which [`links`], [`faults`] and [`clock`] are parts.
+//! each other, [`agreement`] compares what they see, [`migrate`] restores keys that one moves to another, and [`kit`]
+//! is what tests do with them, of which [`links`], [`faults`], [`journals`] and [`clock`] are parts.
 //!
 //! Lock order: that of the clock's ticks, that of delivery, then an engine's. A thread that holds the lock of one
 //! engine takes that of no other, with one exception: MIGRATE to another node, which gives up after its timeout. So
@@ -20,11 +20,13 @@ mod bus;
 mod clock;
 mod end;
 mod faults;
+mod journals;
 mod kit;
 mod links;
 mod migrate;
 mod start;
 
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, LazyLock, OnceLock, Weak};
 
 use parking_lot::RwLock;
@@ -45,6 +47,8 @@ const LOCAL: &str = "127.0.0.1";
 pub(crate) struct Cluster {
     bus: Bus,
     agreement: Agreement,
+    /// The number of commands that any node has recorded.
+    recorded: AtomicU64,
     /// Held by each tick of a timer, and alone by a test that moves the clock.
     ticks: RwLock<()>,
     /// The nodes by their numbers, once they are made.

@@ -30,6 +30,8 @@ pub(super) fn begin_entry(engine: &mut Engine, session: SessionId, request: Requ
     let word = |(index, word)| if is_secret(index) { REDACTED } else { word };
     let entry = Entry {
         number: 0,
+        node: None,
+        order: engine.host.next_order(),
         moment: engine.timing.now,
         client: session.number,
         client_name: client.name.clone(),

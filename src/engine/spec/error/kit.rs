@@ -38,6 +38,9 @@ pub enum KitError {
     /// The cluster has no node with this number, or the server is none of a cluster.
     #[error("ERR no node {0}")]
     NoNode(usize),
+    /// The server is not started as a cluster.
+    #[error("ERR this server was not started with --cluster")]
+    NoNodes,
     /// The node is down.
     #[error("ERR node {0} is down")]
     NodeIsDown(usize),
@@ -59,6 +62,12 @@ pub enum KitError {
     /// A node is in two groups of a partition.
     #[error("ERR node {0} is in two groups")]
     InTwoGroups(usize),
+    /// No journal was started.
+    #[error("ERR no journal; start one with DUNLIN JOURNAL START")]
+    NoJournal,
+    /// A node of a cluster has no journal.
+    #[error("ERR node {0} has no journal; start all with DUNLIN JOURNAL START ALL-NODES")]
+    NoJournalAt(usize),
     /// A node has no link to itself.
     #[error("ERR node {0} has no link to itself")]
     NoLink(usize),

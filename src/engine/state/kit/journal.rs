@@ -41,6 +41,10 @@ pub struct Journal {
 pub struct Entry {
     /// The entry's number since the journal began, from 1.
     pub number: u64,
+    /// The number of the node that the command came to, in a journal of all nodes of a cluster.
+    pub node: Option<usize>,
+    /// Its place among the commands that any node of its cluster has recorded.
+    pub(crate) order: u64,
     /// The moment when the command began.
     #[doc(hidden)]
     pub moment: Now,
@@ -97,7 +101,11 @@ impl Entry {
 
     /// Writes the entry as a map, as DUNLIN JOURNAL LIST shows it for the world of that name.
     pub(crate) fn write(&self, world: &str, reply: &mut Reply<'_>) {
-        reply.map(10);
+        reply.map(10 + usize::from(self.node.is_some()));
+        if let Some(node) = self.node {
+            reply.bulk(b"node");
+            reply.count(node);
+        }
         for (name, number) in [
             ("number", self.number.cast_signed()),
             ("unix-time-microseconds", self.moment.unix_us),
@@ -122,6 +130,11 @@ impl Entry {
         reply.bulk_or_null(self.reply().as_deref().map(str::as_bytes));
     }
 
+    /// The entry as one of the node with that number.
+    pub(crate) fn at_node(&self, number: usize) -> Entry {
+        Entry { node: Some(number), ..self.clone() }
+    }
+
     /// The reply as redis-cli shows it; `None` before it comes, empty when there is never one.
     pub fn reply(&self) -> Option<String> {
         let reply = self.reply.as_ref()?;
@@ -140,9 +153,13 @@ impl Entry {
 }
 
 impl Display for Entry {
-    /// The entry in one line: its number, client, command and reply.
+    /// The entry in one line: its number, node, client, command and reply.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "#{} client {}", self.number, self.client)?;
+        write!(formatter, "#{} ", self.number)?;
+        if let Some(node) = self.node {
+            write!(formatter, "at node {node} ")?;
+        }
+        write!(formatter, "client {}", self.client)?;
         if !self.client_name.is_empty() {
             write!(formatter, " ({})", String::from_utf8_lossy(&self.client_name))?;
         }
@@ -158,6 +175,13 @@ impl Display for Entry {
             None => formatter.write_str(&reply),
         }
     }
+}
+
+/// The commands of several nodes of a cluster in the order in which they began.
+pub fn in_order(of_nodes: Vec<Vec<Entry>>) -> Vec<Entry> {
+    let mut entries: Vec<Entry> = of_nodes.into_iter().flatten().collect();
+    entries.sort_by_key(|entry| entry.order);
+    entries
 }
 
 /// A filter that selects commands: all of its conditions must hold.
@@ -236,6 +260,20 @@ pub enum Bound {
 }
 
 impl Bound {
+    /// Checks that as many commands were found as expected.
+    ///
+    /// # Errors
+    /// The expected and the actual number of commands.
+    pub fn check(self, filter: &Filter, found: &[&Entry]) -> Result<(), String> {
+        if self.admits(found.len() as u64) {
+            return Ok(());
+        }
+        let listed: Vec<String> = found.iter().take(LISTED).map(ToString::to_string).collect();
+        let more = found.len().saturating_sub(LISTED);
+        let rest = if more > 0 { format!("; and {more} more") } else { String::new() };
+        Err(format!("expected {self} of{filter}, found {}: {}{rest}", found.len(), listed.join("; ")))
+    }
+
     fn admits(self, count: u64) -> bool {
         match self {
             Bound::AtMost(most) => count <= most,
@@ -281,14 +319,7 @@ impl Journal {
     /// # Errors
     /// The expected and the actual number of commands.
     pub fn expect(&self, bound: Bound, filter: &Filter, table: &Table) -> Result<(), String> {
-        let found: Vec<&Entry> = self.matching(filter, table).collect();
-        if bound.admits(found.len() as u64) {
-            return Ok(());
-        }
-        let listed: Vec<String> = found.iter().take(LISTED).map(ToString::to_string).collect();
-        let more = found.len().saturating_sub(LISTED);
-        let rest = if more > 0 { format!("; and {more} more") } else { String::new() };
-        Err(format!("expected {bound} of{filter}, found {}: {}{rest}", found.len(), listed.join("; ")))
+        bound.check(filter, &self.matching(filter, table).collect::<Vec<_>>())
     }
 
     pub(in crate::engine) fn add(&mut self, entry: Entry) -> u64 {

@@ -16,7 +16,7 @@ pub(in crate::engine) mod waits;
 pub use disk::{DiskCalls, DiskFailure, DiskFault, DiskFaults};
 pub use faults::{Disturbance, Failure, Fault, Faults, State};
 pub use feed::{Feed, FeedEvent, Shown, ShownReply, Unread};
-pub use journal::{Bound, DEFAULT_ENTRIES, Entry, Filter, Journal, MAX_ENTRIES, Source};
+pub use journal::{Bound, DEFAULT_ENTRIES, Entry, Filter, Journal, MAX_ENTRIES, Source, in_order};
 pub use reply_text::quoted;
 pub use strict::rule::{Level, Rule};
 pub use strict::{CheckRule, CheckedCommand, Finding, Setting, Strict, Violation};
@@ -82,6 +82,26 @@ impl Kit {
         let journal = self.journal.get_or_insert_with(|| Journal::of(DEFAULT_ENTRIES));
         journal.is_on = true;
         journal
+    }
+
+    /// Starts a new journal of that many commands.
+    pub fn restart_journal(&mut self, most: usize) {
+        self.journal = Some(Journal::of(most));
+    }
+
+    /// Ends recording; the recorded commands can still be read. False if there is no journal.
+    pub fn stop_journal(&mut self) -> bool {
+        self.journal.as_mut().map(|journal| journal.is_on = false).is_some()
+    }
+
+    /// Empties a journal, and drops one that was stopped. False if there is none.
+    pub fn clear_journal(&mut self) -> bool {
+        let Some(journal) = &mut self.journal else { return false };
+        journal.clear();
+        if !journal.is_on {
+            self.journal = None;
+        }
+        true
     }
 
     /// True when the kit has nothing to do and nothing to report.

@@ -1,0 +1,72 @@
+//! The journals of all nodes of a cluster, read as one: in the order in which the commands began, whatever their nodes.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::Cluster;
+use crate::engine::state::kit::{Entry, Filter, Kit, in_order};
+use crate::engine::{HostReply, JournalOrder, KitError};
+use crate::server::shared::Shared;
+
+impl Cluster {
+    /// The next number for a recorded command.
+    pub(in crate::server) fn next_order(&self) -> u64 {
+        self.recorded.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Carries out an order about the journals of all nodes.
+    ///
+    /// # Errors
+    /// A node has no journal to read, or none has one to change.
+    pub(crate) fn order_journals(&self, order: &JournalOrder) -> Result<HostReply, KitError> {
+        match order {
+            JournalOrder::Read(filter) => return self.journal(filter).map(HostReply::Journal),
+            JournalOrder::Start(most) => self.change_journals(|kit| {
+                kit.restart_journal(*most);
+                true
+            })?,
+            JournalOrder::Stop => self.change_journals(Kit::stop_journal)?,
+            JournalOrder::Clear => self.change_journals(Kit::clear_journal)?,
+        }
+        Ok(HostReply::Done)
+    }
+
+    /// The commands that a filter selects from the journals of all nodes, in the order in which they began.
+    ///
+    /// # Errors
+    /// A node has no journal.
+    pub(crate) fn journal(&self, filter: &Filter) -> Result<Vec<Entry>, KitError> {
+        let nodes = self.nodes();
+        let entries = nodes.iter().enumerate().map(|(number, node)| {
+            let entries = node.journal_as_node(number, filter);
+            entries.ok_or(KitError::NoJournalAt(number))
+        });
+        Ok(in_order(entries.collect::<Result<Vec<_>, _>>()?))
+    }
+
+    /// Changes the journals of all nodes by `change`, which is false where there is none.
+    ///
+    /// # Errors
+    /// No node has a journal.
+    pub(crate) fn change_journals(&self, change: impl Fn(&mut Kit) -> bool) -> Result<(), KitError> {
+        let change_one = |node: &Arc<Shared>| {
+            let mut engine = node.engine();
+            let has_changed = change(engine.observers.kit());
+            engine.observers.put_kit_away();
+            has_changed
+        };
+        let changed = self.nodes().iter().filter(|node| change_one(node)).count();
+        if changed > 0 { Ok(()) } else { Err(KitError::NoJournal) }
+    }
+}
+
+impl Shared {
+    /// The commands that a filter selects from the journal of this node, which has that number; `None` if it has no
+    /// journal.
+    pub(crate) fn journal_as_node(&self, number: usize, filter: &Filter) -> Option<Vec<Entry>> {
+        let engine = self.engine();
+        let journal = engine.observers.kit.as_ref()?.journal.as_ref()?;
+        let found = journal.matching(filter, &engine.table);
+        Some(found.map(|entry| entry.at_node(number)).collect())
+    }
+}
