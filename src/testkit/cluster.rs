@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::world::refused;
 use super::{CallError, World};
 use crate::engine::state::replication::{FailoverWay, Lag};
-use crate::engine::{LinkOrder, MoveStep, NodeOrder};
+use crate::engine::{KitError, LinkOrder, MoveStep, NodeOrder};
 use crate::value::hash_slot::hash_slot;
 
 impl World {
@@ -29,6 +29,37 @@ impl World {
             return vec![self.clone()];
         }
         nodes.into_iter().map(|shared| self.beside(shared)).collect()
+    }
+
+    /// Returns the node of the cluster with this number, one of [`World::nodes`].
+    ///
+    /// # Errors
+    /// [`CallError::Refused`]: there is no such node.
+    pub fn node(&self, number: usize) -> Result<World, CallError> {
+        self.nodes().into_iter().nth(number).ok_or_else(|| refused(KitError::NoNode(number)))
+    }
+
+    /// Returns the URLs of all nodes of the cluster, which some clients want all of; [`World::url`].
+    pub fn urls(&self) -> Vec<String> {
+        self.nodes().iter().map(World::url).collect()
+    }
+
+    /// Returns the node that owns the slot of a key: the last primary that has claimed it.
+    ///
+    /// ```
+    /// let cluster = dunlin::Server::cluster(3).replicas(1).start()?;
+    /// assert_eq!(cluster.primary_of("bar")?.url(), cluster.urls()[0]);
+    /// cluster.fail_over(3)?;
+    /// assert_eq!(cluster.primary_of("bar")?.url(), cluster.node(3)?.url());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`CallError::Refused`]: no node that is up owns the slot; or this is no cluster.
+    pub fn primary_of(&self, key: impl AsRef<[u8]>) -> Result<World, CallError> {
+        let slot = hash_slot(key.as_ref());
+        let owner = self.shared().cluster().owner_of(slot).ok_or_else(|| refused(KitError::NoOwner(slot)))?;
+        Ok(self.beside(owner))
     }
 
     /// Kills a node of the cluster, as `kill -9` does: its port and its connections close. After `cluster-node-timeout`

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use dunlin::{CallError, Reply, Server};
+use dunlin::{CallError, Reply, Server, World};
 
 use crate::nodes::Nodes;
 
@@ -25,6 +25,23 @@ fn all_nodes_agree_on_the_slots_from_the_start() {
         (0, "GET foo", &to_third),
         (2, "SET foo 1", "OK"),
     ]);
+}
+
+#[test]
+fn a_test_finds_a_node_by_its_number_and_by_a_key_that_it_owns() {
+    let nodes = Nodes::with_replicas();
+    let cluster = &nodes.server;
+    let urls: Vec<String> = nodes.nodes.iter().map(World::url).collect();
+    assert_eq!(cluster.urls(), urls);
+    assert_eq!(cluster.node(5).map(|node| node.url()), Ok(urls[5].clone()));
+    assert_eq!(cluster.node(6).map(|node| node.url()), Err(CallError::Refused("ERR no node 6".to_owned())));
+    let owner = |key: &str| cluster.primary_of(key).map(|node| node.url());
+    assert_eq!(["bar", "abc", "foo"].map(owner), [0, 1, 2].map(|number: usize| Ok(urls[number].clone())));
+    cluster.make_view_stale(0).expect("it is up");
+    nodes.nodes[5].fail_over(3).expect("it is a replica");
+    assert_eq!(owner("bar"), Ok(urls[3].clone()), "node 0 has not heard that it was replaced");
+    cluster.kill_node(1).expect("it is up");
+    assert_eq!(owner("abc"), Err(CallError::Refused("ERR no node owns slot 7638".to_owned())));
 }
 
 #[test]

@@ -142,6 +142,18 @@ impl Cluster {
         }
     }
 
+    /// The node that owns a slot, if one that is up does. A primary that was replaced and has not heard of it claims
+    /// the slot, too, but with an older epoch.
+    pub(crate) fn owner_of(&self, slot: u16) -> Option<Arc<Shared>> {
+        let claim = |node: &Arc<Shared>| {
+            let engine = node.engine();
+            engine.peers.cluster.as_ref().filter(|view| view.owns(slot)).map(|view| view.myself().config_epoch)
+        };
+        let up = self.nodes().into_iter().filter(|node| !node.is_down());
+        let claims = up.filter_map(|node| Some((claim(&node)?, node)));
+        claims.max_by_key(|(epoch, _)| *epoch).map(|(_, node)| node)
+    }
+
     /// Moves a slot from the node that owns it to another one, or a step of the way, by the commands with which
     /// `redis-cli --cluster reshard` does it.
     ///
@@ -150,15 +162,7 @@ impl Cluster {
     pub(crate) fn move_slot(&self, slot: u16, to: usize, step: &MoveStep) -> Result<(), KitError> {
         let target = self.running_node(to)?;
         let stays = |why: String| KitError::SlotStays(slot, why);
-        // A primary that was replaced and has not heard of it claims the slot, too, but with an older epoch.
-        let claim = |node: &Arc<Shared>| {
-            let engine = node.engine();
-            engine.peers.cluster.as_ref().filter(|view| view.owns(slot)).map(|view| view.myself().config_epoch)
-        };
-        let claims =
-            self.nodes().into_iter().filter(|node| !node.is_down()).filter_map(|node| Some((claim(&node)?, node)));
-        let source = claims.max_by_key(|(epoch, _)| *epoch).map(|(_, node)| node);
-        let source = source.ok_or_else(|| stays("no node owns it".to_owned()))?;
+        let source = self.owner_of(slot).ok_or_else(|| stays("no node owns it".to_owned()))?;
         if Arc::ptr_eq(&source, &target) {
             return Err(stays(format!("node {to} owns it already")));
         }

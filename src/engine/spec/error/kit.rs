@@ -71,6 +71,9 @@ pub enum KitError {
     /// A node has no link to itself.
     #[error("ERR node {0} has no link to itself")]
     NoLink(usize),
+    /// No node that is up owns a slot.
+    #[error("ERR no node owns slot {0}")]
+    NoOwner(u16),
     /// A slot cannot move; the reason.
     #[error("ERR slot {0} cannot move: {1}")]
     SlotStays(u16, String),
