@@ -12,21 +12,17 @@
 //!
 //! Costs: those of the index, and a comparison for each hash.
 
-use crate::value::arena::{Arena, Handle};
+use crate::value::arena::Handle;
 use crate::value::base::{Base, Fork};
 use crate::value::hashing::{Hashing, quick};
 
 use crate::value::index::{self, CURSOR_BITS, Index};
-use crate::value::prefetch;
 use fastrand::Rng;
 use std::ops::ControlFlow;
 
 /// If the other collection has this many times as many members, each member is looked up there; otherwise both are
 /// walked together.
 const SKEW: usize = 8;
-
-/// The cells that a scan prefetches together.
-const SCANNED: usize = 32;
 
 #[derive(Clone)]
 pub(super) struct Members {
@@ -167,23 +163,6 @@ impl Members {
             0 => 0,
             next => generation << CURSOR_BITS | next,
         }
-    }
-
-    /// [`Members::scan`] for a visitor that reads each cell: cells are far apart, so they are prefetched in groups.
-    pub(super) fn scan_cells(&self, arena: &Arena, cursor: u64, count: usize, mut visit: impl FnMut(Handle)) -> u64 {
-        let mut group = Vec::with_capacity(count.min(SCANNED));
-        let mut visit_all = |group: &mut Vec<Handle>| {
-            prefetch::cells(arena, group);
-            group.drain(..).for_each(&mut visit);
-        };
-        let next = self.scan(cursor, count, |cell| {
-            group.push(cell);
-            if group.len() == SCANNED {
-                visit_all(&mut group);
-            }
-        });
-        visit_all(&mut group);
-        next
     }
 
     /// Panics unless the invariants hold for exactly these cells.

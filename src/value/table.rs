@@ -303,7 +303,7 @@ impl<L: Layout> Table<L> {
         now_ms: i64,
         mut visit: impl FnMut(&'a [u8]),
     ) -> u64 {
-        self.members.scan_cells(&self.arena, cursor, count, |cell| {
+        self.members.scan(cursor, count, |cell| {
             if self.is_there(cell, now_ms) {
                 visit(self.arena.bytes(cell));
             }

@@ -194,7 +194,7 @@ impl<const N: usize> Large<N> {
 
     /// Visits about `count` entries from a cursor on, in the index's order, which changes of scores do not affect.
     pub(super) fn scan<'a>(&'a self, cursor: u64, count: usize, mut visit: impl FnMut(Entry<'a>)) -> u64 {
-        self.members.scan_cells(&self.arena, cursor, count, |cell| visit(Entry::of(&self.arena, cell)))
+        self.members.scan(cursor, count, |cell| visit(Entry::of(&self.arena, cell)))
     }
 
     pub(super) fn check(&self) {
