@@ -204,15 +204,18 @@ fn read_beside(plan: &Plan, program: &Path, policy: &str) -> Result<Figure, Box<
     Ok(figure)
 }
 
-/// Writes to a server that syncs each second, of which one sync takes long; nothing for a server without such faults.
+/// Writes to a server that syncs each second, of which one sync takes long; nothing for others than ours.
 fn stalled(plan: &Plan, program: &Path) -> Result<Figure, Box<dyn Error>> {
-    let (mut peer, folder) = start_appending(program, "everysec")?;
+    if program != plan.programs[0] {
+        return Ok(Figure { order: 0.0, text: "-".to_owned() });
+    }
+    let words = ["--appendonly", "yes", "--appendfsync", "everysec", "--test-kit", "yes"];
+    let (mut peer, folder) = start(program, &words, make_folder()?)?;
+    timed(&mut peer, &STALL)?;
     let shape = Shape { connections: 1, operations_in_flight: 1 };
     let length = if plan.is_short() { plan.length } else { STALLED_LENGTH };
-    let figure = match timed(&mut peer, &STALL) {
-        Ok(_) => rate_and_wait(&load::drive(peer.address(), shape, &mut Requests::new(WRITES, KEYS, &[], 1), length)?)?,
-        Err(_) => Figure { order: 0.0, text: "-".to_owned() },
-    };
+    let outcome = load::drive(peer.address(), shape, &mut Requests::new(WRITES, KEYS, &[], 1), length)?;
+    let figure = rate_and_wait(&outcome)?;
     remove(peer, &folder)?;
     Ok(figure)
 }
