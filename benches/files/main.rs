@@ -78,12 +78,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("|---|{}", "---:|".repeat(plan.programs.len()));
     for (clients, shape) in SHAPES {
         for policy in POLICIES {
-            let name = format!("SET, {clients}, {}", file_of(policy));
+            let name = format!("SET, {clients}, {}", policy_name(policy));
             print_row(&plan, &name, |program| appended(&plan, program, policy, shape))?;
         }
     }
     for policy in ["", "always"] {
-        let name = file_of(policy);
+        let name = policy_name(policy);
         print_row(&plan, &format!("GET beside SET of 50 clients, {name}"), |program| {
             read_beside(&plan, program, policy)
         })?;
@@ -168,7 +168,7 @@ fn rate(count: u64, time: Duration) -> Figure {
 }
 
 /// The name of a policy of `appendfsync`, as rows have it.
-fn file_of(policy: &str) -> String {
+fn policy_name(policy: &str) -> String {
     if policy.is_empty() { "no append-only file".to_owned() } else { format!("appendfsync {policy}") }
 }
 

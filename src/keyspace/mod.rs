@@ -127,7 +127,7 @@ impl LazyFree {
     }
 
     /// Whether it is freed on another thread. A smaller value is freed faster than handed over: a text, which is one
-    /// allocation, and a list or stream of few, up to 4 MiB.
+    /// allocation, and a list or a stream of few nodes or blocks, up to 4 MiB.
     pub fn takes_long(&self) -> bool {
         match &self.0 {
             Contents::Nothing => false,

@@ -60,8 +60,8 @@ impl Other {
         Process::start_with(&self.program, arguments).expect("it starts")
     }
 
-    /// What its own tool, which stands beside it, says of a file.
-    fn checks(&self, kind: &str, file: &Path) {
+    /// Panics if its own tool, which stands beside it, finds something wrong with a file.
+    fn expect_accepted(&self, kind: &str, file: &Path) {
         let server = self.program.path();
         let name = format!("{}-check-{kind}", if self.is_valkey { "valkey" } else { "redis" });
         let output = Command::new(server.with_file_name(&name)).arg(file).output().expect("its tool runs");
@@ -69,7 +69,7 @@ impl Other {
     }
 }
 
-/// What a server has: its digest, and what a function of its library returns.
+/// The digest of a server's data, the number of keys, and the reply of a function of its library.
 fn contents(told: impl Fn(&str) -> String) -> [String; 3] {
     ["DEBUG DIGEST", "DBSIZE", "FCALL one 0"].map(told)
 }
@@ -79,7 +79,8 @@ fn contents_of(server: &Server) -> [String; 3] {
     contents(|command| told_by(address, command))
 }
 
-fn is_whole(file: &Path) {
+/// Panics if our tool finds something wrong with a file.
+fn expect_whole(file: &Path) {
     let output = dunlin(&["check", file.to_str().expect("it is text")]).output().expect("it runs");
     assert!(output.status.success(), "{}: {}", file.display(), String::from_utf8_lossy(&output.stdout));
 }
@@ -93,13 +94,13 @@ fn rdb_files_go_to_other_versions_and_back() {
         assert_eq!(told(LIBRARY), "$3\r\nlib", "{}", other.name);
         assert_eq!(told("SAVE"), "+OK");
         let before = contents(told);
-        is_whole(&theirs.folder().join("dump.rdb"));
+        expect_whole(&theirs.folder().join("dump.rdb"));
         let ours = Server::builder().set("dir", theirs.folder().to_str().expect("it is text"));
         let ours = ours.set("rdb-version", other.rdb_version).allow_debug().start().expect("their file is loaded");
         assert_eq!(contents_of(&ours), before, "{} to here", other.name);
 
         run(&ours, "RPUSH list1 more\nSET new 1\nSELECT 7\nSET other 2\nSAVE");
-        other.checks("rdb", &theirs.folder().join("dump.rdb"));
+        other.expect_accepted("rdb", &theirs.folder().join("dump.rdb"));
         assert_eq!(told("DEBUG RELOAD NOSAVE"), "+OK", "from here to {}", other.name);
         assert_eq!(contents(told), contents_of(&ours), "from here to {}", other.name);
     }
@@ -118,7 +119,7 @@ fn append_only_files_go_to_other_versions_and_back() {
         wait_until("it is rewritten", || ask_ours("INFO persistence").contains("aof_rewrite_in_progress:0"));
         run(&ours, "SET text1 later\nXADD stream 1000-1 f v\nRPUSH list x\nSPOP set\nINCRBYFLOAT number1 1.5");
         let files = folder.0.join("appendonlydir");
-        other.checks("aof", &files.join("appendonly.aof.manifest"));
+        other.expect_accepted("aof", &files.join("appendonly.aof.manifest"));
 
         let theirs = other.start(&["--appendonly", "yes"]);
         let told = |command: &str| told_by(theirs.address, command);
@@ -132,7 +133,7 @@ fn append_only_files_go_to_other_versions_and_back() {
         assert_eq!(told("BGREWRITEAOF"), "+Background append only file rewriting started");
         wait_until("it has rewritten them", || told("INFO persistence").contains("aof_rewrite_in_progress:0"));
         assert_eq!(told("RPUSH list again"), ":1202", "{}", other.name);
-        is_whole(&their_files.join("appendonly.aof.manifest"));
+        expect_whole(&their_files.join("appendonly.aof.manifest"));
         let loaded = Server::builder().load(&their_files).allow_debug().start().expect("their files are loaded");
         assert_eq!(contents_of(&loaded), contents(told), "{} to here", other.name);
         assert_eq!(ask(&loaded, "DBSIZE"), ask(&ours, "DBSIZE"));

@@ -1,9 +1,9 @@
 //! The oracle: a real `redis-server` with whose replies ours are compared. All tests start it here.
 //!
 //! DUNLIN_ORACLE names the program; `tests/oracle/fetch` downloads one, and `none` means that there is none.
-//! DUNLIN_TEST_SERVERS names servers of other versions, whose files are loaded here and that load ours. The
-//! version of the program is checked before anything else: another version replies differently, and UPDATE=1 would
-//! write its replies into the project. Each process runs on a free port, in its own folder, and ends with the test.
+//! DUNLIN_TEST_SERVERS names servers of other versions, whose files are loaded here and that load ours. The oracle's
+//! version is checked before anything else: another version replies differently, and UPDATE=1 would write its replies
+//! into the project. Each process runs on a free port, in its own folder, and ends with the test.
 
 use std::ffi::OsString;
 use std::fs::File;
