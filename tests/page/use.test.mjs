@@ -277,6 +277,25 @@ test('a user who may not do something is told which right is missing', async t =
   }
 })
 
+test('an answer from before the login does not ask for a login again', async t => {
+  const server = await start(t, ['--test-kit', 'yes', '--user', 'default', 'on', '>root', '+@all', '~*', '&*'])
+  const page = await visit(server, { login: true })
+  let hold
+  const held = new Promise(resolve => (hold = resolve))
+  await page.route('**/command', route => hold(route), { times: 1 })
+  await look(page, 'load')
+  const early = await held
+  await page.getByLabel('User').fill('default')
+  await page.getByLabel('Password').fill('root')
+  await page.keyboard.press('Enter')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  const late = page.waitForResponse(answer => answer.request() === early.request())
+  await early.continue()
+  assert.equal((await late).status(), 401)
+  await page.getByRole('tab', { name: 'Clients' }).click()
+  assert.equal(await page.getByRole('dialog').count(), 0)
+})
+
 test('a value in a row is edited with its line breaks, and a field keeps its deadline', async t => {
   const server = await startWithFixture(t)
   await server.call('RPUSH', 'texts', 'one\ntwo', 'a\u0001b')

@@ -57,6 +57,15 @@ export function logIn(user, password) {
   openStream()
 }
 
+/**
+ * Asks for a user and a password, after an answer to a request that was sent with a login. An answer that comes after
+ * another login tells nothing about that one.
+ * @param {string | null} sentWith
+ */
+function askForLogin(sentWith) {
+  if (sentWith === login) mustLogIn.value = true
+}
+
 function headers() {
   return { 'X-Dunlin': kept('token') ?? 'none', ...(login && { Authorization: `Basic ${login}` }) }
 }
@@ -87,6 +96,7 @@ export async function send(commands, cut) {
     trouble.value = why
     return commands.map(() => ({ error: why }))
   }
+  const sentWith = login
   try {
     const answer = await fetch('/command', {
       method: 'POST',
@@ -94,7 +104,7 @@ export async function send(commands, cut) {
       body: JSON.stringify({ world: world.value, database: database.value, cut, commands }),
     })
     if (answer.status === 401) {
-      mustLogIn.value = true
+      askForLogin(sentWith)
       return failed('A user and a password are needed.')
     }
     if (answer.status === 404 && world.value !== 'default') {
@@ -225,8 +235,9 @@ export async function openStream() {
 async function readStream(mine) {
   const parameters = new URLSearchParams(filter)
   parameters.set('world', world.value)
+  const sentWith = login
   const answer = await fetch(`/stream?${parameters}`, { headers: headers(), signal: mine.signal })
-  if (answer.status === 401) mustLogIn.value = true
+  if (answer.status === 401) askForLogin(sentWith)
   refusal.value = answer.ok ? '' : (await answer.json()).error
   if (!answer.ok || !answer.body) return
   stream.value = 'open'
