@@ -13,7 +13,7 @@
 
 use super::database::{Database, Shares};
 use super::records::Records;
-use super::table::Table;
+use super::table::{Table, prefetched};
 use crate::value::View;
 
 /// A database as it was at a moment. It may be read on another thread.
@@ -56,18 +56,28 @@ impl<const LINES: usize> FrozenDatabase<LINES> {
 
     /// Every key, in no order.
     pub fn keys(&self) -> impl Iterator<Item = FrozenKey<'_>> {
-        self.handles().map(|handle| self.key(handle))
+        self.handles_prefetched().map(|handle| self.key(handle))
+    }
+
+    /// The handle of every key, in the order of [`FrozenDatabase::keys`]; it tells nothing of the key itself.
+    pub fn handles(&self) -> impl Iterator<Item = u32> {
+        self.table.handles()
+    }
+
+    /// The keys that handles stand for, each read when the iterator comes to it, on whatever thread that is.
+    pub fn keys_of(&self, handles: Vec<u32>) -> impl Iterator<Item = FrozenKey<'_>> + Send {
+        prefetched(handles.into_iter(), |handles| self.records.prefetch_whole(handles)).map(|handle| self.key(handle))
     }
 
     /// Every key with the bytes that it takes, as [`Database::memory_of`] counts them.
     pub fn sized_keys(&self) -> impl Iterator<Item = (FrozenKey<'_>, usize)> {
-        self.handles().map(|handle| {
+        self.handles_prefetched().map(|handle| {
             let key = self.key(handle);
             (key, self.records.memory_of(handle) + self.shares.of(key.deadline_ms.is_some()))
         })
     }
 
-    fn handles(&self) -> impl Iterator<Item = u32> {
+    fn handles_prefetched(&self) -> impl Iterator<Item = u32> {
         self.table.handles_prefetched(|handles| self.records.prefetch_whole(handles))
     }
 

@@ -256,25 +256,9 @@ impl<const LINES: usize> Table<LINES> {
         segment.lines[line].handles[slot] = new;
     }
 
-    /// Every handle, some ahead of the caller: those are given to `prefetch` together, so that the reads of what they
-    /// stand for overlap.
+    /// Every handle, some ahead of the caller, as in [`prefetched`].
     pub(super) fn handles_prefetched(&self, prefetch: impl Fn(&[u32])) -> impl Iterator<Item = u32> {
-        const AHEAD: usize = 32;
-        let mut handles = self.handles();
-        let (mut group, mut length, mut next) = ([0; AHEAD], 0, 0);
-        iter::from_fn(move || {
-            if next == length {
-                length = 0;
-                for (place, handle) in group.iter_mut().zip(handles.by_ref()) {
-                    *place = handle;
-                    length += 1;
-                }
-                prefetch(&group[..length]);
-                next = 0;
-            }
-            next += 1;
-            group[..length].get(next - 1).copied()
-        })
+        prefetched(self.handles(), prefetch)
     }
 
     /// Whether it has a base.
@@ -436,6 +420,29 @@ fn hashed(handles: impl Iterator<Item = u32>, hashes: &impl Hashes) -> Vec<(u64,
     let handles: Vec<u32> = handles.collect();
     hashes.prefetch(handles.iter().copied());
     handles.into_iter().map(|handle| (hashes.hash_of(handle), handle)).collect()
+}
+
+/// Handles, some ahead of the caller: those are given to `prefetch` together, so that the reads of what they stand for
+/// overlap.
+pub(super) fn prefetched(
+    mut handles: impl Iterator<Item = u32>,
+    prefetch: impl Fn(&[u32]),
+) -> impl Iterator<Item = u32> {
+    const AHEAD: usize = 32;
+    let (mut group, mut length, mut next) = ([0; AHEAD], 0, 0);
+    iter::from_fn(move || {
+        if next == length {
+            length = 0;
+            for (place, handle) in group.iter_mut().zip(handles.by_ref()) {
+                *place = handle;
+                length += 1;
+            }
+            prefetch(&group[..length]);
+            next = 0;
+        }
+        next += 1;
+        group[..length].get(next - 1).copied()
+    })
 }
 
 #[cfg(test)]

@@ -4,8 +4,13 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+#[cfg(target_os = "linux")]
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
+
+#[cfg(target_os = "linux")]
+use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 
 use super::atomic_file;
 use crate::storage::{PathLock, Storage, StorageFile};
@@ -152,6 +157,16 @@ impl StorageFile for OsFile {
 
     fn sync(&self) -> io::Result<()> {
         uninterrupted(|| self.0.sync_data())
+    }
+
+    #[cfg(target_os = "linux")]
+    fn start_writeback(&self, part: Range<u64>) -> io::Result<()> {
+        // The advice that a part will not be needed begins to write what of it is not on the disk. That stays in memory
+        // meanwhile. A sync tells of errors.
+        let (Ok(offset), Ok(length)) = (part.start.try_into(), (part.end - part.start).try_into()) else {
+            return self.sync();
+        };
+        posix_fadvise(&self.0, offset, length, PosixFadviseAdvice::POSIX_FADV_DONTNEED).or_else(|_| self.sync())
     }
 
     fn truncate(&self, length: u64) -> io::Result<()> {

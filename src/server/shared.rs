@@ -171,7 +171,7 @@ impl Shared {
     pub(crate) fn call(&self, session: SessionId, request: Request<'_>, output: &mut ReplyBuffer) -> Option<Flow> {
         // Not `engine`, which ends a row of direct calls.
         let mut engine = self.engine.lock();
-        fetch(&mut engine, session, output)?;
+        let mut has_pushes = fetch(&mut engine, session, output)?;
         engine.begin_direct_call(self.clock.now());
         let before = engine.due_state();
         let flow = self.run_in(&mut engine, session, request, output);
@@ -185,21 +185,34 @@ impl Shared {
         if !is_brief || before != engine.due_state() {
             self.wake_timer_since(&engine, before);
         }
-        let offset = release_offset(&mut engine);
+        let mut offset = release_offset(&mut engine);
         if flow == Flow::Next && !is_brief {
-            fetch(&mut engine, session, output)?;
+            has_pushes |= fetch(&mut engine, session, output)?;
+        }
+        if has_pushes {
+            offset = self.aof_offset(&engine);
         }
         drop(engine);
         self.deliver_and_settle();
-        if offset > 0 {
-            self.worlds.aof().wait_released(offset);
-        }
+        self.wait_released(offset);
         Some(flow)
     }
 
-    /// Appends what waits for a client without a socket to `output`. `None` if its session has ended.
+    /// Appends what waits for a client without a socket to `output`, as soon as all changes that it may show are where
+    /// the append-only file has to have them. `None` if its session has ended.
     pub(crate) fn fetch(&self, session: SessionId, output: &mut ReplyBuffer) -> Option<()> {
-        fetch(&mut self.engine(), session, output)
+        let mut engine = self.engine();
+        let offset = if fetch(&mut engine, session, output)? { self.aof_offset(&engine) } else { 0 };
+        drop(engine);
+        self.wait_released(offset);
+        Some(())
+    }
+
+    /// Waits until a reply may leave that depends on the append-only file up to `offset`; 0 is nothing to wait for.
+    fn wait_released(&self, offset: u64) {
+        if offset > 0 {
+            self.worlds.aof().wait_released(offset);
+        }
     }
 
     /// Runs `act` on the engine outside of any request, then carries out what follows from it, as after a batch.
@@ -506,7 +519,7 @@ impl Shared {
     /// The offset of the append-only file before which no reply may leave that shows all changes so far; 0 while there
     /// is none.
     pub(crate) fn aof_offset(&self, engine: &Engine) -> u64 {
-        if engine.persistence.aof.is_on() { engine.persistence.aof.progress.appended() } else { 0 }
+        if engine.persistence.aof.is_on() { engine.persistence.aof.last_offset(&engine.settings.files) } else { 0 }
     }
 
     fn apply(&self, engine: &Engine, name: &str) {
@@ -569,12 +582,13 @@ fn release_offset(engine: &mut Engine) -> u64 {
     if engine.persistence.aof.is_on() { engine.persistence.aof.end_batch(&engine.settings.files) } else { 0 }
 }
 
-/// Takes what the engine holds for a client without a socket.
-fn fetch(engine: &mut Engine, session: SessionId, output: &mut ReplyBuffer) -> Option<()> {
+/// Takes what the engine holds for a client without a socket; returns whether there was something.
+fn fetch(engine: &mut Engine, session: SessionId, output: &mut ReplyBuffer) -> Option<bool> {
     let client = engine.sessions.get_mut(session)?;
-    if !client.push_queue.is_empty() {
+    let has_pushes = !client.push_queue.is_empty();
+    if has_pushes {
         client.push_queue.take(output.written_mut(), usize::MAX);
         engine.check_output_limit(session, 0);
     }
-    Some(())
+    Some(has_pushes)
 }

@@ -18,6 +18,7 @@ pub mod simulated;
 
 use std::fmt::Debug;
 use std::io::{self, Read, Write};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -101,6 +102,15 @@ pub trait StorageFile: Send + Sync + Debug {
     /// # Errors
     /// The system's; what was written since the last sync may then be lost.
     fn sync(&self) -> io::Result<()>;
+
+    /// Has the system begin to write a part of the file to the disk, so that a later [`StorageFile::sync`] takes less
+    /// time. Where a system cannot do that without waiting, it syncs.
+    ///
+    /// # Errors
+    /// Those of [`StorageFile::sync`].
+    fn start_writeback(&self, _part: Range<u64>) -> io::Result<()> {
+        self.sync()
+    }
 
     /// Cuts the file off at a length, where the next write goes on.
     ///

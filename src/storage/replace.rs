@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use super::{Storage, StorageFile};
 
-/// The bytes after which a file that is being written is synced, so that the sync at the end has little left to do.
-const SYNCED_BYTES: usize = 4 << 20;
+/// The bytes after which the system begins to write a file to the disk that is being written, so that the sync at the
+/// end has little left to do.
+const WRITEBACK_BYTES: u64 = 4 << 20;
 
 /// Replaces the file `path` by what `write` writes, through the file `temporary` of the same folder.
 ///
@@ -45,7 +46,7 @@ pub fn create<T>(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<T>,
 ) -> io::Result<T> {
-    let mut out = IncrementalSync { file: storage.create(path)?, unsynced_bytes: 0 };
+    let mut out = EarlyWriteback { file: storage.create(path)?, started: 0, written: 0 };
     let result = write(&mut out)?;
     out.file.sync()?;
     Ok(result)
@@ -56,20 +57,24 @@ pub fn folder_of(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new(""))
 }
 
-/// A file that is synced every few megabytes while it is being written, as with Redis's incremental fsync.
+/// A file of which the system writes every few megabytes to the disk while more are appended, as with Redis's
+/// incremental fsync.
 #[derive(Debug)]
-struct IncrementalSync {
+struct EarlyWriteback {
     file: Arc<dyn StorageFile>,
-    unsynced_bytes: usize,
+    /// The length up to which the system has begun to write.
+    started: u64,
+    /// The length of the file.
+    written: u64,
 }
 
-impl Write for IncrementalSync {
+impl Write for EarlyWriteback {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes)?;
-        self.unsynced_bytes += written;
-        if self.unsynced_bytes >= SYNCED_BYTES {
-            self.unsynced_bytes = 0;
-            self.file.sync()?;
+        self.written += written as u64;
+        if self.written - self.started >= WRITEBACK_BYTES {
+            self.file.start_writeback(self.started..self.written)?;
+            self.started = self.written;
         }
         Ok(written)
     }
@@ -159,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_file_is_synced_while_it_is_written() {
+    fn a_large_file_is_written_to_the_disk_while_it_grows() {
         let disk = disk(0);
         disk.record();
         let written = replace(&disk, Path::new("folder/file"), Path::new("folder/temporary"), |out| {

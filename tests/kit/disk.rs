@@ -1,5 +1,7 @@
 //! A simulated disk: full, failing, and without power; and the server that starts with what is left.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
@@ -66,6 +68,67 @@ fn under_always_a_client_reads_other_keys_meanwhile_and_the_written_one_when_it_
         disk.power_loss(1);
     });
     assert_eq!(get(&start(&disk, "always"), "key"), "durable,both");
+}
+
+/// Appends to `list` under `always` while a sync takes a tenth of a second, waits until another client has been shown
+/// that, and cuts the power at that moment. `watch` returns how the other one waits.
+fn assert_durable_when_shown(way: &str, watch: impl FnOnce(&Server) -> Box<dyn FnOnce()>) {
+    let disk = Disk::new();
+    let server = start(&disk, "always");
+    ask(&server, "CONFIG SET notify-keyspace-events KEA").expect("it is known");
+    let wait_until_shown = watch(&server);
+    disk.fault("slow").syncs().times(1).delay(Duration::from_millis(100));
+    let mut writer = server.client().expect("there is room");
+    // It has no reply if the power is lost too early.
+    thread::spawn(move || writer.call(["RPUSH", "list", "element"]));
+    wait_until_shown();
+    disk.power_loss(1);
+    drop(server);
+    let server = start(&disk, "always");
+    assert_eq!(ask(&server, "EXISTS list moved").expect("it answers"), "Integer(1)", "{way}");
+}
+
+/// Sends requests over TCP, of which the last is `last`, and returns a wait until something that has `mark` comes.
+fn watch_over_tcp(server: &Server, requests: &str, last: &str, mark: &'static str) -> Box<dyn FnOnce()> {
+    let mut stream = TcpStream::connect(server.addr()).expect("it listens");
+    stream.set_read_timeout(Some(TIMEOUT)).expect("it can be set");
+    stream.write_all(requests.as_bytes()).expect("it is sent");
+    let mut client = server.client().expect("there is room");
+    wait_until("the requests have run", || {
+        let clients = client.call(["CLIENT", "LIST"]).expect("it answers");
+        clients.text().expect("it is a text").contains(&format!("cmd={last} "))
+    });
+    Box::new(move || {
+        let (mut received, mut buffer) = (String::new(), [0; 4096]);
+        while !received.contains(mark) {
+            let length = stream.read(&mut buffer).expect("it is shown");
+            assert!(length > 0, "{received}");
+            received += &String::from_utf8_lossy(&buffer[..length]);
+        }
+    })
+}
+
+#[test]
+fn what_always_shows_to_other_clients_survives_a_power_loss() {
+    assert_durable_when_shown("a client that was blocked", |server| {
+        let mut client = server.client().expect("there is room");
+        let moved = thread::spawn(move || client.call(["BLMOVE", "list", "moved", "LEFT", "LEFT", "0"]));
+        server.wait_until_blocked("list", TIMEOUT).expect("it blocks");
+        Box::new(move || _ = moved.join().expect("it does not panic").expect("it has an element"))
+    });
+    assert_durable_when_shown("a subscriber", |server| {
+        let mut client = server.client().expect("there is room");
+        client.call(["SUBSCRIBE", "__keyevent@0__:rpush"]).expect("it subscribes");
+        Box::new(move || _ = client.wait_for_message(TIMEOUT).expect("it is open").expect("it comes"))
+    });
+    for (requests, last, mark) in [
+        ("BLMOVE list moved LEFT LEFT 0\r\n", "blmove", "element"),
+        ("SUBSCRIBE __keyevent@0__:rpush\r\n", "subscribe", "list"),
+        ("HELLO 3\r\nCLIENT TRACKING ON\r\nEXISTS list\r\n", "exists", "invalidate"),
+        ("MONITOR\r\n", "monitor", "RPUSH"),
+    ] {
+        assert_durable_when_shown(last, |server| watch_over_tcp(server, requests, last, mark));
+    }
 }
 
 /// Each client counts its own key, and knows the last number that was acknowledged while the disk had power.

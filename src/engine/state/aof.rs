@@ -282,14 +282,24 @@ impl Aof {
     pub fn end_batch(&mut self, files: &FileSettings) -> u64 {
         let awaited = std::mem::take(&mut self.awaited);
         match files.syncs {
-            SyncPolicy::Always => {
-                // While the disk fails, changes are refused and reads go on.
-                let replaced = if self.write_error.is_none() { self.unsynced_replaced() } else { 0 };
-                awaited.min(self.progress.appended()).max(replaced)
-            }
+            SyncPolicy::Always => awaited.min(self.progress.appended()).max(self.awaited_replaced()),
             // Nobody waits for the disk, but each client has written what was appended before it gets a reply.
             SyncPolicy::EverySecond | SyncPolicy::Never => self.progress.appended(),
         }
+    }
+
+    /// The offset before which nothing may leave that may show any change so far.
+    pub fn last_offset(&self, files: &FileSettings) -> u64 {
+        match files.syncs {
+            SyncPolicy::Always => self.progress.appended().max(self.awaited_replaced()),
+            SyncPolicy::EverySecond | SyncPolicy::Never => self.progress.appended(),
+        }
+    }
+
+    /// The offset that replies wait for since the data were replaced, with `always`; 0 for none.
+    fn awaited_replaced(&self) -> u64 {
+        // While the disk fails, changes are refused and reads go on.
+        if self.write_error.is_none() { self.unsynced_replaced() } else { 0 }
     }
 
     /// Makes a client wait until the files are synced up to an offset.

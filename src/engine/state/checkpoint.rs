@@ -147,27 +147,29 @@ impl Checkpoint {
         }
         for (number, database) in self.databases.iter().enumerate().filter(|(_, database)| !database.is_empty()) {
             saver.database(number, database.len(), database.volatile_len());
-            let keys = database.keys().map(|FrozenKey { key, view, deadline_ms, access }| SavedKey {
-                key,
-                view,
-                deadline_ms,
-                hint: self.usage.of(access, self.now),
-            });
             let mut count = || {
                 self.saved_keys.fetch_add(1, Ordering::Relaxed);
                 on_key()
             };
             match threads {
                 Threads::One => {
-                    for saved in keys {
-                        saver.entry(saved)?;
+                    for key in database.keys() {
+                        saver.entry(self.saved(key))?;
                         count()?;
                     }
                 }
-                Threads::Several => saver.entries(database.len(), keys, count)?,
+                Threads::Several => {
+                    let read = |handles| database.keys_of(handles).map(|key| self.saved(key));
+                    saver.entries(database.len(), database.handles(), read, count)?;
+                }
             }
         }
         Ok(saver.finish()?.1)
+    }
+
+    /// A key as it is saved.
+    fn saved<'k>(&self, FrozenKey { key, view, deadline_ms, access }: FrozenKey<'k>) -> SavedKey<'k> {
+        SavedKey { key, view, deadline_ms, hint: self.usage.of(access, self.now) }
     }
 
     /// Writes it as the base of an append-only file, as the settings want it: as an RDB file, or as commands

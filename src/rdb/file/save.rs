@@ -1,7 +1,8 @@
 //! Writes an RDB file.
 //!
-//! To serialize a value takes most of the time, and needs nothing but the value: [`Saver::entries`] has other threads
-//! do that, and writes what they have serialized in the order of the keys. The file is the same as with one thread.
+//! To find a key in memory and to serialize it takes most of the time, and needs nothing but the key:
+//! [`Saver::entries`] has other threads do that for batches of keys, and writes what they have serialized in the order
+//! of the keys. The file is the same as with one thread.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,8 +31,11 @@ pub struct Options {
 
 /// The least number of keys that are shared among threads.
 const MIN_SHARED: usize = 1 << 12;
-/// A batch that a thread serializes ends with that many keys, or with more than that many elements.
-const BATCH_KEYS: usize = 1024;
+/// The most keys of a batch that a thread serializes, and how many the first batches have.
+const BATCH_KEYS: usize = 1 << 10;
+const FIRST_BATCH_KEYS: usize = 1 << 6;
+/// The most elements of a batch. A batch of keys that turn out to have more is left from there on to the thread that
+/// writes, which serializes large collections in parts.
 const BATCH_ELEMENTS: usize = 1 << 14;
 /// The bytes that count as an element.
 const ELEMENT_BYTES: usize = 64;
@@ -112,75 +116,75 @@ impl<W: io::Write> Saver<W> {
         self.writer.entry(saved, &mut |gathered| self.output.take(gathered))
     }
 
-    /// Adds `count` keys, which other threads serialize where they are many and the machine has the processors.
-    /// `on_key` is called for each, and may end it with an error.
+    /// Adds `count` keys, which are known by handles, and which `read` finds. Where they are many and the machine has
+    /// the processors, other threads read and serialize them. `on_key` is called for each, and may end it with an
+    /// error.
     ///
     /// # Errors
     /// Those of [`Saver::entry`] and of `on_key`.
-    pub fn entries<'k>(
+    pub fn entries<'k, H: Send, K: Iterator<Item = SavedKey<'k>> + Send>(
         &mut self,
         count: usize,
-        mut keys: impl Iterator<Item = SavedKey<'k>>,
-        mut on_key: impl FnMut() -> io::Result<()>,
+        handles: impl Iterator<Item = H>,
+        read: impl Fn(Vec<H>) -> K + Sync,
+        on_key: impl FnMut() -> io::Result<()>,
     ) -> io::Result<()> {
-        if count < MIN_SHARED || helpers() == 0 {
-            return keys.try_for_each(|saved| {
-                on_key()?;
-                self.entry(saved)
-            });
-        }
-        let batches = Batches { jobs: Jobs::new(), compresses: self.writer.compresses, version: self.writer.version };
+        let helpers = if count < MIN_SHARED { 0 } else { helpers() };
+        let batches =
+            Batches { jobs: Jobs::new(), read, compresses: self.writer.compresses, version: self.writer.version };
         thread::scope(|scope| {
             let _closes = CloseOnDrop(&batches.jobs);
-            for _ in 0..helpers() {
+            for _ in 0..helpers {
                 // If there can be no thread, this one serializes everything.
                 let helper = thread::Builder::new().name("dunlin-save".to_owned());
                 drop(helper.spawn_scoped(scope, || batches.jobs.help(|batch| batches.serialize(batch))));
             }
-            self.add_batches(&batches, keys, on_key)
+            self.add_batches(&batches, handles, on_key)
         })
     }
 
-    fn add_batches<'k>(
+    fn add_batches<'k, H, K: Iterator<Item = SavedKey<'k>>>(
         &mut self,
-        batches: &Batches<'k>,
-        keys: impl Iterator<Item = SavedKey<'k>>,
+        batches: &Batches<'k, H, K, impl Fn(Vec<H>) -> K>,
+        mut handles: impl Iterator<Item = H>,
         mut on_key: impl FnMut() -> io::Result<()>,
     ) -> io::Result<()> {
-        let (mut batch, mut elements) = (Vec::with_capacity(BATCH_KEYS), 0);
+        let mut length = FIRST_BATCH_KEYS;
         self.output.take(&mut self.writer.out)?;
-        for saved in keys {
-            on_key()?;
-            let more = number_of_elements(saved.view);
-            // A large collection is written in parts.
-            if more > BATCH_ELEMENTS {
-                batches.jobs.push(std::mem::take(&mut batch));
-                elements = 0;
-                self.take_batches(batches, 0)?;
-                self.entry(saved)?;
-                self.output.take(&mut self.writer.out)?;
-                continue;
+        loop {
+            let batch: Vec<H> = handles.by_ref().take(length).collect();
+            let is_last = batch.len() < length;
+            batches.jobs.push(batch);
+            let most = if is_last { 0 } else { MAX_JOBS - 1 };
+            while batches.jobs.len() > most
+                && let Some(serialized) = batches.jobs.next(|batch| batches.serialize(batch))
+            {
+                length = self.add_batch(serialized?, &mut on_key)?;
             }
-            batch.push(saved);
-            elements += more;
-            if batch.len() == BATCH_KEYS || elements > BATCH_ELEMENTS {
-                batches.jobs.push(std::mem::replace(&mut batch, Vec::with_capacity(BATCH_KEYS)));
-                elements = 0;
-                self.take_batches(batches, MAX_JOBS - 1)?;
+            if is_last {
+                return Ok(());
             }
         }
-        batches.jobs.push(batch);
-        self.take_batches(batches, 0)
     }
 
-    /// Writes batches until no more than `most` are left.
-    fn take_batches(&mut self, batches: &Batches<'_>, most: usize) -> io::Result<()> {
-        while batches.jobs.len() > most
-            && let Some(serialized) = batches.jobs.next(|batch| batches.serialize(batch))
-        {
-            self.output.take(&mut serialized?)?;
+    /// Writes a batch; returns how many keys like these the next ones should have.
+    fn add_batch<'k>(
+        &mut self,
+        mut batch: Serialized<'k, impl Iterator<Item = SavedKey<'k>>>,
+        on_key: &mut impl FnMut() -> io::Result<()>,
+    ) -> io::Result<usize> {
+        (0..batch.keys).try_for_each(|_| on_key())?;
+        self.output.take(&mut batch.bytes)?;
+        for saved in batch.first_left.into_iter().chain(batch.left) {
+            on_key()?;
+            batch.keys += 1;
+            batch.elements += number_of_elements(saved.view);
+            self.entry(saved)?;
         }
-        Ok(())
+        self.output.take(&mut self.writer.out)?;
+        // Half, as the next keys may have some elements more.
+        let length = BATCH_ELEMENTS / 2 * batch.keys / batch.elements.max(1);
+        Ok(length.clamp(1, BATCH_KEYS))
     }
 
     /// Ends the file; returns the output, and the file's length in bytes.
@@ -236,19 +240,40 @@ impl<J, R> Drop for CloseOnDrop<'_, J, R> {
     }
 }
 
-/// Keys that are serialized together, and what comes of them.
-struct Batches<'k> {
-    jobs: Jobs<Vec<SavedKey<'k>>, io::Result<Vec<u8>>>,
+/// Batches of keys, each a job whose result is written.
+struct Batches<'k, H, K, R> {
+    jobs: Jobs<Vec<H>, io::Result<Serialized<'k, K>>>,
+    read: R,
     compresses: bool,
     version: u16,
 }
 
-impl Batches<'_> {
-    fn serialize(&self, keys: Vec<SavedKey<'_>>) -> io::Result<Vec<u8>> {
+/// A batch that was serialized, as far as it has no more than [`BATCH_ELEMENTS`].
+struct Serialized<'k, K> {
+    bytes: Vec<u8>,
+    /// The number of keys in the bytes, and of their elements.
+    keys: usize,
+    elements: usize,
+    /// The first key that is not in the bytes, and those behind it.
+    first_left: Option<SavedKey<'k>>,
+    left: K,
+}
+
+impl<'k, H, K: Iterator<Item = SavedKey<'k>>, R: Fn(Vec<H>) -> K> Batches<'k, H, K, R> {
+    fn serialize(&self, handles: Vec<H>) -> io::Result<Serialized<'k, K>> {
         let serialize = || {
             let mut writer = Writer::in_parts(self.compresses, self.version, usize::MAX);
-            keys.into_iter().try_for_each(|saved| writer.entry(saved, &mut |_| Ok(())))?;
-            Ok(writer.out)
+            let (mut left, mut keys, mut elements) = ((self.read)(handles), 0, 0);
+            for saved in left.by_ref() {
+                let more = number_of_elements(saved.view);
+                if elements + more > BATCH_ELEMENTS {
+                    return Ok(Serialized { bytes: writer.out, keys, elements, first_left: Some(saved), left });
+                }
+                writer.entry(saved, &mut |_| Ok(()))?;
+                keys += 1;
+                elements += more;
+            }
+            Ok(Serialized { bytes: writer.out, keys, elements, first_left: None, left })
         };
         catch_unwind(AssertUnwindSafe(serialize)).unwrap_or_else(|_| Err(io::Error::other("a thread has panicked")))
     }

@@ -406,7 +406,7 @@ fn what_several_threads_serialize_is_what_one_does() {
     let alone = filled(&values, |saver, keys| keys.iter().try_for_each(|&saved| saver.entry(saved)));
     let mut count = 0;
     let together = filled(&values, |saver, keys| {
-        saver.entries(keys.len(), keys.iter().copied(), || {
+        saver.entries(keys.len(), keys.iter().copied(), Vec::into_iter, || {
             count += 1;
             Ok(())
         })
@@ -421,7 +421,7 @@ fn a_save_by_several_threads_ends_with_the_first_error() {
         let (values, mut count) = (many_values(), 0);
         let mut result = Ok(());
         filled(&values, |saver, all| {
-            result = saver.entries(all.len(), all.iter().copied(), || {
+            result = saver.entries(all.len(), all.iter().copied(), Vec::into_iter, || {
                 count += 1;
                 if count > keys { Err(std::io::Error::other("stopped")) } else { Ok(()) }
             });
@@ -436,6 +436,7 @@ fn a_save_by_several_threads_ends_with_the_first_error() {
     timed.set_deadline(b"field", Some(5_000));
     let mut saver = Saver::begin(Vec::new(), Options { version: 11, ..OPTIONS });
     let keys = std::iter::repeat_n(saved(b"key", View::Hash(timed.view())), 10_000);
-    let refused = saver.entries(10_000, keys, || Ok(())).expect_err("it has no form for that").to_string();
+    let refused =
+        saver.entries(10_000, keys, Vec::into_iter, || Ok(())).expect_err("it has no form for that").to_string();
     assert_eq!(refused, "version 11 of the RDB format has no hashes with fields that expire, as 'key' is");
 }
