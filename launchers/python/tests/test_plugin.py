@@ -146,7 +146,7 @@ def test_modules_are_imported_where_they_are_used_and_as_they_were_installed(pyt
             assert "dunlin_redis._program" not in sys.modules
 
         def test_world(dunlin):
-            for module in (sys.modules[f"dunlin_redis.{name}"] for name in ("_connection", "_program", "_world")):
+            for module in (sys.modules[f"dunlin_redis.{name}"] for name in ("_connection", "_program", "_world", "_server")):
                 assert "Rewriting" not in type(module.__loader__).__name__
     """)
     pytester.runpytest_subprocess("-k", "plain").assert_outcomes(passed=1, deselected=1)

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from ._entries import Entry, Finding
     from ._kit import FaultRule, Journal, Strict
     from ._program import StartError
-    from ._world import Server, World, shared_server
+    from ._server import Server, shared_server
+    from ._world import World
 
 __all__ = [
     "CommandError",
@@ -44,7 +45,7 @@ __all__ = [
 
 _lock = threading.RLock()
 # Each after those that it imports.
-_MODULES = ("_connection", "_client", "_kit", "_program", "_world", "_entries")
+_MODULES = ("_connection", "_client", "_kit", "_program", "_world", "_server", "_entries")
 
 
 def _load(*names: str) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator
 import pytest
 
 if TYPE_CHECKING:
-    from ._world import Server
+    from ._server import Server
 
 _EMPTY = "as-pytest-redis"
 

@@ -19,7 +19,8 @@ from . import _load
 
 if TYPE_CHECKING:
     from ._program import Child
-    from ._world import Server, World
+    from ._server import Server
+    from ._world import World
 
 _WORLD = pytest.StashKey["World"]()
 _SEED = pytest.StashKey[int]()
@@ -62,7 +63,7 @@ def _start(config: pytest.Config) -> None:
     with contextlib.suppress(StartError):
         config.stash[_CHILD] = Child({})
     # While it starts.
-    _load("_client", "_kit", "_world")
+    _load("_client", "_kit", "_world", "_server")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -162,7 +163,7 @@ def _server(config: pytest.Config) -> Server:
 
     told = _told_by_controller(config)
     if told:
-        from ._world import JoinedServer
+        from ._server import JoinedServer
 
         return JoinedServer(told["url"], told["socket"], f"{config.workerinput['workerid']}-{os.urandom(8).hex()}")
     if _CHILD not in config.stash:

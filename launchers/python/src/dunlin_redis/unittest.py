@@ -19,7 +19,8 @@ import unittest
 from typing import Any, Callable, Iterator
 
 from ._connection import DunlinError
-from ._world import World, shared_server
+from ._server import shared_server
+from ._world import World
 
 _seed = random.randrange(2**31)
 
