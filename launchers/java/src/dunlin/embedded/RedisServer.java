@@ -15,8 +15,8 @@ public final class RedisServer {
     private static final int DEFAULT_PORT = 6379;
 
     private final int port;
-    /** The path of a redis.conf, or nothing. */
-    private final List<String> file;
+    /** The path of a redis.conf, or null. */
+    private final String file;
     private final List<String> settings;
     private Dunlin server;
 
@@ -25,10 +25,10 @@ public final class RedisServer {
     }
 
     public RedisServer(int port) {
-        this(port, List.of(), List.of());
+        this(port, null, List.of());
     }
 
-    private RedisServer(int port, List<String> file, List<String> settings) {
+    private RedisServer(int port, String file, List<String> settings) {
         this.port = port;
         this.file = file;
         this.settings = settings;
@@ -44,7 +44,8 @@ public final class RedisServer {
 
     public synchronized void start() {
         if (isActive()) return;
-        List<String> arguments = new ArrayList<>(file);
+        List<String> arguments = new ArrayList<>();
+        if (file != null) arguments.add(file);
         arguments.addAll(List.of("--port", String.valueOf(port)));
         arguments.addAll(settings);
         server = Dunlin.start(arguments.toArray(String[]::new));
@@ -71,7 +72,7 @@ public final class RedisServer {
     /** A port and the lines of a redis.conf. */
     public static final class RedisServerBuilder {
         private int port = DEFAULT_PORT;
-        private List<String> file = List.of();
+        private String file;
         private final List<String> settings = new ArrayList<>();
 
         RedisServerBuilder() {}
@@ -92,7 +93,7 @@ public final class RedisServer {
 
         /** The file is read first, so that the port and the settings go before its lines. */
         public RedisServerBuilder configFile(String path) {
-            file = List.of(path);
+            file = path;
             return this;
         }
 
