@@ -292,7 +292,9 @@ test('an answer from before the login does not ask for a login again', async t =
   const late = page.waitForResponse(answer => answer.request() === early.request())
   await early.continue()
   assert.equal((await late).status(), 401)
+  const next = page.waitForRequest(request => request.postData()?.includes('"CLIENT"'))
   await page.getByRole('tab', { name: 'Clients' }).click()
+  assert.equal((await (await next).response()).status(), 200)
   assert.equal(await page.getByRole('dialog').count(), 0)
 })
 
