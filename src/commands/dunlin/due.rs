@@ -57,7 +57,8 @@ fn show(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The next deadlines of a database, at most `count`.
+/// The next deadlines of a database, at most `count`. Of equal ones any may be left out: to choose by names would take
+/// a look at all of them, which may be all keys.
 fn next(data: &Database, count: usize) -> Vec<Due> {
     let of_key = |(deadline_ms, slot)| Due { deadline_ms, key: data.key(slot).to_vec(), field: None };
     let mut next: Vec<Due> = data.due_keys().take(count).map(of_key).collect();
