@@ -49,6 +49,7 @@ fn what_may_show_any_key_is_for_users_who_may_read_all() {
         "DUNLIN JOURNAL EXPECT NONE",
         "DUNLIN JOURNAL EXPORT",
         "DUNLIN STRICT FINDINGS",
+        "DUNLIN STRICT CHECK",
     ];
     for line in lines {
         assert_eq!(error(&mut reader, line.split(' ')), REFUSED, "{line}");

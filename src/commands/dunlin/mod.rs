@@ -92,7 +92,8 @@ fn explained(row: &Command, outcome: Result<(), Error>) -> Result<(), Error> {
     })
 }
 
-/// Refuses a client whose user may not read all keys: the reply may have the name or the value of any.
+/// Refuses a client whose user may not read all keys: the reply may have more of any key than its name, type and size,
+/// which SCAN and DUNLIN TREE show to every user: its deadline, its value, or a command with that.
 fn check_reads_all(cx: &Ctx<'_>, args: &Args<'_>) -> Result<(), Error> {
     if operations::may_read_all_keys(cx, args) { Ok(()) } else { Err(RightsError::Key.into()) }
 }

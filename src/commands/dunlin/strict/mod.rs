@@ -153,6 +153,7 @@ fn write_finding(finding: &Finding, reply: &mut Reply<'_>) {
 
 fn check(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     args.end()?;
+    check_reads_all(cx, &args)?;
     let findings = strict::findings(cx.engine());
     let errors: Vec<String> =
         findings.iter().filter(|finding| finding.level == Level::Error).map(ToString::to_string).collect();
