@@ -97,15 +97,20 @@ impl Activity {
         self.state.lock().last = Instant::now();
     }
 
-    /// Keeps the place of the connection for a while.
+    /// Keeps the place of the connection for a while, also if it was to end: its next request has come before that.
     pub(super) fn keep(self: &Arc<Activity>) -> Busy {
-        self.state.lock().reasons += 1;
+        let mut state = self.state.lock();
+        state.reasons += 1;
+        state.is_ending = false;
+        drop(state);
         Busy { activity: Arc::clone(self) }
     }
 
     /// Waits until the connection has to end.
     pub(super) async fn ended(&self) {
-        self.end.notified().await;
+        while !self.state.lock().is_ending {
+            self.end.notified().await;
+        }
     }
 
     fn idle_since(&self) -> Option<Instant> {
@@ -155,6 +160,23 @@ mod tests {
             });
             drop((place, answered, third));
             assert_eq!(connections.open.lock().len(), 1);
+        });
+    }
+
+    #[test]
+    fn a_connection_whose_request_arrives_as_it_is_to_end_is_answered_and_ends_later() {
+        run(async {
+            let connections = Arc::new(Connections::new(1));
+            let first = connections.place().await;
+            connections.end_longest_idle();
+            let answered = first.activity.keep();
+            let ended = timeout(LOOK, first.activity.ended()).await;
+            assert!(ended.is_err(), "it ends while its request is answered");
+            drop(answered);
+            let (_place, ()) = tokio::join!(connections.place(), async {
+                first.activity.ended().await;
+                drop(first);
+            });
         });
     }
 
