@@ -80,6 +80,11 @@ impl<'a> Reply<'a> {
         Reply { most_of_string, ..self }
     }
 
+    /// The limit for the bytes of a bulk string, if there is one.
+    pub fn most_of_string(&self) -> Option<NonZeroU32> {
+        NonZeroU32::new(u32::try_from(self.most_of_string).ok()?)
+    }
+
     /// Whether strings are written in a way of their own: for a script, or cut.
     pub(super) fn writes_each(&self) -> bool {
         self.is_of_values() || self.most_of_string < usize::MAX

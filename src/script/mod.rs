@@ -257,13 +257,17 @@ impl LuaVm {
             Ok(Ending::Returned(value)) => value,
             Err(raised) => return Outcome::Failed(Failure::of(raised)),
         };
-        let protocols = [reply.protocol(), server.protocol()];
+        let (protocols, most_of_string) = ([reply.protocol(), server.protocol()], reply.most_of_string());
         let push = |stack: &mut Stack<'_>| {
             stack.push_function(reply::convert_slowly::<S>);
             stack.push_ref(&value);
             stack.release(value);
             protocols.into_iter().for_each(|protocol| stack.push_boolean(protocol == Protocol::Resp3));
-            Ok(1 + protocols.len())
+            match most_of_string {
+                Some(most) => stack.push_number(most.get().into()),
+                None => stack.push_nil(),
+            }
+            Ok(1 + protocols.len() + 1)
         };
         let outcome = self.lua.start(server, &self.globals.explain, push, |server, progress, stack| {
             conclude_conversion(server, progress, stack, reply)

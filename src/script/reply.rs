@@ -10,6 +10,7 @@
 //! suspended and ended like a script, and whose reply must fit into the memory that scripts may take.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use super::ScriptBackend;
 use crate::lua::{Kind, Raise, Reference, Scalar, Stack};
@@ -120,14 +121,17 @@ pub(super) fn write(
 }
 
 /// A function that writes its first argument for the server ([`ScriptBackend::converted_reply`]). The second argument
-/// is the protocol of the client, the third one that of the script.
+/// is the protocol of the client, the third one that of the script, and the fourth one the most bytes of a string
+/// ([`Reply::cutting`]) or nil.
 pub(super) fn convert_slowly<S: ScriptBackend>(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     let protocol = |number: i32| if stack.truth(number) { Protocol::Resp3 } else { Protocol::Resp2 };
     let (of_client, of_script) = (protocol(2), protocol(3));
+    let most_of_string = stack.number(4).and_then(|most| NonZeroU32::new(most as u32));
     let names = FieldNames::new(stack);
     let (mut bytes, mut written) = (Vec::new(), 0);
+    let mut reply = Reply::new(&mut bytes, of_client).cutting(most_of_string);
     stack.push_copy(1);
-    let result = write_with(stack, &names, &mut Reply::new(&mut bytes, of_client), of_script, |stack, reply, count| {
+    let result = write_with(stack, &names, &mut reply, of_script, |stack, reply, count| {
         let position = reply.position();
         stack.check_memory(position)?;
         stack.step(count)?;

@@ -99,6 +99,25 @@ fn long_strings_are_cut_where_a_batch_asks_for_it() {
 }
 
 #[test]
+fn long_strings_of_a_script_are_cut_however_long_it_takes_and_whatever_it_returns() {
+    let page = Page::start(&["--busy-reply-threshold", "20"]);
+    let cut = |commands: &str| page.post(&format!("{{\"cut\":1,\"commands\":[{commands}]}}")).1;
+    let suspended = r#"["EVAL","local began = redis.call('TIME') repeat local now = redis.call('TIME')
+        until (now[1] - began[1]) * 1000000 + now[2] - began[2] > 50000 return 'abc'","0"]"#
+        .replace('\n', " ");
+    assert_eq!(cut(&suspended), r#"{"replies":[{"cut":"a","length":3}]}"#);
+    assert_eq!(
+        cut(&format!(r#"["MULTI"],{suspended},["ECHO","defg"],["EXEC"]"#)),
+        concat!(
+            r#"{"replies":[{"status":"OK"},{"status":"QUEUED"},{"status":"QUEUED"},"#,
+            r#"[{"cut":"a","length":3},{"cut":"d","length":4}]]}"#
+        )
+    );
+    let many = cut(r#"["EVAL","local all = {} for number = 1, 60000 do all[number] = 'abc' end return all","0"]"#);
+    assert_eq!(many.matches(r#"{"cut":"a","length":3}"#).count(), 60_000);
+}
+
+#[test]
 fn the_rows_of_a_list_of_large_elements_are_all_there() {
     let page = Page::start(&[]);
     let element = "x".repeat(1 << 20);

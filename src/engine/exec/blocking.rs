@@ -14,7 +14,7 @@ use crate::engine::exec::stages::{Call, Caller, Ending, ReplyState};
 use crate::engine::exec::{access, cluster, delivery, dispatch, kit, stages, timing};
 use crate::engine::spec::{CommandId, Error, Flags, Now};
 use crate::engine::state::{Block, Effect, LateReply, PendingHostCall, Session, SessionId, Wait};
-use crate::resp::{Reply, Request};
+use crate::resp::Request;
 use crate::value::View;
 
 impl Engine {
@@ -184,7 +184,7 @@ fn resume(engine: &mut Engine, session: SessionId) {
         Ok(Admitted::Now(found)) => {
             let id = found.0;
             let mut call = Call::new(session, found, request, Caller::Unblocked);
-            let reply = Reply::new(&mut out, engine.sessions.protocol_of(session));
+            let reply = engine.sessions.reply_to(session, &mut out);
             let ending = stages::run_call(engine, &mut call, reply);
             engine.observers.tracking.end_request();
             let spent_us = wait.spent_us.saturating_add(timing::elapsed_us(engine, timer));
@@ -196,7 +196,7 @@ fn resume(engine: &mut Engine, session: SessionId) {
             timing::record_time(engine, session, id, client_request, spent_us);
         }
         Ok(Admitted::Later(_) | Admitted::Queued) => return engine.observers.waiting.join(session, wait),
-        Err(error) => dispatch::refuse(engine, error, &mut Reply::new(&mut out, engine.sessions.protocol_of(session))),
+        Err(error) => dispatch::refuse(engine, error, &mut engine.sessions.reply_to(session, &mut out)),
     }
     answer(engine, session, frames_before, out);
 }
@@ -268,7 +268,7 @@ pub(super) fn complete(engine: &mut Engine, session: SessionId, command: Command
 /// Replies to a session whose wait has ended, and counts its command.
 fn finish(engine: &mut Engine, session: SessionId, wait: Wait, result: Result<LateReply, Error>) {
     let (mut out, has_failed) = (Vec::new(), result.is_err());
-    let mut reply = Reply::new(&mut out, engine.sessions.protocol_of(session));
+    let mut reply = engine.sessions.reply_to(session, &mut out);
     match result {
         Ok(late) => late.write(&mut reply),
         Err(error) => dispatch::refuse(engine, error, &mut reply),

@@ -118,8 +118,7 @@ fn run_arrived(engine: &mut Engine, session: SessionId, request: Request<'_>, ou
                 return end_request(engine, session, request_start, out);
             }
             request_start.put_pushes_first(engine, session, out);
-            let most_of_string = engine.sessions.get(session).and_then(|client| client.origin.most_of_string);
-            let reply = Reply::new(out, protocol).cutting(most_of_string);
+            let reply = engine.sessions.reply_to(session, out);
             let ending = stages::run_call(engine, &mut call, reply);
             return end_command(engine, &call, ending, request_start, out);
         }

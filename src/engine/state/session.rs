@@ -13,7 +13,7 @@ use crate::acl::User;
 use crate::engine::spec::{CommandId, Flags, Now};
 use crate::engine::state::eviction::clients::{AccountedMemory, ClientMemory};
 use crate::engine::state::{PendingHostCall, PushQueue, RdbRequest, Subscribed, Transaction, tracking};
-use crate::resp::Protocol;
+use crate::resp::{Protocol, Reply};
 
 /// Identifies a session while it lives; after that it finds nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -524,6 +524,12 @@ impl Sessions {
     /// The protocol that the session speaks, RESP2 for one that has ended.
     pub(in crate::engine) fn protocol_of(&self, session: SessionId) -> Protocol {
         self.get(session).map_or(Protocol::Resp2, |client| client.protocol)
+    }
+
+    /// A writer of replies to a session: in the protocol that it speaks, and with strings cut to what it asks for.
+    pub(in crate::engine) fn reply_to<'a>(&self, session: SessionId, out: &'a mut Vec<u8>) -> Reply<'a> {
+        let most_of_string = self.get(session).and_then(|client| client.origin.most_of_string);
+        Reply::new(out, self.protocol_of(session)).cutting(most_of_string)
     }
 
     /// Whether a session belongs to the test itself.

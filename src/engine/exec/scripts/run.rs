@@ -11,7 +11,7 @@ use crate::engine::exec::{Ctx, blocking, dispatch, propagation, replication, sna
 use crate::engine::spec::{ClusterError, CommandId, Error, Flags, Now, ServerError};
 use crate::engine::state::SessionId;
 use crate::engine::state::scripts::{Digest, Kind, Name, Outer, Running};
-use crate::resp::{Protocol, Reply, Request, Requests};
+use crate::resp::{Protocol, Request, Requests};
 use crate::script::{Drand48, Failure, Function, Header, LuaVm, Outcome, ReturnedErrors};
 use crate::value::hash_slot::hash_slot;
 
@@ -181,8 +181,7 @@ impl Engine {
         if self.sessions.is_page(session) {
             self.stats.begin_uncounted();
         }
-        let protocol = self.sessions.get(session).map_or(Protocol::Resp2, |client| client.protocol);
-        let mut reply = Reply::new(&mut partial, protocol);
+        let mut reply = self.sessions.reply_to(session, &mut partial);
         // A panic ends only the script's client and its virtual machine: the timer has other clients to serve.
         if let Ok(outcome) = catch_unwind(AssertUnwindSafe(|| vm.resume(self, &mut reply))) {
             match kind {
@@ -288,8 +287,8 @@ fn conclude_script(engine: &mut Engine, session: SessionId, outcome: Outcome, mu
         timing::record_time(engine, session, command, request, engine.host.elapsed_us().saturating_sub(started_us));
     }
     if let Err(error) = result {
-        let protocol = engine.sessions.get(session).map_or(Protocol::Resp2, |client| client.protocol);
-        dispatch::refuse(engine, error, &mut Reply::new(&mut out, protocol));
+        let mut reply = engine.sessions.reply_to(session, &mut out);
+        dispatch::refuse(engine, error, &mut reply);
     }
     if let Some(outer) = outer
         && !resume_queue(engine, session, outer, &mut out)
@@ -311,7 +310,8 @@ fn resume_queue(engine: &mut Engine, session: SessionId, outer: Outer, out: &mut
     let transaction = engine.sessions.get(session).and_then(|client| client.transaction.clone());
     let Some(transaction) = transaction else { return true };
     for (index, request) in transaction.queue.iter().enumerate().skip(outer.next) {
-        let ending = dispatch::run_within(engine, session, request, Reply::new(out, Protocol::Resp2));
+        let reply = engine.sessions.reply_to(session, out);
+        let ending = dispatch::run_within(engine, session, request, reply);
         if let Ending::Suspended = ending {
             if let Some(running) = &mut engine.scripts.running {
                 running.outer = Some(Outer { next: index + 1, ..outer });
