@@ -241,6 +241,29 @@ fn what_replaces_a_queue_counts_as_a_whole() {
 }
 
 #[test]
+fn what_is_copied_or_moved_into_another_database_is_counted_there() {
+    let (server, mut client) = with_page();
+    run(
+        &mut client,
+        &["DUNLIN MEASURE QUEUE here jobs FAILED dead", "DUNLIN MEASURE QUEUE there jobs FAILED dead DATABASE 3"],
+    );
+    let failed =
+        || ["here", "there"].map(|queue| samples(&server)[&format!("dunlin_queue_failed_total{{queue=\"{queue}\"}}")]);
+    run(&mut client, &["RPUSH three a b c", "COPY three dead REPLACE DB 3", "COPY three dead DB 3"]);
+    assert_eq!(failed(), [0, 3]);
+    run(&mut client, &["COPY three dead DB 2 DB 3 REPLACE", "COPY three dead DB 2"]);
+    assert_eq!(failed(), [0, 6]);
+    run(&mut client, &["EVAL return{redis.call('COPY',KEYS[1],KEYS[2],'DB',3,'REPLACE')} 2 three dead"]);
+    assert_eq!(failed(), [0, 9]);
+    run(&mut client, &["RPUSH dead 1", "MOVE dead 3", "SELECT 3", "DEL dead", "SELECT 0", "MOVE dead 3"]);
+    assert_eq!(failed(), [1, 10]);
+    for refused in ["COPY three dead DB 16", "COPY three dead DB -1", "COPY three dead DB", "MOVE three 16"] {
+        error(&mut client, refused.split(' '));
+    }
+    assert_eq!(failed(), [1, 10]);
+}
+
+#[test]
 fn a_glob_finds_its_keys_among_many_and_sums_ten_thousand_at_most() {
     let (server, mut client) = with_page();
     run(&mut client, &["DUNLIN MEASURE SET seen seen:*", "DUNLIN MEASURE SET none none:*"]);

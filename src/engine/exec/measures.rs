@@ -20,8 +20,8 @@ use crate::engine::state::measures::{
     Change, Extent, LARGE_SET, Measure, MeasureKind, Measures, Role, ScoreUnit, Touched, is_glob,
 };
 use crate::keyspace::{Database, Slot};
-use crate::resp::Request;
 use crate::value::View;
+use crate::value::number;
 use crate::value::stream::Id;
 use crate::value::zset::ScoreRange;
 
@@ -96,33 +96,50 @@ fn touched(engine: &Engine, measures: &Measures, call: &Call<'_>) -> Vec<Touched
     let mut all: Vec<Touched> = Vec::new();
     for (place, access) in command.keys_of(call.request) {
         let key = call.request.get(place).unwrap_or_default();
-        for (measure, role) in measures.of_key(client.database, key) {
-            let is_known = |known: &Touched| {
-                (known.measure, known.role) == (measure, role) && call.request.get(known.place) == Some(key)
-            };
-            if !all.iter().any(is_known) {
-                let is_replaced = access.has(KeyFlags::OW) && replaces(command.name, call.request);
-                all.push(Touched { measure, role, place, is_replaced, before: extent(engine, client.database, key) });
+        for database in databases_of_key(engine, call, access, client.database) {
+            for (measure, role) in measures.of_key(database, key) {
+                let is_known = |known: &Touched| {
+                    (known.measure, known.role) == (measure, role) && call.request.get(known.place) == Some(key)
+                };
+                if !all.iter().any(is_known) {
+                    let is_replaced = access.has(KeyFlags::OW) && REPLACES.contains(&command.name);
+                    let before = extent(engine, database, key);
+                    all.push(Touched { measure, role, database, place, is_replaced, before });
+                }
             }
         }
     }
     all
 }
 
-/// Whether a command puts a value in place of another one of the selected database.
-fn replaces(name: &str, request: Request<'_>) -> bool {
-    let is_elsewhere = || name == "COPY" && request.iter().skip(3).any(|word| says(word, "DB"));
-    REPLACES.contains(&name) && !is_elsewhere()
+/// The databases in which a command may change a key that it names: the selected one, but COPY the one behind its last
+/// DB, and MOVE both.
+fn databases_of_key(
+    engine: &Engine,
+    call: &Call<'_>,
+    access: KeyFlags,
+    selected: usize,
+) -> impl Iterator<Item = usize> + use<> {
+    let (request, count) = (call.request, engine.databases.count());
+    let number_at = |place: usize| usize::try_from(number::parse_i64(request.get(place)?)?).ok();
+    let says_db = |place: &usize| request.get(*place).is_some_and(|word| says(word, "DB"));
+    let all = match engine.table.entry(call.id).command.name {
+        "MOVE" => [Some(selected), number_at(2)],
+        "COPY" if access.has(KeyFlags::OW) => match (3..request.len()).rev().find(says_db) {
+            Some(place) => [number_at(place + 1), None],
+            None => [Some(selected), None],
+        },
+        _ => [Some(selected), None],
+    };
+    all.into_iter().flatten().filter(move |database| *database < count)
 }
 
 /// Notes what a command has done to one of its keys. Of one whose value it has replaced, all elements are new, but the
 /// members of a set only as far as there are more: nobody knows which of them were there.
 fn note(engine: &Engine, measures: &mut Measures, call: &Call<'_>, touched: &Touched, is_done: bool) {
-    let (Some(kind), Some(client)) = (measures.kind(touched.measure), engine.sessions.get(call.session)) else {
-        return;
-    };
+    let Some(kind) = measures.kind(touched.measure) else { return };
     let key = call.request.get(touched.place).unwrap_or_default();
-    let (before, after) = (touched.before, extent(engine, client.database, key));
+    let (before, after) = (touched.before, extent(engine, touched.database, key));
     let added = after.length.saturating_sub(before.length);
     let removed = before.length.saturating_sub(after.length);
     let (put, left) = if touched.is_replaced && is_done { (after.length, before.length) } else { (added, removed) };

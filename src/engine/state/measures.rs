@@ -187,6 +187,8 @@ pub(in crate::engine) struct Touched {
     /// The place of the measure.
     pub(in crate::engine) measure: usize,
     pub(in crate::engine) role: Role,
+    /// The database of the key.
+    pub(in crate::engine) database: usize,
     /// The place of the key in the request.
     pub(in crate::engine) place: usize,
     /// Whether the command puts another value in place of that of the key.
