@@ -191,7 +191,7 @@ pub(super) fn shutdown_options(words: &[&str]) -> Result<String, String> {
     }
 }
 
-/// `end-with`: the standard input, a process, or nothing.
+/// `end-with`: the standard input, processes, or nothing.
 #[cfg(feature = "program")]
 pub(super) fn end_with(word: &str) -> Result<String, String> {
     let known = EndWith::named(word).ok_or("argument must be 'stdin' or the id of a process")?;

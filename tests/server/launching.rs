@@ -203,6 +203,26 @@ fn a_server_ends_with_a_process_and_does_not_start_without_it() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn a_server_with_several_events_to_end_with_ends_with_the_first_of_them() {
+    for ends_by_stdin in [true, false] {
+        let mut other = Command::new("cat").stdin(Stdio::piped()).spawn().expect("there is a cat");
+        let id = other.id().to_string();
+        let mut server = launch(&["--free-port", "yes", "--end-with", &id, "--end-with", "stdin"]);
+        let shown = format!("stdin {id}");
+        let length = shown.len();
+        server.connect().ask("CONFIG GET end-with\r\n", format!("*2\r\n$8\r\nend-with\r\n${length}\r\n{shown}\r\n"));
+        if ends_by_stdin {
+            server.stdin = None;
+            assert!(server.end().0.success());
+        }
+        other.kill().expect("it runs");
+        other.wait().expect("it has ended");
+        assert!(server.end().0.success());
+    }
+}
+
+#[test]
 fn an_idle_server_ends_only_without_clients() {
     let mut server = launch(&["--free-port", "yes", "--idle-end", "1", "--test-kit", "yes"]);
     let mut client = server.connect();

@@ -16,7 +16,8 @@ pub(super) const ROWS: &[Parameter] = &[
         // The word was checked before, so it means something.
         Held::Field(
             |s| s.process.launch.end_with.name(),
-            |s, word| of(s).end_with = EndWith::named(&word).unwrap_or_default(),
+            // Each line adds to those before, so that what a launcher sets leaves what its user has set.
+            |s, word| of(s).end_with.add(EndWith::named(&word).unwrap_or_default()),
         ),
     )
     .at_start()

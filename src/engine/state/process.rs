@@ -70,38 +70,57 @@ impl OomScore {
     }
 }
 
-/// `end-with`: the event that ends the server, beside the requests to shut down.
+/// `end-with`: the events each of which ends the server, beside the requests to shut down.
 #[cfg(feature = "program")]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum EndWith {
-    /// Nothing else.
-    #[default]
-    Nothing,
-    /// The standard input: whoever holds its other end keeps the server alive.
-    Stdin,
-    /// The process with this id.
-    Process(u32),
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EndWith {
+    /// The end of the standard input: whoever holds its other end keeps the server alive.
+    pub stdin: bool,
+    /// The ends of the processes with these ids.
+    pub processes: Vec<u32>,
 }
 
 #[cfg(feature = "program")]
 impl EndWith {
-    /// The meaning of a value in the configuration; `None` for a value that means nothing.
-    pub fn named(word: &str) -> Option<EndWith> {
-        match word {
-            "" => Some(EndWith::Nothing),
-            _ if word.eq_ignore_ascii_case("stdin") => Some(EndWith::Stdin),
-            // The system's process ids are positive and have 31 bits.
-            _ => word.parse().ok().filter(|id| (1..=i32::MAX as u32).contains(id)).map(EndWith::Process),
+    /// The meaning of a value in the configuration: `stdin` and ids of processes, with blanks between them. `None` for
+    /// a value that means nothing.
+    pub fn named(value: &str) -> Option<EndWith> {
+        let mut all = EndWith::default();
+        for word in value.split_ascii_whitespace() {
+            if word.eq_ignore_ascii_case("stdin") {
+                all.stdin = true;
+            } else {
+                // The system's process ids are positive and have 31 bits.
+                let id = word.parse().ok().filter(|id| (1..=i32::MAX as u32).contains(id))?;
+                all.add(EndWith { stdin: false, processes: vec![id] });
+            }
+        }
+        Some(all)
+    }
+
+    /// Adds events; if there are none to add, removes those that there were.
+    pub fn add(&mut self, more: EndWith) {
+        if more.is_empty() {
+            *self = more;
+            return;
+        }
+        self.stdin |= more.stdin;
+        for id in more.processes {
+            if !self.processes.contains(&id) {
+                self.processes.push(id);
+            }
         }
     }
 
+    /// Whether there is no such event.
+    pub fn is_empty(&self) -> bool {
+        !self.stdin && self.processes.is_empty()
+    }
+
     /// The value in the configuration.
-    pub fn name(self) -> String {
-        match self {
-            EndWith::Nothing => String::new(),
-            EndWith::Stdin => "stdin".to_owned(),
-            EndWith::Process(id) => id.to_string(),
-        }
+    pub fn name(&self) -> String {
+        let stdin = self.stdin.then(|| "stdin".to_owned());
+        stdin.into_iter().chain(self.processes.iter().map(u32::to_string)).collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -111,7 +130,7 @@ impl EndWith {
 pub struct Launch {
     /// `announce`: the addresses are announced on the standard output.
     pub is_announced: bool,
-    /// `end-with`: what the server ends with.
+    /// `end-with`: what the server ends with, whichever comes first.
     pub end_with: EndWith,
     /// `free-port`: the system picks the port.
     pub uses_free_port: bool,

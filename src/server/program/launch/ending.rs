@@ -4,14 +4,15 @@
 //! launcher holds (on every system), or a process (on Linux). When that ends, the server shuts down as on a signal. If
 //! a command keeps it busy then, and it has nothing to save, it ends all the same after [`PATIENCE`].
 //!
-//! Each watch is a thread that waits, and exists only if its parameter is set. The threads are never joined.
+//! Each watch is a thread that waits, and exists only if its parameter is set: one for the standard input, and one for
+//! each process. The threads are never joined.
 
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use crate::engine::{EndWith, Launch};
+use crate::engine::Launch;
 use crate::server::clock::monotonic_us;
 use crate::server::contain::contain;
 use crate::server::program::pause::pause;
@@ -34,23 +35,20 @@ pub(in super::super) fn begin(
     is_written_at_end: bool,
 ) -> io::Result<()> {
     let end = End { shared: Arc::clone(shared), requests: requests.clone(), is_written_at_end };
-    match launch.end_with {
-        EndWith::Nothing => {}
-        EndWith::Stdin => {
-            let end = end.clone();
-            watch("dunlin-stdin", move || {
-                wait_for_end_of(&mut io::stdin().lock());
-                end.begin("The standard input has ended");
-            })?;
-        }
-        EndWith::Process(id) => {
-            let process = process::Watched::open(id)?;
-            let end = end.clone();
-            watch("dunlin-process", move || {
-                process.wait();
-                end.begin("The process to end with has ended");
-            })?;
-        }
+    if launch.end_with.stdin {
+        let end = end.clone();
+        watch("dunlin-stdin", move || {
+            wait_for_end_of(&mut io::stdin().lock());
+            end.begin("The standard input has ended");
+        })?;
+    }
+    for id in &launch.end_with.processes {
+        let process = process::Watched::open(*id)?;
+        let end = end.clone();
+        watch("dunlin-process", move || {
+            process.wait();
+            end.begin("The process to end with has ended");
+        })?;
     }
     if launch.idle_end_s > 0 {
         let limit = Duration::from_secs(launch.idle_end_s.into());

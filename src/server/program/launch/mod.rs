@@ -17,7 +17,7 @@ pub(super) use ending::begin as end_with_launcher;
 pub(super) use port_file::PortFile;
 
 use crate::config::Sources;
-use crate::engine::{EndWith, Settings};
+use crate::engine::Settings;
 
 /// Whether the server listens on TCP.
 pub(super) fn opens_tcp(settings: &Settings) -> bool {
@@ -31,7 +31,7 @@ pub(super) fn opens_tcp(settings: &Settings) -> bool {
 /// A sentence that says which do not.
 pub(super) fn check(settings: &Settings, sources: &Sources) -> Result<(), &'static str> {
     let launch = &settings.process.launch;
-    let has_stdin = launch.end_with == EndWith::Stdin;
+    let has_stdin = launch.end_with.stdin;
     match () {
         () if has_stdin && sources.stdin => {
             Err("'end-with stdin' and '-' cannot be used together: both read the standard input")

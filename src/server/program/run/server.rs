@@ -19,7 +19,7 @@ use crate::engine::exec::kit::strict as rules;
 use crate::engine::exec::persistence::ShutdownOptions;
 use crate::engine::state::host::Facts;
 use crate::engine::state::kit::{Finding, Journal, MAX_ENTRIES, Rule};
-use crate::engine::{EndWith, Launch, Settings};
+use crate::engine::{Launch, Settings};
 use crate::server::clock::{Clock, monotonic_us};
 use crate::server::faulty_storage;
 use crate::server::loading;
@@ -98,8 +98,8 @@ impl CommandServer {
     /// # Errors
     /// A sentence with the reason why the process cannot be watched.
     pub(super) fn end_with_process(&mut self, id: u32, is_written_at_end: bool) -> Result<(), String> {
-        if self.launch.end_with == EndWith::Nothing {
-            self.launch.end_with = EndWith::Process(id);
+        if self.launch.end_with.is_empty() {
+            self.launch.end_with.processes.push(id);
         }
         let requests = signals::end_when_signalled(Arc::clone(&self.shared));
         let requests = requests.map_err(|error| os_host::reason(&error))?;
@@ -168,12 +168,12 @@ fn settings(options: &Options) -> Result<(Settings, Option<PrivateFolder>), Stri
     let loaded = super::super::load(defaults, &options.sources, &[], &Announcer::default());
     let mut settings = loaded.map_err(|fault| super::super::sentence(fault.as_ref()))?.0.settings;
     let launch = &settings.process.launch;
-    if options.exports && launch.end_with == EndWith::Stdin {
+    if options.exports && launch.end_with.stdin {
         return Err("'end-with stdin' cannot be used with --export: the standard input stays the shell's".to_owned());
     }
     let foreign = [
         ("announce", launch.is_announced),
-        ("end-with", launch.end_with != EndWith::Nothing && !options.exports),
+        ("end-with", !launch.end_with.is_empty() && !options.exports),
         ("idle-end", launch.idle_end_s > 0 && !options.exports),
         ("daemonize", settings.process.in_background),
     ];
