@@ -528,8 +528,10 @@ impl Sessions {
 
     /// A writer of replies to a session: in the protocol that it speaks, and with strings cut to what it asks for.
     pub(in crate::engine) fn reply_to<'a>(&self, session: SessionId, out: &'a mut Vec<u8>) -> Reply<'a> {
-        let most_of_string = self.get(session).and_then(|client| client.origin.most_of_string);
-        Reply::new(out, self.protocol_of(session)).cutting(most_of_string)
+        match self.get(session) {
+            Some(client) => Reply::new(out, client.protocol).cutting(client.origin.most_of_string),
+            None => Reply::new(out, Protocol::Resp2),
+        }
     }
 
     /// Whether a session belongs to the test itself.
