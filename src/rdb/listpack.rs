@@ -29,6 +29,8 @@ use std::cell::Cell;
 
 const HEAD: usize = 6;
 const END: u8 = 0xff;
+/// The fewest bytes of an element: a code, and the length.
+const LEAST_BYTES: usize = 2;
 /// The bytes that are allocated for a listpack at first.
 const CAPACITY: usize = 512;
 /// The most memory that is kept from one listpack to the next.
@@ -252,7 +254,11 @@ impl<'a> Listpack<'a> {
     pub(super) fn open(bytes: &'a [u8]) -> Option<Items<'a>> {
         match parts(bytes)? {
             (UNCOUNTED, _) => Listpack::check(bytes).map(|listpack| listpack.iter()),
-            (count, left) => Some(Items { left, count: count.into() }),
+            (count, left) => {
+                let count = usize::from(count);
+                // A caller may make room for as many elements as there are.
+                (count <= left.len() / LEAST_BYTES).then_some(Items { left, count })
+            }
         }
     }
 

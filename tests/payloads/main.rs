@@ -2,6 +2,7 @@
 //! is always refused.
 
 mod damaged_files;
+mod damaged_logs;
 mod holes;
 mod oracle;
 mod restore;
