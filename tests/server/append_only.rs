@@ -404,6 +404,8 @@ fn a_real_server_loads_our_files_and_we_load_its() {
         run(&server, "SET text later\nXADD stream 3-1 f v\nRPUSH list x\nSPOP set\nINCRBYFLOAT number 1.5");
         digest(&server)
     };
+    program.expect_accepted("aof", &folder.part("appendonly.aof.manifest"));
+    program.expect_accepted("rdb", &folder.part("appendonly.aof.2.base.rdb"));
     let theirs = Process::start_with(&program, &["--appendonly", "yes"]).expect("it starts");
     let their_folder = theirs.folder().join("appendonlydir");
     for name in folder.parts() {
@@ -420,6 +422,35 @@ fn a_real_server_loads_our_files_and_we_load_its() {
     let server = Server::builder().set("load", their_folder.to_str().expect("it is text")).allow_debug();
     let server = server.start().expect("it loads their files");
     assert_eq!(format!("+{}", digest(&server)), digest_of_theirs);
+}
+
+/// Every end that a crash may leave is cut off at the start; what is appended behind it belongs to no torn transaction.
+#[test]
+fn a_real_server_loads_our_files_after_a_crash() {
+    let Some(program) = Program::from_environment("torn append-only files of a real server") else { return };
+    let torn: [&[u8]; 4] = [
+        b"*1\r\n$5\r\nMULTI\r\n*3\r\n$3\r\nSET\r\n$1\r\nb\r\n$1\r\n1\r\n*3\r\n$3\r\nSET\r\n$1\r\nc",
+        b"#TS:18",
+        b"*3\r\n$3\r\nSET\r\n$1\r\nb\r\n$5\r\nva",
+        &[0; 700],
+    ];
+    let theirs = Process::start_with(&program, &["--appendonly", "yes"]).expect("it starts");
+    for (number, tail) in torn.into_iter().enumerate() {
+        let folder = Folder::new(&format!("aof-real-torn-{number}"));
+        run(&folder.appending(), DATA);
+        folder.tear(tail);
+        let server = folder.appending();
+        run(&server, "SET after 1\nMULTI\nSET both 1\nRPUSH list both\nEXEC");
+        let digest = ask(&server, "DEBUG DIGEST").text().expect("it is text").into_owned();
+        drop(server);
+        program.expect_accepted("aof", &folder.part("appendonly.aof.manifest"));
+        for name in folder.parts() {
+            let their_folder = theirs.folder().join("appendonlydir");
+            fs::copy(folder.part(&name), their_folder.join(&name)).expect("it can be copied");
+        }
+        assert_eq!(told_by(theirs.address, "DEBUG LOADAOF"), "+OK", "{number}");
+        assert_eq!(told_by(theirs.address, "DEBUG DIGEST"), format!("+{digest}"), "{number}");
+    }
 }
 
 #[test]

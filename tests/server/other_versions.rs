@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use dunlin::Server;
 
@@ -13,7 +12,8 @@ use crate::program::dunlin;
 use crate::timeout::wait_until;
 
 /// A script that fills collections of every type, small and large. There is nothing of which these servers compute
-/// another digest: Redis 7 writes a score in 17 digits, and Valkey has deadlines of fields in it.
+/// another digest: Redis 7 writes a score in 17 digits, and Valkey has deadlines of fields in it, which have a test of
+/// their own.
 const FILL: &str = "for i = 1, 600 do \
     local text = string.rep('x', i % 70) .. i; \
     redis.call('SET', 'text' .. i, text); redis.call('SET', 'number' .. i, i * 7919); \
@@ -32,7 +32,6 @@ struct Other {
     program: Program,
     name: String,
     rdb_version: &'static str,
-    /// Whether it is a Valkey, which has no words for what Redis has added since they parted.
     is_valkey: bool,
 }
 
@@ -58,14 +57,6 @@ fn others(task: &str) -> Vec<Other> {
 impl Other {
     fn start(&self, arguments: &[&str]) -> Process {
         Process::start_with(&self.program, arguments).expect("it starts")
-    }
-
-    /// Panics if its own tool, which stands beside it, finds something wrong with a file.
-    fn expect_accepted(&self, kind: &str, file: &Path) {
-        let server = self.program.path();
-        let name = format!("{}-check-{kind}", if self.is_valkey { "valkey" } else { "redis" });
-        let output = Command::new(server.with_file_name(&name)).arg(file).output().expect("its tool runs");
-        assert!(output.status.success(), "{name} of {}: {}", self.name, String::from_utf8_lossy(&output.stdout));
     }
 }
 
@@ -100,7 +91,7 @@ fn rdb_files_go_to_other_versions_and_back() {
         assert_eq!(contents_of(&ours), before, "{} to here", other.name);
 
         run(&ours, "RPUSH list1 more\nSET new 1\nSELECT 7\nSET other 2\nSAVE");
-        other.expect_accepted("rdb", &theirs.folder().join("dump.rdb"));
+        other.program.expect_accepted("rdb", &theirs.folder().join("dump.rdb"));
         assert_eq!(told("DEBUG RELOAD NOSAVE"), "+OK", "from here to {}", other.name);
         assert_eq!(contents(told), contents_of(&ours), "from here to {}", other.name);
     }
@@ -119,7 +110,7 @@ fn append_only_files_go_to_other_versions_and_back() {
         wait_until("it is rewritten", || ask_ours("INFO persistence").contains("aof_rewrite_in_progress:0"));
         run(&ours, "SET text1 later\nXADD stream 1000-1 f v\nRPUSH list x\nSPOP set\nINCRBYFLOAT number1 1.5");
         let files = folder.0.join("appendonlydir");
-        other.expect_accepted("aof", &files.join("appendonly.aof.manifest"));
+        other.program.expect_accepted("aof", &files.join("appendonly.aof.manifest"));
 
         let theirs = other.start(&["--appendonly", "yes"]);
         let told = |command: &str| told_by(theirs.address, command);
@@ -137,5 +128,38 @@ fn append_only_files_go_to_other_versions_and_back() {
         let loaded = Server::builder().load(&their_files).allow_debug().start().expect("their files are loaded");
         assert_eq!(contents_of(&loaded), contents(told), "{} to here", other.name);
         assert_eq!(ask(&loaded, "DBSIZE"), ask(&ours, "DBSIZE"));
+    }
+}
+
+/// Valkey has a form of them in its files that no Redis reads.
+#[test]
+fn deadlines_of_fields_come_here_from_valkey() {
+    let fields = "for i = 1, 600 do redis.call('HSET', 'large', 'f' .. i, i) end";
+    for other in others("deadlines of fields in files of Valkey").iter().filter(|other| other.is_valkey) {
+        let theirs = other.start(&["--appendonly", "yes"]);
+        let told = |command: &str| told_by(theirs.address, command);
+        assert_eq!(told(&format!("EVAL \"{fields}\" 0")), "$-1", "{}", other.name);
+        assert_eq!(told("HSET small a 1 b two"), ":2");
+        assert_eq!(told("HPEXPIREAT small 4000000000000 FIELDS 1 a"), "*1\r\n:1");
+        assert_eq!(told("HPEXPIREAT large 4000000000123 FIELDS 2 f7 f600"), "*2\r\n:1\r\n:1");
+        assert_eq!(told("SAVE"), "+OK");
+        let dump = theirs.folder().join("dump.rdb");
+        expect_whole(&dump);
+        let lines = [
+            "HPEXPIRETIME small FIELDS 2 a b",
+            "HPEXPIRETIME large FIELDS 3 f6 f7 f600",
+            "HGETALL small",
+            "HLEN large",
+        ];
+        let ours = Server::builder().load(&dump).start().expect("their file is loaded");
+        assert_eq!(lines.map(|line| told_by(ours.addr(), line)), lines.map(told), "{}", other.name);
+        assert_eq!(told("HPEXPIRETIME small FIELDS 2 a b"), "*2\r\n:4000000000000\r\n:-1");
+
+        assert_eq!(told("BGREWRITEAOF"), "+Background append only file rewriting started");
+        wait_until("it has rewritten them", || told("INFO persistence").contains("aof_rewrite_in_progress:0"));
+        assert_eq!(told("HPEXPIREAT large 4000000000456 FIELDS 1 f6"), "*1\r\n:1");
+        let ours =
+            Server::builder().load(theirs.folder().join("appendonlydir")).start().expect("their files are loaded");
+        assert_eq!(lines.map(|line| told_by(ours.addr(), line)), lines.map(told), "{}", other.name);
     }
 }

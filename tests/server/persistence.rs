@@ -446,6 +446,7 @@ fn a_real_server_loads_what_is_saved_here_and_what_it_saves_is_loaded_here() {
         assert_eq!(digest_of(&ours), digest, "theirs, {policy}");
 
         run(&ours, "RPUSH list1 more\nSET new 1\nSELECT 7\nSET other 2\nSAVE");
+        program.expect_accepted("rdb", &real.folder().join("dump.rdb"));
         assert_eq!(told_by(real.address, "DEBUG RELOAD NOSAVE"), "+OK");
         assert_eq!(told_by(real.address, "DEBUG DIGEST"), digest_of(&ours), "ours, {policy}");
     }
