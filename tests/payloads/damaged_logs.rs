@@ -1,5 +1,5 @@
-//! Damaged files of an append-only file: a log is refused or loaded up to the end of a unit, and a manifest is refused or
-//! lists files that there are. Neither takes much memory.
+//! Damaged files of an append-only file: a log is refused or loaded up to the end of a unit, and a manifest is refused
+//! or lists files that there are. Neither takes much memory.
 
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
@@ -188,8 +188,8 @@ fn a_manifest_that_is_cut_within_a_line_is_refused() {
     assert_eq!(whole.collect::<Vec<_>>(), line_ends.collect::<Vec<_>>());
 }
 
-/// The format has no checksum: a line that becomes a comment is not seen, nor is another type, or a line end that becomes
-/// a blank.
+/// The format has no checksum: a line that becomes a comment is not seen, nor is another type, or a line end that
+/// becomes a blank.
 #[test]
 fn a_manifest_with_any_byte_changed_is_refused_or_lists_no_file_that_is_not_there() {
     let mut manifest = MANIFEST.as_bytes().to_vec();
