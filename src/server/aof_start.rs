@@ -19,6 +19,7 @@ use crate::aof::scan::Tail;
 use crate::engine::exec::aof;
 use crate::engine::exec::aof_load::AofLoad;
 use crate::engine::{Engine, Loading, Settings};
+use crate::rdb::file::is_rdb;
 use crate::storage::{Storage, replace};
 
 /// An append-only file that is being loaded.
@@ -285,19 +286,22 @@ fn seed_parts(storage: &dyn Storage, path: &Path) -> Result<Option<Vec<LogFile>>
         return listed_parts(storage, &path.join(manifest)).map(Some);
     }
     let mut head = Vec::new();
-    storage.open(path).map_err(explain)?.take(LONGEST_HEAD).read_to_end(&mut head).map_err(explain)?;
+    storage.open(path).map_err(explain)?.take(HEAD_BYTES).read_to_end(&mut head).map_err(explain)?;
     if head.starts_with(b"file ") {
         return listed_parts(storage, path).map(Some);
     }
-    if !matches!(head.first(), Some(b'*' | b'#')) {
+    let is_base = is_rdb(&head) && head.windows(PREAMBLE.len()).any(|part| part == PREAMBLE);
+    if !is_base && !matches!(head.first(), Some(b'*' | b'#')) {
         return Ok(None);
     }
     let bytes = storage.length(path).map_err(explain)?;
-    Ok(Some(vec![LogFile { path: path.to_owned(), is_base: false, is_last: true, bytes }]))
+    Ok(Some(vec![LogFile { path: path.to_owned(), is_base, is_last: true, bytes }]))
 }
 
 /// The number of bytes at the start of a file that identify its format.
-const LONGEST_HEAD: u64 = 5;
+const HEAD_BYTES: u64 = 512;
+/// The fact about an RDB file that commands follow it, as in the append-only files of Redis 4 to 6.
+const PREAMBLE: &[u8] = b"\xfa\x0caof-preamble\xc0\x01";
 
 /// The files that a manifest lists, in their order.
 fn listed_parts(storage: &dyn Storage, path: &Path) -> Result<Vec<LogFile>, String> {

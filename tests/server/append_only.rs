@@ -13,7 +13,7 @@ use crate::timeout::wait_until;
 
 impl Folder {
     /// A server with an append-only file here.
-    fn appending(&self) -> Server {
+    pub(crate) fn appending(&self) -> Server {
         self.appending_with("everysec")
     }
 
@@ -23,17 +23,17 @@ impl Folder {
     }
 
     /// The path of a file of the append-only file.
-    fn part(&self, name: &str) -> PathBuf {
+    pub(crate) fn part(&self, name: &str) -> PathBuf {
         self.0.join("appendonlydir").join(name)
     }
 
     /// The names of the files of the append-only file.
-    fn parts(&self) -> Vec<String> {
+    pub(crate) fn parts(&self) -> Vec<String> {
         names_in(&self.0.join("appendonlydir"))
     }
 
     /// Adds bytes to the end of the first incremental file.
-    fn tear(&self, bytes: &[u8]) {
+    pub(crate) fn tear(&self, bytes: &[u8]) {
         let path = self.part("appendonly.aof.1.incr.aof");
         let mut log = fs::read(&path).expect("it is there");
         log.extend_from_slice(bytes);
@@ -217,20 +217,25 @@ fn a_file_that_is_damaged_is_refused() {
     }
 }
 
+/// The deadlines in the base have passed long ago when it is loaded; the commands behind it remove some of them.
 #[test]
 fn no_key_expires_before_the_whole_file_is_loaded() {
     let folder = Folder::new("aof-deadlines");
-    let soon = "SET kept x PX 30\nHSET hash f v g w\nHPEXPIRE hash 30 FIELDS 1 f\nSET gone x PX 30";
-    run(&folder.appending(), &format!("{soon}\nBGREWRITEAOF"));
     {
-        let server = folder.appending();
-        run(&server, "SET again x PX 30\nPERSIST again");
+        let builder = Server::builder().set("dir", folder.text()).set("appendonly", "yes");
+        let early = std::time::UNIX_EPOCH + Duration::from_secs(1_000_000);
+        let server = builder.frozen_at(early).start().expect("it starts");
+        run(&server, "SET kept x PX 30\nSET gone x PX 30\nHSET hash f v g w h x\nHPEXPIRE hash 30 FIELDS 2 f g");
+        run(&server, "BGREWRITEAOF");
+        wait_for_rewrite(&server);
+        run(&server, "APPEND kept y\nPERSIST kept\nHPERSIST hash FIELDS 1 f\nSET late x PX 30\nPERSIST late");
     }
-    let server = Server::builder().set("dir", folder.text()).set("appendonly", "yes");
-    let server = server.start().expect("it starts");
-    assert_eq!(ask(&server, "GET again"), "x");
-    wait_until("the others have expired", || ask(&server, "EXISTS kept gone") == 0);
-    assert_eq!(ask(&server, "HLEN hash"), 1);
+    let server = folder.appending();
+    assert_eq!(ask(&server, "GET kept"), "xy");
+    assert_eq!(ask(&server, "GET late"), "x");
+    let fields = [Reply::Bytes(b"v".to_vec()), Reply::Null, Reply::Bytes(b"x".to_vec())];
+    assert_eq!(ask(&server, "HMGET hash f g h"), Reply::Array(fields.to_vec()));
+    assert_eq!(ask(&server, "EXISTS gone"), 0);
 }
 
 #[test]
@@ -329,19 +334,6 @@ fn it_is_rewritten_when_it_has_grown() {
     assert!(size("aof_base_size") < 1000 && size("aof_current_size") < 6000, "the sizes are those of all that was");
     drop(server);
     assert_eq!(ask(&folder.appending(), "GET key"), last.to_string().as_str());
-}
-
-#[test]
-fn the_first_base_counts_if_it_has_data() {
-    let folder = Folder::new("aof-first-base");
-    let server = folder.server();
-    run(&server, "SET key value\nSAVE");
-    let seed = Path::new(folder.text()).join("dump.rdb");
-    drop(server);
-    let server = Server::builder().load(seed).set("dir", folder.text()).set("appendonly", "yes").start();
-    let server = server.expect("it starts");
-    assert_ne!(info(&server, "aof_base_size"), "0");
-    assert_eq!(info(&server, "aof_base_size"), info(&server, "aof_current_size"));
 }
 
 #[test]
@@ -480,11 +472,33 @@ fn the_check_finds_nothing_wrong_with_what_a_server_has_written() {
     assert_eq!(status, Some(1), "{text}");
 }
 
-/// As in Redis: what the append-only file does not have is not there.
+#[test]
+fn a_second_process_on_the_same_files_is_refused() {
+    let folder = Folder::new("aof-second");
+    let program = folder.program(&["--appendonly", "yes"]);
+    wait_until("it is loaded", || told(&program, "SET a 1") == "+OK");
+    let output = dunlin(&["--port", "0", "--dir", folder.text(), "--appendonly", "yes"]).output().expect("it runs");
+    let log = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{log}");
+    let refused = "The append-only file appendonly.aof.1.incr.aof is in use by another server";
+    assert!(log.contains(refused), "{log} {}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(told(&program, "GET a"), "$1\r\n1");
+}
+
+/// As in Redis: what the append-only file does not have is not there. Only the log says so.
 #[test]
 fn a_dump_beside_the_append_only_file_is_not_loaded() {
     let folder = Folder::new("aof-and-dump");
     run(&folder.server(), "SET dumped 1\nSAVE");
+    let other = Folder::new("aof-and-dump-program");
+    fs::copy(folder.dump(), other.dump()).expect("it can be copied");
+    let arguments = ["--port", "0", "--dir", other.text(), "--appendonly", "yes", "--end-with", "stdin"];
+    for warns in [true, false] {
+        let output = dunlin(&arguments).stdin(std::process::Stdio::null()).output().expect("it runs");
+        let log = String::from_utf8_lossy(&output.stdout);
+        let warning = "dump.rdb is not loaded, because appendonly is on and there is no append-only file.";
+        assert_eq!(log.contains(warning), warns, "{log}");
+    }
     assert_eq!(ask(&folder.appending(), "DBSIZE"), 0);
     run(&folder.appending(), "SET appended 1");
     assert_eq!(ask(&folder.appending(), "EXISTS dumped appended appended"), 2);

@@ -8,6 +8,7 @@ mod disk_faults;
 mod effects;
 mod embedding;
 mod files;
+mod files_to_load;
 mod holes;
 mod kills;
 mod launching;

@@ -1,0 +1,141 @@
+//! Files that a server starts with (`load`, `seed`), or that it is sent: they are only read.
+
+use std::fs;
+use std::path::Path;
+
+use dunlin::{Reply, Server};
+
+use crate::files::{DATA, Folder, ask, info, run, told};
+use crate::program::start;
+use crate::timeout::wait_until;
+use crate::wire::connect;
+
+#[test]
+fn a_file_to_load_is_only_read_and_a_saved_one_comes_first() {
+    let (folder, other) = (Folder::new("load"), Folder::new("load-own"));
+    {
+        let server = folder.server();
+        run(&server, "SET a seeded\nSAVE");
+    }
+    let bytes = fs::read(folder.dump()).expect("it is there");
+    let path = folder.dump().display().to_string();
+    for option in ["--load", "--seed"] {
+        let mut program = start(&["--port", "0", option, &path]);
+        wait_until("it is loaded", || told(&program, "GET a") == "$6\r\nseeded");
+        assert_eq!(told(&program, "SET a 1"), "+OK");
+        assert_eq!(told(&program, "SHUTDOWN"), "");
+        assert!(program.end().0.success());
+    }
+    let mut program = start(&["--port", "0", "--dir", other.text(), "--load", &path]);
+    wait_until("it is loaded", || told(&program, "GET a") == "$6\r\nseeded");
+    assert_eq!(told(&program, "SET a own"), "+OK");
+    assert_eq!(told(&program, "SHUTDOWN SAVE"), "");
+    assert!(program.end().0.success());
+    let program = start(&["--port", "0", "--dir", other.text(), "--load", &path]);
+    wait_until("it is loaded", || told(&program, "GET a") == "$3\r\nown");
+    assert_eq!(fs::read(folder.dump()).expect("it is there"), bytes);
+    assert_eq!(folder.files(), ["dump.rdb"]);
+
+    let server = Server::builder().load_bytes(bytes.clone()).start().expect("it starts");
+    assert_eq!(ask(&server, "GET a"), "seeded");
+    let world = server.world("other").expect("it is made");
+    world.load(&bytes).expect("it is whole");
+    assert_eq!(world.client().expect("it connects").call(["GET", "a"]).expect("it is answered"), "seeded");
+    let refused = world.load(&bytes[..bytes.len() - 9]).expect_err("it is cut");
+    assert!(refused.to_string().contains("Short read"), "{refused}");
+    assert_eq!(world.client().expect("it connects").call(["GET", "a"]).expect("it is answered"), "seeded");
+}
+
+#[test]
+fn a_file_of_any_age_is_loaded() {
+    let bytes = [&b"REDIS0012\xfa\x05ctime\x14-9223372036854775808\xff"[..], &[0; 8]].concat();
+    let server = Server::builder().load_bytes(bytes).start().expect("it is whole");
+    assert_eq!(ask(&server, "DBSIZE"), 0);
+}
+
+/// As `redis-cli -x DUNLIN LOAD < dump.rdb` sends it.
+#[test]
+fn a_file_is_loaded_over_the_wire_as_the_last_word_of_a_command() {
+    let folder = Folder::new("wire");
+    let saved = folder.server();
+    run(&saved, DATA);
+    run(&saved, "SAVE");
+    let bytes = fs::read(folder.dump()).expect("it is there");
+    let server = Server::start().expect("it starts");
+    let send = |file: &[u8]| {
+        let mut client = connect(server.addr());
+        client.send(format!("*3\r\n$6\r\nDUNLIN\r\n$4\r\nLOAD\r\n${}\r\n", file.len()));
+        client.send([file, b"\r\nQUIT\r\n"].concat());
+        String::from_utf8(client.rest()).expect("it is text")
+    };
+    assert_eq!(send(&bytes), "+OK\r\n+OK\r\n");
+    assert_eq!(server.dump(), saved.dump());
+    run(&server, "SET later 1");
+    let refused = send(&bytes[..bytes.len() - 1]);
+    assert!(refused.starts_with("-ERR Short read or OOM loading DB."), "{refused}");
+    assert!(refused.contains(&format!("(at offset {}", bytes.len() - 9)), "{refused}");
+    assert_eq!(ask(&server, "GET later"), "1");
+}
+
+#[test]
+fn worlds_start_with_the_data_of_a_file_that_is_loaded_once_into_a_template() {
+    let folder = Folder::new("template");
+    let saved = folder.server();
+    run(&saved, &DATA.replace("SELECT 3\n    SET elsewhere y", "SET elsewhere y"));
+    run(&saved, "SAVE");
+    let bytes = fs::read(folder.dump()).expect("it is there");
+    let server = Server::builder().load(folder.dump()).start().expect("it starts");
+    server.make_template();
+    for name in ["first", "second"] {
+        let world = server.world(name).expect("it is made");
+        assert_eq!(world.dump(), saved.dump(), "{name}");
+        let mut client = world.client().expect("it connects");
+        assert_eq!(client.call(["RPUSH", "list", "more"]).expect("it is answered"), Reply::Integer(4));
+    }
+    assert_eq!(server.dump(), saved.dump());
+    assert_eq!(fs::read(folder.dump()).expect("it is there"), bytes);
+}
+
+#[test]
+fn an_append_only_file_to_load_is_only_read_even_if_its_end_is_torn() {
+    let folder = Folder::new("aof-seed");
+    run(&folder.appending(), DATA);
+    let whole = folder.appending().dump();
+    folder.tear(b"*1\r\n$5\r\nMULTI\r\n*3\r\n$3\r\nSET\r\n$4\r\ntext");
+    let contents = || folder.parts().iter().map(|name| fs::read(folder.part(name)).expect("it is there")).collect();
+    let before: Vec<Vec<u8>> = contents();
+    let log = folder.part("appendonly.aof.1.incr.aof");
+    for source in [folder.0.join("appendonlydir"), folder.part("appendonly.aof.manifest"), log] {
+        let server = Server::builder().load(&source).start().expect("the torn end is passed over");
+        assert_eq!(server.dump(), whole, "{}", source.display());
+        run(&server, "SET more 1");
+        drop(server);
+        assert!(contents() == before, "{} was changed", source.display());
+    }
+}
+
+/// As Redis 4 to 6 wrote it.
+#[test]
+fn an_append_only_file_that_begins_with_an_rdb_file_is_loaded_as_a_whole() {
+    let folder = Folder::new("aof-preamble");
+    let base = b"REDIS0009\xfa\x09redis-ver\x056.2.6\xfa\x0caof-preamble\xc0\x01\xfe\x00\x00\x01a\xc0\x01\xff";
+    let commands = b"*2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n*2\r\n$4\r\nINCR\r\n$1\r\na\r\n";
+    let path = folder.0.join("old.aof");
+    fs::write(&path, [&base[..], &[0; 8], commands].concat()).expect("it can be written");
+    assert_eq!(ask(&Server::builder().load(&path).start().expect("it is whole"), "GET a"), "2");
+    let program = folder.program(&["--load", path.to_str().expect("it is text")]);
+    wait_until("it is loaded", || told(&program, "GET a") == "$1\r\n2");
+}
+
+#[test]
+fn the_first_base_counts_if_it_has_data() {
+    let folder = Folder::new("aof-first-base");
+    let server = folder.server();
+    run(&server, "SET key value\nSAVE");
+    let seed = Path::new(folder.text()).join("dump.rdb");
+    drop(server);
+    let server = Server::builder().load(seed).set("dir", folder.text()).set("appendonly", "yes").start();
+    let server = server.expect("it starts");
+    assert_ne!(info(&server, "aof_base_size"), "0");
+    assert_eq!(info(&server, "aof_base_size"), info(&server, "aof_current_size"));
+}
