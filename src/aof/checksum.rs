@@ -1,8 +1,11 @@
 //! Checksums in a log of commands (`aof-checksum`): annotations of our own, which other servers skip.
 //!
 //! `#CRC:<first>:<length>:<checksum>` gives the CRC64, in hexadecimal digits, of the `length` bytes directly before the
-//! line, which begin at offset `first` of the file. They are whole units. Bytes that were written while the parameter
-//! was off have no checksum; so `first` may be behind the last annotation, but not before it.
+//! line, which begin at offset `first` of the file. They are whole units, and begin where the annotation before them
+//! ends: so bytes that a disk has lost are noticed even if what follows them is whole. Bytes that were written while
+//! the parameter was off have no checksum, and end with an annotation of no bytes.
+//!
+//! What is behind the last annotation is not checked.
 
 use crate::rdb::{crc64, crc64_continued};
 
@@ -38,9 +41,10 @@ impl Check {
             self.checksum = crc64_continued(self.checksum, bytes);
             return Ok(());
         }
-        let Some((first, checksum)) = parse(bytes, offset) else { return Err(Disagreement(self.first)) };
-        // Those that begin later cannot be told from those before them.
-        if first < self.first || first == self.first && checksum != self.checksum {
+        let found = parse(bytes, offset);
+        let wanted = (self.first, self.checksum);
+        // One of no bytes, whose checksum is 0, says that those before it have none.
+        if found.is_none_or(|found| found != wanted && found != (offset, 0)) {
             return Err(Disagreement(self.first));
         }
         *self = Check::at(offset + bytes.len() as u64);
@@ -100,9 +104,22 @@ mod tests {
     }
 
     #[test]
-    fn bytes_without_an_annotation_may_come_before_annotated_ones() {
+    fn bytes_without_a_checksum_end_with_an_annotation_of_no_bytes() {
+        let (none, line) = (annotation(11, b""), annotation(39, UNITS[1].as_bytes()));
+        assert_eq!(none, "#CRC:11:0:0000000000000000\r\n");
+        assert_eq!(take(0, &[UNITS[0], &none, UNITS[1], &line, UNITS[2]].map(str::as_bytes)), Ok(()));
         let line = annotation(11, UNITS[1].as_bytes());
-        let parts = [UNITS[0], UNITS[1], line.as_str(), UNITS[2]].map(str::as_bytes);
-        assert_eq!(take(0, &parts), Ok(()));
+        assert_eq!(take(0, &[UNITS[0], UNITS[1], &line].map(str::as_bytes)), Err(Disagreement(0)));
+    }
+
+    /// The zeros are read as a part of the line in which they begin.
+    #[test]
+    fn a_unit_that_a_disk_has_lost_is_found_though_the_next_one_is_whole() {
+        let (first, second) = (annotation(0, UNITS[0].as_bytes()), annotation(39, UNITS[1].as_bytes()));
+        let whole = [UNITS[0], &first, UNITS[1], &second].map(str::as_bytes).concat();
+        let lost = UNITS[0].len() + first.len();
+        let merged = [&b"*1\r"[..], &vec![0; lost - 3], &whole[lost..]].concat();
+        let (unit, line) = merged.split_at(lost + UNITS[1].len());
+        assert_eq!(take(0, &[unit, line]), Err(Disagreement(0)));
     }
 }

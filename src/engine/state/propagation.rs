@@ -49,6 +49,8 @@ pub struct Propagation {
     taken_bytes: u64,
     /// The offset at which the present file starts; it wraps below 0 if the file had bytes before the server started.
     file_start: u64,
+    /// The offset up to which the present file has checksums; `None` if it has bytes without them before.
+    checked: Option<u64>,
     /// The number of commands, which Redis shows as the offset of replication while there are no replicas.
     commands: u64,
     /// The second to write as a timestamp before the next command, if timestamps are on, and the last one written.
@@ -139,16 +141,31 @@ impl Propagation {
     /// Sets the number of bytes that the present file has already.
     pub fn continue_file(&mut self, bytes: u64) {
         self.file_start = self.offset().wrapping_sub(bytes);
+        self.checked = (bytes == 0).then(|| self.offset());
     }
 
-    /// Puts the checksum of what is to be taken behind it, as an annotation.
+    /// Puts the checksum of what is to be taken behind it, as an annotation. Before it, one of no bytes ends what was
+    /// taken without a checksum.
     pub fn add_checksum(&mut self) {
-        if self.whole > 0 {
-            let first = self.taken_bytes.wrapping_sub(self.file_start);
-            let line = checksum::annotation(first, &self.bytes[..self.whole]);
-            self.bytes.splice(self.whole..self.whole, line.bytes());
-            self.whole += line.len();
+        if self.whole == 0 {
+            return;
         }
+        let mut first = self.taken_bytes.wrapping_sub(self.file_start);
+        let mut begins = 0;
+        if self.checked != Some(self.taken_bytes) {
+            begins = self.insert(0, &checksum::annotation(first, b""));
+            first = first.wrapping_add(begins as u64);
+        }
+        let line = checksum::annotation(first, &self.bytes[begins..self.whole]);
+        self.insert(self.whole, &line);
+        self.checked = Some(self.offset());
+    }
+
+    /// Inserts a line among the whole units, and returns its length.
+    fn insert(&mut self, at: usize, line: &str) -> usize {
+        self.bytes.splice(at..at, line.bytes());
+        self.whole += line.len();
+        line.len()
     }
 
     /// The number of commands so far, since the files began.
@@ -213,6 +230,7 @@ impl Propagation {
     /// Makes what is taken from now on readable by itself: another file begins, with no database selected.
     pub fn begin_file(&mut self) {
         self.file_start = self.taken_bytes;
+        self.checked = Some(self.taken_bytes);
         match self.unit.database_before.filter(|_| self.unit.commands > 0) {
             Some(database) => {
                 let open = self.bytes.split_off(self.whole);

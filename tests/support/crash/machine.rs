@@ -59,6 +59,7 @@ pub(crate) struct Machine {
     log: Log,
     sync: Option<SyncOrder>,
     rewrite: Option<(u64, Rewrite)>,
+    has_checksums: bool,
     pub(crate) sites: Sites,
     pub(crate) history: History,
 }
@@ -81,9 +82,17 @@ impl Drop for Machine {
     }
 }
 
-fn settings(settings: &mut Settings, policy: SyncPolicy) {
+/// How a server writes its files.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setup {
+    pub(crate) policy: SyncPolicy,
+    /// Whether what is written has checksums, which a start looks at.
+    pub(crate) has_checksums: bool,
+}
+
+fn settings(settings: &mut Settings, setup: Setup) {
     let files = Arc::make_mut(&mut settings.files);
-    (files.appends, files.syncs) = (true, policy);
+    (files.appends, files.syncs, files.has_log_checksums) = (true, setup.policy, setup.has_checksums);
 }
 
 fn place() -> Place {
@@ -137,12 +146,12 @@ impl Machine {
     /// Starts a server on what a disk has.
     pub(crate) fn start(
         disk: &SimulatedDisk,
-        policy: SyncPolicy,
+        setup: Setup,
         sites: &Sites,
         history: &mut History,
     ) -> Result<Machine, String> {
         sites.begin("open");
-        let mut world = World::with(|all| settings(all, policy));
+        let mut world = World::with(|all| settings(all, setup));
         let storage: Arc<dyn Storage> = Arc::new(disk.clone());
         let mut files = AofFiles::open(storage, place()).map_err(|fault| fault.to_string())?;
         if files.is_empty() {
@@ -159,6 +168,8 @@ impl Machine {
         sites.begin("go on");
         let file = files.continue_last().map_err(|error| error.to_string())?;
         aof::begin(&mut world.engine);
+        let last_bytes = files.to_load().last().map_or(0, |file| file.bytes);
+        world.engine.effects.propagation.continue_file(last_bytes);
         world.engine.effects.take();
         let offset = world.engine.effects.propagation.offset();
         history.begin_with(world.ask("DEBUG DIGEST"), offset)?;
@@ -169,6 +180,7 @@ impl Machine {
             log: Log::new(file, offset, true),
             sync: None,
             rewrite: None,
+            has_checksums: setup.has_checksums,
             sites: sites.clone(),
             history: std::mem::take(history),
         })
@@ -179,7 +191,7 @@ impl Machine {
         for request in requests {
             self.world.ask(request);
         }
-        let needs_base = self.log.append(|out| self.world.engine.effects.propagation.take_into(out));
+        let needs_base = self.append();
         assert!(!needs_base, "commands of Redis do not need a new base");
         let stream = &self.world.engine.effects.propagation;
         let offset = if stream.is_on() { stream.offset() } else { u64::MAX };
@@ -190,6 +202,15 @@ impl Machine {
             self.history.changes.push(Change { offset, digest });
         }
         self.follow_effects();
+    }
+
+    /// Hands the new bytes of the stream over to the log; returns whether the data after them need a new base.
+    fn append(&mut self) -> bool {
+        let stream = &mut self.world.engine.effects.propagation;
+        if self.has_checksums {
+            stream.add_checksum();
+        }
+        self.log.append(|out| stream.take_into(out))
     }
 
     fn follow_effects(&mut self) {
@@ -247,7 +268,7 @@ impl Machine {
 
     /// Begins the append-only file anew with the present data.
     pub(crate) fn begin_anew(&mut self) {
-        self.log.append(|out| self.world.engine.effects.propagation.take_into(out));
+        self.append();
         aof::restart(&mut self.world.engine);
         self.follow_effects();
     }
@@ -279,7 +300,7 @@ impl Machine {
             }
             Rewrite::TakeBase { file, state } => {
                 self.sites.begin("switch");
-                self.log.append(|out| self.world.engine.effects.propagation.take_into(out));
+                self.append();
                 let Some(base) = aof::take_base(&mut self.world.engine, id) else {
                     return Err("it was stopped".to_owned());
                 };

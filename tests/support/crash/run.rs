@@ -7,7 +7,7 @@ use dunlin::engine::SyncPolicy;
 use dunlin::storage::Storage;
 use dunlin::storage::simulated::{DataLoss, Fault, NameLoss, PowerLossModel, SimulatedDisk};
 
-use super::machine::{History, Machine, Sites};
+use super::machine::{History, Machine, Setup, Sites};
 use crate::support::choices::Choices;
 
 /// How often the machine is restarted on the same files.
@@ -19,7 +19,7 @@ const SINGLE_FILE: (&str, &str) = ("SET text:0 old", "*3\r\n$3\r\nSET\r\n$6\r\nt
 pub(crate) struct Run<'b> {
     pub(crate) disk: SimulatedDisk,
     pub(crate) choices: Choices<'b>,
-    policy: SyncPolicy,
+    setup: Setup,
     pub(crate) sites: Sites,
     history: History,
     /// Whether calls may fail.
@@ -31,10 +31,21 @@ pub(crate) struct Run<'b> {
 }
 
 impl<'b> Run<'b> {
-    pub(crate) fn new(mut choices: Choices<'b>, has_faults: bool) -> Run<'b> {
+    /// A run on a disk that keeps the first bytes of what was not synced: without checksums no other damage can be
+    /// found.
+    pub(crate) fn new(choices: Choices<'b>, has_faults: bool) -> Run<'b> {
+        Run::with(choices, has_faults, DataLoss::InOrder)
+    }
+
+    /// A run with checksums on a disk that may keep any sectors of what was not synced.
+    pub(crate) fn with_checksums(choices: Choices<'b>) -> Run<'b> {
+        Run::with(choices, false, DataLoss::Any)
+    }
+
+    fn with(mut choices: Choices<'b>, has_faults: bool, data: DataLoss) -> Run<'b> {
         let disk = SimulatedDisk::with(PowerLossModel {
             names: if choices.below(3) == 0 { NameLoss::InOrder } else { NameLoss::Any },
-            data: DataLoss::InOrder,
+            data,
             sync_keeps_new_names: choices.below(5) == 0,
         });
         disk.add_folder("data");
@@ -50,7 +61,8 @@ impl<'b> Run<'b> {
         }
         let policy = if choices.below(2) == 0 { SyncPolicy::Always } else { SyncPolicy::EverySecond };
         let writes_rarely = choices.below(4) == 1;
-        Run { disk, choices, policy, sites: Sites::default(), history, has_faults, writes_rarely, number: 0 }
+        let setup = Setup { policy, has_checksums: data == DataLoss::Any };
+        Run { disk, choices, setup, sites: Sites::default(), history, has_faults, writes_rarely, number: 0 }
     }
 
     /// Starts the server, works, and crashes, several times in a row; then starts it once more.
@@ -75,7 +87,7 @@ impl<'b> Run<'b> {
     fn start(&mut self) -> Result<Machine, String> {
         let mut may_fail = self.has_faults;
         loop {
-            let started = Machine::start(&self.disk, self.policy, &self.sites, &mut self.history);
+            let started = Machine::start(&self.disk, self.setup, &self.sites, &mut self.history);
             if started.is_ok() || !(may_fail || self.disk.is_stopped()) {
                 return started;
             }
@@ -88,6 +100,25 @@ impl<'b> Run<'b> {
     fn lose_power(&mut self) {
         self.disk.power_loss(self.choices.below(u32::MAX as usize) as u64);
         self.history.lose_power();
+    }
+
+    /// Cuts off what stands behind the last checksum of each log, which nothing checks; false if there is nothing.
+    pub(crate) fn cut_unchecked_tails(&self) -> bool {
+        let mut has_cut = false;
+        for path in self.disk.paths().iter().filter(|path| path.to_string_lossy().ends_with(".incr.aof")) {
+            let log = self.disk.read(path).unwrap_or_default();
+            let last = log.windows(5).rposition(|bytes| bytes == b"#CRC:").unwrap_or(0);
+            let end = log[last..].iter().position(|&byte| byte == b'\n').map_or(last, |length| last + length + 1);
+            has_cut |= end < log.len();
+            self.disk.write(path, &log[..end]);
+        }
+        has_cut
+    }
+
+    /// Starts the server once more, as [`Run::run`] does at its end.
+    pub(crate) fn start_again(&mut self) -> Result<(), String> {
+        self.disk.process_end();
+        self.start().map(drop)
     }
 
     /// Makes the disk stop or fail at a call to come.
