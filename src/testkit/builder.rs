@@ -141,8 +141,9 @@ impl Builder {
         (Builder { seed: Some(seed), ..self }, seed)
     }
 
-    /// Starts with the data of a file: a `dump.rdb` of Redis or Valkey, or the text of [`World::dump`]. The file is
-    /// only read. With `.set("dir", ..)`, a dump that the server has saved there itself comes first.
+    /// Starts with the data of a file: a `dump.rdb` of Redis or Valkey, the text of [`World::dump`], or an append-only
+    /// file, as its folder, its manifest or one file of commands. It is only read. With `.set("dir", ..)`, data that
+    /// the server has saved there itself come first.
     ///
     /// ```
     /// # let path = std::env::temp_dir().join(format!("dunlin-doc-{}.txt", std::process::id()));

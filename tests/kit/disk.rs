@@ -198,6 +198,35 @@ fn a_full_disk_refuses_writes_until_there_is_space() {
     assert_eq!(get(&start(&disk, "everysec"), "key"), "after");
 }
 
+/// By the clock of the server, which tries again once a second.
+#[test]
+fn writes_go_on_within_a_second_after_the_disk_has_space_or_syncs_again() {
+    let is_refused = |server: &Server| ask(server, "INCR key").is_err_and(|error| error.starts_with("MISCONF"));
+    let second = Duration::from_secs(1);
+    for fault in ["full", "sync"] {
+        let disk = Disk::new();
+        let builder = Server::builder().disk(&disk).frozen().set("appendonly", "yes");
+        let server = builder.start().expect("it starts");
+        if fault == "full" {
+            disk.set_full(true);
+        } else {
+            disk.fail_next_sync();
+            disk.fault("base").syncs().file("*.base*").input_output_error();
+        }
+        ask(&server, "INCR key").expect("what fails first is answered");
+        server.advance(second);
+        wait_until("writes are refused", || is_refused(&server));
+        for _ in 0..5 {
+            server.advance(second);
+            assert!(is_refused(&server), "{fault}");
+        }
+        disk.set_full(false);
+        disk.remove_fault("base");
+        server.advance(second);
+        wait_until("writes go on while the clock stands", || !is_refused(&server));
+    }
+}
+
 #[test]
 fn a_sync_that_fails_acknowledges_nothing_until_a_new_file_is_durable() {
     for seed in 0..10 {

@@ -1,5 +1,5 @@
-//! Fuzzes files of an AOF: each is refused, at an offset within it, or loaded up to its last whole unit. What is cut
-//! off changes no data, and a base of commands gives the same data again.
+//! Fuzzes files of an AOF: each is refused, and if that is at an offset, then at one within it, or loaded up to its
+//! last whole unit. What is cut off changes no data, and a base of commands gives the same data again.
 
 use std::cell::RefCell;
 use std::io::Cursor;
@@ -37,6 +37,11 @@ fn load(engine: &mut Engine, bytes: &[u8]) -> Option<(u64, Tail)> {
     let mut loaded = load.open(engine, "fuzzed", Box::new(Cursor::new(bytes.to_vec()))).map(|()| true);
     while let Ok(true) = loaded {
         loaded = load.step(engine);
+    }
+    if let Err(reason) = &loaded {
+        let offset = reason.split("(at offset ").nth(1).and_then(|rest| rest.split([',', ')']).next());
+        let is_within = |offset: &str| offset.parse::<usize>().is_ok_and(|offset| offset <= bytes.len());
+        assert!(offset.is_none_or(is_within), "{reason}, in {} bytes", bytes.len());
     }
     let found = loaded.is_ok().then(|| load.tail());
     let counts = load.end(engine);
