@@ -16,6 +16,7 @@ use super::progress::after_each_key;
 use super::shared::Shared;
 use crate::engine::Settings;
 use crate::engine::state::Checkpoint;
+use crate::rdb::file::is_whole;
 use crate::storage::{Storage, replace};
 
 /// Replaces the RDB file by what `write` writes; `id` tells apart the temporary files of saves at the same time.
@@ -31,11 +32,12 @@ pub(crate) fn write<T>(
     let _announced = announce_temporary_file();
     let temporary = path.with_file_name(temporary_name(id));
     let mut lock = None;
-    let replaced = replace::replace(storage, path, &temporary, |out| {
+    let write = |out: &mut dyn Write| {
         // It is locked while it is empty, as `remove_leftovers` expects. Not every file system has locks.
         lock = storage.lock(&temporary).ok();
         write(out)
-    });
+    };
+    let replaced = replace::replace(storage, path, &temporary, write, |file| is_whole(file));
     drop(lock);
     replaced.map_err(|error| reason(&error))
 }
@@ -96,4 +98,20 @@ pub(crate) fn save(
     let result = written.unwrap_or_else(|| Err(FAULT.to_owned()));
     drop(checkpoint);
     shared.act(|engine| engine.end_save(id, result.map(drop)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::simulated::SimulatedDisk;
+
+    #[test]
+    fn a_dump_that_is_not_whole_does_not_replace_the_one_before() {
+        let disk = SimulatedDisk::default();
+        disk.write("data/dump.rdb", "the one before");
+        let written = write(&disk, Path::new("data/dump.rdb"), 0, |out| out.write_all(b"REDIS0012 and no end"));
+        assert_eq!(written, Err("the file is not as it was written".to_owned()));
+        assert_eq!(disk.paths().len(), 1);
+        assert_eq!(disk.read("data/dump.rdb").as_deref(), Some(&b"the one before"[..]));
+    }
 }

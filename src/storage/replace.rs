@@ -3,7 +3,7 @@
 //! The contents are written to a temporary file in the same folder. It gets the file's name only when it is durable,
 //! and then the folder is synced, which makes the new name durable.
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,18 +13,23 @@ use super::{Storage, StorageFile};
 /// end has little left to do.
 const WRITEBACK_BYTES: u64 = 4 << 20;
 
-/// Replaces the file `path` by what `write` writes, through the file `temporary` of the same folder.
+/// Replaces the file `path` by what `write` writes, through the file `temporary` of the same folder. `is_whole` reads
+/// that once more before: a disk may have taken less than it said.
 ///
 /// # Errors
-/// When a step fails. The file is unchanged then, unless it was the sync of the folder: the file may be the old one or
+/// When a step fails, or the file is not whole. The file is unchanged then, unless it was the sync of the folder: the file may be the old one or
 /// the new one after a power loss. The temporary file is removed, if the disk permits that.
 pub fn replace<T>(
     storage: &dyn Storage,
     path: &Path,
     temporary: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<T>,
+    is_whole: impl FnOnce(&mut dyn Read) -> io::Result<bool>,
 ) -> io::Result<T> {
     let written = create(storage, temporary, write).and_then(|result| {
+        if !is_whole(&mut *storage.open(temporary)?)? {
+            return Err(io::Error::other("the file is not as it was written"));
+        }
         storage.rename(temporary, path)?;
         Ok(result)
     });
@@ -104,11 +109,12 @@ mod tests {
     /// Replaces the file by `text`, which is written in two parts.
     fn replace_by(disk: &SimulatedDisk, text: &str) -> io::Result<()> {
         let (path, temporary) = (Path::new("folder/file"), Path::new("folder/temporary"));
-        replace(disk, path, temporary, |out| {
+        let write = |out: &mut dyn Write| {
             let (head, tail) = text.as_bytes().split_at(text.len() / 2);
             out.write_all(head)?;
             out.write_all(tail)
-        })
+        };
+        replace(disk, path, temporary, write, |file| io::read_to_string(file).map(|found| found == text))
     }
 
     fn contents(disk: &SimulatedDisk) -> String {
@@ -147,6 +153,15 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_file_that_is_not_whole_replaces_nothing() {
+        let disk = disk(0);
+        let (path, temporary) = (Path::new("folder/file"), Path::new("folder/temporary"));
+        let refused = replace(&disk, path, temporary, |out| out.write_all(b"torn"), |_| Ok(false));
+        assert_eq!(refused.expect_err("it is not whole").to_string(), "the file is not as it was written");
+        assert_eq!((contents(&disk), disk.paths().len()), ("old".to_owned(), 1));
+    }
+
     /// Whether the file is not the new one after a replacement in which a kind of sync was ignored.
     fn is_needed(kind: CallKind) -> bool {
         (0..SEEDS).any(|seed| {
@@ -167,9 +182,9 @@ mod tests {
     fn a_large_file_is_written_to_the_disk_while_it_grows() {
         let disk = disk(0);
         disk.record();
-        let written = replace(&disk, Path::new("folder/file"), Path::new("folder/temporary"), |out| {
-            (0..10).try_for_each(|_| out.write_all(&[0; 1 << 20]))
-        });
+        let write = |out: &mut dyn Write| (0..10).try_for_each(|_| out.write_all(&[0; 1 << 20]));
+        let (path, temporary) = (Path::new("folder/file"), Path::new("folder/temporary"));
+        let written = replace(&disk, path, temporary, write, |_| Ok(true));
         written.expect("nothing fails");
         let syncs = disk.recorded().iter().filter(|call| call.kind == CallKind::Sync).count();
         assert_eq!(syncs, 3);

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use dunlin::engine::exec::loading::Load;
 use dunlin::engine::{Checkpoint, Effect};
+use dunlin::rdb::file::is_whole;
 use dunlin::storage::simulated::{CallKind, Fault, SimulatedDisk};
 use dunlin::storage::{Storage, replace};
 
@@ -44,7 +45,13 @@ fn checkpoint(world: &mut World) -> Box<Checkpoint> {
 fn save(disk: &SimulatedDisk, world: &mut World) -> bool {
     let checkpoint = checkpoint(world);
     let temporary = Path::new("data/temp-1.rdb");
-    let written = replace::replace(disk, Path::new(FILE), temporary, |out| checkpoint.write(out, || Ok(())));
+    let written = replace::replace(
+        disk,
+        Path::new(FILE),
+        temporary,
+        |out| checkpoint.write(out, || Ok(())),
+        |file| is_whole(file),
+    );
     let id = checkpoint.id();
     drop(checkpoint);
     let has_succeeded = written.is_ok();
