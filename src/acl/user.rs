@@ -165,11 +165,6 @@ impl User {
         self.selectors().any(|selector| selector.reads_all_keys() && selector.check_access(request).is_ok())
     }
 
-    /// Whether it may read any key, by a command that it may run.
-    pub fn reads_all_keys(&self) -> bool {
-        self.selectors().any(Selector::reads_all_keys)
-    }
-
     /// Whether it may listen to all channels that `other` may, judged by their rules.
     pub fn covers_channels_of(&self, other: &User) -> bool {
         let Some(own) = self.channels() else { return true };

@@ -4,7 +4,6 @@
 //! snapshots, faults, assertions) are called as in any test, and do not block the runtime.
 
 use std::future::poll_fn;
-use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -205,6 +204,6 @@ impl Journal<'_> {
     /// Those of [`Journal::wait_for`].
     pub async fn wait_for_async(&self, count: u64, timeout: Duration) -> Result<(), CallError> {
         let words = self.words_of_wait(count, timeout);
-        Client::examine(Arc::clone(self.shared))?.call_async(words).await.map(drop)
+        self.world.test_client()?.call_async(words).await.map(drop)
     }
 }

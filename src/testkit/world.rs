@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::journal::LONGEST_MS;
-use super::{CallError, Client, Entry, FaultRule, Journal, Strict};
+use super::{CallError, Client, Entry, FaultRule, Strict};
 use crate::commands::dunlin;
+use crate::engine::exec::kit::faults;
 use crate::engine::exec::snapshots;
 use crate::engine::state::kit::Filter;
 use crate::engine::{ClockOrder, Engine, FIRST_WORLD};
@@ -164,11 +165,6 @@ impl World {
         entries
     }
 
-    /// Returns the journal of the commands that the server runs; the first call of this method starts it.
-    pub fn journal(&self) -> Journal<'_> {
-        Journal::begin(&self.shared)
-    }
-
     /// Starts a fault rule with this name; the rule applies once its failure is set, and replaces the rule of the same
     /// name.
     pub fn fault(&self, name: &str) -> FaultRule<'_> {
@@ -180,10 +176,7 @@ impl World {
         if self.is_cluster() {
             return self.shared.cluster().remove_faults(name.as_bytes());
         }
-        let mut engine = self.shared.engine();
-        let was_there = engine.observers.kit().faults.remove(name.as_bytes());
-        engine.observers.put_kit_away();
-        was_there | engine.host.disk_faults().is_some_and(|faults| faults.remove(name.as_bytes()))
+        faults::remove(&mut self.shared.engine(), name.as_bytes())
     }
 
     /// Removes all fault rules, in a cluster those of all nodes. Failures that have already happened remain: a delay
@@ -192,12 +185,7 @@ impl World {
         if self.is_cluster() {
             return self.shared.cluster().clear_faults();
         }
-        let mut engine = self.shared.engine();
-        engine.observers.kit().faults.clear();
-        engine.observers.put_kit_away();
-        if let Some(faults) = engine.host.disk_faults() {
-            faults.clear();
-        }
+        faults::clear(&mut self.shared.engine());
     }
 
     /// Returns the rules of strict mode, which fail a test for what would break in production.
@@ -287,7 +275,7 @@ impl World {
     /// let cluster = dunlin::Server::cluster(3).replicas(1).start()?;
     /// cluster.set_speed(1000.0);
     /// cluster.kill_node(0)?;
-    /// cluster.nodes()[1].wait_until_cluster_agrees(Duration::from_secs(60))?; // by the clock of the server
+    /// cluster.nodes()[1].wait_until_cluster_agrees(Duration::from_secs(86_400))?; // by the clock of the server
     /// assert_eq!(cluster.nodes()[3].client()?.call(["SET", "bar", "1"])?, "OK");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

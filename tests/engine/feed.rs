@@ -163,3 +163,24 @@ fn nothing_is_sent_to_a_client_whose_user_may_no_longer_read_all_keys() {
     }
     assert_eq!(fed(&mut world, watcher), ["client SET k one: OK", "client SET k four: OK"]);
 }
+
+#[test]
+fn nothing_is_sent_to_a_client_whose_user_could_no_longer_start_the_feed() {
+    let mut world = with_kit();
+    world.ask("ACL SETUSER reader on nopass allkeys +@all");
+    let watcher = world.join();
+    for line in ["AUTH reader x", "HELLO 3", "DUNLIN FEED COMMAND SET"] {
+        world.ask_as(watcher, line);
+    }
+    let steps = [
+        ("on", "one"),
+        ("resetkeys ~app:* (%R~*)", "two"),
+        ("clearselectors allkeys -dunlin", "three"),
+        ("(~* +dunlin|feed)", "four"),
+    ];
+    for (rules, value) in steps {
+        world.ask(&format!("ACL SETUSER reader {rules}"));
+        world.ask(&format!("SET k {value}"));
+    }
+    assert_eq!(fed(&mut world, watcher), ["client SET k one: OK", "client SET k four: OK"]);
+}

@@ -539,3 +539,23 @@ fn a_client_of_any_node_orders_the_others_about() {
     assert_eq!(refused, Err(CallError::Refused("ERR no node 0".to_owned())));
     assert_eq!(plain.call(["DUNLIN", "NODES"]), Ok(Reply::Array(Vec::new())));
 }
+
+#[test]
+fn a_dump_of_a_key_shows_what_that_node_has() {
+    let mut nodes = Nodes::with_replicas();
+    let dumped = "SELECT 0\nSET bar 1\n";
+    nodes.expect(&[
+        (0, "SET bar 1", "OK"),
+        (0, "DUNLIN DUMP KEY bar", dumped),
+        (3, "DUNLIN DUMP KEY bar", dumped),
+        (1, "DUNLIN DUMP KEY bar", ""),
+    ]);
+    nodes.open();
+    assert_eq!(nodes.migrate(0, 1, "bar"), "OK");
+    nodes.expect(&[
+        (0, "DUNLIN DUMP KEY bar", ""),
+        (3, "DUNLIN DUMP KEY bar", ""),
+        (1, "DUNLIN DUMP KEY bar", dumped),
+        (4, "DUNLIN DUMP KEY bar", dumped),
+    ]);
+}

@@ -94,3 +94,23 @@ fn a_lag_ends_and_what_was_held_back_is_applied() {
     nodes.server.end_lag(3).expect("it is a replica");
     nodes.expect(&[(3, "GET bar", "4"), (0, "SET bar 5", "OK"), (3, "GET bar", "5")]);
 }
+
+#[test]
+fn a_replica_that_does_not_have_the_data_of_its_primary_yet_loses_nothing_by_order() {
+    let mut nodes = Nodes::with_replicas();
+    write(&mut nodes, 2);
+    nodes.server.kill_node(3).expect("it is up");
+    nodes.server.delay_link(0, 3, Duration::from_millis(300)).expect("there is such a link");
+    nodes.server.restart_node_empty(3).expect("its port is free");
+    nodes.clients[3] = nodes.nodes[3].client().expect("it lets clients in");
+    nodes.advance_ms(301); // the data are on their way, and so is what comes now
+    write(&mut nodes, 4);
+    let refused = "ERR node 3 cannot fail over: it is not connected to its primary";
+    for lost in [0, 1] {
+        nodes.expect(&[(1, &format!("DUNLIN FAILOVER 3 LOSING {lost}"), refused)]);
+    }
+    nodes.advance_ms(1000);
+    nodes.expect(&[(0, "SET bar 5", "OK"), (1, "DUNLIN FAILOVER 3 LOSING 1", "OK")]);
+    nodes.server.heal();
+    assert_taken_over_with(&mut nodes, "4");
+}

@@ -46,7 +46,7 @@ fn the_nodes_of_a_partition_are_named_once_and_exist() {
         (0, "DUNLIN PARTITION 0,6", "ERR no node 6"),
         (0, "DUNLIN PARTITION 0,x", "ERR syntax error, usage: DUNLIN PARTITION numbers [numbers ...]"),
         (0, "DUNLIN LAG 0 5", "ERR node 0 is not a replica"),
-        (0, "DUNLIN LAG 3 -1", "ERR syntax error, usage: DUNLIN LAG number <milliseconds | WRITES count | NONE>"),
+        (0, "DUNLIN LAG 3 -1", "ERR value is not an integer or out of range"),
     ]);
     assert_eq!([1, 2, 3].map(|node| nodes.shown(0, node).1), ["connected", "connected", "connected"]);
 }

@@ -1,8 +1,8 @@
 //! DUNLIN FAULT: adds, lists and removes the rules by which commands, and calls of the disk, fail.
 
 use super::filter::command;
-use super::nodes::node_number;
-use super::{ROW, explained, has_nodes, order_host};
+use super::{ROW, count, explained, has_nodes, order_host};
+use crate::engine::exec::operations;
 use crate::engine::state::kit::{
     DiskCalls, DiskFailure, DiskFault, DiskFaults, Disturbance, Failure, Fault, State, Trigger,
 };
@@ -120,7 +120,7 @@ fn options(table: &Table, rule: &mut Fault, args: &mut Args<'_>) -> Result<Optio
         } else if args.take("CLIENT") {
             rule.client = Some(args.word()?.to_vec());
         } else if args.take_with("NODE", 1) {
-            node = Some(node_number(args)?);
+            node = Some(count(args)?);
         } else if !trigger_option(&mut rule.trigger, args)? {
             return Ok(node);
         }
@@ -197,10 +197,8 @@ fn remove(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         cx.reply().integer(matches!(reply, HostReply::Removed(true)).into());
         return Ok(());
     }
-    let was_there = cx.observers_mut().kit().faults.remove(name);
-    cx.observers_mut().put_kit_away();
-    let was_of_disk = cx.engine().host.disk_faults().is_some_and(|faults| faults.remove(name));
-    cx.reply().integer((was_there || was_of_disk).into());
+    let was_there = operations::remove_fault(cx, name);
+    cx.reply().integer(was_there.into());
     Ok(())
 }
 
@@ -209,11 +207,7 @@ fn clear(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     if has_nodes(cx) {
         return order_host(cx, HostCall::Faults(FaultOrder::Clear));
     }
-    cx.observers_mut().kit().faults.clear();
-    cx.observers_mut().put_kit_away();
-    if let Some(faults) = cx.engine().host.disk_faults() {
-        faults.clear();
-    }
+    operations::clear_faults(cx);
     cx.reply().ok();
     Ok(())
 }

@@ -98,6 +98,16 @@ fn check_reads_all(cx: &Ctx<'_>, args: &Args<'_>) -> Result<(), Error> {
     if operations::may_read_all_keys(cx, args) { Ok(()) } else { Err(RightsError::Key.into()) }
 }
 
+/// Refuses a client whose user may not read a key that is not one of the keys of the request.
+fn check_reads(cx: &Ctx<'_>, args: &Args<'_>, key: &[u8]) -> Result<(), Error> {
+    if operations::may_read(cx, args, key) { Ok(()) } else { Err(RightsError::Key.into()) }
+}
+
+/// Takes the next word as a number that is not negative: how many of something, or the number of a node.
+fn count<N: TryFrom<i64>>(args: &mut Args<'_>) -> Result<N, Error> {
+    N::try_from(args.integer()?).map_err(|_| Error::NotAnInteger)
+}
+
 /// Replies OK when the host has done what it is asked.
 fn order_host(cx: &mut Ctx<'_>, call: HostCall) -> Result<(), Error> {
     if cx.call_host(call)?.is_some() {

@@ -1,6 +1,6 @@
 //! DUNLIN NODES and related commands: the nodes of a cluster in this process, from any of them.
 
-use super::{ROW, explained, order_host};
+use super::{ROW, count, explained, order_host};
 use crate::engine::state::replication::{FailoverWay, Lag};
 use crate::engine::{Args, Arity, Command, Ctx, Error, HostCall, HostReply, LinkOrder, MoveStep, NodeOrder};
 use crate::value::hash_slot::HASH_SLOTS;
@@ -71,7 +71,7 @@ pub(super) const NODE: Command = Command {
 };
 
 fn order(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let number = node_number(&mut args)?;
+    let number = count(&mut args)?;
     let order = if args.take("KILL") {
         NodeOrder::Kill
     } else if args.take("PAUSE") {
@@ -100,7 +100,7 @@ pub(super) const FAILOVER: Command = Command {
 };
 
 fn fail_over(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let number = node_number(&mut args)?;
+    let number = count(&mut args)?;
     let way = if args.take("FORCE") {
         FailoverWay::Force
     } else if args.take("TAKEOVER") {
@@ -125,13 +125,13 @@ pub(super) const LAG: Command = Command {
 };
 
 fn lag(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let number = node_number(&mut args)?;
+    let number = count(&mut args)?;
     let lag = if args.take("WRITES") {
         Lag::Writes(count(&mut args)?)
     } else if args.take("NONE") {
         Lag::NONE
     } else {
-        Lag::Milliseconds(Some(args.integer()?).filter(|lag_ms| *lag_ms >= 0).ok_or(Error::Syntax)?)
+        Lag::Milliseconds(count::<u64>(&mut args)?.cast_signed())
     };
     args.end()?;
     order_host(cx, HostCall::Node(number, NodeOrder::Lag(lag)))
@@ -148,7 +148,7 @@ pub(super) const VIEW: Command = Command {
 };
 
 fn view(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let number = node_number(&mut args)?;
+    let number = count(&mut args)?;
     let order = if args.take("STALE") {
         NodeOrder::StaleView
     } else if args.take("FRESH") {
@@ -170,13 +170,13 @@ pub(super) const LINK: Command = Command {
 };
 
 fn link(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let (one, other) = (node_number(&mut args)?, node_number(&mut args)?);
+    let (one, other) = (count(&mut args)?, count(&mut args)?);
     let order = if args.take("CUT") {
         LinkOrder::Cut
     } else if args.take("HEAL") {
         LinkOrder::Heal
     } else if args.take_with("DELAY", 1) {
-        LinkOrder::Delay(Some(args.integer()?).filter(|delay_ms| *delay_ms >= 0).ok_or(Error::Syntax)?)
+        LinkOrder::Delay(count::<u64>(&mut args)?.cast_signed())
     } else {
         return Err(Error::Syntax);
     };
@@ -226,7 +226,7 @@ fn migrate_slot(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     if !args.take("TO") {
         return Err(Error::Syntax);
     }
-    let to = node_number(&mut args)?;
+    let to = count(&mut args)?;
     let step = if args.take("BEGIN") {
         MoveStep::Begin
     } else if args.take_with("KEYS", 1) {
@@ -242,12 +242,4 @@ fn migrate_slot(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     };
     args.end()?;
     order_host(cx, HostCall::MoveSlot { slot, to, step })
-}
-
-pub(super) fn node_number(args: &mut Args<'_>) -> Result<usize, Error> {
-    count(args)
-}
-
-fn count(args: &mut Args<'_>) -> Result<usize, Error> {
-    usize::try_from(args.integer()?).map_err(|_| Error::Syntax)
 }

@@ -13,14 +13,14 @@ mod pieces;
 
 use std::sync::Arc;
 
-use super::{ROW, check_reads_all, explained};
+use super::{ROW, check_reads, check_reads_all, explained};
 use crate::commands::FAMILIES;
 use crate::engine::exec::loading::Load;
 use crate::engine::exec::{operations, snapshots};
 use crate::engine::state::host::NoHost;
 use crate::engine::{
-    Args, Arity, Command, Ctx, Engine, Error, Flags, Flow, HostCall, HostReply, KeyFlags, KeySpec, KitError,
-    Notifications, Origin, Settings, Table, WorldName,
+    Args, Arity, Command, Ctx, Engine, Error, Flags, Flow, HostCall, HostReply, KitError, Notifications, Origin,
+    Settings, Table, WorldName,
 };
 use crate::rdb::file::is_rdb;
 use crate::resp::{Request, split_words};
@@ -32,7 +32,6 @@ pub(super) const DUMP: Command = Command {
     cost: "O(N log N), N being all keys and parts of values, or the parts of one value",
     about: "Returns all data and functions, or a key of the selected database, as lines of commands that would create \
             them, in a fixed order.",
-    keys: &[KeySpec::at(3, KeyFlags::RO.and(KeyFlags::ACCESS))],
     run: |cx, args| explained(&DUMP, show_dump(cx, args)),
     ..ROW
 };
@@ -41,6 +40,8 @@ fn show_dump(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let text = if args.take_with("KEY", 1) {
         let key = args.key()?;
         args.end()?;
+        // No key of the request, for which a node of a cluster would redirect: a dump shows what this node has.
+        check_reads(cx, &args, key)?;
         pieces::text(pieces::of_name(cx.engine(), cx.database_index(), key).as_slice())
     } else {
         args.end()?;

@@ -1,7 +1,7 @@
 //! DUNLIN WAIT: waits for an event, so that a test need not poll.
 
 use super::filter::filter;
-use super::{ROW, explained};
+use super::{ROW, count, explained};
 use crate::engine::exec::kit::waits;
 use crate::engine::state::LateReply;
 use crate::engine::state::kit::{Condition, Filter, Waiter};
@@ -100,10 +100,6 @@ fn condition(cx: &mut Ctx<'_>, args: &mut Args<'_>) -> Result<Condition, Error> 
         return Ok(Condition::Synced);
     }
     Err(Error::Syntax)
-}
-
-fn count(args: &mut Args<'_>) -> Result<u64, Error> {
-    u64::try_from(args.integer()?).map_err(|_| Error::NotAnInteger)
 }
 
 /// The error for a wait that timed out.

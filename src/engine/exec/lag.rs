@@ -31,9 +31,12 @@ pub fn set_lag(engine: &mut Engine, lag: Lag) {
 /// Applies all that the primary has sent but its last writes, as many as that, as this replica is to lose them.
 ///
 /// # Errors
-/// It has applied some of them; nothing has changed then.
+/// It has applied some of them, or does not have the data of its primary yet; nothing has changed then.
 pub(super) fn leave_out(engine: &mut Engine, count: usize) -> Result<(), Error> {
-    let Some(primary) = replication::link(engine).map(|link| link.primary) else { return Ok(()) };
+    let link = replication::link(engine).filter(|link| link.is_up());
+    let Some(primary) = link.map(|link| link.primary) else {
+        return Err(ServerError::Kit("it is not connected to its primary".to_owned()).into());
+    };
     let in_flight = engine.peers.in_flight.iter().flat_map(|in_flight| in_flight.stream_of(primary));
     let sent: Vec<Arc<[u8]>> = in_flight.cloned().collect();
     let Some(replication) = &mut engine.peers.replication else { return Ok(()) };

@@ -6,7 +6,7 @@
 //! whole databases, of hash fields and of WATCH stand beside [`Ctx`] itself.
 
 pub use crate::engine::exec::ctx::{
-    expire_fields, flush_database, may_read_all_keys, push_reply, record_expired_fields, remove_present,
+    expire_fields, flush_database, may_read, may_read_all_keys, push_reply, record_expired_fields, remove_present,
     swap_databases, unblock_client, unwatch_all, watch_key,
 };
 pub use crate::engine::exec::propagation::{
@@ -21,7 +21,7 @@ use crate::engine::cluster::{NodeId, View};
 use crate::engine::exec::prefetch::{KEYS_TOGETHER, prefetch_keys};
 use crate::engine::exec::scripts::{Policy, load, run};
 use crate::engine::exec::{
-    Ctx, aof, cluster, eviction, failover, monitor, persistence, publish, replication, rights, scripts, snapshots,
+    Ctx, aof, cluster, eviction, failover, kit, monitor, persistence, publish, replication, rights, scripts, snapshots,
     timing, tracking,
 };
 use crate::engine::spec::{Error, Now, ServerError};
@@ -276,7 +276,7 @@ pub fn publish(cx: &mut Ctx<'_>, topic: Topic, channel: &[u8], message: &[u8]) -
 /// Sends this client the commands that a filter admits from now on, with their replies (DUNLIN FEED).
 pub fn start_feed(cx: &mut Ctx<'_>, filter: Filter) {
     if let Some(client) = cx.engine.sessions.get_mut(cx.session) {
-        cx.engine.observers.start_feed(client, filter);
+        cx.engine.observers.start_feed(client, cx.command, filter);
     }
 }
 
@@ -285,6 +285,16 @@ pub fn end_feed(cx: &mut Ctx<'_>) {
     if let Some(client) = cx.engine.sessions.get_mut(cx.session) {
         cx.engine.observers.end_feed(client);
     }
+}
+
+/// Removes the fault rule of that name; returns whether there was one.
+pub fn remove_fault(cx: &mut Ctx<'_>, name: &[u8]) -> bool {
+    kit::faults::remove(cx.engine, name)
+}
+
+/// Removes all fault rules.
+pub fn clear_faults(cx: &mut Ctx<'_>) {
+    kit::faults::clear(cx.engine);
 }
 
 /// Sends this client every command from now on (MONITOR); false when it receives them already.

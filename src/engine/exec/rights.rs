@@ -128,6 +128,17 @@ pub(super) fn may_read_all_keys(engine: &Engine, session: SessionId, id: Command
     client.user.may_read_all_keys(&access_request(engine, &client.user, id, request))
 }
 
+/// Whether the user of a session may run a request, which names that command, and read a key beside.
+pub(super) fn may_read(engine: &Engine, session: SessionId, id: CommandId, request: Request<'_>, key: &[u8]) -> bool {
+    if engine.acl.users.are_unrestricted() {
+        return true;
+    }
+    let Some(client) = engine.sessions.get(session) else { return false };
+    let mut wanted = access_request(engine, &client.user, id, request);
+    wanted.keys.push((0, key, Access { reads: true, writes: false }));
+    client.user.check_access(&wanted).is_ok()
+}
+
 /// The error for the client of a denied request.
 pub(super) fn refusal(engine: &Engine, session: SessionId, id: CommandId, denial: Denial) -> Error {
     let error = match denial {

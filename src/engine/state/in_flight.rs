@@ -3,7 +3,6 @@
 //! Invariant: the messages of one node arrive in the order in which they were sent, also if the clock was set back.
 
 use std::collections::VecDeque;
-
 use std::sync::Arc;
 
 use super::replication::{Content, ReplicationMessage};
@@ -24,9 +23,7 @@ impl NodeMessage {
     pub fn is_of_kit(&self) -> bool {
         matches!(self, NodeMessage::Cluster(message) if message.is_of_kit())
     }
-}
 
-impl NodeMessage {
     /// The part of the stream of that primary which it brings, if it is such a message.
     fn stream_of(&self, primary: NodeId) -> Option<&Arc<[u8]>> {
         match self {

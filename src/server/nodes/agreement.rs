@@ -31,6 +31,12 @@ impl Agreement {
         self.has_changed.store(true, Ordering::SeqCst);
     }
 
+    /// Whether waiting tests have to look again, as far as this thread can see. Reads one flag while nobody waits.
+    #[inline]
+    pub(super) fn is_review_due(&self) -> bool {
+        self.is_awaited.load(Ordering::SeqCst) && self.has_changed.load(Ordering::SeqCst)
+    }
+
     /// Whether waiting tests have to look again. They are taken to do so.
     pub(super) fn is_to_be_reviewed(&self) -> bool {
         self.has_changed.swap(false, Ordering::SeqCst) && self.is_awaited.swap(false, Ordering::SeqCst)
@@ -52,12 +58,9 @@ impl Cluster {
         why.or_else(|| Disagreement::among(&opinions))
     }
 
-    /// Has tests that wait for agreement look again at the next delivery.
+    /// Has tests that wait for agreement look again at the next delivery, also if there is no message to deliver.
     pub(super) fn review_agreement(&self) {
         self.agreement.note_change();
-        if self.agreement.is_awaited.load(Ordering::SeqCst) {
-            self.bus.want_delivery();
-        }
     }
 }
 
@@ -78,5 +81,29 @@ impl Shared {
             own.cluster.agreement.opinions.lock().remove(&own.number);
             own.cluster.review_agreement();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_review_that_is_due_is_not_a_message_that_is_not_delivered_yet() {
+        let cluster = Cluster::default();
+        assert_eq!(cluster.disagreement(), None);
+        assert!(!cluster.agreement.is_review_due(), "nothing has changed");
+        cluster.review_agreement();
+        assert_eq!(cluster.disagreement(), None, "or a test that looks now would wait for a message that never comes");
+        assert!(cluster.agreement.is_review_due());
+        assert!(cluster.agreement.is_to_be_reviewed());
+        assert!(!cluster.agreement.is_review_due(), "the tests have looked");
+    }
+
+    #[test]
+    fn no_review_is_due_while_no_test_waits() {
+        let cluster = Cluster::default();
+        cluster.review_agreement();
+        assert!(!cluster.agreement.is_review_due());
     }
 }

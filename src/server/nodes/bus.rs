@@ -54,12 +54,6 @@ impl Bus {
         self.is_waiting.store(true, Ordering::Release);
     }
 
-    /// Makes the next delivery take place though there may be no message.
-    pub(super) fn want_delivery(&self) {
-        let _queue = self.queue.lock();
-        self.is_waiting.store(true, Ordering::Release);
-    }
-
     /// Whether messages are not delivered yet.
     pub(super) fn is_delivering(&self) -> bool {
         let _queue = self.queue.lock();
@@ -159,7 +153,8 @@ impl Cluster {
     /// Delivers what the nodes have sent, and their answers, once they are all made. The caller holds no engine's lock.
     #[inline]
     pub(in crate::server) fn deliver(&self) {
-        if self.bus.is_waiting.load(Ordering::Acquire) && self.nodes.get().is_some() {
+        let is_due = self.bus.is_waiting.load(Ordering::Acquire) || self.agreement.is_review_due();
+        if is_due && self.nodes.get().is_some() {
             self.deliver_all();
         }
     }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::Cluster;
+use crate::engine::exec::kit::faults;
 use crate::engine::state::kit::Fault;
-use crate::engine::{Engine, FaultOrder, HostReply, KitError};
+use crate::engine::{FaultOrder, HostReply, KitError};
 use crate::server::shared::Shared;
 
 impl Cluster {
@@ -38,21 +39,12 @@ impl Cluster {
 
     /// Removes the rules of that name; whether there were any.
     pub(crate) fn remove_faults(&self, name: &[u8]) -> bool {
-        let remove = |engine: &mut Engine| {
-            let was_there = engine.observers.kit().faults.remove(name);
-            engine.observers.put_kit_away();
-            was_there
-        };
-        self.nodes().iter().filter(|node| remove(&mut node.engine())).count() > 0
+        self.nodes().iter().filter(|node| faults::remove(&mut node.engine(), name)).count() > 0
     }
 
     /// Removes all rules.
     pub(crate) fn clear_faults(&self) {
-        for node in self.nodes() {
-            let mut engine = node.engine();
-            engine.observers.kit().faults.clear();
-            engine.observers.put_kit_away();
-        }
+        self.nodes().iter().for_each(|node| faults::clear(&mut node.engine()));
     }
 
     /// All rules, those of one node together, each with the number of its node.

@@ -83,6 +83,11 @@ pub fn may_read_all_keys(cx: &Ctx<'_>, args: &Args<'_>) -> bool {
     rights::may_read_all_keys(cx.engine, cx.session, cx.command, args.request())
 }
 
+/// Whether the client has the right to read a key, in addition to the rights for this request.
+pub fn may_read(cx: &Ctx<'_>, args: &Args<'_>, key: &[u8]) -> bool {
+    rights::may_read(cx.engine, cx.session, cx.command, args.request(), key)
+}
+
 /// Replies with a push, which CLIENT REPLY does not silence (SUBSCRIBE).
 pub fn push_reply(cx: &mut Ctx<'_>, write: impl FnOnce(&mut Reply<'_>)) {
     if cx.session().wants_reply() {

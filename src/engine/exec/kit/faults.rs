@@ -1,4 +1,5 @@
-//! Firing a fault: finds the rule that a request hits, and replies in the command's place.
+//! Faults at work. A fault fires when a request hits its rule: then its failure takes the place of the command, or of
+//! its reply. Rules are removed here, too, as those for commands and those for the disk have names in common.
 //!
 //! The replies before the one that fails are delivered. A connection whose reply was lost or cut is closed; one that
 //! is silent stays silent, as a later reply would be taken for the missing one.
@@ -10,7 +11,7 @@ use crate::engine::exec::{Flow, dispatch, kit, timing};
 use crate::engine::spec::{CommandId, Flags, KeyFlags, ServerError};
 use crate::engine::state::SessionId;
 use crate::engine::state::kit::journal::{is_called, touches};
-use crate::engine::state::kit::{Disturbance, Failure, is_named};
+use crate::engine::state::kit::{DiskFaults, Disturbance, Failure, is_named};
 use crate::resp::{Reply, Request};
 
 /// The failure of a request by the first rule that matches it and fires.
@@ -45,6 +46,20 @@ pub(super) fn fire(engine: &mut Engine, session: SessionId, request: Request<'_>
         }
     }
     None
+}
+
+/// Removes the rule of that name, for commands or for the disk; returns whether there was one.
+pub fn remove(engine: &mut Engine, name: &[u8]) -> bool {
+    let was_there = engine.observers.kit().faults.remove(name);
+    engine.observers.put_kit_away();
+    was_there | engine.host.disk_faults().is_some_and(|faults| faults.remove(name))
+}
+
+/// Removes all rules, for commands and for the disk.
+pub fn clear(engine: &mut Engine) {
+    engine.observers.kit().faults.clear();
+    engine.observers.put_kit_away();
+    engine.host.disk_faults().into_iter().for_each(DiskFaults::clear);
 }
 
 /// Answers a request with an error instead of running it.

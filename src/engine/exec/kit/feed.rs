@@ -3,15 +3,15 @@
 //!
 //! The message is the word `feed` and the entry as DUNLIN JOURNAL LIST shows it. A listener for which much is unsent
 //! already is sent nothing; the next message that it gets is preceded by `feed-dropped` and the number of those that
-//! it missed. So is one whose user may no longer read all keys, without a number.
+//! it missed. So is one whose user could no longer start the feed, without a number.
 
 use std::sync::Arc;
 
 use crate::engine::Engine;
-use crate::engine::exec::delivery;
+use crate::engine::exec::{delivery, rights};
 use crate::engine::state::kit::feed::Ended;
 use crate::engine::state::{Effect, SessionId, Sessions};
-use crate::resp::{Protocol, Reply};
+use crate::resp::{Protocol, Reply, Request};
 
 /// The unsent bytes of a listener from which on commands are dropped for it.
 const MAX_UNSENT_BYTES: usize = 1 << 20;
@@ -25,10 +25,17 @@ pub(super) fn publish(engine: &mut Engine, ended: &Ended) {
     let world = engine.host.facts().name_of_world();
     let frame = push(b"feed", |reply| ended.entry.write(world, reply));
     for listener in &ended.listeners {
-        if engine.sessions.get(*listener).is_some_and(|client| client.user.reads_all_keys()) {
+        if may_listen(engine, *listener) {
             send(engine, *listener, &frame);
         }
     }
+}
+
+/// Whether the user of a listener may still run the command that started its feed, and read all keys.
+fn may_listen(engine: &Engine, listener: SessionId) -> bool {
+    let command = engine.observers.kit.as_ref().and_then(|kit| kit.feed.command_of(listener));
+    let words = Request::new(&[], &[]);
+    command.is_some_and(|command| rights::may_read_all_keys(engine, listener, command, words))
 }
 
 /// Whether a listener has more than [`MAX_UNSENT_BYTES`] of unsent output, so that commands are dropped for it.

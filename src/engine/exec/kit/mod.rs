@@ -6,7 +6,7 @@
 //!
 //! Not here: the syntax of DUNLIN (`commands/dunlin`).
 
-pub(in crate::engine) mod faults;
+pub mod faults;
 mod feed;
 pub(in crate::engine) mod journal;
 pub mod redirects;

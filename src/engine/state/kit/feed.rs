@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::mem::take;
 use std::sync::Arc;
 
-use crate::engine::spec::{Now, Table};
+use crate::engine::spec::{CommandId, Now, Table};
 use crate::engine::state::kit::reply_text::reply_lines;
 use crate::engine::state::kit::{Entry, Filter, Source};
 use crate::engine::state::{Session, SessionId};
@@ -64,6 +64,8 @@ pub struct Reader {
 #[derive(Debug)]
 struct Listener {
     session: SessionId,
+    /// The command by which it listens: it is sent nothing once its user may no longer run that.
+    command: CommandId,
     /// The commands that it wants.
     filter: Filter,
     /// The number of commands that were dropped since it was sent one, as it is slow.
@@ -284,9 +286,14 @@ impl Feed {
     }
 
     /// Adds a listener, or gives it another filter.
-    pub(in crate::engine) fn listen(&mut self, session: SessionId, filter: Filter) {
+    pub(in crate::engine) fn listen(&mut self, session: SessionId, command: CommandId, filter: Filter) {
         self.stop_listening(session);
-        self.listeners.push(Listener { session, filter, dropped: 0 });
+        self.listeners.push(Listener { session, command, filter, dropped: 0 });
+    }
+
+    /// The command by which a client listens; `None` if it does not.
+    pub(in crate::engine) fn command_of(&self, session: SessionId) -> Option<CommandId> {
+        self.listeners.iter().find(|listener| listener.session == session).map(|listener| listener.command)
     }
 
     /// Removes a listener.

@@ -14,6 +14,7 @@ pub use watches::{Presence, Watches};
 
 use std::collections::BTreeSet;
 
+use crate::engine::spec::CommandId;
 use crate::engine::state::fast_path::FastPath;
 use crate::engine::state::kit::{CheckRule, Filter, Kit, Recorded, Rule, Setting, Source, Strict, Waiter};
 use crate::engine::state::measures::Measures;
@@ -93,10 +94,10 @@ impl Observers {
         self.kit.as_ref().is_some_and(|kit| kit.delays(session))
     }
 
-    /// Sends a client each command that the filter admits from now on (DUNLIN FEED).
-    pub(in crate::engine) fn start_feed(&mut self, session: &mut Session, filter: Filter) {
+    /// Sends a client each command that the filter admits from now on (DUNLIN FEED, whose id is `command`).
+    pub(in crate::engine) fn start_feed(&mut self, session: &mut Session, command: CommandId, filter: Filter) {
         session.listens_to_feed = true;
-        self.kit().feed.listen(session.id, filter);
+        self.kit().feed.listen(session.id, command, filter);
     }
 
     /// Ends what [`Observers::start_feed`] began.
