@@ -4,6 +4,7 @@ mod agreement;
 mod application_faults;
 mod assertions;
 mod asynchronous;
+mod bus;
 mod cardinality;
 mod client;
 mod clock;

@@ -197,8 +197,9 @@ pub(super) fn line(view: &View, node: &Node, now_ms: i64) -> String {
     text
 }
 
-/// The numbers in CLUSTER INFO, each with the name of its line, but for the last, which is always 0.
-pub(in crate::commands) fn figures(view: &View) -> [(&'static str, u64); 10] {
+/// The numbers in CLUSTER INFO, each with the name of its line, but for those of messages, and for the last, which is
+/// always 0.
+pub(in crate::commands) fn figures(view: &View) -> [(&'static str, u64); 8] {
     let assigned = view.assigned();
     let suspected = view.slots_of(|node| view.suspects(node.id));
     let failed = view.slots_of(|node| view.has_failed(node.id));
@@ -211,8 +212,6 @@ pub(in crate::commands) fn figures(view: &View) -> [(&'static str, u64); 10] {
         ("cluster_size", view.size() as u64),
         ("cluster_current_epoch", view.current_epoch),
         ("cluster_my_epoch", view.primary().unwrap_or(view.myself()).config_epoch),
-        ("cluster_stats_messages_sent", 0),
-        ("cluster_stats_messages_received", 0),
     ]
 }
 
@@ -221,6 +220,12 @@ pub(super) fn info(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     let mut text = format!("cluster_state:{}\r\n", if view.health() == Health::Ok { "ok" } else { "fail" });
     for (name, figure) in figures(view) {
         let _ = write!(text, "{name}:{figure}\r\n");
+    }
+    for (direction, counts) in [("sent", &view.sent), ("received", &view.received)] {
+        for (kind, count) in counts.by_type() {
+            let _ = write!(text, "cluster_stats_messages_{kind}_{direction}:{count}\r\n");
+        }
+        let _ = write!(text, "cluster_stats_messages_{direction}:{}\r\n", counts.total());
     }
     text.push_str("total_cluster_links_buffer_limit_exceeded:0\r\n");
     cx.reply().verbatim("txt", text.as_bytes());

@@ -44,6 +44,11 @@ const fn none(name: &'static str) -> Field {
     field(name, |_| Value::Count(0))
 }
 
+/// The links of a node of a cluster: one in each direction for each other node that it knows, as Redis counts them.
+fn cluster_connections(context: &InfoContext<'_>) -> usize {
+    context.engine.peers.cluster.as_ref().map_or(0, |view| 2 * (view.nodes().len() - 1))
+}
+
 pub(super) const SERVER: &[Field] = &[
     field("redis_version", |_| REDIS_VERSION.into()),
     field("dunlin_version", |_| env!("CARGO_PKG_VERSION").into()),
@@ -75,7 +80,7 @@ pub(super) const SERVER: &[Field] = &[
 
 pub(super) const CLIENTS: &[Field] = &[
     field("connected_clients", |context| context.engine.sessions.clients().into()).gauge("connected_clients"),
-    none("cluster_connections").gauge("cluster_connections"),
+    field("cluster_connections", |context| cluster_connections(context).into()).gauge("cluster_connections"),
     field("maxclients", |context| context.engine.settings.max_clients.into()).gauge("max_clients"),
     field("client_recent_max_input_buffer", |context| context.engine.sessions.largest_buffers().query.into())
         .gauge("client_recent_max_input_buffer_bytes"),

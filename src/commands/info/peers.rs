@@ -75,11 +75,21 @@ fn nodes(context: &InfoContext<'_>, out: &mut Exposition) {
     let is_ok = u8::from(view.health() == Health::Ok);
     out.metric("redis_cluster_state", MetricType::Gauge, "Whether the cluster serves all slots.", is_ok);
     for (line, figure) in cluster::figures(view) {
-        let name = match line {
-            "cluster_stats_messages_sent" => "redis_cluster_messages_sent_total".to_owned(),
-            "cluster_stats_messages_received" => "redis_cluster_messages_received_total".to_owned(),
-            line => format!("redis_{line}"),
-        };
-        out.metric(name, MetricType::Gauge, format_args!("The line {line} of CLUSTER INFO."), figure);
+        out.metric(
+            format!("redis_{line}"),
+            MetricType::Gauge,
+            format_args!("The line {line} of CLUSTER INFO."),
+            figure,
+        );
+    }
+    for (direction, counts) in [("sent", &view.sent), ("received", &view.received)] {
+        for (kind, count) in counts.by_type() {
+            let name = format!("redis_cluster_stats_messages_{}_{direction}", kind.replace('-', "_"));
+            let help = format_args!("The line cluster_stats_messages_{kind}_{direction} of CLUSTER INFO.");
+            out.metric(name, MetricType::Gauge, help, count);
+        }
+        let name = format!("redis_cluster_messages_{direction}_total");
+        let help = format_args!("The line cluster_stats_messages_{direction} of CLUSTER INFO.");
+        out.metric(name, MetricType::Gauge, help, counts.total());
     }
 }

@@ -13,7 +13,7 @@ use super::election::{Election, Votes};
 use super::failure::NodeFailure;
 use super::orphans::Orphans;
 use super::owners::{Owners, Run};
-use super::{ClusterSettings, Message, Node, NodeId};
+use super::{ClusterSettings, Message, MessageCounts, Node, NodeId};
 use crate::engine::spec::Now;
 use crate::value::hash_slot::HASH_SLOTS;
 
@@ -82,6 +82,10 @@ pub struct View {
     serves_from: Option<Now>,
     /// The messages that it sends later, each with the moment when.
     postponed: Vec<(Now, Message)>,
+    /// The messages that it has sent to others.
+    pub sent: MessageCounts,
+    /// The messages that it has received.
+    pub received: MessageCounts,
     /// Whether what it sees may have changed since that was published ([`super::Opinion`]).
     pub is_unpublished: bool,
 }
@@ -106,6 +110,8 @@ impl View {
             is_in_minority: false,
             serves_from: None,
             postponed: Vec::new(),
+            sent: MessageCounts::default(),
+            received: MessageCounts::default(),
             is_unpublished: true,
         }
     }
@@ -387,6 +393,7 @@ impl View {
         self.failures.iter_mut().for_each(NodeFailure::forget_link);
         self.orphans.restart();
         self.postponed.clear();
+        (self.sent, self.received) = Default::default();
         self.serve_not_before(now, START_MS);
         self.health = Health::Fail;
     }

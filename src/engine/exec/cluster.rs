@@ -226,6 +226,11 @@ pub(super) fn is_myself(engine: &Engine, id: NodeId) -> bool {
     engine.peers.cluster.as_ref().is_some_and(|view| view.is_myself_id(id))
 }
 
+/// Whether this node belongs to a shard.
+pub(super) fn is_in_shard(engine: &Engine, shard: NodeId) -> bool {
+    engine.peers.cluster.as_ref().is_some_and(|view| view.myself().shard == shard)
+}
+
 /// Announces this node to the others once more.
 pub fn announce(engine: &mut Engine) {
     let claim = engine.peers.cluster.as_ref().map(|view| Message::Claim(view.claim()));
@@ -234,8 +239,9 @@ pub fn announce(engine: &mut Engine) {
 
 /// Sends something to the other nodes of the cluster.
 pub(super) fn send(engine: &mut Engine, message: Option<Message>) {
-    let effect = message.map(|message| Effect::SendToNodes(Box::new(NodeMessage::Cluster(message))));
-    effect.into_iter().for_each(|effect| engine.effects.push(effect));
+    let Some(message) = message else { return };
+    engine.peers.cluster.iter_mut().for_each(|view| view.count_sent(&message));
+    engine.effects.push(Effect::SendToNodes(Box::new(NodeMessage::Cluster(message))));
 }
 
 /// Introduces this node and all nodes that it knows to the node at that address and all nodes that one knows (CLUSTER

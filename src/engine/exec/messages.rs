@@ -18,12 +18,16 @@ pub fn concerns(engine: &Engine, message: &NodeMessage) -> bool {
         NodeMessage::Cluster(Message::Vote { to, .. }) => cluster::is_myself(engine, *to),
         NodeMessage::Cluster(Message::Outranked { from, to, by }) => cluster::is_news_for(engine, *from, *to, by),
         NodeMessage::Cluster(Message::Epoch { from, epoch }) => cluster::is_later_epoch(engine, *from, *epoch),
+        NodeMessage::Cluster(Message::Publish { shard: Some(shard), .. }) => cluster::is_in_shard(engine, *shard),
         NodeMessage::Cluster(_) => true,
     }
 }
 
 /// Takes a message that is for this node.
 pub fn receive(engine: &mut Engine, message: &NodeMessage) {
+    if let (Some(kind), Some(view)) = (message.kind(), &mut engine.peers.cluster) {
+        view.received.add(kind, 1);
+    }
     let message = match message {
         NodeMessage::Replication(message) => return replication::receive(engine, message),
         NodeMessage::Cluster(message) => message,

@@ -70,8 +70,11 @@ pub(super) fn link(engine: &mut Engine) -> Option<&mut Link> {
 /// Sends something to another node, or to all replicas of this one.
 pub(super) fn send(engine: &mut Engine, to: Option<NodeId>, content: Content) {
     let Some(from) = cluster::own_id(engine) else { return };
-    let message = ReplicationMessage { from, to, content };
-    engine.effects.push(Effect::SendToNodes(Box::new(NodeMessage::Replication(message))));
+    let message = NodeMessage::Replication(ReplicationMessage { from, to, content });
+    if let (Some(kind), Some(view)) = (message.kind(), &mut engine.peers.cluster) {
+        view.sent.add(kind, 1);
+    }
+    engine.effects.push(Effect::SendToNodes(Box::new(message)));
 }
 
 /// Sends the replicas what has changed, after a batch, and answers those that had to wait for its end.

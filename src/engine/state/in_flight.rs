@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::replication::{Content, ReplicationMessage};
-use crate::engine::cluster::{Message, NodeId};
+use crate::engine::cluster::{Message, MessageType, NodeId};
 use crate::engine::spec::Now;
 
 /// A message of a node to others.
@@ -22,6 +22,16 @@ impl NodeMessage {
     /// Whether it belongs to the test kit, so that slow links do not affect it.
     pub fn is_of_kit(&self) -> bool {
         matches!(self, NodeMessage::Cluster(message) if message.is_of_kit())
+    }
+
+    /// The type by which CLUSTER INFO counts it; `None` if it does not go over the cluster bus.
+    pub fn kind(&self) -> Option<MessageType> {
+        match self {
+            NodeMessage::Cluster(message) => message.kind(),
+            NodeMessage::Replication(message) => {
+                matches!(message.content, Content::BeginFailover).then_some(MessageType::FailoverStart)
+            }
+        }
     }
 
     /// The part of the stream of that primary which it brings, if it is such a message.

@@ -175,6 +175,8 @@ impl Cluster {
         while let Some((from, message)) = self.bus.pop() {
             self.agreement.note_change();
             if let BusMessage::Node(NodeMessage::Cluster(Message::Meet { ip, port })) = &message {
+                let met = self.nodes().into_iter().find(|node| node.port() == *port);
+                met.into_iter().for_each(|node| node.receive(from, &message));
                 self.introduce(from, ip, *port);
                 continue;
             }
