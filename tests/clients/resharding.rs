@@ -59,6 +59,11 @@ impl Cluster {
         cmd("CLUSTER").arg("KEYSLOT").arg(key).query(&mut self.first).expect("it answers")
     }
 
+    /// How often the nodes have run SUBSCRIBE and SSUBSCRIBE.
+    fn subscriptions(&self) -> [u64; 2] {
+        ["subscribe", "ssubscribe"].map(|command| self.sum("commandstats", &format!("cmdstat_{command}:calls=")))
+    }
+
     /// A number from INFO, added up over the nodes that answer.
     fn sum(&self, section: &str, name: &str) -> u64 {
         let first: u16 = self.program.port().parse().expect("it is a number");
@@ -101,27 +106,31 @@ impl Backend {
         self.lines.recv_timeout(TIMEOUT).expect("the program says something")
     }
 
+    /// Whether the program has said that it leaves out a kind of workers; `end` is what follows its name.
+    fn leaves_out(&self, kind: &str, end: &str) -> bool {
+        let says =
+            |line: &String| ["all", kind].iter().any(|name| line.starts_with(&format!("leaves out {name}{end}")));
+        self.left_out.iter().any(says)
+    }
+
     /// Waits until the workers of these kinds have gone on, but for what the client leaves out.
     fn goes_on(&mut self, kinds: &str, is_killed: bool) {
-        let is_left_out = |kind: &str| {
-            let starts = |line: &String, end: &str| {
-                [kind, "all"].iter().any(|name| line.starts_with(&format!("leaves out {name}{end}")))
-            };
-            self.left_out.iter().any(|line| starts(line, ":") || is_killed && starts(line, " while killed:"))
-        };
+        let is_left_out =
+            |kind: &&str| self.leaves_out(kind, ":") || is_killed && self.leaves_out(kind, " while killed:");
         let kinds: Vec<&str> = kinds.split(' ').filter(|kind| !is_left_out(kind)).collect();
         let input = self.input.as_mut().expect("it has not ended");
         writeln!(input, "{}", kinds.join(" ")).expect("the program reads its input");
         assert_eq!(self.line(), "went on");
     }
 
-    /// Ends the program; returns what it knows.
+    /// Ends the program; returns what it knows about all that it does not leave out.
     fn end(mut self) -> Vec<String> {
         drop(self.input.take());
         let mut tallies = Vec::new();
         while let Ok(line) = self.lines.recv_timeout(TIMEOUT) {
             tallies.push(line);
         }
+        tallies::are_complete(&tallies, |kind| self.leaves_out(kind, ":"));
         tallies
     }
 }
@@ -158,6 +167,7 @@ fn loses_nothing(name: &str, start: impl FnOnce(&str) -> Backend) {
         // Not by `eprintln!`, which a test that passes keeps to itself.
         writeln!(io::stderr(), "{name} {line}").expect("somebody reads what is left out");
     }
+    let before = cluster.subscriptions();
     backend.goes_on(ALL, false);
     move_slot(&mut cluster, &mut backend, "0", 1);
     move_slot(&mut cluster, &mut backend, "1", 2);
@@ -171,9 +181,9 @@ fn loses_nothing(name: &str, start: impl FnOnce(&str) -> Backend) {
     cluster.dunlin("NODE 2 RESTART");
     backend.goes_on(ALL, false);
     let lines = backend.end();
-    let subscriptions = |command| cluster.sum("commandstats", &format!("cmdstat_{command}:calls="));
-    let subscriptions = [subscriptions("subscribe"), subscriptions("ssubscribe")];
-    tallies::agree_with(&cluster.program.port(), &lines, 1, subscriptions);
+    let after = cluster.subscriptions();
+    let resubscriptions = [after[0] - before[0], after[1] - before[1]];
+    tallies::agree_with(&cluster.program.port(), &lines, 1, resubscriptions);
 }
 
 /// Runs a program of `tests/clients` in both protocols.
