@@ -106,7 +106,7 @@ fn end_pause(shared: &Shared, engine: &mut Engine, now: Now) {
 fn idle_sessions(engine: &Engine, now: Now, timeout: Duration) -> (Vec<SessionId>, Option<Now>) {
     let (mut idle, mut next) = (Vec::new(), None);
     let may_be_idle = |session: &&Session| {
-        let is_connection = session.origin.transport != Transport::Direct && !session.origin.is_primary;
+        let is_connection = session.origin.transport != Transport::Direct && !session.origin.is_node();
         let waits = engine.is_blocked(session.id) || session.held_back.is_some();
         is_connection && !waits && !session.receives_pushes()
     };

@@ -189,7 +189,7 @@ impl<'s, const OF_ALL_NODES: bool> Journal<'s, OF_ALL_NODES> {
 }
 
 impl Journal<'_> {
-    /// Waits until the selection has at least this many commands.
+    /// Waits until the selection has at least this many commands; in a cluster those of this node.
     ///
     /// # Errors
     /// [`CallError::Refused`] if `timeout` passes on the server's clock; while the clock is frozen, the wait goes on.

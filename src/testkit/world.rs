@@ -222,7 +222,7 @@ impl World {
         self.wait_until(&[b"SUBSCRIBERS", channel.as_ref(), count.to_string().as_bytes()], timeout)
     }
 
-    /// Waits until a fault rule ([`World::fault`]) has fired at least this many times.
+    /// Waits until a fault rule ([`World::fault`]), in a cluster one of this node, has fired at least this many times.
     ///
     /// ```
     /// use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What CLUSTER INFO and INFO report about the links and the messages between nodes.
+//! What a node reports about its links to others and the messages on them: CLUSTER INFO, INFO and CLIENT LIST.
 
 use crate::nodes::Nodes;
 
@@ -50,4 +50,38 @@ fn a_node_has_two_links_to_each_that_it_knows_also_to_one_that_is_down() {
     nodes.server.kill_node(5).expect("it is up");
     let clients = nodes.text(0, "INFO clients");
     assert!(clients.lines().any(|line| line == "cluster_connections:10"), "{clients}");
+}
+
+/// The lines of CLIENT LIST for clients of a type, each with these fields alone.
+fn listed(nodes: &mut Nodes, node: usize, kind: &str) -> Vec<String> {
+    let list = nodes.text(node, &format!("CLIENT LIST TYPE {kind}"));
+    let fields = ["flags=", "cmd=", "user=", "addr="];
+    let is_shown = |word: &&str| fields.iter().any(|field| word.starts_with(field));
+    list.lines().map(|line| line.split(' ').filter(is_shown).collect::<Vec<_>>().join(" ")).collect()
+}
+
+#[test]
+fn a_primary_lists_its_replica_as_a_client_and_does_not_count_it() {
+    let mut nodes = Nodes::with_replicas();
+    let line = format!("addr=127.0.0.1:{} flags=S cmd=replconf user=default", nodes.port(3));
+    assert_eq!(listed(&mut nodes, 0, "replica"), [line]);
+    assert_eq!(listed(&mut nodes, 0, "slave").len(), 1);
+    assert_eq!(listed(&mut nodes, 3, "replica"), [""; 0]);
+    assert_eq!(listed(&mut nodes, 3, "master").len(), 1);
+    let clients = nodes.text(0, "INFO clients");
+    assert!(clients.lines().any(|line| line == "connected_clients:1"), "{clients}");
+    nodes.server.kill_node(3).expect("it is up");
+    assert_eq!(listed(&mut nodes, 0, "replica"), [""; 0]);
+    nodes.restart(3);
+    assert_eq!(listed(&mut nodes, 0, "replica").len(), 1);
+}
+
+#[test]
+fn a_replica_that_is_disconnected_by_its_primary_connects_again_and_misses_nothing() {
+    let mut nodes = Nodes::with_replicas();
+    nodes.expect(&[(0, "SET bar 1", "OK"), (0, "CLIENT KILL TYPE replica", "1"), (0, "SET bar 2", "OK")]);
+    nodes.expect(&[(3, "READONLY", "OK"), (3, "GET bar", "2")]);
+    assert_eq!(listed(&mut nodes, 0, "replica").len(), 1);
+    assert_eq!(nodes.replication(0, "connected_slaves"), "1");
+    assert_eq!(nodes.replication(3, "master_link_status"), "up");
 }

@@ -16,6 +16,7 @@ fn write_flags(text: &mut Vec<u8>, session: &Session, engine: &Engine) {
     let tracking = session.tracking.as_deref();
     let letters = [
         (session.monitors, b'O'),
+        (session.origin.is_replica, b'S'),
         (session.origin.is_primary, b'M'),
         (!session.subscribed.is_empty(), b'P'),
         (session.transaction.is_some(), b'x'),

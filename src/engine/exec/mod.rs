@@ -34,6 +34,7 @@ mod prefetch;
 mod propagation;
 pub mod publish;
 pub mod replay;
+mod replica_sessions;
 pub mod replication;
 pub mod rights;
 pub mod scripts;

@@ -18,7 +18,7 @@ use crate::engine::cluster::NodeId;
 use crate::engine::exec::ctx::databases;
 use crate::engine::exec::lag::writes;
 use crate::engine::exec::replay::Replay;
-use crate::engine::exec::{blocking, cluster, failover, snapshots, tracking};
+use crate::engine::exec::{blocking, cluster, failover, replica_sessions, snapshots, tracking};
 use crate::engine::spec::{CommandId, Error, Now, ServerError};
 use crate::engine::state::replication::{
     Content, FullSync, History, Lag, Link, LinkState, Replica, ReplicaWait, Replication, ReplicationId,
@@ -84,6 +84,7 @@ pub fn complete_batch(engine: &mut Engine) {
     if engine.peers.replication.is_some() && !engine.persistence.aof.is_on() {
         send_stream(engine);
         answer_waiting(engine);
+        replica_sessions::update(engine);
     }
 }
 
@@ -186,7 +187,7 @@ fn synchronize(engine: &mut Engine, replica: NodeId, known: History) {
     replication.align(stream_offset);
     let missed = replication.missed_since(known);
     replication.replicas.retain(|other| other.id != replica);
-    replication.replicas.push(Replica { id: replica, offset: 0, acknowledged: now });
+    replication.replicas.push(Replica { id: replica, offset: 0, acknowledged: now, session: None });
     let history = replication.history;
     let answer = match missed {
         Some(bytes) => {
@@ -365,6 +366,8 @@ fn take_acknowledgement(engine: &mut Engine, from: NodeId, offset: u64) {
     let Some(replication) = &mut engine.peers.replication else { return };
     let Some(replica) = replication.replicas.iter_mut().find(|replica| replica.id == from) else { return };
     (replica.offset, replica.acknowledged) = (offset, now);
+    let session = replica.session.and_then(|session| engine.sessions.get_mut(session));
+    session.into_iter().for_each(|session| session.active = now);
     end_waits(engine);
 }
 
@@ -456,7 +459,7 @@ fn leave(engine: &mut Engine, next: Option<NodeId>) {
 }
 
 /// Forgets a replica that follows this node no more.
-fn forget_replica(engine: &mut Engine, id: NodeId) {
+pub(super) fn forget_replica(engine: &mut Engine, id: NodeId) {
     let Some(replication) = &mut engine.peers.replication else { return };
     replication.replicas.retain(|replica| replica.id != id);
     replication.waiting_replicas.retain(|(replica, _)| *replica != id);
@@ -504,12 +507,14 @@ pub fn reconnect(engine: &mut Engine, id: NodeId) {
     }
 }
 
-/// Connects to the primary again, if the session that was closed is the link to it.
+/// Connects this node and its primary, or a replica and this node, again if the session that was closed is the link
+/// between them.
 pub(super) fn replace_link(engine: &mut Engine, closed: SessionId) {
     if let Some(link) = link(engine).filter(|link| link.session == Some(closed)) {
         link.session = None;
         connect(engine);
     }
+    replica_sessions::reconnect_closed(engine, closed);
 }
 
 /// Begins anew after the process has ended: nobody is connected, and nothing that a client waited for is left.

@@ -60,6 +60,8 @@ pub struct Origin {
     pub is_test_client: bool,
     /// The client is the primary of this node, which is its replica: what it sends is never refused.
     pub is_primary: bool,
+    /// The client is a replica of this node, to which nothing is written here.
+    pub is_replica: bool,
     /// The client is a batch of commands from the server's page: it never blocks, as in a transaction, and gets no
     /// messages.
     pub is_page: bool,
@@ -73,9 +75,14 @@ impl Origin {
         self.transport == Transport::Direct || self.is_page
     }
 
-    /// Whether it is a client that somebody has connected: not the page, nor the primary of a replica.
+    /// Whether it is a client that somebody has connected: not the page, nor another node.
     pub fn is_of_user(&self) -> bool {
-        !self.is_page && !self.is_primary
+        !self.is_page && !self.is_node()
+    }
+
+    /// Whether it is the primary or a replica of this node.
+    pub fn is_node(&self) -> bool {
+        self.is_primary || self.is_replica
     }
 }
 
@@ -301,6 +308,8 @@ pub struct Sessions {
     opened: u64,
     /// How many of the live sessions belong to the page.
     pages: usize,
+    /// The number of sessions of replicas.
+    replicas: usize,
     client_memory: ClientMemory,
     /// The sizes of the largest buffers, and when they were found.
     largest_buffers: Buffers,
@@ -315,6 +324,7 @@ impl Sessions {
     pub fn open(&mut self, origin: Origin, user: Arc<User>, authenticated: bool, now: Now) -> SessionId {
         self.opened += 1;
         self.pages += usize::from(origin.is_page);
+        self.replicas += usize::from(origin.is_replica);
         let place = self.vacant.pop().unwrap_or(self.places.len() as u32);
         let id = SessionId { place, number: self.opened };
         let session = Box::new(Session {
@@ -380,6 +390,7 @@ impl Sessions {
         {
             self.client_memory.forget(id, &mut session.accounted);
             self.pages -= usize::from(session.origin.is_page);
+            self.replicas -= usize::from(session.origin.is_replica);
             self.places[id.place as usize] = None;
             self.vacant.push(id.place);
             self.numbers.remove(&id.number);
@@ -401,8 +412,8 @@ impl Sessions {
         let session = self.places.get_mut(id.place as usize).and_then(Option::as_deref_mut);
         if let Some(session) = session.filter(|session| session.id == id) {
             // A session that is being closed frees its memory soon, and cannot be closed again.
-            // The link to the primary does not count in Redis either.
-            let is_counted = !session.cut_off && !session.origin.is_primary;
+            // The links to other nodes do not count in Redis either.
+            let is_counted = !session.cut_off && !session.origin.is_node();
             let bytes = if is_counted { session.memory_bytes() } else { 0 };
             self.client_memory.account(id, &mut session.accounted, bytes, session.no_evict || !is_counted);
         }
@@ -460,9 +471,9 @@ impl Sessions {
         self.places.len() - self.vacant.len()
     }
 
-    /// The number of live sessions, without those of the page.
+    /// The number of live sessions, without those of the page and of replicas.
     pub fn clients(&self) -> usize {
-        self.len() - self.pages
+        self.len() - self.pages - self.replicas
     }
 
     /// Whether a session belongs to the page.
@@ -483,7 +494,7 @@ impl Sessions {
 }
 
 impl Sessions {
-    /// The number of clients that somebody has connected: neither the page nor the primary of a replica.
+    /// The number of clients that somebody has connected: neither the page nor another node.
     pub fn clients_of_users(&self) -> usize {
         self.iter().filter(|session| session.origin.is_of_user()).count()
     }

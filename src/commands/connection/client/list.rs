@@ -87,11 +87,12 @@ impl ClientType {
         }
     }
 
-    /// The type of a session: the link to the primary, a subscriber, or a normal client. Replicas of this server have
-    /// no session.
+    /// The type of a session: the link to the primary, a replica, a subscriber, or a normal client.
     pub(super) fn of(session: &Session) -> ClientType {
         if session.origin.is_primary {
             ClientType::Master
+        } else if session.origin.is_replica {
+            ClientType::Replica
         } else if session.subscribed.is_empty() {
             ClientType::Normal
         } else {

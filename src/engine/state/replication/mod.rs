@@ -51,6 +51,8 @@ pub struct Replica {
     pub offset: u64,
     /// When it last acknowledged that offset.
     pub acknowledged: Now,
+    /// Its session, once that is open.
+    pub(in crate::engine) session: Option<SessionId>,
 }
 
 /// The state of a replica's link to its primary.
@@ -181,6 +183,8 @@ pub struct Replication {
     pub backlog: Backlog,
     /// The replicas that are connected.
     pub replicas: Vec<Replica>,
+    /// The sessions of replicas that are open.
+    pub(in crate::engine) replica_sessions: Vec<SessionId>,
     /// The link to the primary, if this node is a replica.
     pub link: Option<Link>,
     /// By how much this node applies the stream of its primary late.
@@ -205,6 +209,7 @@ impl Replication {
             previous: None,
             backlog: Backlog::default(),
             replicas: Vec::new(),
+            replica_sessions: Vec::new(),
             link: None,
             lag: Lag::NONE,
             waits: Vec::new(),
