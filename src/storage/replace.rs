@@ -17,8 +17,8 @@ const WRITEBACK_BYTES: u64 = 4 << 20;
 /// that once more before: a disk may have taken less than it said.
 ///
 /// # Errors
-/// When a step fails, or the file is not whole. The file is unchanged then, unless it was the sync of the folder: the file may be the old one or
-/// the new one after a power loss. The temporary file is removed, if the disk permits that.
+/// When a step fails, or the file is not whole. The file is unchanged then, unless it was the sync of the folder: the
+/// file may be the old one or the new one after a power loss. The temporary file is removed, if the disk permits that.
 pub fn replace<T>(
     storage: &dyn Storage,
     path: &Path,

@@ -1,4 +1,4 @@
-//! Whether a file is whole, without what it means: a look at a file that was just written, before it replaces another one.
+//! Whether a file is whole, without what it means: a look at a file that was just written, before it replaces another.
 
 use std::io::{self, Read};
 
