@@ -78,12 +78,16 @@ fn a_node_of_a_cluster_has_metrics_of_its_cluster_and_its_replicas() {
         (&primary, "redis_cluster_slots_fail", "0"),
         (&primary, "redis_cluster_known_nodes", "6"),
         (&primary, "redis_cluster_size", "3"),
-        (&primary, "redis_cluster_messages_sent_total", "0"),
         (&primary, "redis_connected_slaves", "1"),
         (&replica, "redis_cluster_state", "1"),
         (&replica, "redis_slave_priority", "100"),
     ] {
         assert_eq!(value(text, sample), Some(expected), "{sample} in {text}");
+    }
+    let announced = ["redis_cluster_messages_sent_total", "redis_cluster_stats_messages_pong_sent"];
+    for sample in announced {
+        let sent = value(&primary, sample).expect("it is there").parse::<u64>().expect("it is a number");
+        assert!(sent >= 5, "it has announced itself to five nodes, but {sample} is {sent}");
     }
     let with_labels = |text: &str, name: &str| {
         let line = text.lines().find(|line| line.starts_with(&format!("{name}{{")));
