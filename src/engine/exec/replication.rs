@@ -18,13 +18,13 @@ use crate::engine::cluster::NodeId;
 use crate::engine::exec::ctx::databases;
 use crate::engine::exec::lag::writes;
 use crate::engine::exec::replay::Replay;
-use crate::engine::exec::{blocking, cluster, failover, replica_sessions, snapshots, tracking};
+use crate::engine::exec::{blocking, cluster, failover, link_sessions, snapshots, tracking};
 use crate::engine::spec::{CommandId, Error, Now, ServerError};
 use crate::engine::state::replication::{
     Content, FullSync, History, Lag, Link, LinkState, Replica, ReplicaWait, Replication, ReplicationId,
     ReplicationMessage,
 };
-use crate::engine::state::{Databases, Effect, LateReply, NodeMessage, Origin, SessionId, Transport};
+use crate::engine::state::{Databases, Effect, LateReply, NodeMessage, Origin, SessionId};
 use crate::resp::{Limits, Parser};
 
 /// The limits of the stream, which comes from a node.
@@ -84,7 +84,7 @@ pub fn complete_batch(engine: &mut Engine) {
     if engine.peers.replication.is_some() && !engine.persistence.aof.is_on() {
         send_stream(engine);
         answer_waiting(engine);
-        replica_sessions::update(engine);
+        link_sessions::update(engine);
     }
 }
 
@@ -237,19 +237,9 @@ fn begin_full(engine: &mut Engine, data: &FullSync) {
 /// Opens the link to the primary, and the session in which its stream is applied.
 fn begin_link(engine: &mut Engine) {
     end_link(engine);
-    let address = engine.peers.cluster.as_ref().and_then(|view| Some(view.primary()?.address.clone()));
-    let address = address.map_or_else(String::new, |address| format!("{}:{}", address.ip, address.port));
-    let origin = Origin {
-        transport: Transport::Tcp,
-        address,
-        descriptor: -1,
-        is_local: true,
-        is_test_client: true,
-        is_primary: true,
-        ..Origin::default()
-    };
-    let user = Arc::clone(engine.acl.users.default_user());
-    let session = engine.sessions.open(origin, user, true, engine.timing.now);
+    let primary = engine.peers.cluster.as_ref().and_then(|view| Some(view.primary()?.id));
+    let origin = Origin { is_primary: true, ..Origin::default() };
+    let session = link_sessions::open_link(engine, primary, origin);
     if let Some(link) = link(engine) {
         (link.session, link.state) = (Some(session), LinkState::Up);
     }
@@ -514,7 +504,7 @@ pub(super) fn replace_link(engine: &mut Engine, closed: SessionId) {
         link.session = None;
         connect(engine);
     }
-    replica_sessions::reconnect_closed(engine, closed);
+    link_sessions::reconnect_closed(engine, closed);
 }
 
 /// Begins anew after the process has ended: nobody is connected, and nothing that a client waited for is left.

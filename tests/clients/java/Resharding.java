@@ -6,6 +6,7 @@ import io.lettuce.core.RedisFuture;
 import io.lettuce.core.RedisNoScriptException;
 import io.lettuce.core.RedisURI;
 import io.lettuce.core.ScriptOutputType;
+import io.lettuce.core.TimeoutOptions;
 import io.lettuce.core.api.sync.RedisCommands;
 import io.lettuce.core.cluster.ClusterClientOptions;
 import io.lettuce.core.cluster.ClusterTopologyRefreshOptions;
@@ -105,6 +106,7 @@ public class Resharding {
                     work.run(this, String.valueOf(sent));
                 } catch (Exception exception) {
                     failure = exception;
+                    pause();
                 }
                 synchronized (changed) {
                     if (failure != null) {
@@ -115,6 +117,15 @@ public class Resharding {
                     changed.notifyAll();
                 }
             }
+        }
+    }
+
+    /** As a client does that was refused: otherwise those that are refused leave no time for the others. */
+    static void pause() {
+        try {
+            Thread.sleep(PAUSE_MS);
+        } catch (InterruptedException exception) {
+            throw new IllegalStateException(exception);
         }
     }
 
@@ -221,6 +232,7 @@ public class Resharding {
             DefaultJedisClientConfig config = DefaultJedisClientConfig.builder().protocol(protocol).build();
             GenericObjectPoolConfig<Connection> pool = new GenericObjectPoolConfig<>();
             pool.setMaxTotal(8);
+            pool.setFairness(true);
             Set<HostAndPort> nodes = Set.of(new HostAndPort("127.0.0.1", port));
             cluster = new JedisCluster(nodes, config, 5, Duration.ofMillis(500), pool);
             name = cluster.scriptLoad(BOTH, WATCHED);
@@ -355,6 +367,8 @@ public class Resharding {
             client = RedisClusterClient.create(RedisURI.create("127.0.0.1", port));
             client.setOptions(ClusterClientOptions.builder()
                 .protocolVersion(isThree ? ProtocolVersion.RESP3 : ProtocolVersion.RESP2)
+                // Unless it is told otherwise, it waits for a minute for a node that is gone.
+                .timeoutOptions(TimeoutOptions.enabled(Duration.ofSeconds(5)))
                 .topologyRefreshOptions(ClusterTopologyRefreshOptions.builder()
                     .enableAllAdaptiveRefreshTriggers()
                     .adaptiveRefreshTriggersTimeout(Duration.ofMillis(50))
@@ -365,6 +379,8 @@ public class Resharding {
             GenericObjectPoolConfig<StatefulRedisClusterConnection<String, String>> config =
                 new GenericObjectPoolConfig<>();
             config.setMaxTotal(3);
+            // Otherwise a worker that gives a connection back takes it again at once, and others wait for long.
+            config.setFairness(true);
             pool = ConnectionPoolSupport.createGenericObjectPool(client::connect, config);
         }
 

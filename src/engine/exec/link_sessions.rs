@@ -1,5 +1,5 @@
-//! The sessions of a primary's replicas: CLIENT LIST shows each as a client of type `replica`, and CLIENT KILL ends it,
-//! upon which the replica connects again.
+//! The sessions of links between a primary and its replicas, on both sides: CLIENT LIST shows them as clients, and
+//! CLIENT KILL ends them, upon which the replica connects again.
 //!
 //! The stream goes to a replica as a message between nodes, so nothing is written to its session.
 //!
@@ -26,7 +26,7 @@ pub(super) fn update(engine: &mut Engine) {
         replicas.iter().filter(|replica| replica.session.is_none()).map(|replica| replica.id).collect();
     former.into_iter().for_each(|session| engine.sessions.close(session));
     for replica in new {
-        let session = open_one(engine, replica);
+        let session = open_of_replica(engine, replica);
         let known = engine.peers.replication.as_mut().map(|replication| replication.replicas.iter_mut());
         known.into_iter().flatten().filter(|known| known.id == replica).for_each(|known| known.session = Some(session));
     }
@@ -35,23 +35,21 @@ pub(super) fn update(engine: &mut Engine) {
     }
 }
 
-fn open_one(engine: &mut Engine, replica: NodeId) -> SessionId {
-    let node = engine.peers.cluster.as_ref().and_then(|view| view.get(replica));
-    let address = node.map_or_else(String::new, |node| format!("{}:{}", node.address.ip, node.address.port));
-    let origin = Origin {
-        transport: Transport::Tcp,
-        address,
-        descriptor: -1,
-        is_local: true,
-        is_test_client: true,
-        is_replica: true,
-        ..Origin::default()
-    };
-    let user = Arc::clone(engine.acl.users.default_user());
-    let session = engine.sessions.open(origin, user, true, engine.timing.now);
+fn open_of_replica(engine: &mut Engine, replica: NodeId) -> SessionId {
+    let session = open_link(engine, Some(replica), Origin { is_replica: true, ..Origin::default() });
     let command = engine.table.known(b"replconf");
     engine.sessions.set_last_command(session, command);
     session
+}
+
+/// Opens the session of a link to another node.
+pub(super) fn open_link(engine: &mut Engine, other: Option<NodeId>, origin: Origin) -> SessionId {
+    let node = other.and_then(|id| engine.peers.cluster.as_ref()?.get(id));
+    let address = node.map_or_else(String::new, |node| format!("{}:{}", node.address.ip, node.address.port));
+    let origin =
+        Origin { transport: Transport::Tcp, address, descriptor: -1, is_local: true, is_test_client: true, ..origin };
+    let user = Arc::clone(engine.acl.users.default_user());
+    engine.sessions.open(origin, user, true, engine.timing.now)
 }
 
 /// Disconnects a replica whose session was closed: it connects again.
