@@ -161,8 +161,8 @@ impl StorageFile for OsFile {
 
     #[cfg(target_os = "linux")]
     fn start_writeback(&self, part: Range<u64>) -> io::Result<()> {
-        // The advice that a part will not be needed begins to write what of it is not on the disk. That stays in memory
-        // meanwhile. A sync tells of errors.
+        // At the advice that a part is not needed, the system begins to write what of it is not on the disk yet, and
+        // keeps that in memory meanwhile. If the disk fails, the next sync says so.
         let (Ok(offset), Ok(length)) = (part.start.try_into(), (part.end - part.start).try_into()) else {
             return self.sync();
         };

@@ -4,11 +4,8 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use crate::aof::scan::{Scanner, Tail};
-use crate::rdb::file::{is_rdb as begins_as_rdb, is_whole};
+use crate::rdb::file::{HEADER_BYTES, is_rdb as begins_as_rdb, is_whole};
 use crate::storage::Storage;
-
-/// The bytes of the magic and the version of an RDB file.
-const HEADER_BYTES: usize = 9;
 
 /// Whether a file begins as an RDB file.
 pub(super) fn is_rdb(storage: &dyn Storage, path: &Path) -> io::Result<bool> {

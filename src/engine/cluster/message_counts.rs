@@ -7,8 +7,8 @@
 
 use super::{Message, View};
 
-/// The type of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The type of a message, in the order of CLUSTER INFO.
+#[derive(Clone, Copy, Debug)]
 pub enum MessageType {
     /// Asks for announcements, or passes on what the sender has seen of others.
     Ping,
@@ -32,29 +32,18 @@ pub enum MessageType {
     PublishShard,
 }
 
-/// The types in the order of CLUSTER INFO, each with its name there.
-const TYPES: [(MessageType, &str); 10] = [
-    (MessageType::Ping, "ping"),
-    (MessageType::Pong, "pong"),
-    (MessageType::Meet, "meet"),
-    (MessageType::Fail, "fail"),
-    (MessageType::Publish, "publish"),
-    (MessageType::VoteRequest, "auth-req"),
-    (MessageType::Vote, "auth-ack"),
-    (MessageType::Update, "update"),
-    (MessageType::FailoverStart, "mfstart"),
-    (MessageType::PublishShard, "publishshard"),
-];
+/// The names of the types in CLUSTER INFO, in the order of [`MessageType`].
+const NAMES: [&str; 10] =
+    ["ping", "pong", "meet", "fail", "publish", "auth-req", "auth-ack", "update", "mfstart", "publishshard"];
 
 /// The numbers of messages of each type, in one direction.
 #[derive(Clone, Debug, Default)]
-pub struct MessageCounts([u64; TYPES.len()]);
+pub struct MessageCounts([u64; NAMES.len()]);
 
 impl MessageCounts {
     /// Counts messages of a type.
     pub fn add(&mut self, kind: MessageType, count: usize) {
-        let place = TYPES.iter().position(|(known, _)| *known == kind);
-        place.into_iter().for_each(|place| self.0[place] += count as u64);
+        self.0[kind as usize] += count as u64;
     }
 
     /// The number of messages of all types.
@@ -64,7 +53,7 @@ impl MessageCounts {
 
     /// The types of which there were messages, by their names in CLUSTER INFO.
     pub fn by_type(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        TYPES.iter().zip(self.0).filter(|(_, count)| *count > 0).map(|((_, name), count)| (*name, count))
+        NAMES.into_iter().zip(self.0).filter(|(_, count)| *count > 0)
     }
 }
 

@@ -31,8 +31,9 @@ pub struct Options {
 
 /// The least number of keys that are shared among threads.
 const MIN_SHARED: usize = 1 << 12;
-/// The most keys of a batch that a thread serializes, and how many the first batches have.
+/// The most keys of a batch that a thread serializes.
 const BATCH_KEYS: usize = 1 << 10;
+/// The keys of each batch until one was serialized, which tells how large these keys are.
 const FIRST_BATCH_KEYS: usize = 1 << 6;
 /// The most elements of a batch. A batch of keys that turn out to have more is left from there on to the thread that
 /// writes, which serializes large collections in parts.

@@ -2,13 +2,11 @@
 
 use std::io::{self, Read};
 
-use super::{is_rdb, opcode};
+use super::{HEADER_BYTES, is_rdb, opcode};
 use crate::rdb::crc64_continued;
 
 /// The number of bytes that are read at once.
 const PART_BYTES: usize = 256 << 10;
-/// The bytes of the magic and the version.
-const MAGIC_BYTES: usize = 9;
 /// The byte that ends the records, and the checksum.
 const FOOTER_BYTES: usize = 9;
 
@@ -20,7 +18,7 @@ pub fn is_whole(mut source: impl Read) -> io::Result<bool> {
     let (mut window, mut checksum) = (Vec::new(), 0);
     let mut has_magic = None;
     while source.by_ref().take(PART_BYTES as u64).read_to_end(&mut window)? > 0 {
-        has_magic.get_or_insert_with(|| window.get(..MAGIC_BYTES).is_some_and(is_rdb));
+        has_magic.get_or_insert_with(|| window.get(..HEADER_BYTES).is_some_and(is_rdb));
         // The last bytes stay, as they may be the footer.
         let passed = window.len().saturating_sub(FOOTER_BYTES);
         checksum = crc64_continued(checksum, &window[..passed]);

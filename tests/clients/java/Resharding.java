@@ -46,7 +46,7 @@ import redis.clients.jedis.exceptions.JedisNoScriptException;
 import redis.clients.jedis.util.JedisClusterCRC16;
 
 public class Resharding {
-    static final int PAUSE_MS = 2; // between two messages
+    static final int PAUSE_MS = 2; // between two messages, and after a refusal
     static final String WATCHED = "{0}:watched";
     static final String BOTH = "redis.call('RPUSH', KEYS[1], ARGV[1]) return redis.call('RPUSH', KEYS[2], ARGV[1])";
 
@@ -101,7 +101,7 @@ public class Resharding {
                 Exception failure = null;
                 try {
                     if (channel != null) {
-                        Thread.sleep(PAUSE_MS);
+                        pause();
                     }
                     work.run(this, String.valueOf(sent));
                 } catch (Exception exception) {
@@ -120,7 +120,7 @@ public class Resharding {
         }
     }
 
-    /** As a client does that was refused: otherwise those that are refused leave no time for the others. */
+    /** Lets others go on: workers that are refused and ask again at once would leave them no time. */
     static void pause() {
         try {
             Thread.sleep(PAUSE_MS);
