@@ -461,6 +461,12 @@ public class Resharding {
 
         @Override
         public void listen(List<String> channels, List<String> sharded) {
+            listener().sync().subscribe(channels.toArray(new String[0]));
+            // Each on its own: in RESP2 Lettuce takes a sharded message for the reply to an SSUBSCRIBE that it waits for.
+            sharded.forEach(name -> listener().sync().ssubscribe(name));
+        }
+
+        StatefulRedisClusterPubSubConnection<String, String> listener() {
             StatefulRedisClusterPubSubConnection<String, String> listener = client.connectPubSub();
             listener.addListener(new RedisClusterPubSubAdapter<>() {
                 @Override
@@ -478,8 +484,7 @@ public class Resharding {
                     follow(listener, channel);
                 }
             });
-            listener.sync().subscribe(channels.toArray(new String[0]));
-            sharded.forEach(name -> listener.sync().ssubscribe(name));
+            return listener;
         }
 
         /** Subscribes again to a channel whose slot has left: Lettuce leaves that to its callers. */
