@@ -29,8 +29,8 @@ pub struct Log {
     unwritten: Vec<u8>,
     /// The offset behind those bytes.
     appended: u64,
-    /// The files that come next, each with the offset at which it begins.
-    next: VecDeque<(u64, Arc<dyn StorageFile>, bool)>,
+    /// The files that come next, each with the offset at which it begins. The manifest lists them.
+    next: VecDeque<(u64, Arc<dyn StorageFile>)>,
     /// The bytes that were written to the files.
     written_bytes: u64,
     sync_error: Option<String>,
@@ -104,9 +104,9 @@ impl Log {
         result
     }
 
-    /// Directs bytes that are appended from now on into another file.
-    pub fn switch(&mut self, file: Arc<dyn StorageFile>, is_listed: bool) {
-        self.next.push_back((self.appended, file, is_listed));
+    /// Directs bytes that are appended from now on into another file, which the manifest lists behind the open one.
+    pub fn switch(&mut self, file: Arc<dyn StorageFile>) {
+        self.next.push_back((self.appended, file));
     }
 
     /// Whether the next write goes on in another file, and so syncs the open one first.
@@ -138,7 +138,7 @@ impl Log {
         loop {
             let written = self.appended - (self.unwritten.len() - *done) as u64;
             let end = match self.next.front() {
-                Some((at, ..)) => *done + (at - written) as usize,
+                Some((at, _)) => *done + (at - written) as usize,
                 None => self.unwritten.len(),
             };
             while *done < end {
@@ -152,13 +152,13 @@ impl Log {
                     Err(error) => return Err(error),
                 }
             }
-            let Some((_, _, is_listed)) = self.next.front() else { return Ok(()) };
-            // The files of a listed set are durable in their order. A file that begins anew needs none before it.
-            if *is_listed {
-                self.sync_open()?;
+            if self.next.is_empty() {
+                return Ok(());
             }
-            if let Some((_, file, is_listed)) = self.next.pop_front() {
-                (self.file, self.is_listed) = (file, is_listed);
+            // The files of a listed set are durable in their order.
+            self.sync_open()?;
+            if let Some((_, file)) = self.next.pop_front() {
+                (self.file, self.is_listed) = (file, true);
             }
         }
     }
@@ -248,7 +248,7 @@ mod tests {
         log.append(|out| out.extend_from_slice(b"lost"));
         log.write().expect("the disk works");
         let order = log.sync_order().expect("nothing has failed");
-        log.switch(disk.create(Path::new("next")).expect("the disk works"), true);
+        log.switch(disk.create(Path::new("next")).expect("the disk works"));
         disk.fail_next_sync();
         assert!(log.write().is_err(), "the file is synced before the next one is written");
         assert_eq!(log.note_sync(&order, &order.file.sync()), None);

@@ -6,6 +6,7 @@
 //! This room knows files only as [`crate::storage::Storage`], and no command.
 
 pub mod checksum;
+pub mod decisions;
 pub mod files;
 pub mod log;
 pub mod manifest;

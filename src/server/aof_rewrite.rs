@@ -11,7 +11,6 @@ use super::contain::contain;
 use super::os_host::reason;
 use super::progress::after_each_key;
 use super::shared::Shared;
-use crate::engine::AofState;
 use crate::engine::exec::aof;
 use crate::storage::replace;
 
@@ -24,24 +23,24 @@ pub(super) fn rewrite(shared: &Shared, id: u64, delay: TestDelay, is_stopped: &A
 
 fn try_rewrite(shared: &Shared, id: u64, delay: TestDelay, is_stopped: &AtomicBool) -> Result<(), String> {
     let writer = shared.worlds().aof();
-    let (state, settings, rewrite) = {
+    let (next, settings, rewrite) = {
         let engine = shared.engine();
         let aof = &engine.persistence.aof;
-        (aof.state, engine.settings.clone(), aof.rewrite.filter(|rewrite| rewrite.id == id))
+        (aof.state.next_file(), engine.settings.clone(), aof.rewrite.filter(|rewrite| rewrite.id == id))
     };
     let Some(rewrite) = rewrite else { return Err(STOPPED.to_owned()) };
     let storage = shared.worlds().storage();
     let _announced = announce_temporary_file();
-    let file = writer.prepare_rewrite(storage, &settings, state, rewrite.commands)?;
+    let file = writer.prepare_rewrite(storage, &settings, next, rewrite.commands)?;
     let temporary = writer.temporary_base(id)?;
     if let Some(shared) = shared.worlds().first() {
         writer.start(&shared).map_err(|error| reason(&error))?;
     }
     let base = shared.act(|engine| {
-        writer.append(&mut engine.effects.propagation);
+        writer.append(engine);
         let base = aof::take_base(engine, id)?;
-        if let Some(file) = file {
-            writer.switch(file, state == AofState::On);
+        if let Some((file, next)) = file.zip(next) {
+            writer.switch(file, next);
         }
         Some(base)
     });

@@ -13,6 +13,7 @@ use super::aof_writer;
 use super::clock::monotonic_us;
 use super::os_host::reason;
 use super::shared::Shared;
+use crate::aof::decisions::{TornEnd, load_torn};
 use crate::aof::files::{AofFiles, LogFile, files_of};
 use crate::aof::manifest::Manifest;
 use crate::aof::scan::Tail;
@@ -153,7 +154,8 @@ impl AofStart {
         if tail == Tail::OpenTransaction {
             warn!("Revert incomplete MULTI/EXEC transaction in AOF file {name}");
         }
-        if !self.loads_truncated {
+        let torn = load_torn(tail, file, self.loads_truncated);
+        if torn == Err(TornEnd::NotAllowed) {
             return Err(format!(
                 "Unexpected end of file reading the append only file {name}. You can: 1) Make a backup of your AOF \
                  file, then use ./redis-check-aof --fix <filename.manifest>. 2) Alternatively you can set the \
@@ -161,9 +163,7 @@ impl AofStart {
             ));
         }
         warn!("!!! Warning: short read while loading the AOF file {name}!!!");
-        if !file.is_last {
-            return Err("Fatal error: the truncated file is not the last file".to_owned());
-        }
+        torn.map_err(|_| "Fatal error: the truncated file is not the last file".to_owned())?;
         let Some(files) = &self.files else { return Ok(()) };
         warn!("!!! Truncating the AOF {name} at offset {valid_bytes} !!!");
         files

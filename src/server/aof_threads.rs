@@ -9,12 +9,12 @@ use std::thread::{self, JoinHandle};
 
 use parking_lot::{Condvar, Mutex};
 
-use super::aof_writer::{AofWriter, OnFailureHook, PATIENCE_US};
+use super::aof_writer::{AofWriter, OnFailureHook};
 use super::clock::monotonic_us;
 use super::contain::contain;
 use super::os_host::reason;
 use super::shared::Shared;
-use crate::engine::SyncPolicy;
+use crate::aof::decisions::{PATIENCE_US, SyncBehind, SyncPolicy};
 use crate::engine::exec::aof;
 
 /// A thread and its orders.
@@ -118,14 +118,14 @@ impl AofWriter {
         let written = self.timed_write();
         let mut synced = Ok(());
         if written.is_ok() {
-            match policy {
-                SyncPolicy::Always => {
+            match policy.sync_behind_write(orders.syncs) {
+                SyncBehind::SameThread => {
                     synced = self.sync();
                     // What came during the sync, and whose replies wait.
                     let _ = self.write();
                 }
-                SyncPolicy::EverySecond if orders.syncs => self.syncing.order(|orders| orders.syncs = true),
-                SyncPolicy::EverySecond | SyncPolicy::Never => {}
+                SyncBehind::OtherThread => self.syncing.order(|orders| orders.syncs = true),
+                SyncBehind::None => {}
             }
         }
         self.report(shared, policy, written, synced);
@@ -143,36 +143,26 @@ impl AofWriter {
 
     /// Tells the engine what has failed, or works again.
     fn report(&self, shared: &Shared, policy: SyncPolicy, written: io::Result<()>, synced: io::Result<()>) {
-        let must_restart = || self.log.lock().as_ref().is_some_and(|log| log.sync_error().is_some());
-        let Err(error) = written.and(synced) else {
-            if self.has_failed.swap(false, Ordering::AcqRel) {
-                shared.act(|engine| {
-                    if !must_restart() {
-                        aof::set_error(engine, None)
-                    }
-                });
-            }
-            return;
-        };
-        let why = reason(&error);
-        if policy == SyncPolicy::Always
+        let failure = written.and(synced).err().map(|error| reason(&error));
+        let had_failed = self.has_failed.swap(failure.is_some() && !self.needs_base(), Ordering::AcqRel);
+        if let Some(why) = &failure
+            && policy == SyncPolicy::Always
             && let Some(OnFailureHook(end)) = &*self.on_failure.lock()
         {
-            end(&if must_restart() {
+            end(&if self.needs_base() {
                 format!("Can't persist AOF for fsync error when the AOF fsync policy is 'always': {why}. Exiting...")
             } else {
                 "Can't recover from AOF write error when the AOF fsync policy is 'always'. Exiting...".to_owned()
             });
         }
-        let must_restart = must_restart();
-        // Only a new base heals a sync that failed, and the engine knows when it is in place.
-        self.has_failed.store(!must_restart, Ordering::Release);
-        shared.act(|engine| {
-            aof::set_error(engine, Some(why));
-            if must_restart {
-                aof::heal(engine);
-            }
-        });
+        if failure.is_some() || had_failed {
+            shared.act(|engine| aof::end_write(engine, failure, self.needs_base()));
+        }
+    }
+
+    /// Whether a sync has failed: only a new base heals that, and the engine knows when it is in place.
+    fn needs_base(&self) -> bool {
+        self.log.lock().as_ref().is_some_and(|log| log.sync_error().is_some())
     }
 
     /// Ends the threads.

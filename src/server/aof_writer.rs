@@ -14,7 +14,7 @@
 //!   disk. If all that were served wait, and the disk is quick, the event loop syncs by itself: it has nothing else to
 //!   do, and changes of threads cost more than they save.
 //!
-//! Unwritten bytes are limited to [`MAX_UNWRITTEN_BYTES`]: beyond that replies wait, and so do the requests of
+//! Unwritten bytes are limited ([`is_full`]): beyond that replies wait, and so do the requests of
 //! clients that do not wait for replies ([`AofWriter::is_full`]).
 //!
 //! The threads tell the engine what it has to know: errors, and that what clients wait for (WAITAOF) is synced. They
@@ -41,20 +41,15 @@ use super::background_saver::{STOPPED, TestDelay};
 use super::clock::monotonic_us;
 use super::os_host::reason;
 use super::shared::Shared;
+use crate::aof::decisions::{LONG_WRITE_US, NextFile, PATIENCE_US, SyncPolicy, is_full, may_leave_unwritten};
 use crate::aof::files::{AofFiles, LogFile, Place};
 use crate::aof::log::Log;
-use crate::engine::state::Propagation;
 use crate::engine::state::host::AofSource;
-use crate::engine::{AofProgress, AofState, FileSettings, Settings, SyncPolicy};
+use crate::engine::{AofProgress, Engine, FileSettings, Settings};
 use crate::storage::{Storage, StorageFile};
 
-/// A sync of this length counts the writes behind it as delayed (`aof_delayed_fsync`), as in Redis. A write that has
-/// been in progress for this long makes replies wait for it again.
-const LONG_SYNC_US: u64 = 2_000_000;
-/// The time that a reply waits for a write in progress before it may leave unwritten.
-pub(super) const PATIENCE_US: u64 = 1000;
-/// The bytes that may be unwritten. Clients that send more wait, each behind its next batch of requests.
-const MAX_UNWRITTEN_BYTES: u64 = 64 << 20;
+/// A sync of this length counts the writes behind it as delayed (`aof_delayed_fsync`), as in Redis.
+const LONG_SYNC_US: u64 = LONG_WRITE_US;
 
 /// The length of a sync up to which an event loop may sync by itself.
 const SHORT_SYNC_US: u64 = 1000;
@@ -141,7 +136,7 @@ impl AofWriter {
         &self,
         storage: &Arc<dyn Storage>,
         settings: &Settings,
-        state: AofState,
+        next: Option<NextFile>,
         commands: u64,
     ) -> Result<Option<Arc<dyn StorageFile>>, String> {
         let mut guard = self.files.lock();
@@ -150,12 +145,7 @@ impl AofWriter {
             None => guard.insert(open_files(storage, settings)?),
         };
         *self.policy.lock() = settings.files.syncs;
-        let file = match state {
-            AofState::Off => None,
-            AofState::WaitsForBase => Some(files.first_incr(commands)),
-            AofState::On => Some(files.next_incr(commands)),
-        };
-        let file = file.transpose().map_err(|error| reason(&error))?;
+        let file = next.map(|next| next.create(files, commands)).transpose().map_err(|error| reason(&error))?;
         log_lines(files);
         Ok(file)
     }
@@ -242,31 +232,31 @@ impl AofWriter {
         self.sync_soon();
     }
 
-    /// Takes the new bytes of the engine's stream. Called under the engine's lock. Returns whether the stream needs a
-    /// new base.
-    pub(crate) fn append(&self, stream: &mut Propagation) -> bool {
+    /// Takes the new bytes of the engine's stream, with a checksum if the settings say so. Returns whether the stream
+    /// needs a new base.
+    pub(crate) fn append(&self, engine: &mut Engine) -> bool {
+        let stream = &mut engine.effects.propagation;
+        if engine.settings.files.has_log_checksums {
+            stream.add_checksum();
+        }
         let needs_base = stream.take_into(&mut self.appended.lock());
         self.progress.appended.store(stream.offset(), Ordering::SeqCst);
         needs_base
     }
 
-    /// Directs the stream into another file from now on: one that follows the present one, or one that begins anew.
-    /// Called under the engine's lock, right after [`AofWriter::append`].
-    pub(crate) fn switch(&self, file: Arc<dyn StorageFile>, is_listed: bool) {
+    /// Directs the stream into another file from now on. Called under the engine's lock, right after
+    /// [`AofWriter::append`].
+    pub(crate) fn switch(&self, file: Arc<dyn StorageFile>, next: NextFile) {
         let mut guard = self.log.lock();
         let offset = self.progress.appended.load(Ordering::Acquire);
         match guard.as_mut() {
             Some(log) => {
                 self.hand_over(log);
-                if is_listed {
-                    log.switch(file, true)
-                } else {
-                    log.restart(file)
-                }
+                next.direct(file, log);
                 self.is_switching.store(log.is_switching(), Ordering::SeqCst);
                 self.writing.order(|orders| orders.writes = true);
             }
-            None => *guard = Some(Log::new(file, offset, is_listed)),
+            None => *guard = Some(Log::new(file, offset, next == NextFile::Following)),
         }
         self.is_open.store(true, Ordering::Release);
     }
@@ -306,7 +296,7 @@ impl AofWriter {
 
     /// Whether so much is unwritten that a client whose replies wait is to run no more requests.
     pub(crate) fn is_full(&self) -> bool {
-        self.progress.unwritten() >= MAX_UNWRITTEN_BYTES
+        is_full(self.progress.unwritten())
     }
 
     /// Whether a reply may leave that depends on the stream up to `offset`. If not, `waker` is woken when it may.
@@ -369,7 +359,7 @@ impl AofWriter {
                 aof_waiters::wake(waiting.take(u64::MAX));
             }
             let wait_us = self.write_us().unwrap_or(0);
-            if may_leave || waiting.is_empty() || wait_us >= LONG_SYNC_US || self.is_full() {
+            if may_leave || waiting.is_empty() || wait_us >= LONG_WRITE_US || self.is_full() {
                 self.is_watched.store(false, Ordering::Relaxed);
                 return;
             }
@@ -382,9 +372,8 @@ impl AofWriter {
         Some(monotonic_us().saturating_sub(began_us))
     }
 
-    /// Whether replies leave before what they depend on is written: the disk is busy, but not for too long yet.
     fn may_leave_unwritten(&self) -> bool {
-        self.write_us().is_some_and(|us| (PATIENCE_US..LONG_SYNC_US).contains(&us)) && !self.is_full()
+        may_leave_unwritten(self.write_us(), self.progress.unwritten())
     }
 
     /// Counts the writes behind a sync that takes long as delayed, once for every two seconds.
@@ -478,11 +467,8 @@ impl AofWriter {
         self.progress.total_bytes.fetch_add(log.written_bytes() - before, Ordering::Relaxed);
         self.progress.written.store(log.written(), Ordering::Release);
         self.is_switching.store(log.is_switching(), Ordering::SeqCst);
-        let waits_for_sync = *self.policy.lock() == SyncPolicy::Always && log.has_been_listed();
-        if !waits_for_sync {
-            // When the disk takes no more, clients learn it from their next write.
-            self.release_to(if result.is_ok() { log.written() } else { log.appended() });
-        }
+        let released = self.policy.lock().released_by_write(log, result.is_ok());
+        released.into_iter().for_each(|offset| self.release_to(offset));
         result
     }
 

@@ -24,10 +24,11 @@ use super::migrate_client::MigrateClient;
 use super::nodes::Cluster;
 use super::oom_score;
 use super::shared::Shared;
+use crate::aof::decisions::NextFile;
 use crate::engine::cluster::{Disagreement, NodeId};
 use crate::engine::state::host::{self, Facts, ProcessorTime, ProcessorTimes, Usage};
 use crate::engine::state::kit::DiskFaults;
-use crate::engine::{AofState, Host, Now, Process, RemoteRequest, RemoteResult, Settings};
+use crate::engine::{Host, Now, Process, RemoteRequest, RemoteResult, Settings};
 use crate::storage::Storage;
 pub(crate) use crate::storage::reason;
 
@@ -186,7 +187,7 @@ impl Host for OsHost {
 
     fn prepare_aof(&self, settings: &Settings) -> Result<(), String> {
         let Some(aof) = &self.files.aof else { return Err("only the first world has a file".to_owned()) };
-        aof.prepare_rewrite(&self.files.storage, settings, AofState::WaitsForBase, 0).map(drop)
+        aof.prepare_rewrite(&self.files.storage, settings, Some(NextFile::Anew), 0).map(drop)
     }
 
     fn open_aof(&self, settings: &Settings, rest: Vec<u8>) -> Result<Vec<host::AofSource>, String> {

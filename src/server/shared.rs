@@ -489,7 +489,7 @@ impl Shared {
 
     /// Closes the append-only file.
     fn end_aof(&self, engine: &mut Engine) {
-        self.worlds.aof().append(&mut engine.effects.propagation);
+        self.worlds.aof().append(engine);
         aof::end(engine);
         self.worlds.aof().close(engine.effects.propagation.commands());
     }
@@ -498,7 +498,7 @@ impl Shared {
     pub(crate) fn end_aof_with_server(&self) {
         let writer = self.worlds.aof();
         let commands = self.act(|engine| {
-            writer.append(&mut engine.effects.propagation);
+            writer.append(engine);
             engine.effects.propagation.commands()
         });
         writer.end();
@@ -507,10 +507,7 @@ impl Shared {
 
     /// Passes the new bytes of the engine's stream to the append-only file.
     fn append_to_aof(&self, engine: &mut Engine) {
-        if engine.settings.files.has_log_checksums {
-            engine.effects.propagation.add_checksum();
-        }
-        if self.worlds.aof().append(&mut engine.effects.propagation) {
+        if self.worlds.aof().append(engine) {
             aof::restart(engine);
             self.carry_out(engine, None);
         }

@@ -166,13 +166,12 @@ fn after_a_sync_that_failed_only_a_base_ends_the_refusal_of_writes() {
     let mut world = World::fresh();
     aof::begin(&mut world.engine);
     let refused = "-MISCONF Errors writing to the AOF file: Input/output error\r\n";
-    aof::set_error(&mut world.engine, Some("Input/output error".to_owned()));
+    aof::end_write(&mut world.engine, Some("Input/output error".to_owned()), false);
     assert_eq!(world.ask("SET key value"), refused);
-    aof::set_error(&mut world.engine, None);
+    aof::end_write(&mut world.engine, None, false);
     assert_eq!(world.ask("SET key value"), "+OK\r\n", "a write that failed is written");
-    aof::set_error(&mut world.engine, Some("Input/output error".to_owned()));
-    aof::heal(&mut world.engine);
+    aof::end_write(&mut world.engine, Some("Input/output error".to_owned()), true);
     // The thread that writes has got new files, which have no base yet.
-    aof::set_error(&mut world.engine, None);
+    aof::end_write(&mut world.engine, None, false);
     assert_eq!(world.ask("SET key value"), refused);
 }

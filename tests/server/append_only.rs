@@ -191,6 +191,16 @@ fn a_flipped_bit_is_found_by_checksums_which_go_on_over_restarts_and_rewrites() 
     assert_eq!(ask(&with("no").expect("it starts"), "GET e"), "valve");
 }
 
+#[test]
+fn the_transaction_that_switches_the_file_off_has_a_checksum_too() {
+    let folder = Folder::new("aof-checksum-end");
+    let server = Server::builder().set("dir", folder.text()).set("appendonly", "yes").set("aof-checksum", "yes");
+    run(&server.start().expect("it starts"), "MULTI\nSET a 1\nCONFIG SET appendonly no\nEXEC");
+    let log = fs::read(folder.part("appendonly.aof.1.incr.aof")).expect("it is there");
+    let log = String::from_utf8(log).expect("it is text");
+    assert!(log.contains("SET\r\n") && log.lines().next_back().is_some_and(|line| line.starts_with("#CRC:")), "{log}");
+}
+
 /// Starts a server that cannot load its append-only file, and returns why.
 fn refusal(folder: &Folder, setting: (&str, &str)) -> String {
     let builder = Server::builder().set("dir", folder.text()).set("appendonly", "yes").set(setting.0, setting.1);

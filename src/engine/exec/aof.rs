@@ -306,8 +306,20 @@ pub fn end_rewrite(engine: &mut Engine, id: u64, result: Result<(), String>) {
     }
 }
 
+/// Notes how a write to the files, or a sync, has ended: `failure` says why it failed if it did, `needs_base` whether
+/// any sync has failed since the last base. Then nothing that succeeds counts, and the files begin anew.
+pub fn end_write(engine: &mut Engine, failure: Option<String>, needs_base: bool) {
+    let has_failed = failure.is_some();
+    if has_failed || !needs_base {
+        set_error(engine, failure);
+    }
+    if has_failed && needs_base {
+        heal(engine);
+    }
+}
+
 /// Begins the files anew because a sync of them has failed, unless they do so already.
-pub fn heal(engine: &mut Engine) {
+fn heal(engine: &mut Engine) {
     if engine.persistence.aof.state == AofState::On {
         engine.persistence.aof.needs_base = true;
         start_over(engine);
@@ -316,7 +328,7 @@ pub fn heal(engine: &mut Engine) {
 
 /// Notes that a write to the files failed, or, with `None`, that all is written again. After a sync that failed, only a
 /// base heals the files, though a thread may write to new ones before it is in place.
-pub fn set_error(engine: &mut Engine, reason: Option<String>) {
+fn set_error(engine: &mut Engine, reason: Option<String>) {
     let aof = &mut engine.persistence.aof;
     if reason.is_none() && aof.needs_base {
         return;

@@ -8,6 +8,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use crate::aof::decisions::NextFile;
 use crate::engine::spec::{CommandId, Now};
 use crate::engine::state::lazy::Unused;
 use crate::engine::state::unsynced_keys::UnsyncedKeys;
@@ -35,6 +36,17 @@ pub enum AofState {
     WaitsForBase,
     /// Changes are recorded.
     On,
+}
+
+impl AofState {
+    /// The file that the stream goes on in behind the base of a rewrite; `None` if changes are not recorded.
+    pub fn next_file(self) -> Option<NextFile> {
+        match self {
+            AofState::Off => None,
+            AofState::WaitsForBase => Some(NextFile::Anew),
+            AofState::On => Some(NextFile::Following),
+        }
+    }
 }
 
 /// The state of the append-only file.

@@ -1,5 +1,6 @@
 //! The settings of the files of data.
 
+use crate::aof::decisions::SyncPolicy;
 use crate::rdb::VERSION;
 
 /// A point at which the data are saved: so many changes, and more than so many seconds since the last save.
@@ -9,38 +10,6 @@ pub struct SavePoint {
     pub seconds: i64,
     /// The changes.
     pub changes: u64,
-}
-
-/// When the append-only file is synced to the disk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SyncPolicy {
-    /// Before a change is acknowledged.
-    Always,
-    /// Once a second.
-    #[default]
-    EverySecond,
-    /// When the system does it.
-    Never,
-}
-
-impl SyncPolicy {
-    /// The name of the policy, as `appendfsync` has it.
-    pub fn name(self) -> &'static str {
-        match self {
-            SyncPolicy::Always => "always",
-            SyncPolicy::EverySecond => "everysec",
-            SyncPolicy::Never => "no",
-        }
-    }
-
-    /// The policy of that name; every second for any other.
-    pub fn named(name: &str) -> SyncPolicy {
-        match name {
-            "always" => SyncPolicy::Always,
-            "no" => SyncPolicy::Never,
-            _ => SyncPolicy::EverySecond,
-        }
-    }
 }
 
 /// The settings of the files of data.

@@ -48,6 +48,7 @@ pub mod tracking;
 mod transaction;
 mod unsynced_keys;
 
+pub use crate::aof::decisions::SyncPolicy;
 pub use acl::Acl;
 pub use aof::{Aof, AofProgress, AofState, Rewrite, SyncWait};
 pub use capacity::Capacity;
@@ -57,7 +58,7 @@ pub use databases::Databases;
 pub use effects::{Advance, ClockOrder, Effect, Effects};
 pub use error_counts::ErrorCounts;
 pub use eviction::{ClientsLimit, Policy, Pressure};
-pub use file_settings::{FileSettings, SavePoint, SyncPolicy};
+pub use file_settings::{FileSettings, SavePoint};
 pub use host::Host;
 pub use host_call::{
     FIRST_WORLD, FaultOrder, HostCall, HostReply, JournalOrder, LinkOrder, MoveStep, NodeFigures, NodeOrder,

@@ -12,12 +12,13 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
+use dunlin::aof::decisions::{NextFile, load_torn};
 use dunlin::aof::files::{AofFiles, Place};
 use dunlin::aof::log::{Log, SyncOrder};
 use dunlin::aof::scan::Tail;
 use dunlin::engine::exec::aof;
 use dunlin::engine::exec::aof_load::AofLoad;
-use dunlin::engine::{AofState, Checkpoint, Effect, Settings, SyncPolicy};
+use dunlin::engine::{Checkpoint, Effect, Settings, SyncPolicy};
 use dunlin::storage::simulated::SimulatedDisk;
 use dunlin::storage::{Storage, StorageFile, replace};
 
@@ -36,7 +37,7 @@ struct Change {
 #[derive(Debug)]
 enum Rewrite {
     Prepare,
-    TakeBase { file: Option<Arc<dyn StorageFile>>, state: AofState },
+    TakeBase { next: Option<(Arc<dyn StorageFile>, NextFile)> },
     WriteBase { base: Box<Checkpoint>, changes: usize },
     Publish { changes: usize },
 }
@@ -60,6 +61,9 @@ pub(crate) struct Machine {
     sync: Option<SyncOrder>,
     rewrite: Option<(u64, Rewrite)>,
     has_checksums: bool,
+    policy: SyncPolicy,
+    /// The offset up to which clients may have seen the stream.
+    released: u64,
     pub(crate) sites: Sites,
     pub(crate) history: History,
 }
@@ -181,6 +185,8 @@ impl Machine {
             sync: None,
             rewrite: None,
             has_checksums: setup.has_checksums,
+            policy: setup.policy,
+            released: offset,
             sites: sites.clone(),
             history: std::mem::take(history),
         })
@@ -237,6 +243,13 @@ impl Machine {
     pub(crate) fn write(&mut self) {
         self.sites.begin("write");
         let written = self.log.write();
+        if self.disk.is_stopped() {
+            // The process ended within the write, which never returned.
+            return;
+        }
+        if let Some(offset) = self.policy.released_by_write(&self.log, written.is_ok()) {
+            self.release(offset);
+        }
         self.report(written.err().map(|error| error.to_string()));
     }
 
@@ -249,20 +262,25 @@ impl Machine {
         };
         let result = order.file.sync();
         if let Some(offset) = self.log.note_sync(&order, &result) {
-            self.history.make_durable(self.history.up_to(offset));
             self.world.engine.persistence.aof.progress.synced.fetch_max(offset, Ordering::SeqCst);
+            self.history.make_durable(self.history.up_to(offset));
+            self.release(offset);
         }
         self.report(result.err().map(|error| error.to_string()));
     }
 
-    /// Tells the engine what has failed, as the server does.
-    fn report(&mut self, fault: Option<String>) {
-        let must_restart = self.log.sync_error().is_some();
-        let has_failed = fault.is_some();
-        aof::set_error(&mut self.world.engine, fault);
-        if must_restart && has_failed && self.world.engine.persistence.aof.state != AofState::WaitsForBase {
-            self.begin_anew();
+    /// Lets clients see what the stream has up to an offset. With `always` no power loss may take that back.
+    fn release(&mut self, offset: u64) {
+        self.released = self.released.max(offset);
+        if self.policy == SyncPolicy::Always {
+            self.history.make_durable(self.history.up_to(offset));
         }
+    }
+
+    /// Tells the engine how a write or a sync has ended.
+    fn report(&mut self, failure: Option<String>) {
+        let needs_base = self.log.sync_error().is_some();
+        aof::end_write(&mut self.world.engine, failure, needs_base);
         self.follow_effects();
     }
 
@@ -290,24 +308,18 @@ impl Machine {
         match step {
             Rewrite::Prepare => {
                 self.sites.begin("next file");
-                let state = self.world.engine.persistence.aof.state;
-                let file = match state {
-                    AofState::Off => None,
-                    AofState::WaitsForBase => Some(self.files.first_incr(self.log.appended()).map_err(text)?),
-                    AofState::On => Some(self.files.next_incr(self.log.appended()).map_err(text)?),
-                };
-                Ok(Some(Rewrite::TakeBase { file, state }))
+                let next = self.world.engine.persistence.aof.state.next_file();
+                let create = |next: NextFile| Ok((next.create(&mut self.files, self.log.appended())?, next));
+                Ok(Some(Rewrite::TakeBase { next: next.map(create).transpose().map_err(text)? }))
             }
-            Rewrite::TakeBase { file, state } => {
+            Rewrite::TakeBase { next } => {
                 self.sites.begin("switch");
                 self.append();
                 let Some(base) = aof::take_base(&mut self.world.engine, id) else {
                     return Err("it was stopped".to_owned());
                 };
-                match file {
-                    Some(file) if state == AofState::On => self.log.switch(file, true),
-                    Some(file) => self.log.restart(file),
-                    None => {}
+                if let Some((file, next)) = next {
+                    next.direct(file, &mut self.log);
                 }
                 Ok(Some(Rewrite::WriteBase { base: Box::new(base), changes: self.history.changes.len() }))
             }
@@ -340,10 +352,10 @@ impl Machine {
         self.files.end(self.log.written()).map_err(|error| error.to_string())
     }
 
-    /// Notes what is there after the end of the process: what was written, if a start finds it.
+    /// Notes what has to be there after the end of the process: what clients have seen, if the log is listed.
     pub(crate) fn outlive_process(&mut self) {
         if self.log.is_listed() {
-            self.history.written = self.history.up_to(self.log.written());
+            self.history.written = self.history.up_to(self.released);
         }
     }
 }
@@ -358,10 +370,8 @@ fn load(disk: &SimulatedDisk, files: &AofFiles, world: &mut World) -> Result<(),
         load.open(engine, &name, source)?;
         while load.step(engine)? {}
         let (valid_bytes, tail) = load.tail();
+        load_torn(tail, &file, true).map_err(|why| format!("{name} is torn ({tail:?}): {why:?}"))?;
         if tail != Tail::Clean {
-            if !file.is_last {
-                return Err(format!("{name} is torn ({tail:?}) and not the last one"));
-            }
             files.cut(&file.path, valid_bytes).map_err(|error| error.to_string())?;
         }
     }
