@@ -331,14 +331,27 @@ impl<'a> Sequence<'a> for Unchecked<'a, '_> {
 
     fn outline(&self) -> Option<Outline<'a>> {
         let left = self.items.left;
-        let (&back, before) = left.split_last()?;
-        let [code @ 0x80..0xc0, last @ ..] = before.get(before.len().checked_sub(back.into())?..)? else { return None };
+        // Of a hash, all values may be integers.
+        let last = last_short_text(left).or_else(|| last_short_text(split_last(left)?.0))?;
         let mut items = self.items.clone();
-        let (first, last) = (items.next_short_text()?, last.get(..usize::from(code & 0x3f))?);
+        let first = items.next_short_text()?;
+        items.next_short_integer();
         let samples = [first, items.next_short_text().unwrap_or(first), last];
         let are_texts = samples.iter().all(|text| !ShortText { length: text.len(), ahead: text }.may_be_number());
         are_texts.then_some(Outline { samples, bytes: left.len() })
     }
+}
+
+/// The elements before the last one, and that one, if its length takes a byte.
+fn split_last(elements: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (&back, before) = elements.split_last()?;
+    before.split_at_checked(before.len().checked_sub(back.into())?)
+}
+
+/// The last of some elements if it is a text of less than 64 bytes.
+fn last_short_text(elements: &[u8]) -> Option<&[u8]> {
+    let [code @ 0x80..0xc0, text @ ..] = split_last(elements)?.1 else { return None };
+    text.get(..usize::from(code & 0x3f))
 }
 
 /// Iterates over the elements of a listpack, up to a damaged one if there is any.

@@ -389,8 +389,8 @@ mod tests {
     impl<'i> Sequence<'i> for Plain<'i> {
         fn outline(&self) -> Option<Outline<'i>> {
             let text = |item: &Item<'i>| short_text(*item).ok().map(|text| text.bytes());
-            let (first, last) = (text(self.0.first()?)?, text(self.0.last()?)?);
-            let second = self.0.get(1).and_then(text).unwrap_or(first);
+            let (first, last) = (self.0.iter().find_map(text)?, self.0.iter().rev().find_map(text)?);
+            let second = self.0.iter().filter_map(text).nth(1).unwrap_or(first);
             let bytes = self.0.iter().map(|item| item.len() + MAX_OVERHEAD).sum();
             let samples = [first, second, last];
             (!samples.into_iter().any(Item::may_be_number)).then_some(Outline { samples, bytes })

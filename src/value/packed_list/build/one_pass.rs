@@ -5,9 +5,9 @@
 //! back. When their sizes are known, both are copied. An item that does not begin with the prefix, or that is long,
 //! ends the attempt.
 
-use super::{COPIED, Coded, LONGEST_PREFIX, Measures, PackedList, TEXT};
+use super::{COPIED, Coded, LONGEST_PREFIX, Measures, PackedList, TEXT, digits_of};
 use crate::value::item::{Item, Outline, Sequence, ShortText, Visitor};
-use crate::value::listpack::cost;
+use crate::value::listpack::{cost, cost_of_integer};
 use std::cell::Cell;
 
 /// The most memory that a thread keeps.
@@ -93,6 +93,31 @@ impl<'t> OnePass<'t> {
         other
     }
 
+    /// Adds integers for as long as there is room; returns the first one for which there is none.
+    #[inline(always)]
+    fn add_integers(&mut self, numbers: &mut impl Iterator<Item = i64>) -> Option<i64> {
+        let (bytes, mut at, mut codes_at) = (&mut *self.bytes, self.at, self.codes_at);
+        let (start, mut size, mut widths) = (codes_at, 0_usize, self.measures.integers);
+        let other = numbers.find(|&number| {
+            let (digits, code) = digits_of(number);
+            let room = bytes.get_mut(at..codes_at).and_then(<[u8]>::split_last_mut);
+            let Some((place, target)) = room else { return true };
+            let Some(target) = target.first_chunk_mut() else { return true };
+            // What is written behind the digits is overwritten by the next item.
+            *target = digits;
+            *place = code as u8;
+            codes_at = codes_at.wrapping_sub(1);
+            at = at.wrapping_add(code);
+            size = size.wrapping_add(cost_of_integer(number));
+            widths.add(code);
+            false
+        });
+        self.measures.len += start - codes_at;
+        self.measures.listpack = self.measures.listpack.saturating_add(size);
+        (self.at, self.codes_at, self.measures.integers) = (at, codes_at, widths);
+        other
+    }
+
     /// Writes an item and its code; `None` if it does not begin with the prefix, or is long.
     fn write(&mut self, item: Item<'_>) -> Option<()> {
         if let Item::Text(first, _) = item
@@ -154,12 +179,11 @@ impl<'a> Visitor<'a> for OnePass<'_> {
         }
     }
 
+    #[inline(always)]
     fn integers(&mut self, numbers: &mut impl Iterator<Item = i64>) {
-        for number in numbers {
+        if let Some(number) = self.add_integers(numbers) {
             self.item(Item::Int(number));
-            if self.is_done {
-                return;
-            }
+            self.is_done = true;
         }
     }
 
