@@ -37,11 +37,12 @@ use reading::Input;
 use tracing::debug;
 
 use super::fairness::{Extent, PART_REQUESTS, TURN_REPLY_BYTES, TurnEnd, wake_after_others};
+use super::host_call::{self, HostCallState};
 use super::loops::LoopAssignment;
 use super::shared::Shared;
 use super::stream::Stream;
 use super::wake_flags::{WakeFlag, WakeFlags};
-use super::worlds::{self, Attachment, HostCallState};
+use super::worlds::Attachment;
 use super::write_queue::WriteQueue;
 use crate::engine::exec::{blocking, client_line, delivery};
 use crate::engine::{Buffers, Engine, Flow, SessionId};
@@ -381,7 +382,7 @@ impl Connection {
     /// answer comes later.
     fn suspend_for_host(&mut self, cx: &mut Context<'_>, output: &mut Vec<u8>) -> bool {
         let before = output.len();
-        let attachment = match worlds::answer(&self.shared, self.session, output) {
+        let attachment = match host_call::answer(&self.shared, self.session, output) {
             HostCallState::Answered => return true,
             HostCallState::Moved(attachment) => attachment,
             HostCallState::Pending => return false,

@@ -22,6 +22,7 @@ mod deliveries;
 mod dump_file;
 mod fairness;
 pub(crate) mod faulty_storage;
+pub(crate) mod host_call;
 mod lazy_free;
 mod listen;
 mod listeners;

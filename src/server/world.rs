@@ -156,13 +156,13 @@ impl Shared {
         self.world().map_or_else(WorldName::first, |world| world.name.clone())
     }
 
-    /// The port of this world, 0 for none; that of the first world is the one that it started with, and the nodes of a
-    /// cluster have those that follow.
+    /// The port of this world, 0 for none; that of the first world is the one that it started with, and each node of a
+    /// cluster has its own.
     pub(super) fn port(&self) -> u16 {
         let start = self.worlds().settings_at_start().port;
         match self.world() {
             Some(world) if self.membership().is_none() => world.port.lock().as_ref().map_or(0, |(port, _)| *port),
-            _ => start + self.node_number() as u16,
+            _ => self.membership().map_or(start, |own| own.port),
         }
     }
 

@@ -3,7 +3,7 @@
 //! A world is one more [`Shared`], made when a client enters it for the first time, from what the server was started
 //! with or from a template. All worlds share the event loops, the command table and the threads for lazy
 //! freeing and MIGRATE; each has a timer task of its own. A client connects to the first world, and enters another one
-//! by a [`HostCall`]: [`answer`] gives it a session there, and ends its old one. A world may have a port of its own,
+//! by a [`HostCall`](super::host_call): [`Worlds::enter`] gives it a session there, and ends its old one. A world may have a port of its own,
 //! for clients that can name no world: they come straight into it.
 //!
 //! A world ends when it is dropped, when a client shuts it down, or, if it is temporary, when its last client leaves.
@@ -18,11 +18,11 @@
 //! Costs: the list is read when a client changes its world, not when it is served.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::net::TcpListener;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
+use std::{io, ptr};
 
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
@@ -31,7 +31,7 @@ use tokio::sync::watch;
 use super::aof_writer::AofWriter;
 use super::background_saver::BackgroundSaver;
 use super::clock::Clock;
-use super::data_reader::{DataReader, ReadOrder};
+use super::data_reader::DataReader;
 use super::deliveries;
 use super::lazy_free::LazyFreeThread;
 use super::listeners::Listeners;
@@ -51,8 +51,7 @@ use crate::engine::exec::cluster;
 use crate::engine::exec::host_call;
 use crate::engine::state::host::Facts;
 use crate::engine::{
-    Engine, HostCall, HostReply, KitError, SessionId, SessionTransfer, Settings, Table, Template, Transport,
-    WorldFigures, WorldName,
+    Engine, KitError, SessionId, SessionTransfer, Settings, Table, Template, Transport, WorldFigures, WorldName,
 };
 use crate::storage::Storage;
 use crate::value::hashing::Key;
@@ -111,78 +110,6 @@ pub(crate) struct Attachment {
     pub(crate) wake_flags: Arc<WakeFlags>,
 }
 
-/// The state of a host call.
-#[derive(Debug)]
-pub(crate) enum HostCallState {
-    /// It is answered: the request is to be run again.
-    Answered,
-    /// It is answered, and the session continues in another world.
-    Moved(Attachment),
-    /// The answer takes long: the request is to be run again when the session gets [`WakeFlag::Resume`].
-    Pending,
-}
-
-/// Answers the host call of a session. If it moves to another world, pushes that the old world had queued for it are
-/// added to `output`.
-pub(crate) fn answer(shared: &Arc<Shared>, session: SessionId, output: &mut Vec<u8>) -> HostCallState {
-    let Some(call) = shared.engine().take_host_call(session) else { return HostCallState::Answered };
-    if matches!(call, HostCall::Tree(_) | HostCall::Rdb(_)) {
-        shared.worlds().data_reader.read(ReadOrder { shared: Arc::clone(shared), session, call });
-        return HostCallState::Pending;
-    }
-    answer_at_once(shared, session, call, output).map_or(HostCallState::Answered, HostCallState::Moved)
-}
-
-fn answer_at_once(
-    shared: &Arc<Shared>,
-    session: SessionId,
-    call: HostCall,
-    output: &mut Vec<u8>,
-) -> Option<Attachment> {
-    let (worlds, cluster) = (shared.worlds(), shared.cluster());
-    let (reply, attachment) = match &call {
-        HostCall::Enter { world, is_temporary } => match worlds.enter(shared, session, world, *is_temporary) {
-            Ok(attachment) => (HostReply::Done, attachment),
-            Err(why) => (HostReply::Refused(why), None),
-        },
-        HostCall::Listen(name) => (worlds.listen(name).map_or_else(HostReply::Refused, HostReply::Port), None),
-        HostCall::Worlds => (HostReply::Worlds(worlds.figures()), None),
-        HostCall::Dump(name) => {
-            (worlds.dump(name, shared, session).map_or_else(HostReply::Refused, HostReply::Text), None)
-        }
-        HostCall::Advance(advance) => (HostReply::Moment(shared.advance_all(*advance)), None),
-        HostCall::Nodes => (HostReply::Nodes(cluster.node_figures()), None),
-        HostCall::Node(number, order) => (done(cluster.order_node(*number, *order)), None),
-        HostCall::Partition(groups) => (done(cluster.partition(groups)), None),
-        HostCall::HealLinks => {
-            cluster.heal_links();
-            (HostReply::Done, None)
-        }
-        HostCall::Link { one, other, order } => (done(cluster.set_link(*one, *other, *order)), None),
-        HostCall::Journals(order) => (cluster.order_journals(order).unwrap_or_else(HostReply::Refused), None),
-        HostCall::Faults(order) => (cluster.order_faults(order).unwrap_or_else(HostReply::Refused), None),
-        HostCall::MoveSlot { slot, to, step } => (done(cluster.move_slot(*slot, *to, step)), None),
-        // A thread answers them.
-        HostCall::Tree(_) | HostCall::Rdb(_) => return None,
-        HostCall::DropWorld(name) => (done(worlds.end(name)), None),
-    };
-    match &attachment {
-        None => shared.engine().answer_host_call(session, call, reply),
-        Some(attachment) => {
-            attachment.shared.engine().answer_host_call(attachment.session, call, reply);
-            if let Some(client) = shared.engine().sessions.get_mut(session) {
-                client.push_queue.take(output, usize::MAX);
-            }
-            shared.disconnect(session);
-        }
-    }
-    attachment
-}
-
-fn done(outcome: Result<(), KitError>) -> HostReply {
-    outcome.map_or_else(HostReply::Refused, |()| HostReply::Done)
-}
-
 impl Worlds {
     /// The worlds of a new server: only the first, which [`Worlds::set_first`] sets.
     pub(crate) fn new(config: WorldConfig) -> Arc<Worlds> {
@@ -210,6 +137,11 @@ impl Worlds {
     /// The thread that frees large values for all worlds.
     pub(crate) fn lazy_free_thread(&self) -> &Arc<LazyFreeThread> {
         &self.lazy_free_thread
+    }
+
+    /// The thread that reads data for clients.
+    pub(super) fn data_reader(&self) -> &DataReader {
+        &self.data_reader
     }
 
     /// The threads that save in the background.
@@ -288,16 +220,23 @@ impl Worlds {
             return Err(KitError::TooManyWorlds);
         }
         if !self.are_clusters() {
-            let world = self.make(name, list.template.as_deref(), None);
+            let template = list.template.as_deref();
+            let clock = match template {
+                Some(template) => Clock::running(template.now, template.speed),
+                None => self.config.clock.like(),
+            };
+            let world = self.make(name, template, clock, None);
             list.worlds.insert(name.clone(), Arc::clone(&world));
             return Ok(world);
         }
         let (world, number) = name.world_and_node();
-        if number >= self.config.settings.cluster.nodes().into() {
-            return Err(KitError::NoNode(number));
-        }
         if world.world_and_node().1 > 0 {
             return Err(KitError::NoWorld(world.as_str().to_owned()));
+        }
+        // Of a world that is there, the node was never added, or was removed.
+        let is_there = world.is_first() || list.worlds.contains_key(&world);
+        if is_there || number >= self.config.settings.cluster.nodes().into() {
+            return Err(KitError::NoNode(number));
         }
         // The names of its nodes are longer, and commands take them, too.
         WorldName::parse(world.of_node(more - 1).as_str().as_bytes())?;
@@ -308,15 +247,15 @@ impl Worlds {
         nodes.into_iter().nth(number).ok_or(KitError::NoNode(number))
     }
 
-    /// Makes a node of a cluster, which sees it as `view`.
+    /// Makes a node of a cluster, which sees it as `view`, with a clock like the one given.
     pub(super) fn make_node(
         self: &Arc<Worlds>,
         name: &WorldName,
-        cluster: &Arc<Cluster>,
-        number: usize,
+        membership: Membership,
         view: View,
+        clock: &Clock,
     ) -> Arc<Shared> {
-        self.make(name, None, Some((Membership { cluster: Arc::clone(cluster), number }, view)))
+        self.make(name, None, clock.like(), Some((membership, view)))
     }
 
     /// Accepts clients of a node of the first world's cluster, from sockets of its own.
@@ -327,26 +266,39 @@ impl Worlds {
         node.world().map_or(Ok(()), |world| world.accept(node, sockets, &self.config))
     }
 
-    /// Lists a node of the first world's cluster.
-    pub(super) fn list_node(&self, node: &Arc<Shared>) {
-        self.list.lock().worlds.insert(node.world_name(), Arc::clone(node));
+    /// Lists a node of a cluster.
+    ///
+    /// # Errors
+    /// There are too many worlds, or the server or the node's world is ending.
+    pub(super) fn list_node(&self, node: &Arc<Shared>) -> Result<(), KitError> {
+        let mut list = self.list.lock();
+        let world = node.name_of_world();
+        let is_there = |first: &Arc<Shared>| ptr::eq(first.cluster(), node.cluster());
+        match () {
+            () if list.is_closed => Err(KitError::Ending),
+            () if !world.is_first() && !list.worlds.get(&world).is_some_and(is_there) => {
+                Err(KitError::NoWorld(world.as_str().to_owned()))
+            }
+            () if list.worlds.len() >= MAX_WORLDS => Err(KitError::TooManyWorlds),
+            () => {
+                list.worlds.insert(node.world_name(), Arc::clone(node));
+                Ok(())
+            }
+        }
     }
 
     fn make(
         self: &Arc<Worlds>,
         name: &WorldName,
         template: Option<&Template>,
+        clock: Clock,
         node: Option<(Membership, View)>,
     ) -> Arc<Shared> {
-        let config = &self.config;
-        let clock = Arc::new(match template {
-            Some(template) => Clock::running(template.now, template.speed),
-            None => config.clock.like(),
-        });
+        let (config, clock) = (&self.config, Arc::new(clock));
         let cluster = node.as_ref().map(|(own, _)| Arc::clone(&own.cluster));
         let mut engine = self.engine(name, template, &clock, cluster);
         let membership = node.map(|(membership, view)| {
-            engine.settings.port = view.myself().address.port;
+            engine.settings.port = membership.port;
             cluster::join(&mut engine, view);
             membership
         });
@@ -402,7 +354,7 @@ impl Worlds {
     ///
     /// # Errors
     /// Those of [`Worlds::port_of`], or there are too many worlds.
-    fn listen(self: &Arc<Worlds>, name: &WorldName) -> Result<u16, KitError> {
+    pub(super) fn listen(self: &Arc<Worlds>, name: &WorldName) -> Result<u16, KitError> {
         if self.are_clusters() && !name.world_and_node().0.is_first() {
             return Err(KitError::NoOwnPort);
         }
@@ -441,7 +393,7 @@ impl Worlds {
 
     /// Moves a session of `shared` to the world of that name; `None` if it is there already. A session at a node of a
     /// cluster moves to the node of the same number.
-    fn enter(
+    pub(super) fn enter(
         self: &Arc<Worlds>,
         shared: &Arc<Shared>,
         session: SessionId,
@@ -498,7 +450,7 @@ impl Worlds {
     ///
     /// # Errors
     /// When there is no world of that name, or the session may not see it.
-    fn dump(&self, name: &WorldName, viewer: &Shared, session: SessionId) -> Result<String, KitError> {
+    pub(super) fn dump(&self, name: &WorldName, viewer: &Shared, session: SessionId) -> Result<String, KitError> {
         let shared = self.find(name).ok_or_else(|| KitError::NoWorld(name.as_str().to_owned()))?;
         if shared.name_of_world().is_first()
             && !viewer.name_of_world().is_first()
@@ -518,19 +470,19 @@ impl Worlds {
     /// # Errors
     /// When there is no world of that name, or it is the first.
     pub(crate) fn end(&self, name: &WorldName) -> Result<(), KitError> {
-        let world = self.find(name).ok_or_else(|| KitError::NoWorld(name.as_str().to_owned()))?.name_of_world();
+        let shared = self.find(name).ok_or_else(|| KitError::NoWorld(name.as_str().to_owned()))?;
+        let world = shared.name_of_world();
         if world.is_first() {
             return Err(KitError::LastingWorld);
         }
-        self.take_out(&world).iter().for_each(|shared| shared.end_world(&mut shared.engine()));
+        self.take_out(&world, shared.cluster()).iter().for_each(|shared| shared.end_world(&mut shared.engine()));
         Ok(())
     }
 
     /// Takes a world out of the list, with all its nodes if it is a cluster.
-    fn take_out(&self, world: &WorldName) -> Vec<Arc<Shared>> {
-        let nodes = self.config.settings.cluster.nodes().max(1).into();
+    fn take_out(&self, world: &WorldName, cluster: &Cluster) -> Vec<Arc<Shared>> {
         let mut list = self.list.lock();
-        (0..nodes).filter_map(|number| list.worlds.remove(&world.of_node(number))).collect()
+        (0..cluster.numbers().max(1)).filter_map(|number| list.worlds.remove(&world.of_node(number))).collect()
     }
 
     /// Sets what new worlds start from: a template, or with `None` no data.
@@ -542,7 +494,7 @@ impl Worlds {
     /// Removes a world from the list, unless another one of its name has replaced it there.
     pub(super) fn forget(&self, shared: &Shared, name: &WorldName) {
         let mut list = self.list.lock();
-        if list.worlds.get(name).is_some_and(|listed| std::ptr::eq(&raw const **listed, shared)) {
+        if list.worlds.get(name).is_some_and(|listed| ptr::eq(&raw const **listed, shared)) {
             list.worlds.remove(name);
         }
     }

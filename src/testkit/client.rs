@@ -14,9 +14,10 @@ use thiserror::Error;
 use super::{Message, Reply};
 use crate::engine::{Flow, Origin, SessionId, Transport};
 use crate::resp::{DecodeError, Frame, Protocol, ReplyBuffer, Request, Span};
+use crate::server::host_call::{self, HostCallState};
 use crate::server::shared::Shared;
 use crate::server::wake_flags::{WakeFlag, WakeFlags};
-use crate::server::worlds::{self, Attachment, HostCallState};
+use crate::server::worlds::Attachment;
 
 /// Calls a server directly. For the server it is a client like any other, with its own session, which uses RESP3.
 #[derive(Debug)]
@@ -199,7 +200,7 @@ impl Client {
     /// Answers a host call of the request, which may move this client to another world; false if the answer comes
     /// later.
     pub(super) fn suspend_for_host(&mut self, output: &mut Vec<u8>) -> bool {
-        match worlds::answer(&self.shared, self.session, output) {
+        match host_call::answer(&self.shared, self.session, output) {
             HostCallState::Answered => {}
             HostCallState::Moved(attachment) => {
                 Attachment { shared: self.shared, session: self.session, wake_flags: self.wake_flags } = attachment;

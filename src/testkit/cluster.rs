@@ -9,8 +9,8 @@ use crate::engine::{KitError, LinkOrder, MoveStep, NodeOrder};
 use crate::value::hash_slot::hash_slot;
 
 impl World {
-    /// Returns the nodes of the cluster in the order of their numbers, those that are down too; of a world that is no
-    /// cluster itself alone.
+    /// Returns the nodes of the cluster in the order of their numbers, those that are down too, but not those that were
+    /// removed; of a world that is no cluster itself alone.
     ///
     /// A node is a [`World`], too: it has the name of the cluster's world, followed by `.node-1`, `.node-2` and so on
     /// but for the first one. Those of the first world are `default`, `node-1`, `node-2`.
@@ -36,7 +36,16 @@ impl World {
     /// # Errors
     /// [`CallError::Refused`]: there is no such node.
     pub fn node(&self, number: usize) -> Result<World, CallError> {
-        self.nodes().into_iter().nth(number).ok_or_else(|| refused(KitError::NoNode(number)))
+        let cluster = self.shared().cluster();
+        if number == 0 && cluster.nodes().is_empty() {
+            return Ok(self.clone());
+        }
+        cluster.node(number).map(|shared| self.beside(shared)).map_err(refused)
+    }
+
+    /// Returns the number of this node in its cluster; 0 for a world that is no cluster.
+    pub fn node_number(&self) -> usize {
+        self.shared().node_number()
     }
 
     /// Returns the URLs of all nodes of the cluster, which some clients want all of; [`World::url`].
@@ -131,6 +140,60 @@ impl World {
     /// Those of [`World::restart_node`].
     pub fn restart_node_empty(&self, number: usize) -> Result<(), CallError> {
         self.shared().cluster().order_node(number, NodeOrder::RestartEmpty).map_err(refused)
+    }
+
+    /// Adds a node to the cluster: a server starts on the next free port, without slots, and meets the others
+    /// (`CLUSTER MEET`). In a network that is divided it is on the side of the first node that is up.
+    ///
+    /// ```
+    /// let cluster = dunlin::Server::cluster(3).start()?;
+    /// let fourth = cluster.add_node()?;
+    /// assert_eq!(fourth.node_number(), 3);
+    /// cluster.migrate_slot(5061, 3)?;
+    /// assert_eq!(fourth.client()?.call(["SET", "bar", "1"])?, "OK");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`CallError::Refused`]: this is no cluster, no node is up, or there is no free port. In another world than the
+    /// first one a node has the port of the first world's node with its number, which must be there.
+    pub fn add_node(&self) -> Result<World, CallError> {
+        self.shared().add_node(None).map(|shared| self.beside(shared)).map_err(refused)
+    }
+
+    /// Adds a node to the cluster as [`World::add_node`] does, and makes it a replica of the node with this number.
+    ///
+    /// ```
+    /// let cluster = dunlin::Server::cluster(3).start()?;
+    /// cluster.client()?.call(["SET", "bar", "1"])?;
+    /// let replica = cluster.add_replica(0)?;
+    /// cluster.fail_over(replica.node_number())?;
+    /// assert_eq!(replica.client()?.call(["GET", "bar"])?, "1");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`World::add_node`]; or there is no such node, it is down, or a replica itself.
+    pub fn add_replica(&self, of: usize) -> Result<World, CallError> {
+        self.shared().add_node(Some(of)).map(|shared| self.beside(shared)).map_err(refused)
+    }
+
+    /// Removes a node from the cluster: it ends for good, and all others forget it (`CLUSTER FORGET`), those that are
+    /// down, too. Its slots must have moved to others before. Its number is not given out again.
+    ///
+    /// ```
+    /// let cluster = dunlin::Server::cluster(3).replicas(1).start()?;
+    /// cluster.remove_node(4)?;
+    /// let numbers: Vec<usize> = cluster.nodes().iter().map(|node| node.node_number()).collect();
+    /// assert_eq!(numbers, [0, 1, 2, 3, 5]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`CallError::Refused`]: there is no such node, it owns slots, has a replica, or is node 0, with which its world
+    /// ends.
+    pub fn remove_node(&self, number: usize) -> Result<(), CallError> {
+        self.shared().cluster().remove_node(number).map_err(refused)
     }
 
     /// Makes a replica replace its primary, as `CLUSTER FAILOVER` at that node does: it gets all writes first, and all

@@ -69,7 +69,7 @@ impl<'s> FaultRule<'s> {
     /// There is no such node.
     #[track_caller]
     pub fn at_node(mut self, number: usize) -> FaultRule<'s> {
-        assert!(number < self.shared.cluster().nodes().len(), "no node {number}");
+        assert!(self.shared.cluster().node(number).is_ok(), "no node {number}");
         self.node = Some(number);
         self
     }

@@ -120,14 +120,14 @@ impl<'s, const OF_ALL_NODES: bool> Journal<'s, OF_ALL_NODES> {
 
     /// Returns the selected commands in the order in which they began; of a cluster's journal each with its node.
     pub fn entries(&self) -> Vec<Entry> {
-        let entries = |(number, node): (usize, World)| {
+        let entries = |node: World| {
             if OF_ALL_NODES {
                 // Where a client has dropped a journal over the wire, its commands are gone.
-                return node.shared().journal_as_node(number, &self.filter).unwrap_or_default();
+                return node.shared().journal_as_node(&self.filter).unwrap_or_default();
             }
             node.with_journal(|journal, table| journal.matching(&self.filter, table).cloned().collect())
         };
-        in_order(self.nodes().into_iter().enumerate().map(entries).collect())
+        in_order(self.nodes().into_iter().map(entries).collect())
     }
 
     /// Returns the number of selected commands.

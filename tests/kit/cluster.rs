@@ -521,7 +521,7 @@ fn a_client_of_any_node_orders_the_others_about() {
         (
             0,
             "DUNLIN NODE 2 STOP",
-            "ERR syntax error, usage: DUNLIN NODE number <KILL | PAUSE | RESUME | RESTART [EMPTY]>",
+            "ERR syntax error, usage: DUNLIN NODE <ADD [REPLICA-OF number] | number <KILL | PAUSE | RESUME | RESTART [EMPTY] | REMOVE>>",
         ),
     ]);
     let Reply::Array(nodes) = three.ask(0, "DUNLIN NODES") else { panic!("it is a list") };

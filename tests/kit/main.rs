@@ -1,5 +1,6 @@
 //! The test kit, used as its users do: from Rust, and over the wire with DUNLIN.
 
+mod added_nodes;
 mod agreement;
 mod application_faults;
 mod assertions;

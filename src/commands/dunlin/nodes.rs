@@ -62,16 +62,25 @@ fn list(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
 
 pub(super) const NODE: Command = Command {
     name: "NODE",
-    syntax: "number <KILL | PAUSE | RESUME | RESTART [EMPTY]>",
-    arity: Arity::AtLeast(4),
+    syntax: "<ADD [REPLICA-OF number] | number <KILL | PAUSE | RESUME | RESTART [EMPTY] | REMOVE>>",
+    arity: Arity::AtLeast(3),
     about: "KILL closes the port and the connections of a node of the cluster, and the others no longer hear it; PAUSE \
-            keeps them open and answers nobody. RESUME lets it go on; RESTART starts it again, with its data or empty.",
+            keeps them open and answers nobody. RESUME lets it go on; RESTART starts it again, with its data or empty. \
+            ADD starts one more node, without slots, and replies with its number and its address; REMOVE ends one \
+            that has no slots, and the others forget it.",
     run: |cx, args| explained(&NODE, order(cx, args)),
     ..ROW
 };
 
 fn order(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    if args.take("ADD") {
+        return add(cx, args);
+    }
     let number = count(&mut args)?;
+    if args.take("REMOVE") {
+        args.end()?;
+        return order_host(cx, HostCall::RemoveNode(number));
+    }
     let order = if args.take("KILL") {
         NodeOrder::Kill
     } else if args.take("PAUSE") {
@@ -87,6 +96,17 @@ fn order(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     };
     args.end()?;
     order_host(cx, HostCall::Node(number, order))
+}
+
+fn add(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
+    let primary = if args.take_with("REPLICA-OF", 1) { Some(count(&mut args)?) } else { None };
+    args.end()?;
+    let Some(HostReply::NewNode(number, address)) = cx.call_host(HostCall::AddNode(primary))? else { return Ok(()) };
+    let reply = cx.reply();
+    reply.array(2);
+    reply.count(number);
+    reply.bulk(address.as_bytes());
+    Ok(())
 }
 
 pub(super) const FAILOVER: Command = Command {

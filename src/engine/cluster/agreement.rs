@@ -39,6 +39,13 @@ pub enum Disagreement {
     Failures(usize, usize),
 }
 
+impl Opinion {
+    /// Whether another node sees the same nodes in the same roles.
+    pub fn has_same_roles(&self, other: &Opinion) -> bool {
+        self.roles == other.roles
+    }
+}
+
 impl Disagreement {
     /// The first disagreement among the opinions of nodes, by their numbers.
     pub fn among(opinions: &BTreeMap<usize, Opinion>) -> Option<Disagreement> {

@@ -252,19 +252,53 @@ pub(super) fn meet(engine: &mut Engine, ip: &str, port: u16) -> bool {
     is_there
 }
 
-/// Makes this node know all of these, if it is one of them. It is reached at `ip` if it did not know where.
-pub fn introduce(engine: &mut Engine, nodes: &[Node], ip: &str) {
-    let Some(view) = &mut engine.peers.cluster else { return };
+/// Makes this node know all of these, if it is one of them. It is reached at `ip` if it did not know where. Returns the
+/// ids of those that it did not know.
+pub fn introduce(engine: &mut Engine, nodes: &[Node], ip: &str) -> Vec<NodeId> {
+    let Some(view) = &mut engine.peers.cluster else { return Vec::new() };
     if !nodes.iter().any(|node| view.is_myself(node)) {
-        return;
+        return Vec::new();
     }
     if view.own_ip.is_empty() {
         ip.clone_into(&mut view.own_ip);
     }
-    let met_ms = engine.timing.now.unix_ms();
-    change(engine, |view| nodes.iter().for_each(|node| _ = view.meet(Node { met_ms, ..node.clone() })));
+    let met = meet_all(engine, nodes);
     apply_settings(engine);
     announce(engine);
+    met
+}
+
+/// Learns of the nodes that another one knows, but for those that were forgotten lately, if the two know each other.
+/// Returns the ids of those that were not known.
+pub fn learn(engine: &mut Engine, from: NodeId, nodes: &[Node]) -> Vec<NodeId> {
+    let Some(view) = &engine.peers.cluster else { return Vec::new() };
+    let now = engine.timing.now;
+    if !view.knows_other(from) || !nodes.iter().any(|node| view.is_myself(node)) {
+        return Vec::new();
+    }
+    let is_welcome = |node: &&Node| !view.has_forgotten(node.id.as_bytes(), now);
+    let welcome: Vec<Node> = nodes.iter().filter(is_welcome).cloned().collect();
+    let met = meet_all(engine, &welcome);
+    if !met.is_empty() {
+        announce(engine);
+    }
+    met
+}
+
+/// Makes this node know all of these; returns the ids of those that it did not know.
+fn meet_all(engine: &mut Engine, nodes: &[Node]) -> Vec<NodeId> {
+    let met_ms = engine.timing.now.unix_ms();
+    let meet = |view: &mut View| {
+        let met = nodes.iter().filter(|node| view.meet(Node { met_ms, ..(*node).clone() }));
+        met.map(|node| node.id).collect()
+    };
+    change(engine, meet).unwrap_or_default()
+}
+
+/// Forgets another node, which all others are told to forget, too.
+pub fn forget_for_good(engine: &mut Engine, node: NodeId) {
+    let now = engine.timing.now;
+    change(engine, |view| view.forget(node, now));
 }
 
 /// Forgets another node. The others will, too.

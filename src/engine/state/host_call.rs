@@ -106,6 +106,10 @@ pub enum HostCall {
     Nodes,
     /// Give the node with that number an order.
     Node(usize, NodeOrder),
+    /// Add a node to the cluster, as a replica of the one with that number or as a primary without slots.
+    AddNode(Option<usize>),
+    /// Remove the node with that number from the cluster.
+    RemoveNode(usize),
     /// Cut the links between nodes of different groups, which are lists of their numbers; all others are a group, too.
     Partition(Vec<Vec<usize>>),
     /// Connect all nodes again, without delays.
@@ -234,6 +238,8 @@ pub enum HostReply {
     Removed(bool),
     /// The state of all nodes of the cluster, by number.
     Nodes(Vec<NodeFigures>),
+    /// The number of the node that was added, and its address for clients.
+    NewNode(usize, String),
     /// Where the clock is; `None` if nothing falls due to which it could go.
     Moment(Option<Now>),
     /// The call failed.

@@ -58,6 +58,12 @@ impl Cluster {
         why.or_else(|| Disagreement::among(&opinions))
     }
 
+    /// Whether two nodes know the same others, in the same roles, as far as they have published that.
+    pub(super) fn know_the_same_nodes(&self, one: usize, other: usize) -> bool {
+        let opinions = self.agreement.opinions.lock();
+        opinions.get(&one).zip(opinions.get(&other)).is_some_and(|(one, other)| one.has_same_roles(other))
+    }
+
     /// Has tests that wait for agreement look again at the next delivery, also if there is no message to deliver.
     pub(super) fn review_agreement(&self) {
         self.agreement.note_change();

@@ -13,7 +13,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::Cluster;
 use super::links::{Link, Links, link};
-use crate::engine::cluster::{Claim, Message, Node, NodeId};
+use crate::engine::cluster::{Claim, Message, NodeId};
 use crate::engine::exec::{cluster, messages, replication};
 use crate::engine::{ClockOrder, NodeMessage};
 use crate::server::shared::Shared;
@@ -95,6 +95,15 @@ impl Bus {
         self.delays_ms.lock().keys().copied().collect()
     }
 
+    /// Forgets a node that was removed: its links, its view and its offset.
+    pub(super) fn forget(&self, number: usize, id: Option<NodeId>) {
+        let is_kept = |&(one, other): &Link| one != number && other != number;
+        self.cut_links.lock().retain(is_kept);
+        self.delays_ms.lock().retain(|link, _| is_kept(link));
+        self.stale.lock().remove(&number);
+        self.offsets.lock().retain(|known, _| Some(*known) != id);
+    }
+
     /// Stops the delivery of messages while the guard is held, so that a change of several links looks atomic to them.
     pub(super) fn hold_delivery(&self) -> MutexGuard<'_, ()> {
         self.delivery.lock()
@@ -154,7 +163,7 @@ impl Cluster {
     #[inline]
     pub(in crate::server) fn deliver(&self) {
         let is_due = self.bus.is_waiting.load(Ordering::Acquire) || self.agreement.is_review_due();
-        if is_due && self.nodes.get().is_some() {
+        if is_due && self.numbers() > 0 {
             self.deliver_all();
         }
     }
@@ -192,24 +201,6 @@ impl Cluster {
             };
             self.nodes().iter().filter(|node| is_meant(node)).for_each(|node| node.receive(from, &message));
         }
-    }
-
-    /// Makes two nodes, and all that they know, known to each other.
-    fn introduce(&self, from: usize, ip: &str, port: u16) {
-        let nodes: Vec<Arc<Shared>> = self.nodes().into_iter().filter(|node| !node.is_down()).collect();
-        let known_to = |node: &Arc<Shared>| {
-            let engine = node.engine();
-            engine.peers.cluster.as_ref().map(|view| view.nodes().to_vec()).unwrap_or_default()
-        };
-        let ends = nodes.iter().filter(|node| node.node_number() == from || node.port() == port);
-        let mut met: Vec<Node> = Vec::new();
-        for node in ends.flat_map(known_to) {
-            if met.iter().all(|known| known.id != node.id) {
-                met.push(node);
-            }
-        }
-        met.iter_mut().filter(|node| node.address.ip.is_empty()).for_each(|node| ip.clone_into(&mut node.address.ip));
-        nodes.iter().for_each(|node| node.act_alone(|engine| cluster::introduce(engine, &met, ip)));
     }
 }
 

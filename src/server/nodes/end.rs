@@ -31,6 +31,7 @@ impl Shared {
 
 impl Cluster {
     fn end_if_left(&self) {
+        let _growth = self.growth.lock();
         let nodes = self.nodes();
         if nodes.iter().any(|node| node.engine().sessions.clients_of_users() > 0) {
             return;

@@ -49,11 +49,11 @@ impl Cluster {
 
     /// All rules, those of one node together, each with the number of its node.
     fn faults(&self) -> Vec<(usize, Fault)> {
-        let rules = |(number, node): (usize, Arc<Shared>)| {
-            let engine = node.engine();
+        let rules = |node: Arc<Shared>| {
+            let (engine, number) = (node.engine(), node.node_number());
             let rules = engine.observers.kit.as_ref().map_or(&[][..], |kit| kit.faults.rules());
             rules.iter().map(|rule| (number, rule.clone())).collect::<Vec<_>>()
         };
-        self.nodes().into_iter().enumerate().flat_map(rules).collect()
+        self.nodes().into_iter().flat_map(rules).collect()
     }
 }

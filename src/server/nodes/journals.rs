@@ -37,9 +37,9 @@ impl Cluster {
     /// A node has no journal.
     pub(crate) fn journal(&self, filter: &Filter) -> Result<Vec<Entry>, KitError> {
         let nodes = self.nodes();
-        let entries = nodes.iter().enumerate().map(|(number, node)| {
-            let entries = node.journal_as_node(number, filter);
-            entries.ok_or(KitError::NoJournalAt(number))
+        let entries = nodes.iter().map(|node| {
+            let entries = node.journal_as_node(filter);
+            entries.ok_or_else(|| KitError::NoJournalAt(node.node_number()))
         });
         Ok(in_order(entries.collect::<Result<Vec<_>, _>>()?))
     }
@@ -60,11 +60,28 @@ impl Cluster {
     }
 }
 
+impl Cluster {
+    /// Starts a journal at a new node, like that of the others, if all of them keep one.
+    pub(super) fn begin_journal_at(&self, new: &Shared) {
+        let others = self.nodes().into_iter().filter(|node| node.node_number() != new.node_number());
+        let limits: Option<Vec<usize>> = others.map(|node| node.journal_limit()).collect();
+        if let Some(most) = limits.and_then(|limits| limits.into_iter().max()) {
+            new.engine().observers.kit().restart_journal(most);
+        }
+    }
+}
+
 impl Shared {
-    /// The commands that a filter selects from the journal of this node, which has that number; `None` if it has no
-    /// journal.
-    pub(crate) fn journal_as_node(&self, number: usize, filter: &Filter) -> Option<Vec<Entry>> {
+    /// How many commands the journal of this node keeps; `None` if it records none.
+    fn journal_limit(&self) -> Option<usize> {
         let engine = self.engine();
+        let journal = engine.observers.kit.as_ref()?.journal.as_ref()?;
+        journal.is_on.then(|| journal.limit())
+    }
+
+    /// The commands that a filter selects from the journal of this node; `None` if it has no journal.
+    pub(crate) fn journal_as_node(&self, filter: &Filter) -> Option<Vec<Entry>> {
+        let (engine, number) = (self.engine(), self.node_number());
         let journal = engine.observers.kit.as_ref()?.journal.as_ref()?;
         let found = journal.matching(filter, &engine.table);
         Some(found.map(|entry| entry.at_node(number)).collect())

@@ -6,6 +6,7 @@ use std::slice;
 use std::sync::Arc;
 
 use super::{BusMessage, Cluster, LOCAL};
+use crate::engine::cluster::NodeId;
 use crate::engine::exec::{agreement, blocking, cluster, failover, lag, messages, replication};
 use crate::engine::state::replication::Lag;
 use crate::engine::{Engine, Error, Flow, KitError, MoveStep, NodeFigures, NodeOrder, Origin};
@@ -21,7 +22,7 @@ const MOVE_TIMEOUT_MS: &str = "5000";
 
 /// Orders of the test kit.
 impl Cluster {
-    fn running_node(&self, number: usize) -> Result<Arc<Shared>, KitError> {
+    pub(super) fn running_node(&self, number: usize) -> Result<Arc<Shared>, KitError> {
         let node = self.node(number)?;
         if node.is_down() { Err(node.why_down(number)) } else { Ok(node) }
     }
@@ -29,29 +30,28 @@ impl Cluster {
     /// The state of all nodes, in the order of their numbers.
     pub(crate) fn node_figures(&self) -> Vec<NodeFigures> {
         let nodes = self.nodes();
-        let ids: Vec<Option<String>> = nodes.iter().map(|node| node.id()).collect();
-        let figures = |(number, node): (usize, Arc<Shared>)| {
+        let ids: Vec<(usize, Option<NodeId>)> = nodes.iter().map(|node| (node.node_number(), node.node_id())).collect();
+        let figures = |node: Arc<Shared>| {
             let engine = node.engine();
             let view = engine.peers.cluster.as_ref()?;
             Some(NodeFigures {
-                number,
+                number: node.node_number(),
                 port: engine.settings.port,
                 id: view.myself().id.to_string(),
                 shard: view.myself().shard.to_string(),
                 is_up: !node.is_down(),
                 is_paused: engine.timing.pause().is_node_paused(),
                 has_stale_view: node.has_stale_view(),
-                primary: view.primary().and_then(|primary| {
-                    let id = primary.id.to_string();
-                    ids.iter().position(|known| known.as_deref() == Some(&id))
-                }),
+                primary: view
+                    .primary()
+                    .and_then(|primary| ids.iter().find(|(_, id)| *id == Some(primary.id)).map(|(number, _)| *number)),
                 lag: engine.peers.replication.as_ref().map_or(Lag::NONE, |replication| replication.lag),
                 offset: engine.peers.replication.as_ref().map_or(0, |replication| replication.history.offset),
                 slots: view.slots_of(|node| view.is_myself(node)),
                 keys: engine.databases.len(),
             })
         };
-        nodes.into_iter().enumerate().filter_map(figures).collect()
+        nodes.into_iter().filter_map(figures).collect()
     }
 
     /// Carries out an order for one node: kill, pause, resume, restart, fail over, lag, stale or fresh view.
@@ -134,14 +134,6 @@ impl Cluster {
         node.go_on();
     }
 
-    /// Tells a node the claims of the others, and which of them are disconnected.
-    fn inform(&self, node: &Shared) {
-        for other in self.nodes().iter().filter(|other| !ptr::eq(&raw const ***other, node)) {
-            let is_linked = self.bus.are_linked(node.node_number(), other.node_number());
-            if other.is_down() || !is_linked { node.mark_disconnected(other) } else { node.mark_connected(other) }
-        }
-    }
-
     /// The node that owns a slot, if one that is up does. A primary that was replaced and has not heard of it claims
     /// the slot, too, but with an older epoch.
     pub(crate) fn owner_of(&self, slot: u16) -> Option<Arc<Shared>> {
@@ -166,7 +158,7 @@ impl Cluster {
         if Arc::ptr_eq(&source, &target) {
             return Err(stays(format!("node {to} owns it already")));
         }
-        let ids = [&source, &target].map(|node| node.id().unwrap_or_default());
+        let ids = [&source, &target].map(|node| node.node_id().map(|id| id.to_string()).unwrap_or_default());
         let number = slot.to_string();
         let set = |node: &Shared, words: &[&str]| {
             let words = [&["CLUSTER", "SETSLOT", &number], words].concat();
@@ -204,13 +196,8 @@ impl Cluster {
 }
 
 impl Shared {
-    /// The id of this node.
-    fn id(&self) -> Option<String> {
-        self.engine().peers.cluster.as_ref().map(|view| view.myself().id.to_string())
-    }
-
     /// Whether this node is paused.
-    fn is_paused(&self) -> bool {
+    pub(super) fn is_paused(&self) -> bool {
         self.engine().timing.pause().is_node_paused()
     }
 
@@ -231,7 +218,7 @@ impl Shared {
     }
 
     /// Ends this node, which is paused.
-    fn kill_paused(&self) {
+    pub(super) fn kill_paused(&self) {
         let mut engine = self.engine();
         blocking::set_node_paused(&mut engine, false);
         self.close_ends(&mut engine);
@@ -269,7 +256,7 @@ impl Shared {
     ///
     /// # Errors
     /// The error with which it is refused.
-    fn run_own(&self, words: &[&[u8]]) -> Result<(), String> {
+    pub(super) fn run_own(&self, words: &[&[u8]]) -> Result<(), String> {
         let origin = Origin { is_local: true, descriptor: -1, is_test_client: true, ..Origin::default() };
         let (session, _) = self.connect(origin).ok_or("it lets no clients in")?;
         if let Some(own) = self.engine().sessions.get_mut(session) {

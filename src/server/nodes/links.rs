@@ -5,12 +5,11 @@
 //! they send does not arrive. Over a slow link it arrives late; the nodes stay connected, and neither suspects the
 //! other however slow the link is. Clients reach all nodes, and so does MIGRATE, which is a client of its target.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::{BusMessage, Cluster};
+use super::Cluster;
 use crate::engine::exec::messages;
 use crate::engine::{KitError, LinkOrder};
-use crate::server::shared::Shared;
 
 /// A link as the numbers of its two nodes, the lower one first.
 pub(super) type Link = (usize, usize);
@@ -30,17 +29,18 @@ impl Cluster {
     /// # Errors
     /// There is no such node, or one is in two groups; nothing has changed then.
     pub(crate) fn partition(&self, groups: &[Vec<usize>]) -> Result<(), KitError> {
-        let mut group_of = vec![None; self.nodes().len()];
+        let mut group_of: BTreeMap<usize, Option<usize>> =
+            self.nodes().iter().map(|node| (node.node_number(), None)).collect();
         for (number, nodes) in groups.iter().enumerate() {
             for &node in nodes {
-                let group = group_of.get_mut(node).ok_or(KitError::NoNode(node))?;
+                let group = group_of.get_mut(&node).ok_or(KitError::NoNode(node))?;
                 if group.replace(number).is_some() {
                     return Err(KitError::InTwoGroups(node));
                 }
             }
         }
-        let all = (0..group_of.len()).flat_map(|other| (0..other).map(move |one| (one, other)));
-        let cut: Links = all.filter(|&(one, other)| group_of[one] != group_of[other]).collect();
+        let all = group_of.keys().flat_map(|&other| group_of.range(..other).map(move |(&one, _)| (one, other)));
+        let cut: Links = all.filter(|(one, other)| group_of[one] != group_of[other]).collect();
         self.change_links(|| self.change_cut_links(|links| *links = cut));
         Ok(())
     }
@@ -101,27 +101,12 @@ impl Cluster {
         let (before, now) = self.bus.change_cut_links(change);
         for &(one, other) in before.symmetric_difference(&now) {
             let (Ok(first), Ok(second)) = (self.node(one), self.node(other)) else { continue };
+            self.gossip(&first, &second);
             for (node, peer) in [(&first, &second), (&second, &first)] {
-                if now.contains(&(one, other)) {
-                    node.mark_disconnected(peer);
-                } else if !peer.is_down() {
-                    node.mark_connected(peer);
+                if now.contains(&(one, other)) || !peer.is_down() {
+                    self.mark(node, peer);
                 }
             }
         }
-    }
-}
-
-impl Shared {
-    /// Records at this node that another one is disconnected.
-    pub(super) fn mark_disconnected(&self, other: &Shared) {
-        let id = other.engine().peers.cluster.as_ref().map(|view| view.myself().id);
-        id.into_iter().for_each(|id| self.receive(other.node_number(), &BusMessage::NodeDown(id)));
-    }
-
-    /// Records at this node that another one is connected again, with all that it claims.
-    pub(super) fn mark_connected(&self, other: &Shared) {
-        let claim = other.engine().peers.cluster.as_ref().map(|view| view.claim());
-        claim.into_iter().for_each(|claim| self.receive(other.node_number(), &BusMessage::NodeUp(claim)));
     }
 }

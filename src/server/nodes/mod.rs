@@ -4,7 +4,7 @@
 //! other one behind the same ports, as clients send the same user name to all nodes. A node is a [`Shared`] with an
 //! engine of its own, listed among the worlds under its own name ([`WorldName::of_node`]).
 //!
-//! [`mod@start`] makes the nodes and [`mod@end`] ends those of temporary worlds, [`bus`] delivers what they send to
+//! [`mod@start`] makes the nodes, [`grow`] adds and removes some, [`mod@end`] ends those of temporary worlds, [`bus`] delivers what they send to
 //! each other, [`agreement`] compares what they see, [`migrate`] restores keys that one moves to another, and [`kit`]
 //! is what tests do with them, of which [`links`], [`faults`], [`journals`] and [`clock`] are parts.
 //!
@@ -20,6 +20,8 @@ mod bus;
 mod clock;
 mod end;
 mod faults;
+mod gossip;
+mod grow;
 mod journals;
 mod kit;
 mod links;
@@ -27,9 +29,9 @@ mod migrate;
 mod start;
 
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, LazyLock, OnceLock, Weak};
+use std::sync::{Arc, LazyLock, Weak};
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 use super::shared::Shared;
 use crate::engine::{KitError, WorldName};
@@ -51,8 +53,10 @@ pub(crate) struct Cluster {
     recorded: AtomicU64,
     /// Held by each tick of a timer, and alone by a test that moves the clock.
     ticks: RwLock<()>,
-    /// The nodes by their numbers, once they are made.
-    nodes: OnceLock<Vec<Weak<Shared>>>,
+    /// The nodes by their numbers, once they are made; `None` for one that was removed.
+    nodes: RwLock<Vec<Option<Weak<Shared>>>>,
+    /// Held while a node is added or removed.
+    growth: Mutex<()>,
 }
 
 /// The place of a node in its cluster.
@@ -60,17 +64,29 @@ pub(crate) struct Cluster {
 pub(super) struct Membership {
     pub(super) cluster: Arc<Cluster>,
     pub(super) number: usize,
+    /// The port for clients. Several may have it: the nodes with one number, of each world.
+    pub(super) port: u16,
 }
 
 impl Cluster {
     /// The nodes in the order of their numbers; none before they are made, and once their world has ended.
     pub(crate) fn nodes(&self) -> Vec<Arc<Shared>> {
-        let nodes: Option<Vec<_>> = self.nodes.get().and_then(|nodes| nodes.iter().map(Weak::upgrade).collect());
+        let nodes: Option<Vec<_>> = self.nodes.read().iter().flatten().map(Weak::upgrade).collect();
         nodes.unwrap_or_default()
     }
 
-    fn node(&self, number: usize) -> Result<Arc<Shared>, KitError> {
-        self.nodes().into_iter().nth(number).ok_or(KitError::NoNode(number))
+    /// The node with a number.
+    ///
+    /// # Errors
+    /// There never was one, or it was removed.
+    pub(crate) fn node(&self, number: usize) -> Result<Arc<Shared>, KitError> {
+        let node = self.nodes.read().get(number).and_then(Option::as_ref).and_then(Weak::upgrade);
+        node.ok_or(KitError::NoNode(number))
+    }
+
+    /// How many numbers were given out, those of removed nodes included: a number is given out once.
+    pub(super) fn numbers(&self) -> usize {
+        self.nodes.read().len()
     }
 }
 
@@ -83,7 +99,7 @@ impl Shared {
     }
 
     /// The number of this node; 0 if it is none.
-    pub(super) fn node_number(&self) -> usize {
+    pub(crate) fn node_number(&self) -> usize {
         self.membership().map_or(0, |own| own.number)
     }
 

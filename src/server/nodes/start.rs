@@ -16,9 +16,9 @@ use crate::server::shared::Shared;
 use crate::server::worlds::Worlds;
 
 /// The highest port of a node: that for other nodes is 10,000 above.
-const HIGHEST_PORT: u16 = 55_535;
+pub(super) const HIGHEST_PORT: u16 = 55_535;
 
-const PORT_TOO_HIGH: &str = "Redis port number too high. Cluster communication port is 10,000 port numbers higher than your Redis port. Your \
+pub(super) const PORT_TOO_HIGH: &str = "Redis port number too high. Cluster communication port is 10,000 port numbers higher than your Redis port. Your \
      Redis port number must be 55535 or less.";
 
 /// The ports among which free ones for several nodes are looked for: below those that systems give to clients.
@@ -89,14 +89,15 @@ pub(in crate::server) fn start(
     }
     let (worlds, world) = (first.worlds(), WorldName::first());
     let mut views = views(worlds, &world, first.clock().now()).into_iter();
-    first.join(Membership { cluster: Arc::clone(cluster), number: 0 });
+    first.join(Membership { cluster: Arc::clone(cluster), number: 0, port: first.port() });
     let mut nodes = vec![Arc::clone(first)];
     if let Some(view) = views.next() {
         first.act_alone(|engine| cluster::join(engine, view));
     }
     for ((number, view), sockets) in (1..).zip(views).zip(sockets) {
-        let node = worlds.make_node(&world.of_node(number), cluster, number, view);
-        worlds.list_node(&node);
+        let membership = member(cluster, number, &view);
+        let node = worlds.make_node(&world.of_node(number), membership, view, worlds.clock_at_start());
+        worlds.list_node(&node).map_err(io::Error::other)?;
         worlds.accept(&node, sockets)?;
         nodes.push(node);
     }
@@ -110,16 +111,29 @@ pub(in crate::server) fn start(
 pub(in crate::server) fn make_nodes(worlds: &Arc<Worlds>, world: &WorldName) -> (Arc<Cluster>, Vec<Arc<Shared>>) {
     let cluster = Arc::new(Cluster::default());
     let views = views(worlds, world, worlds.clock_at_start().now()).into_iter();
-    let make = |(number, view)| worlds.make_node(&world.of_node(number), &cluster, number, view);
+    let make = |(number, view)| {
+        let membership = member(&cluster, number, &view);
+        worlds.make_node(&world.of_node(number), membership, view, worlds.clock_at_start())
+    };
     let nodes: Vec<Arc<Shared>> = views.enumerate().map(make).collect();
     cluster.consist_of(&nodes);
     (cluster, nodes)
 }
 
+/// The place of a node that knows its port.
+fn member(cluster: &Arc<Cluster>, number: usize, view: &View) -> Membership {
+    Membership { cluster: Arc::clone(cluster), number, port: view.myself().address.port }
+}
+
+/// The address at which the nodes of a server are reached.
+pub(super) fn reachable_ip(settings: &Settings) -> String {
+    settings.bind.iter().find_map(|name| reachable_ip_of(name)).unwrap_or_else(|| LOCAL.to_owned())
+}
+
 /// The view of each node of a world's cluster when it starts.
 fn views(worlds: &Worlds, world: &WorldName, now: Now) -> Vec<View> {
     let settings = worlds.settings_at_start();
-    let ip = settings.bind.iter().find_map(|name| reachable_ip(name)).unwrap_or_else(|| LOCAL.to_owned());
+    let ip = reachable_ip(settings);
     let node = |number: u16| {
         let port = settings.port + number;
         let address = Address { ip: ip.clone(), port, bus_port: port + BUS_OFFSET, ..Address::default() };
@@ -132,7 +146,7 @@ fn views(worlds: &Worlds, world: &WorldName, now: Now) -> Vec<View> {
 impl Cluster {
     /// Makes these nodes the cluster, once.
     fn consist_of(&self, nodes: &[Arc<Shared>]) {
-        self.nodes.get_or_init(|| nodes.iter().map(Arc::downgrade).collect());
+        *self.nodes.write() = nodes.iter().map(|node| Some(Arc::downgrade(node))).collect();
     }
 
     /// Lets the nodes send their first messages.
@@ -143,7 +157,7 @@ impl Cluster {
 }
 
 /// The address by which clients of this machine reach a server that is bound to a name.
-fn reachable_ip(name: &str) -> Option<String> {
+fn reachable_ip_of(name: &str) -> Option<String> {
     let ip: IpAddr = name.strip_prefix('-').unwrap_or(name).parse().ok()?;
     (!ip.is_unspecified()).then(|| ip.to_string())
 }

@@ -13,10 +13,11 @@ use std::task::Poll;
 use crate::acl::User;
 use crate::engine::{Flow, Origin, SessionId, Transport};
 use crate::resp::{Protocol, ReplyBuffer, Request};
+use crate::server::host_call::{self, HostCallState};
 use crate::server::listen;
 use crate::server::shared::Shared;
 use crate::server::wake_flags::{WakeFlag, WakeFlags};
-use crate::server::worlds::{self, Attachment, HostCallState};
+use crate::server::worlds::Attachment;
 
 /// The name of the client.
 const NAME: &[u8] = b"page";
@@ -76,7 +77,7 @@ impl Client {
             match self.shared.call(self.session, request, output).ok_or(Closed)? {
                 Flow::Next => return Ok(true),
                 Flow::Wait(_) => self.wait_for(WakeFlag::Resume).await?,
-                Flow::CallHost => match worlds::answer(&self.shared, self.session, output.written_mut()) {
+                Flow::CallHost => match host_call::answer(&self.shared, self.session, output.written_mut()) {
                     HostCallState::Answered => {}
                     HostCallState::Moved(attachment) => self.move_to(attachment),
                     HostCallState::Pending => self.wait_for(WakeFlag::Resume).await?,

@@ -53,6 +53,15 @@ pub enum KitError {
     /// The node is no replica.
     #[error("ERR node {0} is not a replica")]
     NotReplica(usize),
+    /// A node was to be a replica of one that is a replica itself.
+    #[error("ERR node {0} is a replica, and has none of its own")]
+    IsReplica(usize),
+    /// A node cannot be added to the cluster; the reason.
+    #[error("ERR no node can be added: {0}")]
+    NoNewNode(String),
+    /// A node cannot be removed from the cluster; the reason.
+    #[error("ERR node {0} cannot be removed: {1}")]
+    NodeStays(usize, String),
     /// The data of a replica are those of its primary, and cannot be replaced.
     #[error("ERR a replica has the data of its primary, and no others")]
     DataOfPrimary,

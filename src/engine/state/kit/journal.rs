@@ -294,6 +294,11 @@ impl Display for Bound {
 }
 
 impl Journal {
+    /// How many commands it keeps.
+    pub fn limit(&self) -> usize {
+        self.most
+    }
+
     /// An empty journal that keeps up to `most` entries.
     pub fn of(most: usize) -> Journal {
         Journal { is_on: true, most: most.clamp(1, MAX_ENTRIES), entries: VecDeque::new(), begun: 0 }

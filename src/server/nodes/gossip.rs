@@ -1,0 +1,102 @@
+//! What the nodes of a cluster know of each other: who there is, and whom they hear.
+//!
+//! Redis's nodes learn this from gossip and from their connections. Here they are told when something changes: a node
+//! meets another one ([`Cluster::introduce`]), runs again ([`Cluster::inform`]), or a link heals ([`Cluster::gossip`]).
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::{BusMessage, Cluster};
+use crate::engine::cluster::{Node, NodeId};
+use crate::engine::exec::cluster;
+use crate::server::shared::Shared;
+
+impl Cluster {
+    /// Makes two nodes, and all that they know, known to each other, as far as they are within reach of the first one.
+    pub(super) fn introduce(&self, from: usize, ip: &str, port: u16) {
+        let within_reach = self.within_reach(from);
+        let is_there = |node: &Arc<Shared>| !node.is_down() && within_reach.contains(&node.node_number());
+        let nodes: Vec<Arc<Shared>> = self.nodes().into_iter().filter(is_there).collect();
+        let is_end = |node: &Shared| node.node_number() == from || node.port() == port;
+        let mut met: Vec<Node> = Vec::new();
+        for node in nodes.iter().filter(|node| is_end(node)).flat_map(|node| node.known_nodes()) {
+            if met.iter().all(|known| known.id != node.id) {
+                met.push(node);
+            }
+        }
+        met.iter_mut().filter(|node| node.address.ip.is_empty()).for_each(|node| ip.clone_into(&mut node.address.ip));
+        for node in nodes.iter().filter(|node| is_end(node) || !node.has_stale_view()) {
+            let learned = node.act_alone(|engine| cluster::introduce(engine, &met, ip));
+            self.mark_all(node, &learned);
+        }
+    }
+
+    /// Has two nodes that hear and know each other learn of the nodes that the other one knows.
+    pub(super) fn gossip(&self, one: &Shared, other: &Shared) {
+        let (first, second) = (one.node_number(), other.node_number());
+        let hear_each_other = !one.is_down() && !other.is_down() && self.bus.are_linked(first, second);
+        if !hear_each_other || self.know_the_same_nodes(first, second) {
+            return;
+        }
+        for (node, peer) in [(one, other), (other, one)].into_iter().filter(|(node, _)| !node.has_stale_view()) {
+            let (from, known) = (peer.node_id(), peer.known_nodes());
+            let learned = from.map(|from| node.act_alone(|engine| cluster::learn(engine, from, &known)));
+            self.mark_all(node, &learned.unwrap_or_default());
+        }
+    }
+
+    /// Tells a node which others there are, their claims, and which of them are disconnected.
+    pub(super) fn inform(&self, node: &Shared) {
+        let others: Vec<_> =
+            self.nodes().into_iter().filter(|other| other.node_number() != node.node_number()).collect();
+        others.iter().for_each(|other| self.gossip(node, other));
+        others.iter().for_each(|other| self.mark(node, other));
+    }
+
+    /// Records at a node whether it hears another one, with all that this one claims.
+    pub(super) fn mark(&self, node: &Shared, other: &Shared) {
+        let is_linked = self.bus.are_linked(node.node_number(), other.node_number());
+        if other.is_down() || !is_linked { node.mark_disconnected(other) } else { node.mark_connected(other) }
+    }
+
+    /// Records at a node whether it hears those with these ids.
+    fn mark_all(&self, node: &Shared, ids: &[NodeId]) {
+        if !ids.is_empty() {
+            let is_meant = |other: &Arc<Shared>| other.node_id().is_some_and(|id| ids.contains(&id));
+            self.nodes().iter().filter(|other| is_meant(other)).for_each(|other| self.mark(node, other));
+        }
+    }
+
+    /// The nodes that one reaches, itself included, by way of others if need be. Those that are down pass nothing on.
+    pub(super) fn within_reach(&self, from: usize) -> BTreeSet<usize> {
+        let mut others: Vec<(usize, bool)> =
+            self.nodes().iter().map(|node| (node.node_number(), !node.is_down())).collect();
+        let (mut reached, mut next) = (BTreeSet::from([from]), vec![from]);
+        while let Some(one) = next.pop() {
+            for (other, is_up) in others.extract_if(.., |(other, _)| self.bus.are_linked(one, *other)) {
+                reached.insert(other);
+                next.extend(is_up.then_some(other));
+            }
+        }
+        reached
+    }
+}
+
+impl Shared {
+    /// The nodes that this one knows, itself included.
+    fn known_nodes(&self) -> Vec<Node> {
+        self.engine().peers.cluster.as_ref().map(|view| view.nodes().to_vec()).unwrap_or_default()
+    }
+
+    /// Records at this node that another one is disconnected.
+    pub(super) fn mark_disconnected(&self, other: &Shared) {
+        let id = other.engine().peers.cluster.as_ref().map(|view| view.myself().id);
+        id.into_iter().for_each(|id| self.receive(other.node_number(), &BusMessage::NodeDown(id)));
+    }
+
+    /// Records at this node that another one is connected again, with all that it claims.
+    fn mark_connected(&self, other: &Shared) {
+        let claim = other.engine().peers.cluster.as_ref().map(|view| view.claim());
+        claim.into_iter().for_each(|claim| self.receive(other.node_number(), &BusMessage::NodeUp(claim)));
+    }
+}
