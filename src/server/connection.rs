@@ -37,12 +37,11 @@ use reading::Input;
 use tracing::debug;
 
 use super::fairness::{Extent, PART_REQUESTS, TURN_REPLY_BYTES, TurnEnd, wake_after_others};
-use super::host_call::{self, HostCallState};
+use super::host_call::{self, Attachment, HostCallState};
 use super::loops::LoopAssignment;
 use super::shared::Shared;
 use super::stream::Stream;
 use super::wake_flags::{WakeFlag, WakeFlags};
-use super::worlds::Attachment;
 use super::write_queue::WriteQueue;
 use crate::engine::exec::{blocking, client_line, delivery};
 use crate::engine::{Buffers, Engine, Flow, SessionId};

@@ -5,8 +5,16 @@ use std::sync::Arc;
 
 use super::data_reader::ReadOrder;
 use super::shared::Shared;
-use super::worlds::Attachment;
+use super::wake_flags::WakeFlags;
 use crate::engine::{HostCall, HostReply, KitError, SessionId};
+
+/// A session, its world, and its wake flags.
+#[derive(Debug)]
+pub(crate) struct Attachment {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) session: SessionId,
+    pub(crate) wake_flags: Arc<WakeFlags>,
+}
 
 /// The state of a host call.
 #[derive(Debug)]
@@ -15,7 +23,7 @@ pub(crate) enum HostCallState {
     Answered,
     /// It is answered, and the session continues in another world.
     Moved(Attachment),
-    /// The answer takes long: the request is to be run again when the session gets [`Resume`](super::wake_flags::WakeFlag::Resume).
+    /// The answer takes long: the request is to be run again when the session gets `WakeFlag::Resume`.
     Pending,
 }
 

@@ -3,8 +3,8 @@
 //! A world is one more [`Shared`], made when a client enters it for the first time, from what the server was started
 //! with or from a template. All worlds share the event loops, the command table and the threads for lazy
 //! freeing and MIGRATE; each has a timer task of its own. A client connects to the first world, and enters another one
-//! by a [`HostCall`](super::host_call): [`Worlds::enter`] gives it a session there, and ends its old one. A world may have a port of its own,
-//! for clients that can name no world: they come straight into it.
+//! by a [host call](super::host_call): [`Worlds::enter`] gives it a session there, and its old one ends. A world may have
+//! a port of its own, for clients that can name no world: they come straight into it.
 //!
 //! A world ends when it is dropped, when a client shuts it down, or, if it is temporary, when its last client leaves.
 //! The next client that enters its name makes a fresh one. The first world ends with the server.
@@ -33,6 +33,7 @@ use super::background_saver::BackgroundSaver;
 use super::clock::Clock;
 use super::data_reader::DataReader;
 use super::deliveries;
+use super::host_call::Attachment;
 use super::lazy_free::LazyFreeThread;
 use super::listeners::Listeners;
 use super::loops::Loops;
@@ -42,7 +43,7 @@ use super::os_host::{self, HostFiles, OsHost};
 use super::race::first_of;
 use super::shared::{Phase, Shared};
 use super::timer;
-use super::wake_flags::{WakeFlag, WakeFlags};
+use super::wake_flags::WakeFlag;
 use super::world::World;
 use crate::acl::Users;
 use crate::commands::dunlin;
@@ -100,14 +101,6 @@ struct List {
     template: Option<Arc<Template>>,
     /// The server is ending, and no more worlds are made.
     is_closed: bool,
-}
-
-/// A session, its world, and its wake flags.
-#[derive(Debug)]
-pub(crate) struct Attachment {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) session: SessionId,
-    pub(crate) wake_flags: Arc<WakeFlags>,
 }
 
 impl Worlds {

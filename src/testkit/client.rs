@@ -14,10 +14,9 @@ use thiserror::Error;
 use super::{Message, Reply};
 use crate::engine::{Flow, Origin, SessionId, Transport};
 use crate::resp::{DecodeError, Frame, Protocol, ReplyBuffer, Request, Span};
-use crate::server::host_call::{self, HostCallState};
+use crate::server::host_call::{self, Attachment, HostCallState};
 use crate::server::shared::Shared;
 use crate::server::wake_flags::{WakeFlag, WakeFlags};
-use crate::server::worlds::Attachment;
 
 /// Calls a server directly. For the server it is a client like any other, with its own session, which uses RESP3.
 #[derive(Debug)]

@@ -4,11 +4,12 @@
 //! other one behind the same ports, as clients send the same user name to all nodes. A node is a [`Shared`] with an
 //! engine of its own, listed among the worlds under its own name ([`WorldName::of_node`]).
 //!
-//! [`mod@start`] makes the nodes, [`grow`] adds and removes some, [`mod@end`] ends those of temporary worlds, [`bus`] delivers what they send to
-//! each other, [`agreement`] compares what they see, [`migrate`] restores keys that one moves to another, and [`kit`]
-//! is what tests do with them, of which [`links`], [`faults`], [`journals`] and [`clock`] are parts.
+//! [`mod@start`] makes the nodes, [`grow`] adds and removes some, and [`mod@end`] ends those of temporary worlds.
+//! [`bus`] delivers what they send to each other, [`gossip`] has them know each other, [`agreement`] compares what they
+//! see, and [`migrate`] restores keys that one moves to another. [`kit`] is what tests do with them, of which [`links`],
+//! [`faults`], [`journals`] and [`clock`] are parts.
 //!
-//! Lock order: that of the clock's ticks, that of delivery, then an engine's. A thread that holds the lock of one
+//! Lock order: that of a cluster's growth, that of the clock's ticks, that of delivery, then an engine's. A thread that holds the lock of one
 //! engine takes that of no other, with one exception: MIGRATE to another node, which gives up after its timeout. So
 //! two nodes that move keys to each other at once both fail, as two servers of Redis do.
 //!

@@ -13,11 +13,10 @@ use std::task::Poll;
 use crate::acl::User;
 use crate::engine::{Flow, Origin, SessionId, Transport};
 use crate::resp::{Protocol, ReplyBuffer, Request};
-use crate::server::host_call::{self, HostCallState};
+use crate::server::host_call::{self, Attachment, HostCallState};
 use crate::server::listen;
 use crate::server::shared::Shared;
 use crate::server::wake_flags::{WakeFlag, WakeFlags};
-use crate::server::worlds::Attachment;
 
 /// The name of the client.
 const NAME: &[u8] = b"page";
