@@ -3,8 +3,8 @@
 //! A world is one more [`Shared`], made when a client enters it for the first time, from what the server was started
 //! with or from a template. All worlds share the event loops, the command table and the threads for lazy
 //! freeing and MIGRATE; each has a timer task of its own. A client connects to the first world, and enters another one
-//! by a [host call](super::host_call): [`Worlds::enter`] gives it a session there, and its old one ends. A world may have
-//! a port of its own, for clients that can name no world: they come straight into it.
+//! by a [host call](super::host_call): [`Worlds::enter`] gives it a session there, and its old one ends. A world may
+//! have a port of its own, for clients that can name no world: they come straight into it.
 //!
 //! A world ends when it is dropped, when a client shuts it down, or, if it is temporary, when its last client leaves.
 //! The next client that enters its name makes a fresh one. The first world ends with the server.

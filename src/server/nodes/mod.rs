@@ -5,13 +5,13 @@
 //! engine of its own, listed among the worlds under its own name ([`WorldName::of_node`]).
 //!
 //! [`mod@start`] makes the nodes, [`grow`] adds and removes some, and [`mod@end`] ends those of temporary worlds.
-//! [`bus`] delivers what they send to each other, [`gossip`] has them know each other, [`agreement`] compares what they
-//! see, and [`migrate`] restores keys that one moves to another. [`kit`] is what tests do with them, of which [`links`],
-//! [`faults`], [`journals`] and [`clock`] are parts.
+//! [`bus`] delivers what they send to each other, [`gossip`] has them know each other, [`agreement`] compares what
+//! they see, and [`migrate`] restores keys that one moves to another. [`kit`] is what tests do with them, of which
+//! [`links`], [`faults`], [`journals`] and [`clock`] are parts.
 //!
-//! Lock order: that of a cluster's growth, that of the clock's ticks, that of delivery, then an engine's. A thread that holds the lock of one
-//! engine takes that of no other, with one exception: MIGRATE to another node, which gives up after its timeout. So
-//! two nodes that move keys to each other at once both fail, as two servers of Redis do.
+//! Lock order: that of a cluster's growth, that of the clock's ticks, that of delivery, then an engine's. A thread that
+//! holds the lock of one engine takes that of no other, with one exception: MIGRATE to another node, which gives up
+//! after its timeout. So two nodes that move keys to each other at once both fail, as two servers of Redis do.
 //!
 //! Costs: a server without a cluster reads one flag after each batch. With a frozen clock, each batch checks all nodes
 //! for what is due.
