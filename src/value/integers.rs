@@ -45,6 +45,13 @@ impl Integers {
         }
     }
 
+    /// The set of some numbers that differ.
+    pub(super) fn of(mut numbers: Vec<i64>) -> Integers {
+        numbers.sort_unstable();
+        let narrow = narrowed(&numbers).map(Integers::Narrow);
+        narrow.or_else(|| narrowed(&numbers).map(Integers::Middle)).unwrap_or_else(|| Integers::Wide(numbers.into()))
+    }
+
     /// Appends the numbers as [`Integers::from_bytes`] reads them.
     pub(super) fn append_to(&self, out: &mut Vec<u8>) {
         let start = out.len();
@@ -129,6 +136,11 @@ impl Integers {
     pub(super) fn check(&self) {
         assert!(self.iter().zip(self.iter().skip(1)).all(|(a, b)| a < b), "numbers must ascend");
     }
+}
+
+/// The numbers in fewer bytes each; `None` if one needs more.
+fn narrowed<T: TryFrom<i64>>(numbers: &[i64]) -> Option<Box<[T]>> {
+    numbers.iter().map(|&number| T::try_from(number).ok()).collect()
 }
 
 /// The numbers in some chunks; `None` if they do not ascend, or bytes are left over.

@@ -303,8 +303,10 @@ impl<L: Layout> Table<L> {
         now_ms: i64,
         mut visit: impl FnMut(&'a [u8]),
     ) -> u64 {
+        // A cell whose deadline need not be read takes half the time.
+        let is_timed = self.deadlines.is_some();
         self.members.scan(cursor, count, |cell| {
-            if self.is_there(cell, now_ms) {
+            if !is_timed || self.is_there(cell, now_ms) {
                 visit(self.arena.bytes(cell));
             }
         })

@@ -219,8 +219,8 @@ fn intersection<'a>(sets: &[Option<&'a Set>], limits: &Limits) -> Combined<'a> {
     Combined::of(members, limits, |members| {
         let smallest = sets.iter().flatten().min_by_key(|set| set.len());
         let is_integers = smallest.is_some_and(|set| set.is_integers());
-        let mut result = if is_integers { Set::new() } else { Set::packed() };
-        insert_all(&mut result, members.iter().copied(), limits);
+        let mut result =
+            if is_integers { Set::of_members(members, limits) } else { Set::packed_of_members(members, limits) };
         result.narrow(limits);
         result
     })
@@ -233,12 +233,13 @@ fn union<'a>(sets: &[Option<&'a Set>], limits: &Limits) -> Combined<'a> {
         sets.iter().for_each(|set| insert_all(&mut result, set.iter(), limits));
         return Combined::Built(result);
     }
-    let (mut members, mut scratch) = (Vec::new(), Vec::new());
+    let total = sets.iter().map(|set| set.len()).sum();
+    let (mut members, mut scratch) = (Vec::with_capacity(total), Vec::new());
     for (index, set) in sets.iter().enumerate() {
         let is_new = |member: &Item<'_>| !sets[..index].iter().any(|other| other.contains_item(*member, &mut scratch));
         members.extend(set.iter().filter(is_new));
     }
-    Combined::of(members, limits, |members| built(members, limits))
+    Combined::of(members, limits, |members| Set::of_members(members, limits))
 }
 
 /// Looks up each member of the first set in the others, the largest first; or, if these are much smaller, removes their
@@ -256,29 +257,13 @@ fn difference<'a>(sets: &[Option<&'a Set>], limits: &Limits) -> Combined<'a> {
         others.sort_by_key(|other| Reverse(other.len()));
         let is_left = |member: &Item<'_>| !others.iter().any(|other| other.contains_item(*member, &mut scratch));
         let members = first.iter().filter(is_left).collect();
-        return Combined::of(members, limits, |members| built(members, limits));
+        return Combined::of(members, limits, |members| Set::of_members(members, limits));
     }
     insert_all(&mut result, first.iter(), limits);
     for member in others.iter().flat_map(|other| other.iter()) {
         result.remove(member.as_bytes(&mut scratch));
     }
     Combined::Built(result)
-}
-
-/// The set of some members that differ, as if they were inserted in their order. A set that is packed from its first
-/// member on is built at once.
-fn built(members: &[Item<'_>], limits: &Limits) -> Set {
-    // A table has its members as texts, those that are numbers too.
-    let items = members.iter().map(|member| if let Item::Text(text, []) = *member { Item::of(text) } else { *member });
-    let is_packed = matches!(items.clone().next(), Some(Item::Text(..)))
-        && members.len() <= limits.entries
-        && members.iter().all(|member| member.len() <= limits.bytes);
-    if is_packed {
-        return Set::of_items(items, limits);
-    }
-    let mut result = Set::new();
-    insert_all(&mut result, members.iter().copied(), limits);
-    result
 }
 
 fn insert_all<'a>(result: &mut Set, members: impl Iterator<Item = Item<'a>>, limits: &Limits) {

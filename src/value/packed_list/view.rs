@@ -61,9 +61,13 @@ impl<'a> PackedListView<'a> {
 
     /// The first of the positions 0, `step`, 2 `step` ... with an item of these bytes.
     pub(in crate::value) fn find(self, bytes: &[u8], step: usize) -> Option<usize> {
+        self.find_item(Item::of(bytes), step)
+    }
+
+    /// Like [`PackedListView::find`], of an item in one piece.
+    pub(in crate::value) fn find_item(self, item: Item<'_>, step: usize) -> Option<usize> {
         let head = self.head();
-        let item = Item::of(bytes);
-        if matches!(item, Item::Text(..)) && !bytes.starts_with(self.prefix(&head)) {
+        if matches!(item, Item::Text(bytes, _) if !bytes.starts_with(self.prefix(&head))) {
             return None;
         }
         let coded = Coded::new(item, head.prefix);

@@ -158,6 +158,33 @@ impl Set {
         set
     }
 
+    /// The set of some members that differ, as if they were inserted into an empty one in their order.
+    pub fn of_members(members: &[Item<'_>], limits: &Limits) -> Set {
+        let items = members.iter().map(in_packed_form);
+        let numbers: Vec<i64> = items.clone().map_while(Item::number).collect();
+        let (leading, are_all) = (numbers.len(), numbers.len() == members.len());
+        if leading > limits.integers {
+            return Set::table_of(members, limits);
+        }
+        let integers = Integers::of(numbers);
+        if are_all {
+            return Set { form: Form::Integers(integers) };
+        }
+        if !may_be_packed(members, limits) {
+            return Set::table_of(members, limits);
+        }
+        Set::of_items(integers.iter().map(Item::Int).chain(items.skip(leading)), limits)
+    }
+
+    /// Like [`Set::of_members`], as if they were inserted into a set that is packed from the start.
+    pub fn packed_of_members(members: &[Item<'_>], limits: &Limits) -> Set {
+        if may_be_packed(members, limits) {
+            Set::of_items(members.iter().map(in_packed_form), limits)
+        } else {
+            Set::table_of(members, limits)
+        }
+    }
+
     /// Like [`Set::of_items`], of members that may not differ; `None` if a packed set may have no room for them.
     pub fn packed_of_items<'a>(members: impl Sequence<'a>) -> Option<Set> {
         PackedList::build(members).map(|packed| Set { form: Form::Packed(packed) })
@@ -286,6 +313,7 @@ impl Set {
     pub fn contains_item(&self, member: Item<'_>, scratch: &mut Vec<u8>) -> bool {
         match (&self.form, member) {
             (Form::Integers(integers), Item::Int(number)) => integers.contains(number),
+            (Form::Packed(packed), Item::Int(_)) => packed.view().find_item(member, 1).is_some(),
             _ => self.contains(member.as_bytes(scratch)),
         }
     }
@@ -319,11 +347,8 @@ impl Set {
             return;
         }
         let numbers: Option<Vec<i64>> = self.iter().map(|member| member.as_int()).collect();
-        if let Some(mut numbers) = numbers {
-            numbers.sort_unstable();
-            let mut integers = Integers::default();
-            numbers.into_iter().for_each(|number| _ = integers.insert(number));
-            self.form = Form::Integers(integers);
+        if let Some(numbers) = numbers {
+            self.form = Form::Integers(Integers::of(numbers));
         }
     }
 
@@ -500,6 +525,16 @@ impl Set {
             Form::Integers(_) | Form::Packed(_) => unreachable!("it has just become a table"),
         }
     }
+}
+
+/// Whether a packed set can have these members.
+fn may_be_packed(members: &[Item<'_>], limits: &Limits) -> bool {
+    members.len() <= limits.entries && members.iter().all(|member| member.len() <= limits.bytes)
+}
+
+/// The member as a packed set has it: a table has its members as texts, those that are numbers too.
+fn in_packed_form<'a>(member: &Item<'a>) -> Item<'a> {
+    if let Item::Text(text, []) = *member { Item::of(text) } else { *member }
 }
 
 fn whole(cell: &[u8]) -> Item<'_> {

@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::value::hashing;
+use proptest::prelude::*;
+use std::collections::BTreeSet;
 
 const LIMITS: Limits = Limits { integers: 512, entries: 128, bytes: 64, seed: 0 };
 
@@ -257,5 +259,60 @@ fn a_flooded_set_and_an_ordinary_one_have_the_right_members_in_common() {
             ControlFlow::Continue(())
         });
         assert_eq!(common, if std::ptr::eq(sets[0], sets[1]) { 1_000 } else { 5 });
+    }
+}
+
+/// A member as a table has it (0), and as a packed set has it, with its prefix apart (1) or without one.
+fn item_of((member, form): &(String, u8)) -> Item<'_> {
+    match (Item::of(member.as_bytes()), form) {
+        (_, 0) => Item::Text(member.as_bytes(), &[]),
+        (Item::Text(text, _), 1) => Item::Text(&text[..text.len() / 2], &text[text.len() / 2..]),
+        (item, _) => item,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn a_set_of_members_is_the_one_into_which_they_are_inserted(
+        members in prop::collection::vec(("-?[0-9]{1,6}|[ab]{0,3}|member:[0-9]{1,3}", 0..3_u8), 0..12),
+        integers in 0..9_usize,
+        entries in 0..12_usize,
+        bytes in prop_oneof![1..9_usize, Just(64)],
+        is_packed: bool,
+    ) {
+        let limits = Limits { integers, entries, bytes, seed: 0 };
+        let mut seen = BTreeSet::new();
+        let items: Vec<Item<'_>> =
+            members.iter().filter(|(member, _)| seen.insert(member.clone())).map(item_of).collect();
+        let mut inserted = if is_packed { Set::packed() } else { Set::new() };
+        items.iter().for_each(|item| assert!(inserted.insert(&item.to_vec(), &limits)));
+        let of = if is_packed { Set::packed_of_members } else { Set::of_members };
+        let (built, encoding) = (of(&items, &limits), inserted.encoding());
+        built.check();
+        prop_assert_eq!(built.encoding(), encoding);
+        let [mut one, mut other] = [&built, &inserted].map(|set| set.iter().map(|item| item.to_vec()).collect::<Vec<_>>());
+        if encoding == "hashtable" {
+            one.sort();
+            other.sort();
+        } else {
+            prop_assert!(built.memory() <= inserted.memory());
+        }
+        prop_assert_eq!(one, other);
+    }
+
+    #[test]
+    fn a_member_is_found_in_whatever_form_its_item_has(
+        members in prop::collection::vec(("-?[0-9]{1,6}|[ab]{0,3}|member:[0-9]{1,3}", 0..3_u8), 1..12),
+        others in prop::collection::vec(("-?[0-9]{1,2}|[ab]{0,2}|member:[0-9]", 0..3_u8), 1..12),
+        entries in prop_oneof![Just(0_usize), Just(128)],
+    ) {
+        let (mut set, limits) = (Set::new(), Limits { entries, ..LIMITS });
+        members.iter().for_each(|(member, _)| _ = set.insert(member.as_bytes(), &limits));
+        for member in members.iter().chain(&others) {
+            let is_in = members.iter().any(|(other, _)| *other == member.0);
+            prop_assert_eq!(set.contains_item(item_of(member), &mut Vec::new()), is_in, "{:?}", member);
+        }
     }
 }
