@@ -36,7 +36,7 @@ use query_buffer::QueryBuffer;
 use reading::Input;
 use tracing::debug;
 
-use super::fairness::{Extent, PART_REQUESTS, TURN_REPLY_BYTES, TurnEnd, wake_after_others};
+use super::fairness::{Extent, PART_REQUESTS, READ_AT_ONCE, TURN_REPLY_BYTES, TurnEnd, wake_after_others};
 use super::host_call::{self, Attachment, HostCallState};
 use super::loops::LoopAssignment;
 use super::shared::Shared;
@@ -51,7 +51,7 @@ use crate::resp::{Batch, Limits, Parser, ReplyBuffer};
 /// second read.
 const READ_BYTES: usize = 64 << 10;
 /// The most bytes that one read takes from a client whose last read was full: it streams, and others wait meanwhile.
-const STREAM_READ_BYTES: usize = 16 << 10;
+const STREAM_READ_BYTES: usize = READ_AT_ONCE;
 /// The length from which on a word is long, and is read further in the same turn.
 const LONG_BYTES: usize = 32 << 10;
 /// The most bytes of a long word that one turn reads: about what the system buffers of what was sent and not yet read.

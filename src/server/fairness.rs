@@ -4,12 +4,12 @@
 //! [`TURN_NS`], or after [`TURN_REPLY_BYTES`] of replies, whichever comes first, keeps what it has not run, and asks
 //! to be polled again *after* the event loop has asked the system for events ([`wake_after_others`]). So in each round
 //! of the loop every client that has sent something is served once, and a client that waits for its reply waits for
-//! one turn of each of the others, as in Redis, where a round takes at most 16 KiB of requests from each client.
+//! one turn of each of the others, as in Redis, where a round takes at most 20 KB of requests from each client.
 //!
-//! A pipeline of up to [`WHOLE_BYTES`] that was sent at once runs as a whole, however long it takes: no other client's
-//! command runs in between. Redis reads that much before it runs any, so tests and applications rely on it. What ends a
-//! batch in Redis ends it here (a command that blocks, a pause, an error of the protocol), and so do a login, a command
-//! of the test kit that other worlds or nodes carry out, and [`WHOLE_REPLY_BYTES`] of replies.
+//! A pipeline of up to [`READ_AT_ONCE`] bytes that was sent at once runs as a whole, however long it takes: no other
+//! client's command runs in between. Redis reads that much before it runs any, so tests and applications rely on it.
+//! What ends a batch in Redis ends it here (a command that blocks, a pause, an error of the protocol), and so do a
+//! login, a command of the test kit that other worlds or nodes carry out, and [`WHOLE_REPLY_BYTES`] of replies.
 //!
 //! For a client with a limit on its replies (`client-output-buffer-limit`) a turn has no time limit either: in Redis
 //! the limit applies to all replies to the requests that were sent together.
@@ -33,8 +33,9 @@ pub(crate) const TURN_REPLY_BYTES: usize = 256 << 10;
 /// The most requests of a batch of a client that streams.
 pub(crate) const PART_REQUESTS: usize = 32;
 
-/// The most bytes of requests that run as a whole, as many as Redis reads at once.
-const WHOLE_BYTES: usize = 16 << 10;
+/// The most bytes of requests that run as a whole: as many as Redis 8 and Valkey 9 read at once, which is 16 KiB and
+/// what their allocator adds to a buffer of that size.
+pub(crate) const READ_AT_ONCE: usize = 20_474;
 
 /// The most bytes of replies to a pipeline that runs as a whole; only the last reply may exceed it. Redis has no such
 /// end: it keeps them all in memory.
@@ -55,7 +56,7 @@ pub(crate) enum Extent {
 impl Extent {
     /// How much of that many bytes runs, of a client that streams or does not.
     pub(crate) fn of(bytes: usize, is_streaming: bool) -> Extent {
-        if bytes <= WHOLE_BYTES && !is_streaming { Extent::Whole } else { Extent::Part }
+        if bytes <= READ_AT_ONCE && !is_streaming { Extent::Whole } else { Extent::Part }
     }
 
     /// The most requests of a batch.

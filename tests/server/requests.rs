@@ -121,6 +121,9 @@ fn a_client_that_streams_requests_does_not_delay_the_others() {
 #[test]
 fn nobody_sees_half_of_a_pipeline_that_came_at_once() {
     const READS: usize = 500;
+    /// The most bytes that Redis reads at once.
+    const BYTES: usize = 20_474;
+    let (reads, padding) = ("GET key\r\n".repeat(READS), "x".repeat(BYTES - READS * 9 - 18));
     let servers =
         [Server::builder().start(), Server::builder().set("maxmemory", "1gb").start(), Server::cluster(1).start()];
     for server in servers.map(|server| server.expect("it starts")) {
@@ -136,16 +139,19 @@ fn nobody_sees_half_of_a_pipeline_that_came_at_once() {
             let mut seen = Vec::new();
             for _ in 0..20 {
                 for (number, client) in clients.iter_mut().enumerate() {
-                    client.send(format!("SET key {number}\r\n{}", "GET key\r\n".repeat(READS)));
+                    let pipeline = format!("SET key {number}\r\nPING {padding}\r\n{reads}");
+                    assert_eq!(pipeline.len(), BYTES);
+                    client.send(pipeline);
                 }
-                let length = "+OK\r\n".len() + READS * "$1\r\n0\r\n".len();
+                let length = "+OK\r\n".len() + bulk(padding.as_bytes()).len() + READS * "$1\r\n0\r\n".len();
                 seen.extend(clients.iter_mut().map(|client| client.read_bytes(length)).enumerate());
             }
             has_ended.store(true, Ordering::Relaxed);
             seen
         });
         for (number, replies) in seen {
-            assert_eq!(replies, format!("+OK\r\n{}", format!("$1\r\n{number}\r\n").repeat(READS)).as_bytes());
+            let values = format!("$1\r\n{number}\r\n").repeat(READS);
+            assert_eq!(replies, [b"+OK\r\n", &*bulk(padding.as_bytes()), values.as_bytes()].concat());
         }
     }
 }
