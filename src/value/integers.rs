@@ -140,7 +140,11 @@ impl Integers {
 
 /// The numbers in fewer bytes each; `None` if one needs more.
 fn narrowed<T: TryFrom<i64>>(numbers: &[i64]) -> Option<Box<[T]>> {
-    numbers.iter().map(|&number| T::try_from(number).ok()).collect()
+    let mut narrow = Vec::with_capacity(numbers.len());
+    for number in numbers {
+        narrow.push(T::try_from(*number).ok()?);
+    }
+    Some(narrow.into())
 }
 
 /// The numbers in some chunks; `None` if they do not ascend, or bytes are left over.

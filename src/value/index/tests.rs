@@ -1,6 +1,8 @@
 //! Tests of the index.
 
 use super::*;
+use proptest::prelude::*;
+use std::collections::BTreeSet;
 
 /// A well spread hash of a handle.
 fn hash_of(cell: Handle) -> u64 {
@@ -76,4 +78,41 @@ fn a_scan_returns_every_cell_in_steps_of_about_the_requested_count() {
     seen.sort_unstable();
     assert_eq!(seen, cells(0..5_000));
     assert!(calls <= 500);
+}
+
+/// A hash with few different tags, so that many cells that differ have the same one.
+fn hash_of_few_tags(cell: Handle) -> u64 {
+    let prefix = u64::from(cell.wrapping_mul(0x9e37_79b9));
+    prefix << 32 | u64::from(cell % 97) << (64 - PREFIX_BITS - TAG_BITS)
+}
+
+fn index_of_set(cells: &BTreeSet<Handle>) -> Index {
+    let mut index = Index::with_room(0);
+    cells.iter().for_each(|&cell| assert!(index.insert(hash_of_few_tags(cell), cell, hash_of_few_tags).is_ok()));
+    index
+}
+
+proptest! {
+    #[test]
+    fn the_cells_that_two_indices_have_in_common_are_visited_once(
+        (count, others) in prop_oneof![(0..40_u32, 0..40_u32), (0..3_000_u32, 0..3_000_u32)],
+        step in 1..5_u32,
+        shared in 0..4_u32,
+        most in 1..2_000_usize,
+    ) {
+        let one: BTreeSet<Handle> = (0..count).map(|number| number * step).collect();
+        let other: BTreeSet<Handle> = (0..others).map(|number| number * (1 + shared) + count / 2).collect();
+        let mut visited = Vec::new();
+        let ending = index_of_set(&one).common(&index_of_set(&other), |cell, same| cell == same, |cell, same| {
+            assert_eq!(cell, same);
+            visited.push(cell);
+            if visited.len() == most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        let both: BTreeSet<Handle> = one.intersection(&other).copied().collect();
+        prop_assert_eq!(ending.is_break(), both.len() >= most);
+        prop_assert_eq!(visited.len(), both.len().min(most));
+        let distinct: BTreeSet<Handle> = visited.iter().copied().collect();
+        prop_assert_eq!(distinct.len(), visited.len());
+        prop_assert!(distinct.is_subset(&both));
+    }
 }

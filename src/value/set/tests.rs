@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::value::hashing;
+use fastrand::Rng;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
