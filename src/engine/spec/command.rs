@@ -100,13 +100,20 @@ impl Command {
     /// Whether the command only reads or changes data, or publishes a message, and replies at once.
     pub(in crate::engine) fn may_run_fast(&self) -> bool {
         const MEANT: [Flags; 3] = [Flags::READONLY, Flags::WRITE, Flags::MAY_REPLICATE];
-        const ELSE: [Flags; 5] = [Flags::BLOCKING, Flags::NOSCRIPT, Flags::DANGEROUS, Flags::ADMIN, Flags::TEST_KIT];
+        const ELSE: [Flags; 4] = [Flags::BLOCKING, Flags::NOSCRIPT, Flags::ADMIN, Flags::TEST_KIT];
         let has = |flag: &Flags| self.flags.has(*flag);
         let may_be_more = ELSE.iter().any(has)
             || GATED.iter().any(has)
+            || self.is_about_more_than_keys()
             || self.flags_of.is_some()
             || self.family == Family::Scripting;
         MEANT.iter().any(has) && !may_be_more && !self.is_container()
+    }
+
+    /// Whether a command that changes data is about whole databases (FLUSHALL), or another server (MIGRATE): those are
+    /// dangerous, and need no memory, as RESTORE and SORT do.
+    fn is_about_more_than_keys(&self) -> bool {
+        self.flags.has(Flags::DANGEROUS) && self.flags.has(Flags::WRITE) && !self.flags.has(Flags::DENYOOM)
     }
 
     /// Whether a short request takes next to no time, unless its reply is long.
@@ -377,9 +384,8 @@ mod tests {
         let with = |flags| Command { flags, ..Command::ROW };
         assert!(with(Flags::READONLY.and(Flags::FAST)).may_run_fast());
         assert!(with(Flags::WRITE.and(Flags::DENYOOM)).may_run_fast());
-        for flags in
-            [Flags::NONE, Flags::FAST, Flags::WRITE.and(Flags::BLOCKING), Flags::READONLY.and(Flags::DANGEROUS)]
-        {
+        assert!(with(Flags::WRITE.and(Flags::DENYOOM).and(Flags::DANGEROUS)).may_run_fast());
+        for flags in [Flags::NONE, Flags::FAST, Flags::WRITE.and(Flags::BLOCKING), Flags::WRITE.and(Flags::DANGEROUS)] {
             assert!(!with(flags).may_run_fast(), "{flags:?}");
         }
     }
