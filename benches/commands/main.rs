@@ -10,6 +10,11 @@
 //! `taskset -c 1 chrt --batch 0 cargo bench ...` gives figures that other load hardly disturbs: servers and clients
 //! then share one processor, and none interrupts another.
 //!
+//! A kernel whose congestion control is BBR sends long replies by a timer, and charges that to whichever process it
+//! interrupts. A server that sends each reply of 100 KB at once then seems to take twice as long as one that sends many
+//! together. In a network namespace (`unshare -n`, `ip link set lo up`) with
+//! `sysctl net.ipv4.tcp_congestion_control=reno` both are charged for what they do.
+//!
 //! A command of the command table without a row, or a reason to have none, is an error. Without `--bench`, as in tests,
 //! each row is only checked, on this server. The figures come from `/proc`, so this runs on Linux only; elsewhere it
 //! does nothing.
