@@ -139,9 +139,10 @@ fn nodes_agree_that_a_paused_one_has_failed_and_then_hear_it_again() {
 #[test]
 fn a_wait_in_rust_ends_when_a_failover_on_a_running_clock_is_over() {
     let cluster = Nodes::of(dunlin::Server::cluster(3).replicas(1).start().expect("the nodes start"));
-    cluster.server.set_speed(2000.0);
+    // Faster, nodes of a busy machine would take each other for failed.
+    cluster.server.set_speed(20.0);
     cluster.server.kill_node(0).expect("it is up");
-    cluster.nodes[4].wait_until_cluster_agrees(Duration::from_secs(200_000)).expect("they agree in time");
+    cluster.nodes[4].wait_until_cluster_agrees(Duration::from_secs(2_000)).expect("they agree in time");
     let mut client = cluster.nodes[3].client().expect("there is room");
     assert_eq!(client.call(["SET", "bar", "1"]).expect("it has taken over"), "OK");
 }
