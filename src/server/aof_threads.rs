@@ -144,19 +144,24 @@ impl AofWriter {
     /// Tells the engine what has failed, or works again.
     fn report(&self, shared: &Shared, policy: SyncPolicy, written: io::Result<()>, synced: io::Result<()>) {
         let failure = written.and(synced).err().map(|error| reason(&error));
-        let had_failed = self.has_failed.swap(failure.is_some() && !self.needs_base(), Ordering::AcqRel);
+        // A failure is reported as it was: there may be new files by the time the engine learns of it.
+        let needs_base = self.needs_base();
+        let had_failed = self.has_failed.swap(failure.is_some() && !needs_base, Ordering::AcqRel);
         if let Some(why) = &failure
             && policy == SyncPolicy::Always
             && let Some(OnFailureHook(end)) = &*self.on_failure.lock()
         {
-            end(&if self.needs_base() {
+            end(&if needs_base {
                 format!("Can't persist AOF for fsync error when the AOF fsync policy is 'always': {why}. Exiting...")
             } else {
                 "Can't recover from AOF write error when the AOF fsync policy is 'always'. Exiting...".to_owned()
             });
         }
-        if failure.is_some() || had_failed {
-            shared.act(|engine| aof::end_write(engine, failure, self.needs_base()));
+        if failure.is_some() {
+            shared.act(|engine| aof::end_write(engine, failure, needs_base));
+        } else if had_failed {
+            // The other thread's sync may have failed meanwhile.
+            shared.act(|engine| aof::end_write(engine, None, self.needs_base()));
         }
     }
 

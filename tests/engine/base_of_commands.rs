@@ -175,3 +175,13 @@ fn after_a_sync_that_failed_only_a_base_ends_the_refusal_of_writes() {
     aof::end_write(&mut world.engine, None, false);
     assert_eq!(world.ask("SET key value"), refused);
 }
+
+#[test]
+fn a_write_that_fails_while_the_file_is_switched_off_refuses_nothing() {
+    let mut world = World::fresh();
+    aof::begin(&mut world.engine);
+    assert_eq!(world.ask("CONFIG SET appendonly yes"), "+OK\r\n");
+    assert_eq!(world.ask("CONFIG SET appendonly no"), "+OK\r\n");
+    aof::end_write(&mut world.engine, Some("No space left on device".to_owned()), false);
+    assert_eq!(world.ask("SET key value"), "+OK\r\n");
+}

@@ -309,6 +309,10 @@ pub fn end_rewrite(engine: &mut Engine, id: u64, result: Result<(), String>) {
 /// Notes how a write to the files, or a sync, has ended: `failure` says why it failed if it did, `needs_base` whether
 /// any sync has failed since the last base. Then nothing that succeeds counts, and the files begin anew.
 pub fn end_write(engine: &mut Engine, failure: Option<String>, needs_base: bool) {
+    if engine.persistence.aof.state == AofState::Off {
+        // It was switched off while a thread was about to report.
+        return;
+    }
     let has_failed = failure.is_some();
     if has_failed || !needs_base {
         set_error(engine, failure);
