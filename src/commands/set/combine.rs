@@ -233,8 +233,9 @@ fn union<'a>(sets: &[Option<&'a Set>], limits: &Limits) -> Combined<'a> {
         sets.iter().for_each(|set| insert_all(&mut result, set.iter(), limits));
         return Combined::Built(result);
     }
-    let total = sets.iter().map(|set| set.len()).sum();
-    let (mut members, mut scratch) = (Vec::with_capacity(total), Vec::new());
+    let total: usize = sets.iter().map(|set| set.len()).sum();
+    let room = total.min(limits.entries.max(limits.integers));
+    let (mut members, mut scratch) = (Vec::with_capacity(room), Vec::new());
     for (index, set) in sets.iter().enumerate() {
         let is_new = |member: &Item<'_>| !sets[..index].iter().any(|other| other.contains_item(*member, &mut scratch));
         members.extend(set.iter().filter(is_new));

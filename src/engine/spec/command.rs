@@ -384,6 +384,7 @@ mod tests {
         let with = |flags| Command { flags, ..Command::ROW };
         assert!(with(Flags::READONLY.and(Flags::FAST)).may_run_fast());
         assert!(with(Flags::WRITE.and(Flags::DENYOOM)).may_run_fast());
+        assert!(with(Flags::READONLY.and(Flags::DANGEROUS)).may_run_fast());
         assert!(with(Flags::WRITE.and(Flags::DENYOOM).and(Flags::DANGEROUS)).may_run_fast());
         for flags in [Flags::NONE, Flags::FAST, Flags::WRITE.and(Flags::BLOCKING), Flags::WRITE.and(Flags::DANGEROUS)] {
             assert!(!with(flags).may_run_fast(), "{flags:?}");

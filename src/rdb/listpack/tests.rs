@@ -204,6 +204,28 @@ fn texts_of_every_length_are_written_in_one_part_or_two() {
     }
 }
 
+/// A number whose element is short, or as long as one can be.
+fn number() -> impl Strategy<Value = i64> {
+    prop_oneof![0..128_i64, -5000..5000_i64, any::<i32>().prop_map(i64::from), any::<i64>()]
+}
+
+/// Packs a listpack of which a bit was flipped: that is found, or the node has what the listpack reads as.
+fn check_damaged(mut bytes: Vec<u8>, place: prop::sample::Index, bit: u8) -> Result<(), TestCaseError> {
+    let place = place.index(bytes.len());
+    bytes[place] ^= 1 << bit;
+    let Some(items) = Listpack::open(&bytes) else { return Ok(()) };
+    let is_whole = Cell::new(false);
+    let mut builder = list::Builder::new(&Limits::default());
+    builder.push_packed(Unchecked { items, is_whole: &is_whole });
+    prop_assert_eq!(is_whole.get(), Listpack::check(&bytes).is_some());
+    if let Some(whole) = Listpack::check(&bytes) {
+        let list = builder.finish();
+        list.check();
+        prop_assert!(list.iter().eq(whole));
+    }
+    Ok(())
+}
+
 proptest! {
     #[test]
     fn a_node_is_packed_from_a_listpack_as_from_its_elements(
@@ -218,12 +240,19 @@ proptest! {
             ],
             1..40,
         ),
+        numbers in prop::collection::vec(number(), 40),
         kept in 0..3_usize,
+        is_hash: bool,
+        damaged in prop::option::of((any::<prop::sample::Index>(), 0..8_u8)),
     ) {
-        // Mostly texts that are alike, in some cases without exception.
+        // Mostly texts that are alike, in some cases without exception, and in some with an integer behind each.
         let texts: Vec<_> = texts.into_iter().filter(|text| kept > 0 || text.starts_with("entry:")).collect();
-        let items: Vec<_> = texts.iter().map(|text| Item::of(text.as_bytes())).collect();
+        let pairs = texts.iter().zip(numbers).map(|(text, number)| [Item::of(text.as_bytes()), Item::Int(number)]);
+        let items: Vec<_> = pairs.flat_map(|pair| pair.into_iter().take(1 + usize::from(is_hash))).collect();
         let bytes = built(items.iter().copied());
+        if let Some((place, bit)) = damaged {
+            return check_damaged(bytes, place, bit);
+        }
         let is_whole = Cell::new(false);
         let limits = Limits::default();
         let (mut of_listpack, mut of_items) = (list::Builder::new(&limits), list::Builder::new(&limits));
