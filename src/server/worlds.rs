@@ -201,6 +201,7 @@ impl Worlds {
         if name.is_first() {
             return self.first().ok_or(KitError::Ending);
         }
+        let lost = self.lost_node();
         let mut list = self.list.lock();
         if let Some(world) = list.worlds.get(name) {
             return Ok(Arc::clone(world));
@@ -231,6 +232,9 @@ impl Worlds {
         if is_there || number >= self.config.settings.cluster.nodes().into() {
             return Err(KitError::NoNode(number));
         }
+        if let Some(lost) = lost {
+            return Err(KitError::NoPort(lost));
+        }
         // The names of its nodes are longer, and commands take them, too.
         WorldName::parse(world.of_node(more - 1).as_str().as_bytes())?;
         let (cluster, nodes) = nodes::make_nodes(self, &world);
@@ -238,6 +242,19 @@ impl Worlds {
         drop(list);
         cluster.begin();
         nodes.into_iter().nth(number).ok_or(KitError::NoNode(number))
+    }
+
+    /// The number of a node of the first world that was removed, though each world begins with one behind its port.
+    fn lost_node(&self) -> Option<usize> {
+        let first = self.first().filter(|_| self.are_clusters())?;
+        (0..self.config.settings.cluster.nodes().into()).find(|&number| first.cluster().node(number).is_err())
+    }
+
+    /// The name of a world beside the first one that has a node with that number.
+    pub(super) fn other_world_with_node(&self, number: usize) -> Option<WorldName> {
+        let worlds = &self.list.lock().worlds;
+        let mut others = worlds.keys().map(WorldName::world_and_node).filter(|(world, _)| !world.is_first());
+        others.find(|(_, node)| *node == number).map(|(world, _)| world)
     }
 
     /// Makes a node of a cluster, which sees it as `view`, with a clock like the one given.

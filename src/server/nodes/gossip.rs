@@ -31,22 +31,37 @@ impl Cluster {
         }
     }
 
-    /// Has two nodes that hear and know each other learn of the nodes that the other one knows.
-    pub(super) fn gossip(&self, one: &Shared, other: &Shared) {
-        let (first, second) = (one.node_number(), other.node_number());
-        let hear_each_other = !one.is_down() && !other.is_down() && self.bus.are_linked(first, second);
-        if !hear_each_other || self.know_the_same_nodes(first, second) {
-            return;
-        }
-        for (node, peer) in [(one, other), (other, one)].into_iter().filter(|(node, _)| !node.has_stale_view()) {
-            let (from, known) = (peer.node_id(), peer.known_nodes());
-            let learned = from.map(|from| node.act_alone(|engine| cluster::learn(engine, from, &known)));
-            self.mark_all(node, &learned.unwrap_or_default());
+    /// Has two nodes that hear and know each other learn of the nodes that the other one knows. A node that has learned
+    /// of one passes it on.
+    pub(super) fn gossip(&self, one: &Arc<Shared>, other: &Arc<Shared>) {
+        let mut pairs = vec![[Arc::clone(one), Arc::clone(other)]];
+        while let Some([one, other]) = pairs.pop() {
+            for learner in self.exchange(&one, &other) {
+                pairs.extend(self.nodes().into_iter().map(|peer| [Arc::clone(&learner), peer]));
+            }
         }
     }
 
+    /// Has two nodes tell each other whom they know, if they hear each other; returns those that did not know all.
+    fn exchange(&self, one: &Arc<Shared>, other: &Arc<Shared>) -> Vec<Arc<Shared>> {
+        let (first, second) = (one.node_number(), other.node_number());
+        let hear_each_other = !one.is_down() && !other.is_down() && self.bus.are_linked(first, second);
+        if first == second || !hear_each_other || self.know_the_same_nodes(first, second) {
+            return Vec::new();
+        }
+        let has_learned = |(node, peer): &(&Arc<Shared>, &Arc<Shared>)| {
+            let (from, known) = (peer.node_id(), peer.known_nodes());
+            let learned = from.map(|from| node.act_alone(|engine| cluster::learn(engine, from, &known)));
+            let learned = learned.unwrap_or_default();
+            self.mark_all(node, &learned);
+            !learned.is_empty()
+        };
+        let ways = [(one, other), (other, one)].into_iter().filter(|(node, _)| !node.has_stale_view());
+        ways.filter(has_learned).map(|(node, _)| Arc::clone(node)).collect()
+    }
+
     /// Tells a node which others there are, their claims, and which of them are disconnected.
-    pub(super) fn inform(&self, node: &Shared) {
+    pub(super) fn inform(&self, node: &Arc<Shared>) {
         let others: Vec<_> =
             self.nodes().into_iter().filter(|other| other.node_number() != node.node_number()).collect();
         others.iter().for_each(|other| self.gossip(node, other));

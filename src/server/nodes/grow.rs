@@ -67,8 +67,9 @@ impl Shared {
         let membership = Membership { cluster: Arc::clone(cluster), number, port };
         let within_reach = cluster.within_reach(beside.node_number());
         let node = {
-            // The clock does not move between its copy and the moment at which the node follows it.
+            // The clock neither moves nor gets an order between its copy and the moment at which the node follows it.
             let _ticks = cluster.ticks.read();
+            let _delivery = cluster.bus.hold_delivery();
             let view = View::alone(Node::of_seed(worlds.seed_of(&name), beside.clock().now()));
             let node = worlds.make_node(&name, membership, view, beside.clock());
             cluster.append(&node, &within_reach);
@@ -158,7 +159,7 @@ impl Cluster {
         first.ok_or_else(|| KitError::NoNewNode("no node is up".to_owned()))
     }
 
-    /// Gives a new node its number, above which none was given out, and links to those within reach.
+    /// Enters a new node under its number, the highest so far, with links to those within reach.
     fn append(&self, node: &Arc<Shared>, within_reach: &BTreeSet<usize>) {
         let number = node.node_number();
         let others = self.nodes().into_iter().map(|other| other.node_number());
@@ -173,7 +174,7 @@ impl Cluster {
     /// Removes a node that owns no slots and has no replicas.
     ///
     /// # Errors
-    /// There is no such node, it is the first one, owns slots, or has a replica.
+    /// There is no such node, it is the first one, owns slots, or has a replica, or another world uses its port.
     pub(crate) fn remove_node(&self, number: usize) -> Result<(), KitError> {
         let _growth = self.growth.lock();
         let node = self.node(number)?;
@@ -197,8 +198,12 @@ impl Cluster {
         if asked.iter().any(|asked| asked.sees(|view| view.owns_slots(id))) {
             return Some("it owns slots".to_owned());
         }
-        let replica = nodes.iter().find(|other| other.sees(|view| view.is_replica_of(id)))?;
-        Some(format!("node {} is its replica", replica.node_number()))
+        if let Some(replica) = nodes.iter().find(|other| other.sees(|view| view.is_replica_of(id))) {
+            return Some(format!("node {} is its replica", replica.node_number()));
+        }
+        let is_first = node.name_of_world().is_first();
+        let world = node.worlds().other_world_with_node(node.node_number()).filter(|_| is_first)?;
+        Some(format!("a node of the world '{}' is behind its port", world.as_str()))
     }
 
     /// Ends a node for good, and has all others forget it.

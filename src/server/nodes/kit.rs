@@ -1,7 +1,6 @@
 //! Orders of the test kit for the nodes of a cluster: it kills, pauses and restarts them, makes replicas take over or
 //! lag, and moves slots between them.
 
-use std::ptr;
 use std::slice;
 use std::sync::Arc;
 
@@ -59,6 +58,7 @@ impl Cluster {
     /// # Errors
     /// There is no such node, it is down, paused or up already, its port is taken, or it is no replica.
     pub(crate) fn order_node(&self, number: usize, order: NodeOrder) -> Result<(), KitError> {
+        let _growth = self.growth.lock();
         let node = self.node(number)?;
         match (order, node.is_down()) {
             (NodeOrder::Kill, false) => node.kill(&mut node.engine()),
@@ -101,7 +101,7 @@ impl Cluster {
         Ok(())
     }
 
-    fn restart(&self, node: &Shared, is_empty: bool) -> Result<(), KitError> {
+    fn restart(&self, node: &Arc<Shared>, is_empty: bool) -> Result<(), KitError> {
         // First, as a node that cannot listen is to stay as it is.
         let settings = node.engine().settings.clone();
         let resumed = node.with_listeners(|listeners| listeners.resume(&settings)).unwrap_or(Ok(()));
@@ -118,16 +118,13 @@ impl Cluster {
     }
 
     /// Resumes a paused node: connects it again, sends it what it has missed, then serves its clients.
-    fn resume(&self, node: &Shared) {
+    fn resume(&self, node: &Arc<Shared>) {
         node.act_alone(|engine| {
             node.set_down(false);
             agreement::publish(engine);
         });
         let others = self.nodes();
-        others
-            .iter()
-            .filter(|other| !ptr::eq(&raw const ***other, node))
-            .for_each(|other| node.mark_disconnected(other));
+        others.iter().filter(|other| !Arc::ptr_eq(other, node)).for_each(|other| node.mark_disconnected(other));
         self.inform(node);
         node.broadcast_up();
         self.deliver();
@@ -152,6 +149,7 @@ impl Cluster {
     /// # Errors
     /// There is no such node, or one of the commands is refused.
     pub(crate) fn move_slot(&self, slot: u16, to: usize, step: &MoveStep) -> Result<(), KitError> {
+        let _growth = self.growth.lock();
         let target = self.running_node(to)?;
         let stays = |why: String| KitError::SlotStays(slot, why);
         let source = self.owner_of(slot).ok_or_else(|| stays("no node owns it".to_owned()))?;

@@ -5,7 +5,7 @@
 //! engine of its own, listed among the worlds under its own name ([`WorldName::of_node`]).
 //!
 //! [`mod@start`] makes the nodes, [`grow`] adds and removes some, and [`mod@end`] ends those of temporary worlds.
-//! [`bus`] delivers what they send to each other, [`gossip`] has them know each other, [`agreement`] compares what
+//! [`bus`] delivers what they send to each other, [`gossip`] tells them of each other, [`agreement`] compares what
 //! they see, and [`migrate`] restores keys that one moves to another. [`kit`] is what tests do with them, of which
 //! [`links`], [`faults`], [`journals`] and [`clock`] are parts.
 //!

@@ -59,6 +59,9 @@ pub enum KitError {
     /// A node cannot be added to the cluster; the reason.
     #[error("ERR no node can be added: {0}")]
     NoNewNode(String),
+    /// A world cannot be made, as a node of the first one was removed, behind whose port it would have one.
+    #[error("ERR no world can be made: node {0} of the world 'default' was removed, and its port is closed")]
+    NoPort(usize),
     /// A node cannot be removed from the cluster; the reason.
     #[error("ERR node {0} cannot be removed: {1}")]
     NodeStays(usize, String),
