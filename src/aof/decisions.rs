@@ -1,10 +1,10 @@
 //! The decisions about the append-only file: when replies may leave, what follows a write, which file a rewrite goes on
 //! in, and what a start does with a torn end.
 //!
-//! They are functions of what has happened, and know no thread, no clock and no disk. The server's threads carry them
-//! out, and the simulator of crashes does so in any order that the threads could (`tests/support/crash`). When to
-//! rewrite, to sync and to begin anew is decided by the engine ([`crate::engine::exec::aof`]), and what a failed sync
-//! means by the [`Log`].
+//! Each follows from its arguments alone, without a thread or a clock. The server's threads carry them out, and the
+//! simulator of crashes does so in any order that the threads could (`tests/support/crash`). When to rewrite, to sync
+//! and to begin anew is decided by the engine ([`crate::engine::exec::aof`]), and what a failed sync means by the
+//! [`Log`].
 
 use std::io;
 use std::sync::Arc;
@@ -69,21 +69,21 @@ impl SyncPolicy {
 /// The sync that follows a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncBehind {
-    /// None.
+    /// No sync follows the write.
     None,
-    /// One by the thread that wrote: replies wait for it.
+    /// The thread that wrote syncs, too: replies wait for it.
     SameThread,
-    /// One by another thread, so that writes go on meanwhile.
+    /// Another thread syncs, so that writes go on meanwhile.
     OtherThread,
 }
 
 /// The time that a reply waits for a write in progress before it may leave unwritten, in microseconds.
 pub const PATIENCE_US: u64 = 1000;
-/// A write that has been in progress for this long makes replies wait for it again, in microseconds: so long Redis puts
-/// a write off while it syncs.
+/// The time that a write has to be in progress until replies wait for it again, in microseconds. Redis puts a write off
+/// for as long while it syncs.
 pub const LONG_WRITE_US: u64 = 2_000_000;
 /// The bytes that may be unwritten. Clients that send more wait, each behind its next batch of requests.
-pub const MAX_UNWRITTEN_BYTES: u64 = 64 << 20;
+const MAX_UNWRITTEN_BYTES: u64 = 64 << 20;
 
 /// Whether so much is unwritten that a client whose replies wait is to run no more requests.
 pub fn is_full(unwritten_bytes: u64) -> bool {
@@ -137,11 +137,11 @@ pub enum TornEnd {
     NotLast,
 }
 
-/// Whether a file with that end may be loaded, up to where it is whole.
+/// Checks that a file with that end may be loaded, up to where it is whole.
 ///
 /// # Errors
-/// Why it may not.
-pub fn load_torn(tail: Tail, file: &LogFile, loads_truncated: bool) -> Result<(), TornEnd> {
+/// The reason why it may not.
+pub fn check_tail(tail: Tail, file: &LogFile, loads_truncated: bool) -> Result<(), TornEnd> {
     match tail {
         Tail::Clean => Ok(()),
         _ if !loads_truncated => Err(TornEnd::NotAllowed),
@@ -206,9 +206,9 @@ mod tests {
     #[test]
     fn a_torn_end_is_loaded_of_the_last_file_alone_and_if_that_is_allowed() {
         let file = |is_last| LogFile { path: PathBuf::new(), is_base: false, is_last, bytes: 0 };
-        assert_eq!(load_torn(Tail::Clean, &file(false), false), Ok(()));
-        assert_eq!(load_torn(Tail::Truncated, &file(true), true), Ok(()));
-        assert_eq!(load_torn(Tail::Truncated, &file(true), false), Err(TornEnd::NotAllowed));
-        assert_eq!(load_torn(Tail::Zeros, &file(false), true), Err(TornEnd::NotLast));
+        assert_eq!(check_tail(Tail::Clean, &file(false), false), Ok(()));
+        assert_eq!(check_tail(Tail::Truncated, &file(true), true), Ok(()));
+        assert_eq!(check_tail(Tail::Truncated, &file(true), false), Err(TornEnd::NotAllowed));
+        assert_eq!(check_tail(Tail::Zeros, &file(false), true), Err(TornEnd::NotLast));
     }
 }

@@ -13,7 +13,7 @@ use super::aof_writer;
 use super::clock::monotonic_us;
 use super::os_host::reason;
 use super::shared::Shared;
-use crate::aof::decisions::{TornEnd, load_torn};
+use crate::aof::decisions::{TornEnd, check_tail};
 use crate::aof::files::{AofFiles, LogFile, files_of};
 use crate::aof::manifest::Manifest;
 use crate::aof::scan::Tail;
@@ -154,7 +154,7 @@ impl AofStart {
         if tail == Tail::OpenTransaction {
             warn!("Revert incomplete MULTI/EXEC transaction in AOF file {name}");
         }
-        let torn = load_torn(tail, file, self.loads_truncated);
+        let torn = check_tail(tail, file, self.loads_truncated);
         if torn == Err(TornEnd::NotAllowed) {
             return Err(format!(
                 "Unexpected end of file reading the append only file {name}. You can: 1) Make a backup of your AOF \

@@ -62,11 +62,6 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// The number, if the item is kept as one.
-    pub fn number(self) -> Option<i64> {
-        if let Item::Int(number) = self { Some(number) } else { None }
-    }
-
     /// Appends the bytes to `out`.
     pub fn append_to(&self, out: &mut Vec<u8>) {
         match *self {

@@ -295,8 +295,8 @@ fn meet_all(engine: &mut Engine, nodes: &[Node]) -> Vec<NodeId> {
     change(engine, meet).unwrap_or_default()
 }
 
-/// Forgets another node, which all others are told to forget, too.
-pub fn forget_for_good(engine: &mut Engine, node: NodeId) {
+/// Forgets another node without telling the others, as the caller has each of them do the same.
+pub fn forget_quietly(engine: &mut Engine, node: NodeId) {
     let now = engine.timing.now;
     change(engine, |view| view.forget(node, now));
 }

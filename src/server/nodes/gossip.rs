@@ -1,4 +1,4 @@
-//! What the nodes of a cluster know of each other: who there is, and whom they hear.
+//! The nodes that each node of a cluster knows, and those that it hears.
 //!
 //! Redis's nodes learn this from gossip and from their connections. Here they are told when something changes: a node
 //! meets another one ([`Cluster::introduce`]), runs again ([`Cluster::inform`]), or a link heals ([`Cluster::gossip`]).
@@ -42,7 +42,8 @@ impl Cluster {
         }
     }
 
-    /// Has two nodes tell each other whom they know, if they hear each other; returns those that did not know all.
+    /// Has each of two nodes that hear each other learn of the nodes that the other one knows; returns those of the two
+    /// that have learned of one.
     fn exchange(&self, one: &Arc<Shared>, other: &Arc<Shared>) -> Vec<Arc<Shared>> {
         let (first, second) = (one.node_number(), other.node_number());
         let hear_each_other = !one.is_down() && !other.is_down() && self.bus.are_linked(first, second);
@@ -105,8 +106,7 @@ impl Shared {
 
     /// Records at this node that another one is disconnected.
     pub(super) fn mark_disconnected(&self, other: &Shared) {
-        let id = other.engine().peers.cluster.as_ref().map(|view| view.myself().id);
-        id.into_iter().for_each(|id| self.receive(other.node_number(), &BusMessage::NodeDown(id)));
+        other.node_id().into_iter().for_each(|id| self.receive(other.node_number(), &BusMessage::NodeDown(id)));
     }
 
     /// Records at this node that another one is connected again, with all that it claims.

@@ -216,7 +216,7 @@ impl Cluster {
         self.deliver();
         let (number, id) = (node.node_number(), node.node_id());
         for other in self.nodes().iter().filter(|other| other.node_number() != number) {
-            id.into_iter().for_each(|id| other.act_alone(|engine| cluster::forget_for_good(engine, id)));
+            id.into_iter().for_each(|id| other.act_alone(|engine| cluster::forget_quietly(engine, id)));
         }
         self.nodes.write().get_mut(number).into_iter().for_each(|place| *place = None);
         self.bus.forget(number, id);

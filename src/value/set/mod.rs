@@ -161,13 +161,13 @@ impl Set {
     /// The set of some members that differ, as if they were inserted into an empty one in their order.
     pub fn of_members(members: &[Item<'_>], limits: &Limits) -> Set {
         let items = members.iter().map(in_packed_form);
-        let leading = items.clone().map_while(Item::number).count();
+        let leading = items.clone().map_while(|item| item.as_int()).count();
         let are_all = leading == members.len();
         if leading > limits.integers || !are_all && !may_be_packed(members, limits) {
             return Set::table_of(members, limits);
         }
         let mut numbers = Vec::with_capacity(leading);
-        numbers.extend(items.clone().map_while(Item::number));
+        numbers.extend(items.clone().map_while(|item| item.as_int()));
         let integers = Integers::of(numbers);
         if are_all {
             return Set { form: Form::Integers(integers) };

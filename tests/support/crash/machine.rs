@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-use dunlin::aof::decisions::{NextFile, load_torn};
+use dunlin::aof::decisions::{NextFile, check_tail};
 use dunlin::aof::files::{AofFiles, Place};
 use dunlin::aof::log::{Log, SyncOrder};
 use dunlin::aof::scan::Tail;
@@ -370,7 +370,7 @@ fn load(disk: &SimulatedDisk, files: &AofFiles, world: &mut World) -> Result<(),
         load.open(engine, &name, source)?;
         while load.step(engine)? {}
         let (valid_bytes, tail) = load.tail();
-        load_torn(tail, &file, true).map_err(|why| format!("{name} is torn ({tail:?}): {why:?}"))?;
+        check_tail(tail, &file, true).map_err(|why| format!("{name} is torn ({tail:?}): {why:?}"))?;
         if tail != Tail::Clean {
             files.cut(&file.path, valid_bytes).map_err(|error| error.to_string())?;
         }
