@@ -227,6 +227,21 @@ fn writes_go_on_within_a_second_after_the_disk_has_space_or_syncs_again() {
     }
 }
 
+/// The clock stands when the failure of the first base is reported, so this must not begin the time to the next try.
+#[test]
+fn a_base_that_fails_after_the_clock_was_moved_is_tried_again_at_once() {
+    let disk = Disk::new();
+    let server = Server::builder().disk(&disk).frozen().set("appendonly", "yes").start().expect("it starts");
+    disk.fail_next_sync();
+    disk.fault("slow").writes().file("*.base*").times(1).delay(Duration::from_millis(200));
+    disk.fault("base").syncs().file("*.base*").times(1).input_output_error();
+    ask(&server, "INCR key").expect("what fails first is answered");
+    server.advance(Duration::from_secs(1));
+    server.wait_until_fired("slow", 1, TIMEOUT).expect("the first base is written");
+    server.advance(Duration::from_secs(1));
+    wait_until("writes go on while the clock stands", || ask(&server, "INCR key").is_ok());
+}
+
 #[test]
 fn a_sync_that_fails_acknowledges_nothing_until_a_new_file_is_durable() {
     for seed in 0..10 {

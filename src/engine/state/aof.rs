@@ -18,7 +18,7 @@ use crate::engine::state::{FileSettings, SessionId, SyncPolicy};
 const SYNC_US: i64 = 1_000_000;
 /// The time after which a write that failed is tried again, in microseconds.
 const RETRY_US: i64 = 100_000;
-/// The time between two tries to heal the files by a new base, in microseconds.
+/// The time between the beginnings of two tries to heal the files by a new base, in microseconds.
 const HEAL_US: i64 = 500_000;
 /// The number of rewrites that fail in a row before the next one waits.
 const FAILURES_BEFORE_WAIT: u64 = 3;
@@ -201,8 +201,9 @@ impl Aof {
             return None;
         }
         if self.state == AofState::WaitsForBase && self.write_error.is_some() {
-            // Writing commands are refused until there is a base, so it is tried again soon.
-            self.not_before = Some(Now::from_us(now.unix_us.saturating_add(HEAL_US)));
+            // Writing commands are refused until there is a base, so it is tried again soon. Counted from the beginning:
+            // where the clock is moved by hand, the failure may be reported after the moment of the next try.
+            self.not_before = Some(Now::from_us(rewrite.began.unix_us.saturating_add(HEAL_US)));
             return None;
         }
         self.failures += 1;
