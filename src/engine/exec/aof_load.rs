@@ -104,7 +104,7 @@ impl AofLoad {
                 self.lines.extend(lines);
                 match stepped {
                     Ok(true) => Ok(true),
-                    Ok(false) => Ok(self.read_commands_after_rdb()),
+                    Ok(false) => Ok(self.read_commands_after_rdb(engine.settings.files.has_log_checksums)),
                     Err(fault) => Err(self.rdb_fault(&fault)),
                 }
             }
@@ -114,14 +114,15 @@ impl AofLoad {
         }
     }
 
-    /// The commands behind the RDB file of an older base, if there are any.
-    fn read_commands_after_rdb(&mut self) -> bool {
+    /// Goes on with the commands behind the RDB file of an older base, if there are any.
+    fn read_commands_after_rdb(&mut self, checks: bool) -> bool {
         if let Part::Rdb(load) = std::mem::replace(&mut self.part, Part::Nothing) {
             let counts = load.counts();
             self.counts.keys += counts.keys;
             self.counts.empty += counts.empty;
             let (rest, offset) = load.into_rest();
-            self.part = Part::Commands(Box::new(Scanner::at(Box::new(rest) as Source, offset)));
+            let scanner = Scanner::at(Box::new(rest) as Source, offset).checking(checks);
+            self.part = Part::Commands(Box::new(scanner));
         }
         true
     }

@@ -25,7 +25,7 @@
 use std::mem;
 use std::sync::OnceLock;
 
-use crate::aof::checksum;
+use crate::aof::checksum::{self, NO_CHECKSUM};
 use crate::engine::state::lazy::{Lazy, Unused};
 use crate::resp::Request;
 
@@ -49,8 +49,9 @@ pub struct Propagation {
     taken_bytes: u64,
     /// The offset at which the present file starts; it wraps below 0 if the file had bytes before the server started.
     file_start: u64,
-    /// The offset up to which the present file has checksums; `None` if it has bytes without them before.
-    checked: Option<u64>,
+    /// The offset up to which the present file has checksums, and the last one; `None` if it has bytes without them
+    /// before.
+    checked: Option<(u64, u64)>,
     /// The number of commands, which Redis shows as the offset of replication while there are no replicas.
     commands: u64,
     /// The second to write as a timestamp before the next command, if timestamps are on, and the last one written.
@@ -141,7 +142,7 @@ impl Propagation {
     /// Sets the number of bytes that the present file has already.
     pub fn continue_file(&mut self, bytes: u64) {
         self.file_start = self.offset().wrapping_sub(bytes);
-        self.checked = (bytes == 0).then(|| self.offset());
+        self.checked = (bytes == 0).then(|| (self.offset(), NO_CHECKSUM));
     }
 
     /// Puts the checksum of what is to be taken behind it, as an annotation. Before it, one of no bytes ends what was
@@ -150,15 +151,15 @@ impl Propagation {
         if self.whole == 0 {
             return;
         }
-        let mut first = self.taken_bytes.wrapping_sub(self.file_start);
-        let mut begins = 0;
-        if self.checked != Some(self.taken_bytes) {
-            begins = self.insert(0, &checksum::annotation(first, b""));
-            first = first.wrapping_add(begins as u64);
-        }
-        let line = checksum::annotation(first, &self.bytes[begins..self.whole]);
+        let first = self.taken_bytes.wrapping_sub(self.file_start);
+        let (begins, before) = match self.checked {
+            Some((offset, checksum)) if offset == self.taken_bytes => (0, checksum),
+            _ => (self.insert(0, &checksum::no_checksum(first)), NO_CHECKSUM),
+        };
+        let first = first.wrapping_add(begins as u64);
+        let (line, checksum) = checksum::annotation(first, before, &self.bytes[begins..self.whole]);
         self.insert(self.whole, &line);
-        self.checked = Some(self.offset());
+        self.checked = Some((self.offset(), checksum));
     }
 
     /// Inserts a line among the whole units, and returns its length.
@@ -230,7 +231,7 @@ impl Propagation {
     /// Makes what is taken from now on readable by itself: another file begins, with no database selected.
     pub fn begin_file(&mut self) {
         self.file_start = self.taken_bytes;
-        self.checked = Some(self.taken_bytes);
+        self.checked = Some((self.taken_bytes, NO_CHECKSUM));
         match self.unit.database_before.filter(|_| self.unit.commands > 0) {
             Some(database) => {
                 let open = self.bytes.split_off(self.whole);
