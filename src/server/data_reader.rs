@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use super::contain::contain;
+use super::processors::lower_priority;
 use super::shared::Shared;
 use super::wake_flags::WakeFlag;
 use super::worker::Worker;
@@ -34,7 +35,7 @@ pub(super) struct DataReader(Worker<ReadOrder>);
 impl DataReader {
     /// Makes one whose thread will run on the processors of a list.
     pub(super) fn on(processors: &str) -> DataReader {
-        DataReader(Worker::new("dunlin-read", processors, yield_to_others, read_or_end))
+        DataReader(Worker::new("dunlin-read", processors, lower_priority, read_or_end))
     }
 
     /// Orders data to be read: then the session has the answer to its host call, and gets [`WakeFlag::Resume`].
@@ -48,12 +49,6 @@ fn read_or_end(order: ReadOrder) {
     if contain("the thread that reads all data", || carry_out(&order)).is_none() {
         order.shared.act(|engine| engine.kill(order.session));
     }
-}
-
-/// Gives this thread a low priority, where that is possible: on Linux a thread has one of its own.
-fn yield_to_others() {
-    #[cfg(all(target_os = "linux", feature = "program"))]
-    let _ = rustix::process::nice(10);
 }
 
 fn carry_out(order: &ReadOrder) {
