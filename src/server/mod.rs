@@ -48,6 +48,7 @@ mod race;
 pub(crate) mod run;
 pub(crate) mod shared;
 mod stream;
+mod strict_worlds;
 mod timer;
 pub(crate) mod url;
 pub(crate) mod wake_flags;

@@ -192,6 +192,7 @@ impl Shared {
     pub(super) fn end_world(&self, engine: &mut Engine) {
         let Some(world) = self.world() else { return };
         if mem::replace(&mut *world.phase.lock(), Phase::Ended) != Phase::Ended {
+            self.worlds().keep_findings(engine);
             self.worlds().forget(self, &world.name);
             world.close_port();
             world.task.lock().take().iter().for_each(AbortHandle::abort);

@@ -42,6 +42,7 @@ use super::nodes::{self, Cluster, Membership};
 use super::os_host::{self, HostFiles, OsHost};
 use super::race::first_of;
 use super::shared::{Phase, Shared};
+use super::strict_worlds::StrictWorlds;
 use super::timer;
 use super::wake_flags::WakeFlag;
 use super::world::World;
@@ -50,7 +51,11 @@ use crate::commands::dunlin;
 use crate::engine::cluster::View;
 use crate::engine::exec::cluster;
 use crate::engine::exec::host_call;
+#[cfg(feature = "program")]
+use crate::engine::exec::kit::strict as rules;
 use crate::engine::state::host::Facts;
+#[cfg(feature = "program")]
+use crate::engine::state::kit::{Finding, Level};
 use crate::engine::{
     Engine, KitError, SessionId, SessionTransfer, Settings, Table, Template, Transport, WorldFigures, WorldName,
 };
@@ -91,6 +96,8 @@ pub(crate) struct Worlds {
     first_listeners: OnceLock<Arc<Listeners>>,
     /// Whether new worlds keep a journal from the start.
     keeps_journals: AtomicBool,
+    /// Strict mode in all worlds, if it was ordered.
+    strict: OnceLock<StrictWorlds>,
     list: Mutex<List>,
 }
 
@@ -118,6 +125,7 @@ impl Worlds {
             first,
             first_listeners: OnceLock::new(),
             keeps_journals,
+            strict: OnceLock::new(),
             list,
         })
     }
@@ -215,8 +223,8 @@ impl Worlds {
         }
         if !self.are_clusters() {
             let template = list.template.as_deref();
-            let clock = match template {
-                Some(template) => Clock::running(template.now, template.speed),
+            let clock = match template.and_then(|template| template.clock) {
+                Some((now, speed)) => Clock::running(now, speed),
                 None => self.config.clock.like(),
             };
             let world = self.make(name, template, clock, None);
@@ -355,6 +363,9 @@ impl Worlds {
         if self.keeps_journals.load(Ordering::Acquire) {
             engine.observers.kit().begin_journal();
         }
+        if let Some(strict) = self.strict.get() {
+            strict.begin(&mut engine.observers);
+        }
         // Only the first world reads and writes the file of users.
         engine.settings.acl_file.clear();
         engine
@@ -454,6 +465,30 @@ impl Worlds {
     pub(crate) fn keep_journals(&self) {
         self.keeps_journals.store(true, Ordering::Release);
         self.all().iter().for_each(|shared| _ = shared.engine().observers.kit().begin_journal());
+    }
+
+    /// Sets the rules of strict mode in every world, and in those that are made from now on.
+    #[cfg(feature = "program")]
+    pub(crate) fn begin_strict(&self, level: Level) {
+        let strict = self.strict.get_or_init(|| StrictWorlds::of_level(level));
+        self.all().iter().for_each(|shared| strict.begin(&mut shared.engine().observers));
+    }
+
+    /// The findings of strict mode in all worlds, and in those that have ended since [`Worlds::begin_strict`].
+    #[cfg(feature = "program")]
+    pub(crate) fn findings(&self) -> Vec<Finding> {
+        let present = self.all().into_iter().flat_map(|world| rules::findings(&world.engine()));
+        match self.strict.get() {
+            Some(strict) => strict.findings_with(present),
+            None => present.collect(),
+        }
+    }
+
+    /// Keeps what strict mode has found in a world that ends.
+    pub(super) fn keep_findings(&self, engine: &Engine) {
+        if let Some(strict) = self.strict.get() {
+            strict.end(engine);
+        }
     }
 
     /// The data of a world as text, for a session of `viewer`.

@@ -160,6 +160,18 @@ fn the_command_finds_the_page_of_its_server() {
     assert_eq!(page(&[]), None);
 }
 
+/// A nested run must not lead to the page of the outer one, either.
+#[test]
+fn names_for_which_the_server_has_nothing_are_removed() {
+    let stale = ["DUNLIN_PAGE", "REDIS_USERNAME", "REDIS_TLS_URL"];
+    let mut command = dunlin(&["run", "--", "env"]);
+    let text = out(&command.envs(stale.map(|name| (name, "stale"))).output().expect("it starts"));
+    assert!(text.contains("DUNLIN_URL=") && !text.contains("stale"), "{text}");
+    let mut exported = dunlin(&["run", "--export", "--env-only", "A", "--end-with", &std::process::id().to_string()]);
+    let text = out(&exported.output().expect("it starts"));
+    assert!(text.starts_with("export A=") && !text.contains("unset"), "{text}");
+}
+
 #[test]
 fn the_page_is_told_on_the_standard_error_and_changes_nothing_else() {
     let output = run(&["--page", "--", "sh", "-c", "echo $DUNLIN_PAGE; exit 7"]);
@@ -313,6 +325,39 @@ fn what_strict_mode_finds_fails_a_command_that_passes() {
     }
     assert_eq!(run(&["--strict", "error", "--", "sh", "-c", "exit 3"]).status.code(), Some(3));
     assert_eq!(run(&["--strict", "error", "--", "true"]).status.code(), Some(0));
+}
+
+#[test]
+fn what_strict_mode_finds_in_a_world_counts_after_the_world_has_ended() {
+    let mut started = Started::begin(&["--strict", "error"], "echo $REDIS_PORT; read x; exit 0");
+    for world in ["first", "second"] {
+        let mut client = started.connect();
+        client.ask(format!("DUNLIN WORLD {world} TEMPORARY\r\nSADD seen a\r\n"), "+OK\r\n:1\r\n");
+        client.send("EXPIRE seen 100\r\n");
+        assert!(client.read_until(b"\r\n").starts_with("-STRICT"), "{world}");
+    }
+    wait_until("the worlds have ended", || {
+        let mut client = started.connect();
+        client.send("DUNLIN WORLDS\r\n");
+        client.read_until(b"\r\n") == "*1\r\n"
+    });
+    let (status, text) = started.end();
+    assert_eq!(status, Some(1));
+    let found =
+        ["late-expire", "unbounded-collection"].map(|rule| text.lines().filter(|line| line.contains(rule)).count());
+    assert!(found == [1, 1] && text.matches("(2 times)").count() == 2, "{text}");
+}
+
+#[test]
+fn each_world_of_a_run_begins_with_the_loaded_data() {
+    let folder = Folder::new("run-load-worlds");
+    let fixture = folder.0.join("fixture.txt");
+    fs::write(&fixture, "SET greeting hello\n").expect("it can be written");
+    let mut started = Started::begin(&["--load", fixture.to_str().expect("it is text")], "echo $REDIS_PORT; read x");
+    for world in ["first", "second"] {
+        started.connect().ask(format!("DUNLIN WORLD {world}\r\nGETDEL greeting\r\n"), "+OK\r\n$5\r\nhello\r\n");
+    }
+    started.end();
 }
 
 #[test]

@@ -25,12 +25,11 @@ impl Engine {
                 .as_ref()
                 .and_then(|kit| kit.strict.as_ref())
                 .map(|strict| strict.without_findings()),
-            now: self.now(),
-            speed: self.host.clock_speed(),
+            clock: Some((self.now(), self.host.clock_speed())),
         }
     }
 
-    /// Sets a fresh engine, whose clock shows the time of the template, to the state of the template.
+    /// Sets a fresh engine, whose clock shows the time of the template if that has one, to the state of the template.
     pub fn begin_as(&mut self, template: &Template) {
         self.databases = Databases::forked(&template.databases);
         self.settings = template.settings.clone();

@@ -24,8 +24,7 @@ pub struct Template {
     pub(in crate::engine) functions: FunctionRegistry,
     pub(in crate::engine) generator: fastrand::Rng,
     pub(in crate::engine) strict: Option<Strict>,
-    /// The time of its clock.
-    pub now: Now,
-    /// The speed of its clock, as a multiple of real time.
-    pub speed: f64,
+    /// The time of its clock, and the speed as a multiple of real time; `None` if what begins with it has the clock of
+    /// the server's start.
+    pub clock: Option<(Now, f64)>,
 }

@@ -10,6 +10,7 @@ use std::process::{Child, Command, ExitStatus};
 
 use super::say;
 use super::server::DescriptorLimit;
+use super::variables::Variable;
 use crate::server::os_host::reason;
 
 /// The exit code when a command is not found, as that of a shell.
@@ -18,10 +19,16 @@ const NOT_FOUND: u8 = 127;
 const NOT_EXECUTABLE: u8 = 126;
 
 /// Runs a command to its end; returns the exit code.
-pub(super) fn run(words: &[OsString], variables: &[(String, String)], descriptors: &DescriptorLimit) -> u8 {
+pub(super) fn run(words: &[OsString], variables: &[Variable], descriptors: &DescriptorLimit) -> u8 {
     let [program, arguments @ ..] = words else { return NOT_FOUND };
     let mut command = Command::new(program);
-    command.args(arguments).envs(variables.iter().map(|(name, value)| (name, value)));
+    command.args(arguments);
+    for (name, value) in variables {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
     let ended = system::Signals::catch().and_then(|signals| {
         let child = descriptors.start(|| command.spawn())?;
         signals.wait_for(child)

@@ -106,7 +106,7 @@ fn serve(options: &Options, id: u32) -> Result<ExitCode, String> {
 /// Writes the export lines, and messages for the user, to the first process.
 fn tell(options: &Options, server: &CommandServer) -> Result<(), String> {
     let variables = variables::of(server.addresses(), &options.names, options.only_names);
-    let lines: String = variables.iter().map(|(name, value)| line(name, value)).collect();
+    let lines: String = variables.iter().map(|(name, value)| line(name, value.as_deref())).collect();
     let page = server.addresses().page.as_ref().filter(|_| options.shows_page);
     let told = page.map_or_else(String::new, |link| format!("dunlin run: the page is at {link}\n"));
     let mut output = io::stdout();
@@ -114,9 +114,12 @@ fn tell(options: &Options, server: &CommandServer) -> Result<(), String> {
     written.and_then(|()| output.flush()).map_err(|error| reason(&error))
 }
 
-/// A line by which a shell sets a variable for the programs that it starts.
-fn line(name: &str, value: &str) -> String {
-    format!("export {name}='{}';\n", value.replace('\'', "'\\''"))
+/// A line by which a shell sets a variable for the programs that it starts, or removes it.
+fn line(name: &str, value: Option<&str>) -> String {
+    match value {
+        Some(value) => format!("export {name}='{}';\n", value.replace('\'', "'\\''")),
+        None => format!("unset {name};\n"),
+    }
 }
 
 #[cfg(unix)]
@@ -136,7 +139,8 @@ mod tests {
 
     #[test]
     fn a_shell_reads_every_value_as_it_is() {
-        assert_eq!(line("A", "redis://127.0.0.1:7000/1"), "export A='redis://127.0.0.1:7000/1';\n");
-        assert_eq!(line("A", "a 'b' $c"), "export A='a '\\''b'\\'' $c';\n");
+        assert_eq!(line("A", Some("redis://127.0.0.1:7000/1")), "export A='redis://127.0.0.1:7000/1';\n");
+        assert_eq!(line("A", Some("a 'b' $c")), "export A='a '\\''b'\\'' $c';\n");
+        assert_eq!(line("A", None), "unset A;\n");
     }
 }

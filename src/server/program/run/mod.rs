@@ -63,7 +63,8 @@ fn run_with_server(options: &Options) -> Result<ExitCode, String> {
     let server = CommandServer::start(options)?;
     let variables = variables::of(server.addresses(), &options.names, options.only_names);
     if options.prints_env {
-        let lines: String = variables.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
+        let set = variables.iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
+        let lines: String = set.map(|(name, value)| format!("{name}={value}\n")).collect();
         server.end();
         return Ok(super::print(&lines));
     }

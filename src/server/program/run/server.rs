@@ -14,11 +14,10 @@ use std::time::Duration;
 
 use super::options::Options;
 use super::private_folder::PrivateFolder;
-use crate::commands::dunlin::{self, strict};
-use crate::engine::exec::kit::strict as rules;
+use crate::commands::dunlin;
 use crate::engine::exec::persistence::ShutdownOptions;
 use crate::engine::state::host::Facts;
-use crate::engine::state::kit::{Finding, Journal, MAX_ENTRIES, Rule};
+use crate::engine::state::kit::{Finding, Journal, MAX_ENTRIES};
 use crate::engine::{Launch, Settings};
 use crate::server::clock::{Clock, monotonic_us};
 use crate::server::faulty_storage;
@@ -59,6 +58,8 @@ impl CommandServer {
         settings.max_clients = os_host::make_room_for(settings.max_clients);
         let (unix_socket, password) = (settings.unix_socket.clone(), settings.password.clone());
         let (storage, disk_faults) = faulty_storage::of_real_files(&settings);
+        // Worlds that are clusters begin without data.
+        let fills_worlds = loading::file_to_load(&settings).is_some() && settings.cluster.nodes() == 0;
         let data = loading::source_at_start(&*storage, &settings, None);
         let plan = Plan {
             settings,
@@ -77,13 +78,19 @@ impl CommandServer {
         let page = Page::start(&shared, &has_loaded).map_err(|error| error.to_string())?;
         let addresses = Addresses::of(server.addresses(), &unix_socket, &password, page.as_ref().map(Page::link));
         if let Some(level) = options.strict {
-            strict::set_rules(&mut shared.engine().observers, &Rule::GENERAL, level, None);
+            shared.worlds().begin_strict(level);
         }
         if !options.journal.is_empty() {
             shared.engine().observers.kit().journal = Some(Journal::of(MAX_ENTRIES));
         }
         let loaded = loading::load_before_clients(&shared, &*storage, data);
         loaded.map_err(|(file, why)| format!("{file}: {why}"))?;
+        if fills_worlds {
+            let mut template = shared.engine().template();
+            // The loaded data have no time of their own, so worlds go on with the system's.
+            template.clock = None;
+            shared.worlds().set_template(Some(template));
+        }
         has_loaded.store(true, Ordering::Release);
         let port = addresses.tcp.map(|address| address.port()).filter(|_| !launch.port_file.is_empty());
         let port_file = port.map(|port| PortFile::write(&launch.port_file, port)).transpose()?;
@@ -125,9 +132,9 @@ impl CommandServer {
         &self.descriptors
     }
 
-    /// The findings of strict mode, in all worlds.
+    /// The findings of strict mode, in all worlds, those that have ended among them.
     pub(super) fn findings(&self) -> Vec<Finding> {
-        self.shared.worlds().all().iter().flat_map(|world| rules::findings(&world.engine())).collect()
+        self.shared.worlds().findings()
     }
 
     /// The data of the first world as text.

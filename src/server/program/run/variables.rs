@@ -1,7 +1,8 @@
 //! The variables that a command of `dunlin run` gets: where its server is, by the names that programs and frameworks
 //! look for.
 //!
-//! They replace what the environment has: a variable that is left over would lead a test to a server that others use.
+//! They replace what the environment has, and names for which the server has nothing are removed: a variable that is
+//! left over would lead a test to a server that others use.
 
 use std::process;
 
@@ -20,7 +21,12 @@ enum Value {
     ProcessId,
     /// The URL of the page (`page-port`).
     Page,
+    /// What the server never has.
+    Nothing,
 }
+
+/// A name, and its value; without one, the name is to be removed from the environment.
+pub(super) type Variable = (String, Option<String>);
 
 /// The names, by those who look for them.
 const USUAL: &[(&str, Value)] = &[
@@ -30,6 +36,8 @@ const USUAL: &[(&str, Value)] = &[
     ("REDIS_PORT", Value::Port),
     ("REDIS_PASSWORD", Value::Password),
     ("REDIS_SOCKET", Value::Socket),
+    ("REDIS_USERNAME", Value::Nothing),
+    ("REDIS_TLS_URL", Value::Nothing),
     // Programs that use this server for their tests, and start none then.
     ("DUNLIN_URL", Value::Url),
     ("DUNLIN_PID", Value::ProcessId),
@@ -54,10 +62,10 @@ const USUAL: &[(&str, Value)] = &[
 ];
 
 /// The variables and their values: the usual ones and `names`, or only `names`, which get the URL.
-pub(super) fn of(addresses: &Addresses, names: &[String], only_names: bool) -> Vec<(String, String)> {
+pub(super) fn of(addresses: &Addresses, names: &[String], only_names: bool) -> Vec<Variable> {
     let usual = if only_names { &[] } else { USUAL };
-    let usual = usual.iter().filter_map(|(name, value)| Some(((*name).to_owned(), text(value, addresses)?)));
-    usual.chain(names.iter().map(|name| (name.clone(), addresses.url()))).collect()
+    let usual = usual.iter().map(|(name, value)| ((*name).to_owned(), text(value, addresses)));
+    usual.chain(names.iter().map(|name| (name.clone(), Some(addresses.url())))).collect()
 }
 
 /// The text of a value; `None` for what the server does not have.
@@ -76,6 +84,7 @@ fn text(value: &Value, addresses: &Addresses) -> Option<String> {
         Value::Socket => addresses.socket.as_ref().map(|path| path.display().to_string()),
         Value::ProcessId => Some(process::id().to_string()),
         Value::Page => addresses.page_url(),
+        Value::Nothing => None,
     }
 }
 
@@ -86,7 +95,7 @@ mod tests {
     fn value(password: &str, socket: &str, name: &str) -> Option<String> {
         let addresses = Addresses::of(&["127.0.0.1:7000".parse().expect("it is an address")], socket, password, None);
         let variables = of(&addresses, &["CACHE".to_owned()], false);
-        variables.into_iter().find(|(known, _)| known == name).map(|(_, value)| value)
+        variables.into_iter().find(|(known, _)| known == name).and_then(|(_, value)| value)
     }
 
     #[test]
