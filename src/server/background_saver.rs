@@ -101,6 +101,11 @@ impl BackgroundSaver {
     /// Stops all saves and waits for their ends.
     pub(crate) fn close(&self) {
         self.stop();
+        self.wait();
+    }
+
+    /// Waits for the ends of all saves.
+    pub(crate) fn wait(&self) {
         let runs = std::mem::take(&mut *self.runs.lock());
         // A panic of the thread was logged when it happened.
         runs.into_iter().for_each(|run| drop(run.thread.join()));

@@ -181,6 +181,7 @@ impl Server {
         if let Some(faults) = &self.disk_faults {
             faults.end_waits();
         }
+        self.shared.wait_for_last_base();
         self.shared.worlds().saver().close();
         self.shared.worlds().close();
         self.shared.end_aof_with_server();

@@ -373,6 +373,31 @@ fn what_is_replied_after_a_rollback_survives_a_power_loss_under_always() {
     }
 }
 
+/// The data were replaced, or a sync has failed: nothing can be relied on until the base is in place.
+#[test]
+fn a_server_that_ends_while_its_file_begins_anew_leaves_a_base() {
+    for (cause, ends_by) in [("rollback", "SHUTDOWN"), ("rollback", ""), ("sync", "SHUTDOWN"), ("sync", "")] {
+        let disk = Disk::new();
+        let server = start(&disk, "everysec");
+        ask(&server, "SET key before").expect("it is written");
+        server.snapshot("base");
+        ask(&server, "SET key after").expect("it is written");
+        disk.fault("slow").writes().file("*.base*").times(1).delay(Duration::from_millis(200));
+        if cause == "rollback" {
+            server.rollback("base").expect("it is there");
+        } else {
+            disk.fail_next_sync();
+        }
+        server.wait_until_fired("slow", 1, TIMEOUT).expect("a base is written");
+        if !ends_by.is_empty() {
+            assert_eq!(ask(&server, ends_by), Err("the connection is closed".to_owned()), "{cause}");
+        }
+        drop(server);
+        let expected = if cause == "rollback" { "before" } else { "after" };
+        assert_eq!(get(&start(&disk, "everysec"), "key"), expected, "{cause} {ends_by}");
+    }
+}
+
 /// The base after the rollback cannot be written. What was written before that was known is acknowledged when the next
 /// one is durable; until then further writes are refused, and reads go on.
 #[test]

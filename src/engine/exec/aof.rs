@@ -233,6 +233,17 @@ pub fn restart(engine: &mut Engine) {
     start_over(engine);
 }
 
+/// Sees to it that a base is being written, or has been, if the files begin anew as the server ends: they have nothing
+/// of the data then, or cannot be relied on. Returns whether the end has to wait for one.
+pub fn begin_last_base(engine: &mut Engine) -> bool {
+    let aof = &engine.persistence.aof;
+    if aof.begins_anew() && aof.rewrite.is_none() {
+        // The log has the reason if it does not begin.
+        let _ = begin_rewrite(engine);
+    }
+    engine.persistence.aof.begins_anew() && engine.persistence.aof.rewrite.is_some()
+}
+
 /// Ends the stream of commands until the files have a new base.
 fn start_over(engine: &mut Engine) {
     engine.effects.propagation.turn_off();
@@ -392,12 +403,12 @@ pub fn await_sync(cx: &mut Ctx<'_>, ends: bool) {
     }
 }
 
-/// Prepares the end of the server.
+/// Prepares the end of the server. A base of files that begin anew is still written ([`begin_last_base`]).
 ///
 /// # Errors
 /// The first base is being written: what came before it would be lost.
 pub(super) fn prepare_shutdown(engine: &mut Engine, is_forced: bool) -> Result<(), Error> {
-    if engine.persistence.aof.rewrite.is_some() {
+    if engine.persistence.aof.rewrite.is_some() && !engine.persistence.aof.begins_anew() {
         if engine.persistence.aof.state == AofState::WaitsForBase {
             if !is_forced {
                 log(engine, LogLevel::Warning, "Writing initial AOF, can't exit.".to_owned());

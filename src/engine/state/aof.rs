@@ -286,6 +286,11 @@ impl Aof {
         self.first_of_replaced = 0;
     }
 
+    /// Whether the files wait for a new base because a sync has failed, or the data were replaced.
+    pub(in crate::engine) fn begins_anew(&self) -> bool {
+        self.state == AofState::WaitsForBase && (self.needs_base || self.unsynced_replaced() > 0)
+    }
+
     /// The offset that replies wait for since the data were replaced; 0 if they are durable.
     pub(in crate::engine) fn unsynced_replaced(&self) -> u64 {
         if self.first_of_replaced > self.progress.synced() { self.first_of_replaced } else { 0 }
