@@ -380,6 +380,35 @@ fn the_check_tells_whether_a_file_can_be_loaded_and_salvages_what_can() {
     assert_eq!(ask(&server, "DBSIZE"), Reply::Integer(1));
     assert!(dunlin(&["check", &salvaged]).output().expect("it runs").status.success());
     assert_eq!(dunlin(&["check"]).output().expect("it runs").status.code(), Some(1));
+    let help = dunlin(&["check", "--help"]).output().expect("it runs");
+    let text = String::from_utf8(help.stdout).expect("it is text");
+    assert!(help.status.success() && text.contains("--salvage") && text.contains("--fix"), "{text}");
+    assert!(!dunlin(&["check", "--salvage"]).output().expect("it runs").status.success());
+}
+
+#[test]
+fn what_is_salvaged_never_replaces_a_file() {
+    let folder = Folder::new("check-salvage");
+    let (damaged, precious) = (folder.0.join("damaged.rdb"), folder.0.join("precious.rdb"));
+    for path in [&damaged, &precious] {
+        fs::write(path, "REDIS0012damaged").expect("it can be written");
+        let [target, source] = [path, &damaged].map(|path| path.to_str().expect("it is text"));
+        let output = dunlin(&["check", "--salvage", target, source]).output().expect("it runs");
+        let text = String::from_utf8(output.stderr).expect("it is text");
+        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(text, format!("{target}: it exists already, and is not overwritten\n"));
+        assert_eq!(fs::read(path).expect("it is there"), b"REDIS0012damaged");
+    }
+    assert_eq!(folder.files().len(), 2);
+}
+
+/// The version of the file has no form for a field with a deadline.
+#[test]
+fn a_reload_in_memory_that_cannot_save_keeps_the_data() {
+    let server = Server::builder().set("rdb-version", "11").allow_debug().start().expect("it starts");
+    run(&server, "SET text 1\nHSET hash field 1\nHPEXPIRE hash 100000000 FIELDS 1 field");
+    assert_eq!(error(&server, "DEBUG RELOAD"), "ERR");
+    assert_eq!(ask(&server, "DBSIZE"), Reply::Integer(2));
 }
 
 /// A script that fills collections of every type, small and large, with numbers and texts, some with deadlines.

@@ -55,10 +55,7 @@ pub fn save(engine: &mut Engine) -> Result<(), Error> {
             log(engine, LogLevel::Notice, "DB saved on disk".to_owned());
             Ok(())
         }
-        Err(reason) => {
-            log(engine, LogLevel::Warning, format!("Error saving DB on disk: {reason}"));
-            Err(ServerError::Unspecified.into())
-        }
+        Err(reason) => Err(not_saved(engine, &reason)),
     }
 }
 
@@ -115,20 +112,19 @@ pub struct ReloadOptions {
     pub replaces: bool,
 }
 
-/// Saves all data, and loads them again (DEBUG RELOAD). A server without files does so in memory.
+/// Saves all data, and loads them again (DEBUG RELOAD). A server without files does so in memory, unless the file is
+/// to be loaded that is there.
 ///
 /// # Errors
 /// The file could not be written or loaded; the log has the reason.
 pub fn reload(engine: &mut Engine, options: ReloadOptions) -> Result<(), Error> {
-    let source: Result<Box<dyn Read>, String> = if engine.settings.files.loads_at_start {
+    let source: Result<Box<dyn Read>, String> = if options.saves && !engine.settings.files.loads_at_start {
+        Ok(Box::new(Cursor::new(dump(engine)?)))
+    } else {
         if options.saves {
             save(engine)?;
         }
         engine.host.open_dump(&engine.settings.dump_path())
-    } else if options.saves {
-        Ok(Box::new(Cursor::new(dump(engine))))
-    } else {
-        Err("No such file or directory".to_owned())
     };
     if options.flushes {
         remove_all(engine);
@@ -155,13 +151,21 @@ pub(super) fn remove_all(engine: &mut Engine) {
 }
 
 /// All data as an RDB file, in memory.
-fn dump(engine: &mut Engine) -> Vec<u8> {
+///
+/// # Errors
+/// The version of the file has no form for some of them; the log says so.
+fn dump(engine: &mut Engine) -> Result<Vec<u8>, Error> {
     let (checkpoint, mut bytes) = (checkpoint(engine), Vec::new());
-    // Writing into memory cannot fail.
-    let _ = checkpoint.write_in_parallel(&mut bytes, || Ok(()));
+    let written = checkpoint.write_in_parallel(&mut bytes, || Ok(()));
     drop(checkpoint);
     reclaim(engine);
-    bytes
+    written.map(|_| bytes).map_err(|error| not_saved(engine, &error.to_string()))
+}
+
+/// Logs why the data cannot be saved; returns the error for the client.
+fn not_saved(engine: &mut Engine, reason: &str) -> Error {
+    log(engine, LogLevel::Warning, format!("Error saving DB on disk: {reason}"));
+    ServerError::Unspecified.into()
 }
 
 fn load_from(engine: &mut Engine, source: impl Read, replaces: bool) -> Result<LoadCounts, String> {

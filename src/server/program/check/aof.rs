@@ -47,10 +47,7 @@ pub(super) fn run(tool: &str, words: &[String]) -> ExitCode {
             Ok(timestamp) => (Task { timestamp, ..Task::default() }, file),
             Err(_) => return said(&mut out, "Invalid timestamp, aborting..."),
         },
-        _ => {
-            let options = "[--fix|--truncate-to-timestamp $timestamp]";
-            return said(&mut out, &format!("Usage: {tool} {options} <file.manifest|file.aof>"));
-        }
+        _ => return said(&mut out, &usage(tool)),
     };
     let mut check = Check { task, out: &mut out, answers: &mut io::stdin().lock(), lines: 1 };
     match check.run(Path::new(file)) {
@@ -58,6 +55,11 @@ pub(super) fn run(tool: &str, words: &[String]) -> ExitCode {
         Ok(false) => ExitCode::FAILURE,
         Err(error) => said(&mut out, &format!("Cannot read file: {file}: {}", reason(&error))),
     }
+}
+
+/// The line that says how the tool is called.
+pub(super) fn usage(tool: &str) -> String {
+    format!("Usage: {tool} [--fix|--truncate-to-timestamp $timestamp] <file.manifest|file.aof>")
 }
 
 /// Prints a line, and returns the exit code of a failure.

@@ -43,6 +43,9 @@ pub(super) fn run(tool: &Tool, words: &[String]) -> ExitCode {
     match tool {
         Tool::Rdb(name) => rdb::run(name, words),
         Tool::Aof(name) => aof::run(name, words),
+        Tool::Check(name) if matches!(words, [option] if option == "--help" || option == "-h") => {
+            super::print(&format!("{}\n{}\n", rdb::usage(name), aof::usage(name)))
+        }
         Tool::Check(name) if is_for_aof(words) => aof::run(name, words),
         Tool::Check(name) => rdb::run(name, words),
     }

@@ -29,7 +29,7 @@ struct Task<'a> {
 /// Checks the file that the words name; returns the exit code.
 pub(super) fn run(tool: &str, words: &[String]) -> ExitCode {
     let Some(task) = task(words) else {
-        eprintln!("Usage: {tool} <rdb-file-name> [--salvage <new-file-name>]");
+        eprintln!("{}", usage(tool));
         return ExitCode::FAILURE;
     };
     let mut out = io::stdout().lock();
@@ -43,8 +43,14 @@ pub(super) fn run(tool: &str, words: &[String]) -> ExitCode {
     }
 }
 
+/// The line that says how the tool is called.
+pub(super) fn usage(tool: &str) -> String {
+    format!("Usage: {tool} <rdb-file-name> [--salvage <new-file-name>]")
+}
+
 fn task(words: &[String]) -> Option<Task<'_>> {
     match words {
+        [option] if option == "--salvage" => None,
         [file] => Some(Task { file, salvaged: None }),
         [option, salvaged, file] | [file, option, salvaged] if option == "--salvage" => {
             Some(Task { file, salvaged: Some(salvaged) })
@@ -109,8 +115,11 @@ fn show(result: &Result<u64, Fault>, found: Found, out: &mut impl Write) -> io::
     Ok(())
 }
 
-/// Writes what can be loaded of a file to a new one.
+/// Writes what can be loaded of a file to a new one. One that is there may be the last copy of damaged data.
 fn salvage(source: File, path: &Path, found: &mut Found, out: &mut impl Write) -> io::Result<Result<u64, Fault>> {
+    if path.symlink_metadata().is_ok() {
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, "it exists already, and is not overwritten"));
+    }
     let beside = path.with_added_extension("tmp");
     atomic_file::replace(path, &beside, || {
         let options = Options { compresses: true, has_checksum: true, version: VERSION };
