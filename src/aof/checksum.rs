@@ -1,11 +1,11 @@
 //! Checksums in a log of commands (`aof-checksum`): annotations of our own, which other servers skip.
 //!
-//! `#CRC:<first>:<length>:<checksum>` covers the `length` bytes directly before the line, which begin at offset `first`
-//! of the file. They are whole units, and begin where the annotation before them ends: so bytes that a disk has lost are
-//! noticed even if what follows them is whole. The checksum, in hexadecimal digits, is the CRC64 of all bytes so far
-//! that annotations cover: so bytes that an older file had in the same place are noticed, though they have annotations
-//! that agree with them. Bytes that were written while the parameter was off have no checksum, and end with an
-//! annotation of no bytes, behind which the CRC64 begins anew.
+//! `#CRC:<first>:<length>:<checksum>` covers the `length` bytes directly before the line, which begin at offset
+//! `first` of the file. They are whole units, and begin where the annotation before them ends: so bytes that a disk has
+//! lost are noticed even if what follows them is whole. The checksum, in hexadecimal digits, is the CRC64 of all bytes
+//! so far that annotations cover: so bytes that an older file had in the same place are noticed, though they have
+//! annotations that agree with them. Bytes that were written while the parameter was off have no checksum, and end with
+//! an annotation of no bytes, behind which the CRC64 begins anew.
 //!
 //! What is behind the last annotation is not checked.
 

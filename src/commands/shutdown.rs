@@ -1,7 +1,7 @@
 //! SHUTDOWN: ends the process, or an embedded server or world.
 
 use crate::engine::exec::operations::{self, ShutdownOptions};
-use crate::engine::{Args, Arity, Change, Command, Ctx, Effect, Error, Family, Flags, LogLevel};
+use crate::engine::{Args, Arity, Change, Command, Ctx, Effect, Error, Family, Flags, LogLevel, ServerError};
 
 /// The commands of this family.
 pub const COMMANDS: &[Command] = &[SHUTDOWN];
@@ -52,6 +52,10 @@ fn shutdown(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     }
     if options.abort {
         return abort(cx);
+    }
+    if cx.is_nested() && !options.now {
+        // Only a log of changes has come here, and must not end the server that reads it.
+        return Err(ServerError::DenyBlocking("SHUTDOWN without NOW or ABORT".to_owned()).into());
     }
     let how = ShutdownOptions { saves: options.save, skips_save: options.no_save, is_forced: options.force };
     operations::prepare_shutdown(cx, how)?;

@@ -7,8 +7,9 @@
 //! A server loads its own file (`dir`, `dbfilename`) if persistence is enabled and the file exists; otherwise the file
 //! of `load`, which is never written.
 
+use std::fs;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::aof_start;
@@ -38,6 +39,20 @@ pub(crate) fn own_file(storage: &dyn Storage, settings: &Settings) -> Option<Pat
     let own = settings.dump_path();
     let is_missing = storage.length(&own).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
     (!is_missing).then_some(own)
+}
+
+/// A sentence about files that a user of Redis may not expect: without `save` nothing is saved by itself, and without
+/// any parameter of files the dump in the folder is not loaded.
+#[cfg(feature = "program")]
+pub(crate) fn note_about_files(storage: &dyn Storage, settings: &Settings) -> Option<String> {
+    let (files, dump) = (&settings.files, settings.dump_path());
+    let saves_itself = files.appends || !files.save_points.is_empty();
+    match files.loads_at_start {
+        true if saves_itself => None,
+        true => Some(format!("No save points are set: {} is written by SAVE and BGSAVE alone", dump.display())),
+        false if files.dump_file.is_empty() || storage.length(&dump).is_err() => None,
+        false => Some(format!("{} is not loaded: none of save, dir and dbfilename is set", dump.display())),
+    }
 }
 
 /// The file of `load`, if it is set.
@@ -78,12 +93,22 @@ pub(crate) fn load_before_clients(
 /// # Errors
 /// Why they cannot be loaded, and where.
 pub(crate) fn load_whole(shared: &Arc<Shared>, storage: &dyn Storage, source: &Source) -> Result<(), String> {
-    if let Source::File(path) = source
-        && aof_start::load_seed(shared, path)?
-    {
-        return Ok(());
+    if let Source::File(path) = source {
+        if is_stream(path) {
+            let bytes = Source::Bytes(fs::read(path).map_err(|error| reason(&error))?.into());
+            return shared.act(|engine| load_into(engine, storage, &bytes));
+        }
+        if aof_start::load_seed(shared, path)? {
+            return Ok(());
+        }
     }
     shared.act(|engine| load_into(engine, storage, source))
+}
+
+/// Whether a path is that of a pipe or a device, which can be read only once, so that its kind cannot be found out
+/// before. It may have an RDB file or a text of commands, but not an append-only file.
+pub(crate) fn is_stream(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
 fn load_into(engine: &mut Engine, storage: &dyn Storage, source: &Source) -> Result<(), String> {

@@ -56,8 +56,8 @@ pub(crate) fn pin_thread(_: &str) {}
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn pin_background_thread(_: &str) {}
 
-/// Gives this thread a lower priority than those that serve clients, where that is possible: on Linux a thread has one of
-/// its own.
+/// Gives this thread a lower priority than those that serve clients, where that is possible: on Linux a thread has one
+/// of its own.
 pub(crate) fn lower_priority() {
     #[cfg(all(target_os = "linux", feature = "program"))]
     let _ = rustix::process::nice(10);

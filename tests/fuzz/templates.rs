@@ -88,10 +88,11 @@ fn line(choices: &mut Choices<'_>) -> String {
 /// A server that begins as the template.
 fn started_from(template: &Template) -> World {
     let host = Box::new(NoHost::default());
-    let mut engine = Engine::new(Table::of(FAMILIES), Settings::default(), 0, template.now, host);
+    let (now, _) = template.clock.expect("a template of an engine has its clock");
+    let mut engine = Engine::new(Table::of(FAMILIES), Settings::default(), 0, now, host);
     engine.begin_as(template);
     let mut world = World::of_engine(engine);
-    world.pass_ms((template.now.unix_us - START.unix_us) / 1000);
+    world.pass_ms((now.unix_us - START.unix_us) / 1000);
     world.engine.at(world.now());
     world
 }

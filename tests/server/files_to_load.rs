@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use dunlin::{Reply, Server};
 
 use crate::files::{DATA, Folder, ask, info, run, told};
-use crate::program::start;
+use crate::program::{begin, dunlin, start};
 use crate::timeout::wait_until;
 use crate::wire::connect;
 
@@ -115,6 +116,59 @@ fn an_append_only_file_to_load_is_only_read_even_if_its_end_is_torn() {
 }
 
 /// As Redis 4 to 6 wrote it.
+/// Redis would load the file, and save it by itself.
+#[test]
+fn the_log_says_that_a_dump_is_not_loaded_or_not_saved_by_itself() {
+    let folder = Folder::new("noted");
+    run(&folder.server(), "SET a 1\nSAVE");
+    let first_note = |words: &[&str]| {
+        let mut program = begin(dunlin(&[&["--port", "0"], words].concat()).current_dir(&folder.0), "");
+        program.line_with("dump.rdb").expect("it is said")
+    };
+    assert!(first_note(&[]).ends_with("dump.rdb is not loaded: none of save, dir and dbfilename is set"));
+    assert!(first_note(&["--dir", "."]).ends_with("dump.rdb is written by SAVE and BGSAVE alone"));
+}
+
+#[test]
+fn the_log_says_that_data_are_from_the_future_of_the_clock() {
+    let folder = Folder::new("ahead");
+    let server = Server::builder().frozen().set("dir", folder.text()).start().expect("it starts");
+    server.advance(Duration::from_secs(1_000_000_000));
+    run(&server, "SET a 1 EX 100\nSAVE");
+    let line = folder.program(&[]).line_with("ahead of").expect("it is said");
+    assert!(line.contains("It was saved ") && line.ends_with(": deadlines keep their times"), "{line}");
+}
+
+#[test]
+fn a_shutdown_in_an_append_only_file_does_not_end_the_server_that_reads_it() {
+    let folder = Folder::new("aof-shutdown");
+    let path = folder.0.join("log.aof");
+    let log = "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n1\r\n*2\r\n$8\r\nSHUTDOWN\r\n$6\r\nNOSAVE\r\n";
+    fs::write(&path, log).expect("it can be written");
+    let program = folder.program(&["--load", path.to_str().expect("it is text")]);
+    wait_until("it is loaded", || told(&program, "GET a") == "$1\r\n1");
+}
+
+/// What writes into it waits for a reader, and writes once.
+#[test]
+#[cfg(unix)]
+fn a_file_to_load_may_be_a_pipe() {
+    let folder = Folder::new("load-pipe");
+    let saved = Folder::new("load-pipe-saved");
+    run(&saved.server(), "SET a piped\nSAVE");
+    let bytes = fs::read(saved.dump()).expect("it is there");
+    let pipe = folder.0.join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("the system has mkfifo");
+    assert!(made.success());
+    let writer = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || fs::write(pipe, bytes).expect("somebody reads")
+    });
+    let program = folder.program(&["--load", pipe.to_str().expect("it is text")]);
+    wait_until("it is loaded", || told(&program, "GET a") == "$5\r\npiped");
+    writer.join().expect("it has written");
+}
+
 #[test]
 fn an_append_only_file_that_begins_with_an_rdb_file_is_loaded_as_a_whole() {
     let folder = Folder::new("aof-preamble");

@@ -16,6 +16,8 @@ use crate::value::text::TextView;
 
 /// The most collections without elements that the log names.
 const NAMED_EMPTY: u64 = 10;
+/// The seconds by which another machine's clock may be ahead of this one's without being named.
+const MOST_AHEAD_S: i64 = 60;
 /// The number of texts that are stored together, and the most bytes that each has with its key.
 const GATHERED: usize = 16;
 const GATHERED_BYTES: usize = 512;
@@ -206,10 +208,17 @@ impl Progress {
     fn note(&mut self, engine: &Engine, name: &[u8], value: &[u8]) {
         let shown = String::from_utf8_lossy(value);
         let number = shown.parse::<i64>().unwrap_or(0);
+        let age_s = engine.now().unix_s().saturating_sub(number);
+        if name == b"ctime" && age_s < -MOST_AHEAD_S {
+            let ahead_s = age_s.unsigned_abs();
+            let line =
+                format!("It was saved {ahead_s} seconds ahead of this server's clock: deadlines keep their times");
+            self.lines.push(line);
+        }
         self.lines.push(match name {
             b"redis-ver" => format!("Loading RDB produced by version {shown}"),
             b"valkey-ver" => format!("Loading RDB produced by Valkey version {shown}"),
-            b"ctime" => format!("RDB age {} seconds", engine.now().unix_s().saturating_sub(number).max(0)),
+            b"ctime" => format!("RDB age {} seconds", age_s.max(0)),
             b"used-mem" => {
                 self.used_bytes = number.max(0).cast_unsigned();
                 format!("RDB memory usage when created {:.2} Mb", self.used_bytes as f64 / f64::from(1 << 20))

@@ -201,8 +201,8 @@ impl Aof {
             return None;
         }
         if self.state == AofState::WaitsForBase && self.write_error.is_some() {
-            // Writing commands are refused until there is a base, so it is tried again soon. Counted from the beginning:
-            // where the clock is moved by hand, the failure may be reported after the moment of the next try.
+            // Writing commands are refused until there is a base, so it is tried again soon. Counted from the
+            // beginning: where the clock is moved by hand, the failure may be reported after the next try is due.
             self.not_before = Some(Now::from_us(rewrite.began.unix_us.saturating_add(HEAL_US)));
             return None;
         }

@@ -20,7 +20,7 @@ use crate::server::background_saver::{FAULT, TestDelay};
 use crate::server::clock::monotonic_us;
 use crate::server::contain::contain;
 use crate::server::dump_file;
-use crate::server::loading::{file_to_load, own_file};
+use crate::server::loading::{self, file_to_load, is_stream, load_whole, note_about_files, own_file};
 use crate::server::os_host::reason;
 use crate::server::progress::Progress;
 use crate::server::shared::Shared;
@@ -211,6 +211,7 @@ fn plan(shared: &Arc<Shared>) -> Result<Planned, (String, Option<PathBuf>)> {
     let storage = shared.worlds().storage();
     let settings = shared.engine().settings.clone();
     dump_file::remove_leftovers(&**storage, &settings);
+    note_about_files(&**storage, &settings).into_iter().for_each(|note| info!("{note}"));
     let mut path = None;
     let mut new_aof = None;
     if settings.files.appends {
@@ -223,6 +224,10 @@ fn plan(shared: &Arc<Shared>) -> Result<Planned, (String, Option<PathBuf>)> {
         path = own_file(&**storage, &settings);
     }
     let Some(path) = path.or_else(|| file_to_load(&settings)) else { return Ok((None, new_aof)) };
+    if is_stream(&path) {
+        let loaded = load_whole(shared, &**storage, &loading::Source::File(path.clone()));
+        return loaded.map(|()| (None, new_aof)).map_err(|why| (named(why, Some(&path)), Some(path)));
+    }
     let seed = shared.act(|engine| AofStart::of_seed(engine, storage, &path)).map_err(|why| (why, None))?;
     if let Some(load) = seed {
         return Ok((Some(StartLoad::of_aof(Box::new(load))), new_aof));
