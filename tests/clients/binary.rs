@@ -2,7 +2,14 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
+
+/// The program that is tested: the one that cargo has built, unless DUNLIN_TEST_PROGRAM names another one, such as that
+/// of the packages.
+pub fn program() -> PathBuf {
+    std::env::var_os("DUNLIN_TEST_PROGRAM").map_or_else(|| env!("CARGO_BIN_EXE_dunlin").into(), PathBuf::from)
+}
 
 /// A running `dunlin` on a port of its own; ended when dropped.
 pub struct Binary {
@@ -20,7 +27,7 @@ impl Binary {
 
     /// Starts it with more arguments.
     pub fn start_with(arguments: &[&str]) -> Binary {
-        let mut process = Command::new(env!("CARGO_BIN_EXE_dunlin"))
+        let mut process = Command::new(program())
             .args(["--port", "0", "--test-kit", "yes"])
             .args(arguments)
             .stdout(Stdio::piped())

@@ -18,7 +18,7 @@ mod support;
 use std::fs;
 use std::process::Command;
 
-use binary::Binary;
+use binary::{Binary, program};
 use programs::{Program, run};
 use support::timeout;
 
@@ -205,7 +205,7 @@ fn pattern(name: &str) {
 
 #[test]
 fn the_program_prints_its_version_and_its_help() {
-    let output_with = |argument: &str| run(Command::new(env!("CARGO_BIN_EXE_dunlin")).arg(argument), "");
+    let output_with = |argument: &str| run(Command::new(program()).arg(argument), "");
     assert!(output_with("--version").contains(env!("CARGO_PKG_VERSION")));
     assert!(output_with("--help").contains("dunlin [file] [--directive value ...]"));
 }

@@ -5,13 +5,14 @@
 
 use std::process::Command;
 
+use crate::binary::program;
 use crate::programs::{Program, run};
 
 /// Runs test files of `tests/page`, of which each test must have passed.
 fn pass(node: &Program, files: &[&str]) {
     let mut command: Command = node.command();
     command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/page"));
-    command.env("DUNLIN_BINARY", env!("CARGO_BIN_EXE_dunlin"));
+    command.env("DUNLIN_BINARY", program());
     let output = run(command.args(["--test", "--test-reporter=tap"]).args(files), "");
     assert!(output.contains("\n# skipped 0\n") && !output.contains("\n# pass 0\n"), "{output}");
 }

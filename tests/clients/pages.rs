@@ -10,6 +10,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::binary;
 use crate::programs::{Program, run};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
@@ -62,7 +63,8 @@ impl Language {
 impl ExtractedTests {
     /// A command in the folder that finds our program as a reader's would.
     fn command(&self, program: &Program) -> Command {
-        let ours = Path::new(env!("CARGO_BIN_EXE_dunlin")).parent().expect("the program is in a folder");
+        let program_of_tests = binary::program();
+        let ours = program_of_tests.parent().expect("the program is in a folder");
         let others = env::var_os("PATH").unwrap_or_default();
         let path = env::join_paths([ours.to_owned()].into_iter().chain(env::split_paths(&others)));
         let mut command = program.command();
