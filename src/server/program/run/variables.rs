@@ -99,6 +99,14 @@ mod tests {
     }
 
     #[test]
+    fn the_documentation_has_each_name() {
+        let page = include_str!("../../../../docs/run.md");
+        let missing: Vec<&str> =
+            USUAL.iter().map(|(name, _)| *name).filter(|name| !page.contains(&format!("`{name}`"))).collect();
+        assert_eq!(missing, [""; 0]);
+    }
+
+    #[test]
     fn each_name_has_what_its_readers_expect() {
         for (name, expected) in [
             ("REDIS_URL", "redis://127.0.0.1:7000"),
