@@ -7,6 +7,8 @@ import signal
 import stat
 import subprocess
 import sys
+import urllib.request
+import zipfile
 from pathlib import Path
 
 import dunlin_redis
@@ -112,6 +114,20 @@ def test_the_log_is_read_where_the_system_has_no_pread(monkeypatch, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.skipif(os.name == "nt", reason="the log is in a file there, at whose end nobody writes")
+def test_a_log_that_has_grown_is_cut_and_goes_on():
+    with dunlin_redis.Server(enable_debug_command="yes") as server:
+        log = server._child._log.file
+        log.write(b"a long line\n" * 500_000)
+        server.world().close()
+        assert os.fstat(log.fileno()).st_size <= 1 << 20
+        server.call("DEBUG", "LOG", "the next line")
+        assert "a long line\n" in server.log() and server.log().endswith("the next line") and "\0" not in server.log()
+        log.write(b"a long line\n" * 500_000)
+        server.log()
+        assert os.fstat(log.fileno()).st_size <= 1 << 20
+
+
 def test_a_server_starts_and_ends_in_a_process_with_many_open_files():
     script = "import os, resource, dunlin_redis\n"
     script += "resource.setrlimit(resource.RLIMIT_NOFILE, (2048, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))\n"
@@ -119,6 +135,16 @@ def test_a_server_starts_and_ends_in_a_process_with_many_open_files():
     script += "with dunlin_redis.Server() as server: print(server.call('PING'))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stdout == "PONG\n" and done.stderr == "", done.stderr
+
+
+def test_the_page_has_a_link_with_its_token_where_it_is_served():
+    with dunlin_redis.Server(page_port=0) as server:
+        link, token = server.page_url.split("#token=")
+        headers = {"X-Dunlin": token, "Content-Type": "application/json"}
+        asked = urllib.request.Request(link + "command", b'{"commands":[["PING"]]}', headers)
+        assert urllib.request.urlopen(asked).read() == b'{"replies":[{"status":"PONG"}]}'
+    with dunlin_redis.Server() as server:
+        assert server.page_url is None
 
 
 RUNNER = """
@@ -208,3 +234,19 @@ def test_a_package_in_a_folder_of_its_own_finds_its_program(tmp_path):
         [sys.executable, "-S", "-c", script], env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True
     )
     assert done.stdout.startswith(str(tmp_path)), done.stderr
+
+
+def test_a_package_in_an_archive_says_that_it_must_be_unpacked(tmp_path):
+    package = Path(dunlin_redis.__file__).parent
+    archive = tmp_path / "dunlin_redis.whl"
+    with zipfile.ZipFile(archive, "w") as packed:
+        for file in package.rglob("*.py"):
+            packed.write(file, file.relative_to(package.parent))
+        packed.write(PROGRAM, PROGRAM.relative_to(package.parent))
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", "import dunlin_redis; dunlin_redis.Server()"],
+        env={"PYTHONPATH": str(archive)},
+        capture_output=True,
+        text=True,
+    )
+    assert f"imported from the archive {archive}, where no program can run; install it unpacked" in done.stderr

@@ -68,6 +68,25 @@ def test_the_controller_loads_the_data_of_the_run_once(pytester):
     pytester.runpytest_subprocess("-n2").assert_outcomes(passed=4)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="no log is cut there")
+def test_the_controller_cuts_a_log_that_has_grown(pytester):
+    pytester.makeconftest("""
+        import os
+        from dunlin_redis.pytest_plugin import _CHILD
+
+        def pytest_configure_node(node):
+            node.config.stash[_CHILD]._log.file.write(b"a long line\\n" * 500_000)
+
+        def pytest_sessionfinish(session):
+            if _CHILD in session.config.stash:
+                size = os.fstat(session.config.stash[_CHILD]._log.file.fileno()).st_size
+                (session.config.rootpath / "size").write_text(str(size))
+    """)
+    pytester.makepyfile("def test_world(dunlin): pass")
+    pytester.runpytest_subprocess("-n1").assert_outcomes(passed=1)
+    assert int((pytester.path / "size").read_text()) < 2 << 20
+
+
 def test_data_that_cannot_be_loaded_fail_the_tests_that_need_them(pytester):
     pytester.makeini("[pytest]\ndunlin_fixture = shop.txt")
     pytester.makefile(".txt", shop="GET stock\n")

@@ -21,8 +21,9 @@ from ._connection import DunlinError
 from ._version import __version__
 
 PATIENCE_S = 10.0
-# How many bytes of the log are looked at for its last lines.
+# How many bytes of the log are looked at for its last lines, and beyond how many its beginning is cut off.
 _TAIL = 1 << 20
+_LONGEST = 4 << 20
 _SUFFIX = ".exe" if os.name == "nt" else ""
 _OWN = Path(__file__).with_name("bin") / f"dunlin{_SUFFIX}"
 
@@ -41,12 +42,23 @@ def find() -> str:
                 "dunlin program, or unset it to use the one in the package dunlin-redis"
             )
         return os.path.abspath(named)  # a bare name would be looked for in PATH
-    if not _OWN.is_file():
+    return packaged()
+
+
+def packaged() -> str:
+    """The path of the program in this package."""
+    if _OWN.is_file():
+        return str(_OWN)
+    archive = getattr(getattr(__spec__, "loader", None), "archive", None)
+    if archive:
         raise StartError(
-            "there is no dunlin program: the variable DUNLIN_BINARY is not set, and the package dunlin-redis has none "
-            f"at {_OWN}; install a wheel of dunlin-redis for this platform, or set DUNLIN_BINARY to a program's path"
+            f"the package dunlin-redis is imported from the archive {archive}, where no program can run; install it "
+            "unpacked, as pip does, or set DUNLIN_BINARY to a program's path"
         )
-    return str(_OWN)
+    raise StartError(
+        "there is no dunlin program: the variable DUNLIN_BINARY is not set, and the package dunlin-redis has none "
+        f"at {_OWN}; install a wheel of dunlin-redis for this platform, or set DUNLIN_BINARY to a program's path"
+    )
 
 
 def words_of(directives: dict[str, Any]) -> list[str]:
@@ -133,6 +145,10 @@ class Child:
         """The last lines that the server has written to its log."""
         return self._log.tail()
 
+    def cut_log(self) -> None:
+        """Keeps a log that has grown from taking more and more memory."""
+        self._log.cut()
+
     def release(self) -> None:
         """Closes the copies of the pipes in a forked process."""
         self._input.close()
@@ -169,10 +185,22 @@ class _Log:
             # Windows lets nobody open a temporary file again that it deletes by itself.
             descriptor, self._path = tempfile.mkstemp(prefix="dunlin-", suffix=".log")
             self.file = open(descriptor, "w+b", buffering=0)
+        if not self._path:
+            _append_only(self.file.fileno())
+
+    def cut(self) -> None:
+        """Cuts off the beginning of a long log, and perhaps a line that the server writes meanwhile."""
+        # On Windows the server would go on where it was, behind a gap.
+        if self.file.closed or self._path or os.fstat(self.file.fileno()).st_size <= _LONGEST:
+            return
+        end = self._end()
+        os.ftruncate(self.file.fileno(), 0)
+        self.file.write(end)
 
     def tail(self) -> str:
         if self.file.closed:
             return self._last
+        self.cut()
         lines = self._end().decode("utf-8", "replace").splitlines()[-200:]
         return "".join(f"\n  {line}" for line in lines if line)
 
@@ -191,6 +219,13 @@ class _Log:
         if self._path:
             with contextlib.suppress(OSError):
                 os.unlink(self._path)
+
+
+def _append_only(descriptor: int) -> None:
+    """Has all processes that share an open file write at its end, wherever that is by then."""
+    import fcntl
+
+    fcntl.fcntl(descriptor, fcntl.F_SETFL, fcntl.fcntl(descriptor, fcntl.F_GETFL) | os.O_APPEND)
 
 
 def _socket_path() -> str | None:

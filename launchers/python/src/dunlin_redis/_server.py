@@ -72,8 +72,15 @@ class Server(World):
     def pid(self) -> int | None:
         return self.announcement.get("pid")
 
+    @property
+    def page_url(self) -> str | None:
+        """The link to the page, with its token, of a server that was started with `page_port=0`; otherwise None."""
+        return self.announcement.get("page")
+
     def world(self, name: str | None = None, *, seed: int | None = None, journal: bool = False) -> World:
         """A new temporary world, or another handle to the one of this name."""
+        if self._child:
+            self._child.cut_log()
         name = name or f"w-{os.urandom(8).hex()}"
         entrance = ("DUNLIN", "WORLD", name, "TEMPORARY")
         near = self._pool.address

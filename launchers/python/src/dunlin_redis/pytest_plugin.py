@@ -102,6 +102,12 @@ def pytest_configure_node(node: Any) -> None:
         node.workerinput["dunlin"] = stash[_TOLD]
 
 
+def pytest_report_teststatus(config: pytest.Config) -> None:
+    """Keeps the log of the run's server short, since it is the workers that make worlds, which cannot."""
+    if _CHILD in config.stash:
+        config.stash[_CHILD].cut_log()
+
+
 def _told(config: pytest.Config) -> dict[str, Any] | None:
     if _CHILD not in config.stash:
         return None
