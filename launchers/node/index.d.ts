@@ -218,6 +218,8 @@ export class Dunlin extends World {
   /** The id of the process that was started, or null. */
   readonly pid: number | null
   readonly socket: string | null
+  /** The link to the page, with its token, of a server that was started with `args: ['--page-port', 0]`; otherwise null. */
+  readonly pageUrl: string | null
 
   /** Starts a server. If DUNLIN_URL names one, nothing is started, and the result is a world of its own there. */
   static start(options?: ServerOptions): Promise<Dunlin>

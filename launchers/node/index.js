@@ -15,10 +15,14 @@ const OWN_SERVER = ['args', 'binary', 'port', 'socket']
 class Dunlin extends World {
   #child
   #stopped
-  /** A port whose clients are in this world; the process id and the Unix socket of a server that was started here. */
+  /**
+   * A port whose clients are in this world; the process id, the Unix socket and the link to the page, with its token, of a
+   * server that was started here.
+   */
   port
   pid = null
   socket = null
+  pageUrl = null
 
   /** Starts a server, unless DUNLIN_URL names one and no option asks for a server of one's own. */
   static start(given = {}) {
@@ -32,7 +36,8 @@ class Dunlin extends World {
     try {
       const server = await Dunlin.open(poolOf(announced), null, given)
       server.#child = child
-      return Object.assign(server, { port: announced.port, pid: announced.pid, socket: announced.socket })
+      const { port, pid, socket, page } = announced
+      return Object.assign(server, { port, pid, socket, pageUrl: page ?? null })
     } catch (error) {
       await stopProgram(child)
       throw error

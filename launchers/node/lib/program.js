@@ -15,10 +15,15 @@ function findProgram(given) {
   if (given) return { file: path.resolve(given), origin: 'given as binary' }
   const named = process.env.DUNLIN_BINARY
   if (named) return { file: path.resolve(named), origin: 'named by DUNLIN_BINARY' }
+  return { file: packagedProgram(), origin: 'of its package' }
+}
+
+/** The program in the platform's package. */
+function packagedProgram() {
   const platform = `${process.platform}-${process.arch}`
   const name = process.platform === 'win32' ? 'dunlin.exe' : 'dunlin'
   try {
-    return { file: require.resolve(`@dunlin/${platform}/bin/${name}`), origin: 'of its package' }
+    return require.resolve(`@dunlin/${platform}/bin/${name}`)
   } catch {
     throw new Error(
       `dunlin: there is no program: DUNLIN_BINARY is not set, and the package @dunlin/${platform} is not installed ` +
@@ -158,4 +163,4 @@ function stopProgram(child) {
   })
 }
 
-module.exports = { startServer, stopProgram }
+module.exports = { packagedProgram, startServer, stopProgram }

@@ -71,6 +71,14 @@ test('a server takes directives, among them a password', async t => {
   assert.match(await ping(server), /^-NOAUTH/)
 })
 
+test('the page has a link with its token where it is served', async t => {
+  const [link, token] = (await start(t, { args: ['--page-port', 0] })).pageUrl.split('#token=')
+  const headers = { 'X-Dunlin': token, 'Content-Type': 'application/json' }
+  const reply = await fetch(`${link}command`, { method: 'POST', headers, body: '{"commands":[["PING"]]}' })
+  assert.deepEqual(await reply.json(), { replies: [{ status: 'PONG' }] })
+  assert.equal((await start(t)).pageUrl, null)
+})
+
 test('stopping takes no time while a client is blocked', async () => {
   const server = await Dunlin.start()
   const blocked = net.connect(server.port, '127.0.0.1').on('error', () => {})

@@ -51,6 +51,9 @@ test('without optional packages the error says how to get the program', async t 
   assert(errors.includes(`the package ${PLATFORM} is not installed`), errors)
   assert.match(errors, /npm leaves it out with --omit=optional/)
   assert.match(errors, new RegExp(`run 'npm install --save-dev ${PLATFORM}@\\d+\\.\\d+\\.\\d+'`))
+  const command = await run(['node_modules/.bin/dunlin', 'ping'], { cwd: folder })
+  assert.equal(command.status, 125)
+  assert(command.errors.startsWith('dunlin: there is no program: '), command.errors)
 })
 
 test('packages that pnpm keeps apart find each other', async t => {

@@ -24,7 +24,8 @@ test('a server is a world', async () => {
   const other = await server.world()
   const text: string = await dunlin.diff(other)
   await new RedisMemoryServer({ instance: { port: 7 } }).stop()
-  return void [text, server.port]
+  const page: string | null = server.pageUrl
+  return void [text, server.port, page]
 })
 
 vitest('it has a fixture', async ({ dunlin }) => void (await dunlin.dump()))
