@@ -75,9 +75,9 @@ func (w *World) begin(addr string, config *tls.Config) error {
 			w.RequireUserAuth(user, password)
 		}
 	}
-	var port any
+	port := 0
 	if err == nil && listener != nil {
-		port, err = w.call("DUNLIN", "LISTEN", w.name)
+		port, err = w.listen()
 	}
 	if err != nil {
 		if listener != nil {
@@ -99,7 +99,7 @@ func (w *World) begin(addr string, config *tls.Config) error {
 	if config != nil {
 		listener = tls.NewListener(listener, config)
 	}
-	w.door = openDoor(listener, net.JoinHostPort(server.Host(), fmt.Sprint(port)))
+	w.door = openDoor(listener, net.JoinHostPort(server.Host(), strconv.Itoa(port)))
 	return nil
 }
 

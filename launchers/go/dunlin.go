@@ -106,6 +106,15 @@ func (s *Server) Pid() int {
 	return s.child.Pid
 }
 
+// PageURL is the link to the page, with its token, of a server that was started with "--page-port", "0"; otherwise it is
+// empty.
+func (s *Server) PageURL() string {
+	if s.child == nil {
+		return ""
+	}
+	return s.child.Page
+}
+
 // Log is the last that the server has written to its log.
 func (s *Server) Log() string {
 	if s.child == nil {
@@ -205,6 +214,9 @@ func (w *World) enter(s *Server) error {
 	entrance := [][]any{{"DUNLIN", "WORLD", name, "TEMPORARY"}}
 	commands := append(entrance[:1:1], []any{"DUNLIN", "SEED", given.seed}, []any{"DUNLIN", "JOURNAL", "START"})
 	commands = append(commands, given.commands...)
+	if s.child != nil {
+		s.child.log.cut()
+	}
 	c, err := s.pool.take()
 	if err != nil {
 		return err
@@ -342,12 +354,30 @@ func (w *World) Port() string {
 	port := w.port
 	w.mutex.Unlock()
 	if port == 0 {
-		port = number(w.must("DUNLIN", "LISTEN", w.name))
+		found, err := w.listen()
+		if err != nil {
+			w.fail(err)
+			return ""
+		}
+		port = found
 		w.mutex.Lock()
 		w.port = port
 		w.mutex.Unlock()
 	}
 	return strconv.Itoa(port)
+}
+
+// listen is the port that the server opens for the world.
+func (w *World) listen() (int, error) {
+	port, err := w.call("DUNLIN", "LISTEN", w.name)
+	if err != nil {
+		if about, failed := w.call("INFO", "cluster"); failed == nil && strings.Contains(text(about), "cluster_enabled:1") {
+			err = errors.New("dunlin: a world of a cluster has no port of its own: give the client its URL(), whose user name leads into " +
+				"the world on each node, as in redis.ParseClusterURL(s.URL())")
+		}
+		return 0, err
+	}
+	return number(port), nil
 }
 
 func (a address) port() int {

@@ -16,6 +16,30 @@ func detach(command *exec.Cmd) {
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 }
 
+func become(path string, words []string) error {
+	return syscall.Exec(path, append([]string{path}, words...), os.Environ())
+}
+
+// appendOnly has all processes that share an open file write at its end.
+func appendOnly(file *os.File) error {
+	raw, err := file.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed syscall.Errno
+	err = raw.Control(func(descriptor uintptr) {
+		flags, _, number := syscall.Syscall(syscall.SYS_FCNTL, descriptor, syscall.F_GETFL, 0)
+		if number == 0 {
+			_, _, number = syscall.Syscall(syscall.SYS_FCNTL, descriptor, syscall.F_SETFL, flags|syscall.O_APPEND)
+		}
+		failed = number
+	})
+	if err == nil && failed != 0 {
+		err = failed
+	}
+	return err
+}
+
 // othersCanChange tells whether somebody but this user, or the system's, can write a file, or what is in a folder. Who
 // owns a link to it could lead elsewhere.
 func othersCanChange(path string) bool {

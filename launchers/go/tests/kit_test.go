@@ -190,6 +190,45 @@ func TestManyWorldsAtOnceDoNotSeeEachOther(t *testing.T) {
 	}
 }
 
+func TestChannelsScriptsAndClocksOfWorldsAreApart(t *testing.T) {
+	one, other, l := dunlin.RunT(t, dunlin.Frozen()), dunlin.RunT(t, dunlin.Frozen()), line{t}
+	listener := other.NewSubscriber()
+	listener.Subscribe("news")
+	l.is(told(one.Publish("news", "hello"), other.Publish("news", "hello")), 0, 1)
+	digest, err := one.Call("SCRIPT", "LOAD", "return 1")
+	l.is(told(err), nil)
+	known, err := one.Call("SCRIPT", "EXISTS", digest)
+	unknown, failed := other.Call("SCRIPT", "EXISTS", digest)
+	l.is(told(known, err, unknown, failed), []any{1}, nil, []any{0}, nil)
+	moment := other.Now()
+	one.Advance(24 * time.Hour)
+	l.is(told(other.Now()), moment)
+}
+
+func TestWhatIsDoneToAServerIsDoneToOneWorldAlone(t *testing.T) {
+	emptied, set, other, l := dunlin.RunT(t), dunlin.RunT(t), dunlin.RunT(t), line{t}
+	ended, err := dunlin.Run() // a test whose own world has ended cannot be judged
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ended.Close()
+	for _, each := range []*dunlin.World{emptied, set, ended, other} {
+		l.is(told(each.Set("k", "v")), nil)
+	}
+	emptied.FlushAll()
+	_, err = set.Call("CONFIG", "SET", "maxmemory", "10mb")
+	l.is(told(err), nil)
+	l.is(connect(t, ended.Addr()).call("SHUTDOWN NOSAVE"), "closed")
+	l.is(told(emptied.Exists("k")), false)
+	for _, each := range []*dunlin.World{set, other} {
+		each.CheckGet(t, "k", "v")
+	}
+	limit, err := other.Call("CONFIG", "GET", "maxmemory")
+	l.is(told(limit, err), []any{"maxmemory", "0"}, nil)
+	pong, err := other.Server().Call("PING")
+	l.is(told(pong, err), "PONG", nil)
+}
+
 func TestGoroutinesShareAWorld(t *testing.T) {
 	s := dunlin.RunT(t)
 	var all sync.WaitGroup
@@ -264,6 +303,36 @@ func TestAServerCanBeACluster(t *testing.T) {
 		t.Error(said)
 	} else {
 		l.is(connect(t, strings.TrimPrefix(said, "-MOVED 12182 ")).call("SET foo v"), "+OK")
+	}
+}
+
+func TestAWorldOfAClusterIsReachedByItsURLAlone(t *testing.T) {
+	for _, nodes := range []string{"1", "3"} {
+		server, err := dunlin.Start("--cluster", nodes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer server.Close()
+		t.Setenv("DUNLIN_URL", server.URL())
+		world, err := server.NewWorld()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer world.Close()
+		place, _ := strings.CutPrefix(world.URL(), "redis://temporary-world."+world.Name()+":any@")
+		c, l := connect(t, place), line{t}
+		l.is(c.call("AUTH temporary-world."+world.Name()+" any"), "+OK")
+		if said := c.call("SET bar v"); said != "+OK" && !strings.HasPrefix(said, "-MOVED 5061 127.0.0.1:") {
+			t.Error(said)
+		}
+		expected := "dunlin: a world of a cluster has no port of its own: give the client its URL(), whose user name "
+		func() {
+			defer func() { begins(t, told(recover()), expected) }()
+			world.Addr()
+		}()
+		begins(t, told(world.StartAddr("127.0.0.1:0")), "dunlin: it runs already")
+		world.Close()
+		begins(t, told(world.StartAddr("127.0.0.1:0")), expected)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -137,6 +138,31 @@ func TestAProcessThatTheRunnerStartedKeepsNoServerAlive(t *testing.T) {
 	pid := r.line()
 	r.Process.Kill()
 	timeUntil(t, func() bool { return !isAlive(pid) })
+}
+
+// childrenOf are the processes with a mark in their environment, less the one that was given it.
+func childrenOf(r *runner, mark string) (found []int) {
+	all, _ := os.ReadDir("/proc")
+	for _, each := range all {
+		pid, err := strconv.Atoi(each.Name())
+		environment, failed := os.ReadFile("/proc/" + each.Name() + "/environ")
+		if err == nil && failed == nil && pid != r.Process.Pid && strings.Contains(string(environment), mark) {
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+func TestARunnerThatIsKilledWhileItsServerStartsLeavesNone(t *testing.T) {
+	onLinux(t)
+	for round := range 8 {
+		mark := fmt.Sprintf("DUNLIN_TEST_MARK=%d-%d", os.Getpid(), round)
+		r := start(t, "runner", append(os.Environ(), mark)...)
+		timeUntil(t, func() bool { return len(childrenOf(r, mark)) > 0 })
+		r.Process.Kill()
+		r.Process.Wait()
+		timeUntil(t, func() bool { return len(childrenOf(r, mark)) == 0 })
+	}
 }
 
 func TestARunnerThatEndsLeavesNoServer(t *testing.T) {
@@ -390,6 +416,16 @@ func TestAProgramThatDoesNotAnnounceSaysWhatItIs(t *testing.T) {
 	}
 }
 
+func TestAProgramThatSaysNothingIsGivenUp(t *testing.T) {
+	t.Parallel() // it takes ten seconds
+	silent := script(t, `[ "$1" = --version ] || { echo starting >&2; exec cat; }`)
+	r := start(t, "runner", append(os.Environ(), "DUNLIN_BINARY="+silent)...)
+	begins(t, r.line(), "dunlin: "+silent+" did not announce a server within 10s; this module needs dunlin ")
+	if last := r.line(); last != "starting" {
+		t.Errorf("the last line of its log is %q", last)
+	}
+}
+
 // started is a server that ends with the test.
 func started(t *testing.T) *dunlin.Server {
 	t.Helper()
@@ -416,6 +452,71 @@ func TestADirectiveThatDoesNotExistIsToldInTheWordsOfTheServer(t *testing.T) {
 	}
 	if said := fmt.Sprint(err); !strings.Contains(said, "could not start: ") || !strings.Contains(said, "Bad directive") {
 		t.Error(said)
+	}
+}
+
+func TestThePageHasALinkWithItsTokenWhereItIsServed(t *testing.T) {
+	server, err := dunlin.Start("--page-port", "0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	link, token, _ := strings.Cut(server.PageURL(), "#token=")
+	asked, err := http.NewRequest("POST", link+"command", strings.NewReader(`{"commands":[["PING"]]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked.Header = http.Header{"X-Dunlin": {token}, "Content-Type": {"application/json"}}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := client.Do(asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	said, err := io.ReadAll(answer.Body)
+	line{t}.is(told(string(said), err), `{"replies":[{"status":"PONG"}]}`, nil)
+	line{t}.is(started(t).PageURL(), "")
+}
+
+// logBytes is how large the logs are that this process has in memory.
+func logBytes() (sum int64) {
+	all, _ := filepath.Glob("/proc/self/fd/*")
+	for _, each := range all {
+		if name, err := os.Readlink(each); err == nil && strings.HasPrefix(name, "/memfd:dunlin-log") {
+			if found, err := os.Stat(each); err == nil {
+				sum += found.Size()
+			}
+		}
+	}
+	return sum
+}
+
+func TestALogThatHasGrownIsCutAndGoesOn(t *testing.T) {
+	onLinux(t)
+	server, err := dunlin.Start("--enable-debug-command", "yes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	for range 6 {
+		if _, err := server.Call("DEBUG", "LOG", strings.Repeat("a long line ", 1<<17)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if full := logBytes(); full < 6<<20 {
+		t.Errorf("the log has only %d bytes", full)
+	}
+	w, err := server.NewWorld()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	if cut := logBytes(); cut > 1<<20 {
+		t.Errorf("the log has still %d bytes", cut)
+	}
+	server.Call("DEBUG", "LOG", "the next line")
+	if last := server.Log(); !strings.HasSuffix(last, "the next line") || strings.Contains(last, "\x00") {
+		t.Errorf("its end is %q", last[max(0, len(last)-200):])
 	}
 }
 
