@@ -371,7 +371,7 @@ func (w *World) Port() string {
 func (w *World) listen() (int, error) {
 	port, err := w.call("DUNLIN", "LISTEN", w.name)
 	if err != nil {
-		if about, failed := w.call("INFO", "cluster"); failed == nil && strings.Contains(text(about), "cluster_enabled:1") {
+		if about, failed := w.server.call("INFO", "cluster"); failed == nil && strings.Contains(text(about), "cluster_enabled:1") {
 			err = errors.New("dunlin: a world of a cluster has no port of its own: give the client its URL(), whose user name leads into " +
 				"the world on each node, as in redis.ParseClusterURL(s.URL())")
 		}

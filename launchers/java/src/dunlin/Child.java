@@ -28,6 +28,8 @@ final class Child {
     private final Thread reader = new Thread(this::read, "dunlin-log");
     private final String program;
     final String url;
+    /** The link to the page, or null where it is not served. */
+    final String page;
 
     Child(List<String> arguments) {
         List<String> command = new ArrayList<>(List.of(""));
@@ -41,12 +43,15 @@ final class Child {
         program = command.get(0);
         reader.setDaemon(true);
         reader.start();
+        String line;
         try {
-            url = announced();
+            line = announced();
         } catch (RuntimeException error) {
             end();
             throw error;
         }
+        url = field(line, "url");
+        page = field(line, "page");
     }
 
     long pid() {
@@ -73,6 +78,7 @@ final class Child {
         }
     }
 
+    /** What a server that is ready has said. */
     private String announced() {
         String ours = Program.version();
         String line = firstLine();
@@ -87,7 +93,7 @@ final class Child {
             throw new DunlinException(program + " is dunlin " + theirs + ", but this package needs dunlin " + ours
                 + "; set DUNLIN_BINARY to that version, or unset it to use the one of the jar");
         }
-        return field(line, "url");
+        return line;
     }
 
     private String firstLine() {

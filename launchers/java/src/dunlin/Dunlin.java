@@ -142,6 +142,13 @@ public final class Dunlin extends World {
         return child == null ? 0 : child.pid();
     }
 
+    /**
+     * The link to the page, with its token, of a server that was started with {@code "--page-port", "0"}; otherwise null.
+     */
+    public String pageUrl() {
+        return child == null ? null : child.page;
+    }
+
     /** The last lines of the log of a server that was started here. */
     public String log() {
         return child == null ? "" : child.log();

@@ -62,8 +62,22 @@ public class World implements AutoCloseable {
 
     /** A port whose clients come straight into this world, for what takes a host and a port but no URL. */
     public synchronized int port() {
-        if (port == 0) port = (int) number("LISTEN", name);
+        if (port == 0) {
+            try {
+                port = (int) number("LISTEN", name);
+            } catch (CommandException error) {
+                if (!isCluster()) throw error;
+                throw new DunlinException("a world of a cluster has no port of its own: give the client the url(), or the port of "
+                    + "the server() with username() and password(), which it has to send to each node", error);
+            }
+        }
         return port;
+    }
+
+    /** Whether it is a cluster, as each world of a server is that was started with {@code cluster}. */
+    public final boolean isCluster() {
+        // Of the server, in whose own journal nobody looks for what the application did.
+        return String.valueOf(server().call("INFO", "cluster")).contains("cluster_enabled:1");
     }
 
     /** What a client sends as its user name to come into this world, with {@link #password}. */

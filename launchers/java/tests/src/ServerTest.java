@@ -15,6 +15,10 @@ import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
@@ -27,6 +31,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Assumptions;
@@ -34,6 +39,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import redis.clients.jedis.Jedis;
+import redis.clients.jedis.exceptions.JedisConnectionException;
 
 /** How the program is found and started, and that it never outlives the tests. */
 class ServerTest {
@@ -132,6 +138,12 @@ class ServerTest {
     }
 
     @Test
+    void aProgramThatSaysNothingIsGivenUp() throws IOException {
+        use("echo starting >&2; exec cat >/dev/null");
+        assertSays(refusal(), "did not announce a server within 10 s", "\n  starting");
+    }
+
+    @Test
     void anAnnouncementThatComesByteByByteIsRead() throws IOException {
         try (Dunlin real = Dunlin.start()) {
             use("printf '%s\\n' '{\"dunlin\":\"" + version() + "\",\"url\":\"" + real.url()
@@ -145,6 +157,38 @@ class ServerTest {
     @Test
     void aDirectiveThatDoesNotExistIsToldInTheWordsOfTheServer() {
         assertSays(refusal("--no-such", "1"), "could not start: ", "no-such", "Bad directive");
+    }
+
+    @Test
+    void thePageHasALinkWithItsTokenWhereItIsServed() throws Exception {
+        try (Dunlin server = Dunlin.start("--page-port", "0")) {
+            String[] link = server.pageUrl().split("#token=");
+            var asked = HttpRequest.newBuilder(URI.create(link[0] + "command"))
+                .header("X-Dunlin", link[1])
+                .header("Content-Type", "application/json")
+                .POST(HttpRequest.BodyPublishers.ofString("{\"commands\":[[\"PING\"]]}"))
+                .build();
+            var answer = HttpClient.newHttpClient().send(asked, HttpResponse.BodyHandlers.ofString());
+            assertEquals("{\"replies\":[{\"status\":\"PONG\"}]}", answer.body());
+        }
+        assertEquals(null, Dunlin.shared().pageUrl());
+    }
+
+    @Test
+    void aServerStopsAtOnceWhileAClientIsBlocked() throws Exception {
+        Dunlin server = Dunlin.start();
+        try (Jedis client = new Jedis(server.uri())) {
+            var blocked = CompletableFuture.supplyAsync(() -> client.blpop(0, "queue"));
+            server.waitUntilBlocked("queue");
+            long pid = server.pid();
+            long start = System.nanoTime();
+            server.close();
+            // It is killed only after five seconds.
+            assertTrue(System.nanoTime() - start < 4_000_000_000L, "it was killed");
+            assertFalse(runs(pid));
+            var ended = assertThrows(ExecutionException.class, blocked::get);
+            assertEquals(JedisConnectionException.class, ended.getCause().getClass());
+        }
     }
 
     @Test
@@ -301,6 +345,35 @@ class ServerTest {
         System.out.println("after " + took.size() + " JVMs were killed, their servers were gone within " + took.get(took.size() / 2)
             + " ms, at most " + took.get(took.size() - 1));
         assertTrue(took.get(asked == null ? 0 : took.size() - 1) < 100, took::toString);
+    }
+
+    /** The processes with this text in their environment, less the one that was given it. */
+    static List<Long> childrenWith(String mark, long parent) throws IOException {
+        List<Long> found = new ArrayList<>();
+        try (var all = Files.newDirectoryStream(Path.of("/proc"), "[0-9]*")) {
+            for (Path each : all) {
+                long pid = Long.parseLong(each.getFileName().toString());
+                try {
+                    if (pid != parent && new String(Files.readAllBytes(each.resolve("environ"))).contains(mark)) found.add(pid);
+                } catch (IOException gone) {
+                    // It has ended, or is another user's.
+                }
+            }
+        }
+        return found;
+    }
+
+    @Test
+    void aProcessThatIsKilledWhileItsServerStartsLeavesNone() throws Exception {
+        for (int round = 0; round < 4; round++) {
+            String mark = ProcessHandle.current().pid() + "-" + round;
+            Process holder = start(Map.of("DUNLIN_TEST_MARK", mark), folder, "Holder");
+            while (childrenWith("DUNLIN_TEST_MARK=" + mark, holder.pid()).isEmpty()) {
+                assertTrue(holder.isAlive(), "it has started no server");
+            }
+            holder.destroyForcibly().waitFor();
+            for (long server : childrenWith("DUNLIN_TEST_MARK=" + mark, holder.pid())) awaitEnd(server);
+        }
     }
 
     @Test

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dunlin.Dunlin;
 import dunlin.Level;
 import dunlin.World;
 import dunlin.junit.DunlinTest;
@@ -133,6 +134,46 @@ class SpringTest {
             first = world;
             assertEquals(6L, redis.opsForValue().decrement("stock"));
         }
+    }
+
+    @SpringBootTest(classes = Application.class)
+    @DunlinTest
+    @DirtiesContext
+    static class ClusterCases {
+        @Autowired
+        StringRedisTemplate redis;
+
+        @RepeatedTest(2)
+        void eachTestBeginsWithTheWorldOfItsContext(World world) {
+            assertTrue(world.isCluster());
+            for (String key : List.of("a", "b", "c", "d")) assertTrue(redis.opsForValue().setIfAbsent(key, "value"));
+            assertEquals(0L, world.server().call("DBSIZE"));
+        }
+    }
+
+    static ExtensionTest.Run runOnCluster(String nodes) {
+        Dunlin.shared().close();
+        try (Dunlin cluster = Dunlin.start("--cluster", nodes)) {
+            System.setProperty("dunlin.url", cluster.url());
+            return ExtensionTest.Run.of(ClusterCases.class, false);
+        } finally {
+            System.clearProperty("dunlin.url");
+            Dunlin.shared().close();
+        }
+    }
+
+    @Test
+    void aContextHasAWorldOnAClusterOfOneNodeToo() {
+        runOnCluster("1").assertPassed(2);
+    }
+
+    @Test
+    void aContextIsRefusedAWorldOfSeveralNodesInASentence() {
+        var run = runOnCluster("3");
+        assertEquals(0, run.summary().getTestsSucceededCount());
+        Throwable cause = run.summary().getFailures().get(0).getException();
+        while (cause.getCause() != null) cause = cause.getCause();
+        assertTrue(cause.getMessage().endsWith("with '--cluster 1', which clients for clusters take as well"), cause::toString);
     }
 
     /** Has no {@code TestContextAnnotationUtils}, as Spring before 5.3, and classes of this package of its own. */

@@ -5,6 +5,7 @@ import static redis.clients.jedis.args.ListDirection.LEFT;
 
 import dunlin.CommandException;
 import dunlin.Dunlin;
+import dunlin.DunlinException;
 import dunlin.Level;
 import dunlin.WaitException;
 import dunlin.World;
@@ -16,10 +17,17 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import redis.clients.jedis.DefaultJedisClientConfig;
+import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.Jedis;
+import redis.clients.jedis.JedisCluster;
+import redis.clients.jedis.JedisPubSub;
+import redis.clients.jedis.Protocol;
 import redis.clients.jedis.exceptions.JedisConnectionException;
 
 /** What a world does. */
@@ -35,6 +43,64 @@ class WorldTest {
             try (Jedis byPort = new Jedis(one.host(), one.port())) {
                 assertEquals("value", byPort.get("key"));
             }
+        }
+    }
+
+    @Test
+    void channelsScriptsAndClocksOfWorldsAreApart(World one, Dunlin server) {
+        try (World other = server.world(); Jedis first = new Jedis(one.uri()); Jedis listener = new Jedis(other.uri())) {
+            List<String> heard = new CopyOnWriteArrayList<>();
+            var subscriber = CompletableFuture.runAsync(() -> listener.subscribe(new JedisPubSub() {
+                @Override
+                public void onMessage(String channel, String message) {
+                    heard.add(message);
+                    unsubscribe();
+                }
+            }, "news"));
+            other.waitForSubscribers("news", 1);
+            assertEquals(0, first.publish("news", "of the one"));
+            assertEquals(1L, other.call("PUBLISH", "news", "of the other"));
+            subscriber.join();
+            assertEquals(List.of("of the other"), heard);
+
+            String digest = first.scriptLoad("return 1");
+            assertEquals(List.of(1L), one.call("SCRIPT", "EXISTS", digest));
+            assertEquals(List.of(0L), other.call("SCRIPT", "EXISTS", digest));
+
+            one.freeze();
+            Instant moment = other.freeze();
+            one.advance(Duration.ofDays(1));
+            assertEquals(moment, other.now());
+        }
+    }
+
+    @Test
+    void whatIsDoneToAServerIsDoneToOneWorldAlone(World other, Dunlin server) {
+        other.call("SET", "key", "value");
+        try (World emptied = server.world(); World set = server.world(); World ended = server.world();
+            Jedis last = new Jedis(ended.uri())) {
+            emptied.call("FLUSHALL");
+            set.call("CONFIG", "SET", "maxmemory", "10mb");
+            last.sendCommand(Protocol.Command.PING);
+            assertThrows(JedisConnectionException.class, () -> last.sendCommand(Protocol.Command.SHUTDOWN, "NOSAVE"));
+        }
+        assertEquals("value", other.call("GET", "key"));
+        assertEquals(List.of("maxmemory", "0"), other.call("CONFIG", "GET", "maxmemory"));
+        assertEquals("PONG", server.call("PING"));
+    }
+
+    @Test
+    void aWorldOfAClusterIsReachedByItsUrlAlone() {
+        try (Dunlin server = Dunlin.start("--cluster", "3"); World world = server.world()) {
+            assertTrue(world.isCluster() && server.isCluster());
+            var config = DefaultJedisClientConfig.builder().user(world.username()).password(world.password()).build();
+            var node = new HostAndPort(world.host(), server.port());
+            try (JedisCluster cluster = new JedisCluster(Set.of(node), config)) {
+                for (String key : List.of("a", "b", "c")) assertEquals("OK", cluster.set(key, "value"));
+            }
+            assertEquals(0L, server.call("DBSIZE"));
+            String refusal = assertThrows(DunlinException.class, world::port).getMessage();
+            assertTrue(refusal.startsWith("a world of a cluster has no port of its own: give the client the url()"), refusal);
         }
     }
 

@@ -1,5 +1,6 @@
 package dunlin.spring;
 
+import dunlin.DunlinException;
 import dunlin.World;
 import dunlin.junit.DunlinTest;
 import dunlin.junit.Settings;
@@ -46,7 +47,12 @@ public final class WorldCustomizerFactory implements ContextCustomizerFactory {
             Map<String, Object> properties = new LinkedHashMap<>();
             properties.put("spring.data.redis.url", world.url());
             properties.put("spring.data.redis.host", world.host());
-            properties.put("spring.data.redis.port", world.port());
+            try {
+                properties.putAll(ports(world));
+            } catch (DunlinException error) {
+                world.close();
+                throw error;
+            }
             properties.put("spring.data.redis.username", world.username());
             properties.put("spring.data.redis.password", world.password());
             for (String name : settings.properties()) properties.put(name, world.url());
@@ -55,6 +61,21 @@ public final class WorldCustomizerFactory implements ContextCustomizerFactory {
             beans.registerSingleton("dunlin", world);
             // Singletons are destroyed in the reverse order, so the world goes after the application's clients.
             beans.registerDisposableBean("dunlin", world::close);
+        }
+
+        private static Map<String, Object> ports(World world) {
+            try {
+                return Map.of("spring.data.redis.port", world.port());
+            } catch (DunlinException error) {
+                if (!world.isCluster()) throw error;
+            }
+            if (!String.valueOf(world.server().call("CLUSTER", "INFO")).contains("cluster_known_nodes:1\r")) {
+                throw new DunlinException("the world of an application context is rolled back after each test, and a snapshot is that "
+                    + "of one node: start a cluster of one node, with '--cluster 1', which clients for clusters take as well");
+            }
+            // Then Spring makes a client for clusters, which sends the user name of the world to each node.
+            int port = world.server().port();
+            return Map.of("spring.data.redis.port", port, "spring.data.redis.cluster.nodes", world.host() + ":" + port);
         }
     }
 }
