@@ -1,5 +1,6 @@
 """How the program is found and started, and that it never outlives the tests."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -177,6 +178,32 @@ def test_a_server_ends_with_its_process(end):
     runner.send_signal(end)
     runner.wait()
     assert ends_soon(pid, 2) and not os.path.exists(socket)
+
+
+def children_with(mark, parent):
+    """The processes with this text in their environment, less the one that was given it."""
+    found = []
+    for each in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if int(each.name) != parent and mark.encode() in (each / "environ").read_bytes():
+                found.append(int(each.name))
+    return found
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="it looks into /proc")
+def test_a_process_that_is_killed_while_its_server_starts_leaves_none():
+    for number in range(8):
+        mark = f"{os.getpid()}-{number}."
+        runner = subprocess.Popen(
+            [sys.executable, "-c", RUNNER.format(then="")],
+            stdout=subprocess.DEVNULL,
+            env={**os.environ, "DUNLIN_TEST_MARK": mark},
+        )
+        until(lambda: children_with(f"DUNLIN_TEST_MARK={mark}", runner.pid))
+        runner.kill()
+        runner.wait()
+        for pid in children_with(f"DUNLIN_TEST_MARK={mark}", runner.pid):
+            assert ends_soon(pid, 5)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is forked here")
