@@ -66,7 +66,8 @@ func launch(directives []string) (*child, error) {
 // launchCarried starts the program of the module, in the first place that can hold it and run it.
 func launchCarried(directives []string) (*child, error) {
 	if carried.packed == nil {
-		return nil, errNotCarried()
+		return nil, fmt.Errorf("dunlin: there is no program: the variable DUNLIN_BINARY is not set, and %w, or set DUNLIN_BINARY to "+
+			"the path of a dunlin program", errNotCarried())
 	}
 	var refusals []string
 	for _, unpack := range places() {
@@ -84,24 +85,23 @@ func launchCarried(directives []string) (*child, error) {
 		}
 		refusals = append(refusals, err.Error())
 	}
-	return nil, errNowhere(refusals)
+	return nil, fmt.Errorf("%w, or DUNLIN_BINARY to the path of a dunlin program", errNowhere(refusals))
 }
 
 func errNotCarried() error {
-	return fmt.Errorf("dunlin: there is no program: the variable DUNLIN_BINARY is not set, and no module dunlin/program/%s_%s "+
-		"is in this build; add that module, or set DUNLIN_BINARY to the path of a dunlin program", runtime.GOOS, runtime.GOARCH)
+	return fmt.Errorf("no module dunlin/program/%s_%s is in this build; add that module", runtime.GOOS, runtime.GOARCH)
 }
 
 func errNowhere(refusals []string) error {
 	return fmt.Errorf("dunlin: the program of the module cannot be unpacked and run anywhere (%s); set DUNLIN_CACHE to a folder "+
-		"where only you can write and programs can run, or DUNLIN_BINARY to the path of a dunlin program", strings.Join(refusals, "; "))
+		"where only you can write and programs can run", strings.Join(refusals, "; "))
 }
 
 // Exec puts the program of the module in the place of this process, as the command dunlin does: its signals and its exit
 // status are exact. It returns only if that fails.
 func Exec(words ...string) error {
 	if carried.packed == nil {
-		return errNotCarried()
+		return fmt.Errorf("dunlin: there is no program: %w", errNotCarried())
 	}
 	var refusals []string
 	// Nobody would remove it from a temporary folder.

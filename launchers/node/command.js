@@ -19,7 +19,7 @@ function main() {
     // Not that of DUNLIN_BINARY, which may name this very command.
     program = packagedProgram()
   } catch (error) {
-    return fail(error.message)
+    return fail(`dunlin: there is no program: ${error.message}`)
   }
   let child
   // Before the child is there: a signal that came in between would end this process alone.

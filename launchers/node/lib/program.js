@@ -15,7 +15,11 @@ function findProgram(given) {
   if (given) return { file: path.resolve(given), origin: 'given as binary' }
   const named = process.env.DUNLIN_BINARY
   if (named) return { file: path.resolve(named), origin: 'named by DUNLIN_BINARY' }
-  return { file: packagedProgram(), origin: 'of its package' }
+  try {
+    return { file: packagedProgram(), origin: 'of its package' }
+  } catch ({ message }) {
+    throw new Error(`dunlin: there is no program: DUNLIN_BINARY is not set, and ${message}, or set DUNLIN_BINARY`)
+  }
 }
 
 /** The program in the platform's package. */
@@ -26,10 +30,9 @@ function packagedProgram() {
     return require.resolve(`@dunlin/${platform}/bin/${name}`)
   } catch {
     throw new Error(
-      `dunlin: there is no program: DUNLIN_BINARY is not set, and the package @dunlin/${platform} is not installed ` +
-        `where ${path.dirname(__dirname)} finds it (npm leaves it out with --omit=optional, and where the lock file ` +
-        'was made on another platform); ' +
-        `run 'npm install --save-dev @dunlin/${platform}@${ownVersion()}', or set DUNLIN_BINARY`
+      `the package @dunlin/${platform} is not installed where ${path.dirname(__dirname)} finds it (npm leaves it out ` +
+        'with --omit=optional, and where the lock file was made on another platform); ' +
+        `run 'npm install --save-dev @dunlin/${platform}@${ownVersion()}'`
     )
   }
 }

@@ -53,7 +53,7 @@ test('without optional packages the error says how to get the program', async t 
   assert.match(errors, new RegExp(`run 'npm install --save-dev ${PLATFORM}@\\d+\\.\\d+\\.\\d+'`))
   const command = await run(['node_modules/.bin/dunlin', 'ping'], { cwd: folder })
   assert.equal(command.status, 125)
-  assert(command.errors.startsWith('dunlin: there is no program: '), command.errors)
+  assert(command.errors.startsWith('dunlin: there is no program: the package '), command.errors)
 })
 
 test('packages that pnpm keeps apart find each other', async t => {

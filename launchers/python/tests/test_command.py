@@ -66,5 +66,5 @@ def test_a_package_without_a_program_is_told_in_a_sentence(tmp_path):
     for file in Path(dunlin_redis.__file__).parent.glob("*.py"):
         (package / file.name).write_bytes(file.read_bytes())
     done = run(MODULE, "--version", env={"PYTHONPATH": str(tmp_path)})
-    assert done.returncode == 125 and done.stderr.startswith("dunlin: there is no dunlin program: ")
-    assert done.stderr.count("\n") == 1
+    assert done.returncode == 125 and done.stderr.startswith("dunlin: the package dunlin-redis has no program at ")
+    assert done.stderr.count("\n") == 1 and "DUNLIN_BINARY" not in done.stderr

@@ -44,7 +44,7 @@ def test_a_package_without_a_program_names_both_places(monkeypatch):
     monkeypatch.delenv("DUNLIN_BINARY", raising=False)
     monkeypatch.setattr("dunlin_redis._program._OWN", Path("/nowhere/bin/dunlin"))
     with pytest.raises(
-        dunlin_redis.StartError, match="DUNLIN_BINARY is not set.* none at /nowhere/bin/dunlin; install"
+        dunlin_redis.StartError, match="DUNLIN_BINARY is not set.* no program at /nowhere/bin/dunlin; install"
     ):
         dunlin_redis.Server()
 

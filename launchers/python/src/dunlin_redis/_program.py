@@ -42,7 +42,12 @@ def find() -> str:
                 "dunlin program, or unset it to use the one in the package dunlin-redis"
             )
         return os.path.abspath(named)  # a bare name would be looked for in PATH
-    return packaged()
+    try:
+        return packaged()
+    except StartError as error:
+        raise StartError(
+            f"the variable DUNLIN_BINARY is not set, and {error}, or set DUNLIN_BINARY to a program's path"
+        ) from None
 
 
 def packaged() -> str:
@@ -53,11 +58,10 @@ def packaged() -> str:
     if archive:
         raise StartError(
             f"the package dunlin-redis is imported from the archive {archive}, where no program can run; install it "
-            "unpacked, as pip does, or set DUNLIN_BINARY to a program's path"
+            "unpacked, as pip does"
         )
     raise StartError(
-        "there is no dunlin program: the variable DUNLIN_BINARY is not set, and the package dunlin-redis has none "
-        f"at {_OWN}; install a wheel of dunlin-redis for this platform, or set DUNLIN_BINARY to a program's path"
+        f"the package dunlin-redis has no program at {_OWN}; install a wheel of dunlin-redis for this platform"
     )
 
 
