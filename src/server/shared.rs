@@ -324,13 +324,17 @@ impl Shared {
         Some((session, wake_flags))
     }
 
-    /// Disconnects a client.
+    /// Disconnects a client. A temporary world ends with the last one that somebody has connected.
     pub(crate) fn disconnect(&self, session: SessionId) {
         let mut engine = self.engine();
+        // One that was killed has no session any more.
+        let is_of_user = engine.sessions.get(session).is_none_or(|client| client.origin.is_of_user());
         engine.disconnect(session);
         self.wake_flags.lock().remove(&session);
         self.notify_waiters(&mut engine);
-        self.end_if_left(&mut engine);
+        if is_of_user {
+            self.end_if_left(&mut engine);
+        }
     }
 
     /// Notifies those that wait for clients to connect or disconnect.

@@ -122,14 +122,18 @@ impl World {
     /// Accepts clients from sockets that are open already.
     ///
     /// # Errors
-    /// When a socket cannot be registered with the event loop.
+    /// When a socket cannot be registered with the event loop, or no client may enter any more.
     pub(super) fn accept(
         &self,
         shared: &Arc<Shared>,
         sockets: Vec<TcpListener>,
         config: &WorldConfig,
     ) -> io::Result<()> {
-        *self.port.lock() = Some(opened(shared, sockets, config)?);
+        let mut own = self.port.lock();
+        if !self.is_open() {
+            return Err(io::Error::other("the node has ended"));
+        }
+        *own = Some(opened(shared, sockets, config)?);
         Ok(())
     }
 

@@ -279,7 +279,7 @@ impl Worlds {
     /// Accepts clients of a node of the first world's cluster, from sockets of its own.
     ///
     /// # Errors
-    /// When a socket cannot be registered with the event loop.
+    /// Those of [`World::accept`].
     pub(super) fn accept(&self, node: &Arc<Shared>, sockets: Vec<TcpListener>) -> io::Result<()> {
         node.world().map_or(Ok(()), |world| world.accept(node, sockets, &self.config))
     }

@@ -179,7 +179,8 @@ impl World {
     }
 
     /// Removes a node from the cluster: it ends for good, and all others forget it (`CLUSTER FORGET`), those that are
-    /// down, too. Its slots must have moved to others before. Its number is not given out again.
+    /// down, too. Its slots must have moved to others before. Its number is not given out again. Of its [`World`] only
+    /// the clock is left, which is that of the others.
     ///
     /// ```
     /// let cluster = dunlin::Server::cluster(3).replicas(1).start()?;

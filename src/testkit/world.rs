@@ -314,30 +314,39 @@ impl World {
         self.test_client()?.call(words).map(drop)
     }
 
+    /// The server that has the clock: this one, or the first node of the cluster that this one was removed from.
+    fn timekeeper(&self) -> Arc<Shared> {
+        let cluster = self.shared.cluster();
+        let node = cluster.node(self.shared.node_number()).or_else(|_| cluster.node(0));
+        node.unwrap_or_else(|_| Arc::clone(&self.shared))
+    }
+
     /// Moves its clock forward, whether it runs or is frozen. Everything that is due on the way happens before this
     /// returns, in order and each at its own moment.
     pub fn advance(&self, by: Duration) {
-        self.shared.advance(by);
+        self.timekeeper().advance(by);
     }
 
     /// Moves the clock to the next moment when something is due, and lets it happen; returns that moment, or `None` if
     /// nothing is due. The timeout of idle clients does not count.
     pub fn advance_to_next(&self) -> Option<SystemTime> {
-        let moment = self.shared.next_moment()?;
-        self.shared.apply_order(ClockOrder::Reach(moment));
+        let timekeeper = self.timekeeper();
+        let moment = timekeeper.next_moment()?;
+        timekeeper.apply_order(ClockOrder::Reach(moment));
         Some(self.now())
     }
 
     /// Sets the clock: forward as [`World::advance`] does, or back, but not before 1970.
     pub fn set_time(&self, time: SystemTime) {
         let moment = from_system(time);
-        let is_later = moment >= self.shared.clock().now();
-        self.shared.apply_order(if is_later { ClockOrder::Reach(moment) } else { ClockOrder::Set(moment) });
+        let timekeeper = self.timekeeper();
+        let is_later = moment >= timekeeper.clock().now();
+        timekeeper.apply_order(if is_later { ClockOrder::Reach(moment) } else { ClockOrder::Set(moment) });
     }
 
     /// Freezes the clock.
     pub fn freeze(&self) {
-        self.shared.apply_order(ClockOrder::Speed(0.0));
+        self.timekeeper().apply_order(ClockOrder::Speed(0.0));
     }
 
     /// Lets the clock run from its present time, as fast as real time.
@@ -348,7 +357,7 @@ impl World {
     /// Lets the clock run from its present time, `factor` times as fast as real time. A factor that is not above 0
     /// freezes it.
     pub fn set_speed(&self, factor: f64) {
-        self.shared.apply_order(ClockOrder::Speed(if factor > 0.0 { factor } else { 0.0 }));
+        self.timekeeper().apply_order(ClockOrder::Speed(if factor > 0.0 { factor } else { 0.0 }));
     }
 
     /// Takes a snapshot of the whole state under a name, and replaces a snapshot of that name. This takes microseconds,
@@ -417,7 +426,7 @@ impl World {
 
     /// Returns the time of its clock.
     pub fn now(&self) -> SystemTime {
-        to_system(self.shared.clock().now())
+        to_system(self.timekeeper().clock().now())
     }
 }
 

@@ -112,6 +112,23 @@ fn an_added_node_has_the_clock_of_the_others_and_keeps_it() {
 }
 
 #[test]
+fn the_handle_of_a_removed_node_has_the_clock_of_the_others_and_no_clients() {
+    let nodes = Nodes::start();
+    let removed = nodes.server.add_node().expect("a port is free");
+    nodes.server.remove_node(3).expect("it owns no slot");
+    assert_eq!(removed.client().map(drop), Err(CallError::Closed));
+    nodes.advance_ms(86_400_000);
+    assert_eq!(removed.now(), nodes.server.now());
+    removed.advance(Duration::from_secs(5));
+    removed.set_time(removed.now() + Duration::from_secs(5));
+    assert_eq!(removed.now(), nodes.server.now());
+    assert_eq!(removed.advance_to_next(), None, "nothing is due at the others");
+    removed.resume();
+    nodes.server.freeze();
+    assert_eq!(removed.now(), nodes.server.now());
+}
+
+#[test]
 fn the_same_seed_gives_added_nodes_the_same_ids() {
     let ids = || {
         let mut nodes = Nodes::start();
@@ -266,15 +283,42 @@ fn a_node_that_is_added_while_one_link_is_cut_hears_both_of_its_ends() {
 }
 
 #[test]
-fn an_added_node_takes_a_node_that_is_down_for_failed_after_the_timeout() {
+fn an_added_node_learns_which_nodes_have_failed() {
+    // The two that are down leave one owner of slots that it knows, so that it is a majority itself.
+    for (killed, advance_ms, flags) in
+        [(&[3][..], 20_000, "slave,fail"), (&[0, 1][..], 20_000, "master,fail"), (&[3][..], 10_000, "slave")]
+    {
+        let mut nodes = Nodes::with_replicas();
+        killed.iter().for_each(|node| nodes.server.kill_node(*node).expect("it is up"));
+        nodes.advance_ms(advance_ms);
+        let added = nodes.add_replica(2);
+        assert_eq!(nodes.shown(added, killed[0]), (flags.to_owned(), "disconnected".to_owned()));
+    }
+}
+
+#[test]
+fn an_added_node_no_longer_takes_a_node_for_failed_when_it_hears_it() {
     let mut nodes = Nodes::with_replicas();
     nodes.server.kill_node(3).expect("it is up");
     nodes.advance_ms(20_000);
     let added = nodes.add();
-    assert_eq!(nodes.shown(added, 3), ("slave".to_owned(), "disconnected".to_owned()));
-    nodes.advance_ms(15_000);
-    assert_eq!(nodes.shown(added, 3), ("slave,fail".to_owned(), "disconnected".to_owned()));
+    nodes.restart(3);
+    assert_eq!(nodes.shown(added, 3), ("slave".to_owned(), "connected".to_owned()));
+    nodes.advance_ms(5000);
     nodes.expect(&[(added, "DUNLIN WAIT CLUSTER AGREED", "OK")]);
+}
+
+#[test]
+fn a_node_that_was_down_learns_that_an_added_one_has_failed() {
+    let mut nodes = Nodes::with_replicas();
+    nodes.server.kill_node(5).expect("it is up");
+    let added = nodes.add_replica(0);
+    nodes.server.kill_node(added).expect("it is up");
+    nodes.advance_ms(20_000);
+    nodes.restart(5);
+    assert_eq!(nodes.shown(5, added), ("slave,fail".to_owned(), "disconnected".to_owned()));
+    nodes.advance_ms(5000);
+    nodes.expect(&[(5, "DUNLIN WAIT CLUSTER AGREED", "OK")]);
 }
 
 #[test]
@@ -381,6 +425,27 @@ fn a_temporary_world_ends_with_the_nodes_that_were_added_to_it() {
     assert!(text(&mut client, "DUNLIN NODE ADD").starts_with("[3, "));
     assert_eq!(nodes.server.worlds().iter().filter(|name| name.starts_with("brief")).count(), 4);
     drop(client);
+    wait_until("the world ends", || !nodes.server.worlds().iter().any(|name| name.starts_with("brief")));
+}
+
+#[test]
+fn a_temporary_world_that_no_client_has_entered_stays_when_nodes_are_added_to_it() {
+    let nodes = Nodes::start();
+    let port = nodes.server.add_node().expect("a port is free");
+    let brief = nodes.server.world("brief").expect("it can be made");
+    brief.make_temporary();
+    brief.add_replica(1).expect("node 3 has a port");
+    // The end of a world is found on the event loop, which has done that when it has served a client that came later.
+    let mut wire = redis::Client::open(port.url()).and_then(|client| client.get_connection()).expect("it listens");
+    (0..10).for_each(|_| redis::cmd("PING").exec(&mut wire).expect("it answers"));
+    assert_eq!(numbers(&brief), [0, 1, 2, 3]);
+    let mut last = brief.node(3).and_then(|node| node.client()).expect("it is open");
+    assert_eq!(
+        text(&mut last, "DUNLIN NODE ADD"),
+        "ERR no node can be added: it would have the port of node 4 of the \
+        world 'default', which has none"
+    );
+    drop(last);
     wait_until("the world ends", || !nodes.server.worlds().iter().any(|name| name.starts_with("brief")));
 }
 

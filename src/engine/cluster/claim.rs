@@ -241,7 +241,7 @@ mod tests {
         let source = other.id;
         let kept = |imported: &[u16], slots| {
             let mut view = View::alone(myself.clone());
-            view.meet(other.clone());
+            view.add(other.clone());
             view.set_slot_migration(7, Some(SlotMigration::Migrating(source)));
             imported.iter().for_each(|slot| view.set_slot_migration(*slot, Some(SlotMigration::Importing(source))));
             view.without_imported(slots)
@@ -263,7 +263,7 @@ mod tests {
         let mut view = View::alone(observer);
         let known_second = second(of_shard(two.clone(), None, 13), [first, third]);
         let others = [of_shard(one.clone(), None, 1), known_second, of_shard(three, None, 12)];
-        others.into_iter().for_each(|node| assert!(view.meet(node)));
+        others.into_iter().for_each(|node| assert!(view.add(node)));
         view.assign_all([1..=3], Some(first));
         let mut successor = View::alone(of_shard(two, None, 13));
         successor.assign_all([1..=2], Some(next));

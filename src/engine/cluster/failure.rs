@@ -99,6 +99,13 @@ impl View {
         }
     }
 
+    /// Takes over from another node that one is suspected, or has failed at that moment. It is disconnected until this
+    /// node hears it.
+    pub(super) fn take_over_failure(&mut self, id: NodeId, failed: Option<Now>, now: Now) {
+        let failure = self.failure_of(id);
+        (failure.since, failure.suspected, failure.failed) = (Some(now), Some(now), failed);
+    }
+
     /// When the state of a disconnected node, or of this one, changes next by time alone.
     pub fn next_failure_step(&self, timeout_ms: i64) -> Option<Now> {
         let steps = self.failures.iter().filter_map(|failure| failure.next_step(timeout_ms));
@@ -163,7 +170,12 @@ impl View {
 
     /// Whether a node has failed.
     pub fn has_failed(&self, id: NodeId) -> bool {
-        self.failure(id).is_some_and(|failure| failure.failed.is_some())
+        self.failed_since(id).is_some()
+    }
+
+    /// Since when a node has failed, if it has.
+    pub(super) fn failed_since(&self, id: NodeId) -> Option<Now> {
+        self.failure(id)?.failed
     }
 
     /// Whether a node is connected to this one.

@@ -190,7 +190,7 @@ impl View {
     }
 
     /// Adds a node that was not known; false if there are too many.
-    pub fn meet(&mut self, node: Node) -> bool {
+    pub(super) fn add(&mut self, node: Node) -> bool {
         let is_new = self.nodes.len() < MAX_NODES && self.find(node.id.as_bytes()).is_none();
         if is_new {
             self.nodes.push(node);

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use crate::engine::Engine;
 use crate::engine::cluster::{
-    Address, BUS_OFFSET, Claim, Consequences, EndpointType, Health, Message, Node, NodeId, QueriedKey, Query, Refusal,
-    SlotMigration, View, redirect,
+    Address, BUS_OFFSET, Claim, Consequences, EndpointType, Gossip, Health, Message, Node, NodeId, QueriedKey, Query,
+    Refusal, SlotMigration, View, redirect,
 };
 use crate::engine::exec::ctx::databases;
 use crate::engine::exec::gates::GateRequest;
@@ -254,9 +254,9 @@ pub(super) fn meet(engine: &mut Engine, ip: &str, port: u16) -> bool {
 
 /// Makes this node know all of these, if it is one of them. It is reached at `ip` if it did not know where. Returns the
 /// ids of those that it did not know.
-pub fn introduce(engine: &mut Engine, nodes: &[Node], ip: &str) -> Vec<NodeId> {
+pub fn introduce(engine: &mut Engine, nodes: &[Gossip], ip: &str) -> Vec<NodeId> {
     let Some(view) = &mut engine.peers.cluster else { return Vec::new() };
-    if !nodes.iter().any(|node| view.is_myself(node)) {
+    if !nodes.iter().any(|gossip| view.is_myself(&gossip.node)) {
         return Vec::new();
     }
     if view.own_ip.is_empty() {
@@ -270,14 +270,14 @@ pub fn introduce(engine: &mut Engine, nodes: &[Node], ip: &str) -> Vec<NodeId> {
 
 /// Learns of the nodes that another one knows, but for those that were forgotten lately, if the two know each other.
 /// Returns the ids of those that were not known.
-pub fn learn(engine: &mut Engine, from: NodeId, nodes: &[Node]) -> Vec<NodeId> {
+pub fn learn(engine: &mut Engine, from: NodeId, nodes: &[Gossip]) -> Vec<NodeId> {
     let Some(view) = &engine.peers.cluster else { return Vec::new() };
     let now = engine.timing.now;
-    if !view.knows_other(from) || !nodes.iter().any(|node| view.is_myself(node)) {
+    if !view.knows_other(from) || !nodes.iter().any(|gossip| view.is_myself(&gossip.node)) {
         return Vec::new();
     }
-    let is_welcome = |node: &&Node| !view.has_forgotten(node.id.as_bytes(), now);
-    let welcome: Vec<Node> = nodes.iter().filter(is_welcome).cloned().collect();
+    let is_welcome = |gossip: &&Gossip| !view.has_forgotten(gossip.node.id.as_bytes(), now);
+    let welcome: Vec<Gossip> = nodes.iter().filter(is_welcome).cloned().collect();
     let met = meet_all(engine, &welcome);
     if !met.is_empty() {
         announce(engine);
@@ -286,11 +286,11 @@ pub fn learn(engine: &mut Engine, from: NodeId, nodes: &[Node]) -> Vec<NodeId> {
 }
 
 /// Makes this node know all of these; returns the ids of those that it did not know.
-fn meet_all(engine: &mut Engine, nodes: &[Node]) -> Vec<NodeId> {
-    let met_ms = engine.timing.now.unix_ms();
+fn meet_all(engine: &mut Engine, nodes: &[Gossip]) -> Vec<NodeId> {
+    let now = engine.timing.now;
     let meet = |view: &mut View| {
-        let met = nodes.iter().filter(|node| view.meet(Node { met_ms, ..(*node).clone() }));
-        met.map(|node| node.id).collect()
+        let met = nodes.iter().filter(|gossip| view.meet(gossip, now));
+        met.map(|gossip| gossip.node.id).collect()
     };
     change(engine, meet).unwrap_or_default()
 }

@@ -58,6 +58,8 @@ pub struct Origin {
     /// The client belongs to the test itself: it is always accepted, and the test kit does not record, disturb or check
     /// its commands.
     pub is_test_client: bool,
+    /// No client, but an order of the test kit, for as long as it runs.
+    pub is_order: bool,
     /// The client is the primary of this node, which is its replica: what it sends is never refused.
     pub is_primary: bool,
     /// The client is a replica of this node, to which nothing is written here.
@@ -75,9 +77,9 @@ impl Origin {
         self.transport == Transport::Direct || self.is_page
     }
 
-    /// Whether it is a client that somebody has connected: not the page, nor another node.
+    /// Whether it is a client that somebody has connected: not the page, another node, or an order of the test kit.
     pub fn is_of_user(&self) -> bool {
-        !self.is_page && !self.is_node()
+        !self.is_page && !self.is_node() && !self.is_order
     }
 
     /// Whether it is the primary or a replica of this node.
@@ -494,7 +496,7 @@ impl Sessions {
 }
 
 impl Sessions {
-    /// The number of clients that somebody has connected: neither the page nor another node.
+    /// The number of clients that somebody has connected.
     pub fn clients_of_users(&self) -> usize {
         self.iter().filter(|session| session.origin.is_of_user()).count()
     }

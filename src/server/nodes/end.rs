@@ -8,12 +8,14 @@ use crate::server::shared::Shared;
 use crate::server::world::World;
 
 impl Shared {
-    /// Makes this world, with all its nodes if it is a cluster, end when its last client leaves.
+    /// Makes this world, with all its nodes if it is a cluster, end when its last client leaves. A node that is added
+    /// meanwhile is one of them.
     ///
     /// # Errors
     /// It is the first world.
     pub(crate) fn make_temporary(&self) -> Result<(), KitError> {
         let own = self.world().filter(|_| !self.name_of_world().is_first()).ok_or(KitError::LastingWorld)?;
+        let _growth = self.membership().map(|own| own.cluster.growth.lock());
         own.make_temporary();
         self.cluster().nodes().iter().filter_map(|node| node.world()).for_each(World::make_temporary);
         Ok(())

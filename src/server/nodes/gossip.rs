@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{BusMessage, Cluster};
-use crate::engine::cluster::{Node, NodeId};
+use crate::engine::cluster::{Gossip, NodeId};
 use crate::engine::exec::cluster;
 use crate::server::shared::Shared;
 
@@ -18,13 +18,14 @@ impl Cluster {
         let is_there = |node: &Arc<Shared>| !node.is_down() && within_reach.contains(&node.node_number());
         let nodes: Vec<Arc<Shared>> = self.nodes().into_iter().filter(is_there).collect();
         let is_end = |node: &Shared| node.node_number() == from || node.port() == port;
-        let mut met: Vec<Node> = Vec::new();
-        for node in nodes.iter().filter(|node| is_end(node)).flat_map(|node| node.known_nodes()) {
-            if met.iter().all(|known| known.id != node.id) {
-                met.push(node);
+        let mut met: Vec<Gossip> = Vec::new();
+        for gossip in nodes.iter().filter(|node| is_end(node)).flat_map(|node| node.known_nodes()) {
+            if met.iter().all(|known| known.node.id != gossip.node.id) {
+                met.push(gossip);
             }
         }
-        met.iter_mut().filter(|node| node.address.ip.is_empty()).for_each(|node| ip.clone_into(&mut node.address.ip));
+        let addresses = met.iter_mut().map(|gossip| &mut gossip.node.address);
+        addresses.filter(|address| address.ip.is_empty()).for_each(|address| ip.clone_into(&mut address.ip));
         for node in nodes.iter().filter(|node| is_end(node) || !node.has_stale_view()) {
             let learned = node.act_alone(|engine| cluster::introduce(engine, &met, ip));
             self.mark_all(node, &learned);
@@ -99,9 +100,9 @@ impl Cluster {
 }
 
 impl Shared {
-    /// The nodes that this one knows, itself included.
-    fn known_nodes(&self) -> Vec<Node> {
-        self.engine().peers.cluster.as_ref().map(|view| view.nodes().to_vec()).unwrap_or_default()
+    /// The nodes that this one knows, itself included, as it passes them on.
+    fn known_nodes(&self) -> Vec<Gossip> {
+        self.engine().peers.cluster.as_ref().map(|view| view.gossip()).unwrap_or_default()
     }
 
     /// Records at this node that another one is disconnected.

@@ -255,7 +255,8 @@ impl Shared {
     /// # Errors
     /// The error with which it is refused.
     pub(super) fn run_own(&self, words: &[&[u8]]) -> Result<(), String> {
-        let origin = Origin { is_local: true, descriptor: -1, is_test_client: true, ..Origin::default() };
+        let origin =
+            Origin { is_local: true, descriptor: -1, is_test_client: true, is_order: true, ..Origin::default() };
         let (session, _) = self.connect(origin).ok_or("it lets no clients in")?;
         if let Some(own) = self.engine().sessions.get_mut(session) {
             own.authenticated = true;

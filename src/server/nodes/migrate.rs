@@ -19,7 +19,7 @@ impl Cluster {
     /// The node that listens there for clients, if it runs.
     pub(in crate::server) fn node_at(&self, host: &str, port: u16) -> Option<Arc<Shared>> {
         let node = self.nodes().into_iter().find(|node| node.port() == port && !node.is_down())?;
-        let is_here = is_this_machine(host) || node.worlds().settings_at_start().bind.iter().any(|name| name == host);
+        let is_here = is_this_machine(host) || is_bound(&node.worlds().settings_at_start().bind, host);
         is_here.then_some(node)
     }
 }
@@ -27,6 +27,11 @@ impl Cluster {
 /// Whether a host is this machine, as nodes of one process are reached.
 fn is_this_machine(host: &str) -> bool {
     host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback() || ip.is_unspecified())
+}
+
+/// Whether a server with these names in `bind` listens at a host. A name with `-` is one that may be missing.
+fn is_bound(bind: &[String], host: &str) -> bool {
+    bind.iter().any(|name| name.strip_prefix('-').unwrap_or(name) == host)
 }
 
 impl Shared {
@@ -97,5 +102,19 @@ impl Shared {
         }
         // The node takes no words of that length, and would close a connection.
         if start < bytes.len() { Err(RemoteFault::Reading) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_is_at_each_address_that_the_server_is_bound_to_also_at_one_that_may_be_missing() {
+        let bind = ["192.0.2.1", "-192.0.2.2", "-2001:db8::1"].map(str::to_owned);
+        for host in ["192.0.2.1", "192.0.2.2", "2001:db8::1"] {
+            assert!(is_bound(&bind, host), "{host}");
+        }
+        assert!(!is_bound(&bind, "192.0.2.3"));
     }
 }

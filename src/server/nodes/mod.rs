@@ -56,7 +56,7 @@ pub(crate) struct Cluster {
     ticks: RwLock<()>,
     /// The nodes by their numbers, once they are made; `None` for one that was removed.
     nodes: RwLock<Vec<Option<Weak<Shared>>>>,
-    /// Held while a node is added or removed.
+    /// Held while a node is added or removed, or something is done to all nodes that there are.
     growth: Mutex<()>,
 }
 
