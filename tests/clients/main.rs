@@ -11,6 +11,7 @@ mod page;
 mod pages;
 mod programs;
 mod redis_rs;
+mod redis_rs_resharding;
 mod resharding;
 #[path = "../support/mod.rs"]
 mod support;

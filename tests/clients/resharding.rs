@@ -1,11 +1,11 @@
-//! Backends in four languages that go on while their cluster changes: slots leave under them key by key, replicas take
+//! Backends in five languages that go on while their cluster changes: slots leave under them key by key, replicas take
 //! over, and a primary dies.
 //!
-//! Each is a program with workers that share its client. A worker does one thing again and again, with the numbers from
-//! 1 on: it appends the number to a list, or in a pipeline to lists in eight slots, or to a pair of lists in a
-//! transaction or a script, or publishes it in a channel or a sharded channel that the program itself listens to; or it
-//! appends the length of a list that all share to that list, which WATCH makes safe. An error is no reason to end: the
-//! worker goes on with the next number.
+//! Each is a program (that in Rust a thread) with workers that share its client. A worker does one thing again and
+//! again, with the numbers from 1 on: it appends the number to a list, or in a pipeline to lists in eight slots, or to
+//! a pair of lists in a transaction or a script, or publishes it in a channel or a sharded channel that the program
+//! itself listens to; or it appends the length of a list that all share to that list, which WATCH makes safe. An error
+//! is no reason to end: the worker goes on with the next number.
 //!
 //! A program prints `ready` once it has subscribed. For each line that it reads, which names kinds of workers, it waits
 //! until each of these has done something that it began since (a publisher: until it was heard), and prints `went on`.
@@ -21,10 +21,10 @@
 mod tallies;
 
 use std::env;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, PipeReader, PipeWriter, Read, Write};
 use std::iter;
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
@@ -32,6 +32,7 @@ use redis::{Connection, RedisResult, cmd};
 
 use crate::binary::Binary;
 use crate::programs::{Program, run};
+use crate::redis_rs_resharding;
 use crate::timeout::{TIMEOUT, wait_until};
 
 const ALL: &str = "append pipeline transaction watch script news events";
@@ -82,8 +83,9 @@ fn connection_to(port: u16) -> RedisResult<Connection> {
 
 /// A program that runs; ended when dropped.
 struct Backend {
-    process: Child,
-    input: Option<ChildStdin>,
+    /// Its process; `None` if it is a thread, which ends with its input.
+    process: Option<Child>,
+    input: Option<Box<dyn Write>>,
     lines: Receiver<String>,
     left_out: Vec<String>,
 }
@@ -91,13 +93,23 @@ struct Backend {
 impl Backend {
     fn of(command: &mut Command) -> Backend {
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the program starts");
-        let input = process.stdin.take();
+        let input = process.stdin.take().expect("its input is a pipe");
         let output = process.stdout.take().expect("its output is a pipe");
+        Backend::behind(Some(process), input, output)
+    }
+
+    fn in_thread(program: impl FnOnce(PipeReader, PipeWriter) -> io::Result<()> + Send + 'static) -> Backend {
+        let [(read_input, input), (output, write_output)] = [(); 2].map(|()| io::pipe().expect("the system has pipes"));
+        thread::spawn(move || program(read_input, write_output));
+        Backend::behind(None, input, output)
+    }
+
+    fn behind(process: Option<Child>, input: impl Write + 'static, output: impl Read + Send + 'static) -> Backend {
         let (sender, lines) = channel();
         thread::spawn(move || {
             BufReader::new(output).lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
         });
-        let mut backend = Backend { process, input, lines, left_out: Vec::new() };
+        let mut backend = Backend { process, input: Some(Box::new(input)), lines, left_out: Vec::new() };
         backend.left_out = iter::from_fn(|| Some(backend.line())).take_while(|line| line != "ready").collect();
         backend
     }
@@ -137,8 +149,10 @@ impl Backend {
 
 impl Drop for Backend {
     fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        if let Some(process) = &mut self.process {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
     }
 }
 
@@ -232,5 +246,17 @@ fn jedis_and_lettuce_lose_nothing_while_their_cluster_changes() {
         let mut command = java.command();
         command.args(["-XX:TieredStopAtLevel=1", "-cp"]).arg(&archives).arg("Resharding");
         loses_nothing(name, |port| Backend::of(command.args([port, protocol, name])));
+    }
+}
+
+#[test]
+fn redis_rs_loses_nothing_while_its_cluster_changes() {
+    for protocol in ["2", "3"] {
+        loses_nothing("redis-rs", |port| {
+            let port = port.to_owned();
+            Backend::in_thread(move |input, output| {
+                redis_rs_resharding::run(&port, protocol, BufReader::new(input), output)
+            })
+        });
     }
 }
