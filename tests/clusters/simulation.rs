@@ -1,5 +1,6 @@
 //! One run: a cluster, what happens to it by chance, and what must hold after each step and in the end.
 
+mod members;
 mod moves;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,7 +31,12 @@ const FAILURE_WORDS: [&str; 3] = ["fail", "fail?", "disconnected"];
 /// A cluster to which things happen as a seed chooses them.
 pub struct Simulation {
     server: Server,
+    /// The nodes by their numbers, those that were removed included.
     nodes: Vec<World>,
+    /// The numbers of the nodes that there are.
+    members: BTreeSet<usize>,
+    added: usize,
+    removed: usize,
     clients: Vec<Option<Client>>,
     paused: BTreeSet<usize>,
     generator: fastrand::Rng,
@@ -73,9 +79,13 @@ impl Simulation {
         let server = builder.start().expect("the nodes start");
         let nodes = server.nodes();
         let clients = nodes.iter().map(|node| node.client().ok()).collect();
+        let members: BTreeSet<usize> = (0..nodes.len()).collect();
         let mut simulation = Simulation {
             server,
             nodes,
+            members,
+            added: 0,
+            removed: 0,
             clients,
             paused: BTreeSet::new(),
             generator,
@@ -89,7 +99,7 @@ impl Simulation {
             shards: Vec::new(),
             is_printed,
         };
-        simulation.shards = (0..simulation.nodes.len()).map(|node| simulation.facts(node, 0).shard).collect();
+        simulation.shards = simulation.members.iter().map(|node| simulation.facts(*node, 0).shard).collect();
         simulation
     }
 
@@ -98,7 +108,8 @@ impl Simulation {
         &self.story
     }
 
-    /// Runs the steps, connects all nodes again, and returns how many writes were kept, and lost for each reason.
+    /// Runs the steps, connects all nodes again, and returns how many writes were kept, and lost for each reason, and
+    /// how many nodes were added and removed.
     ///
     /// # Errors
     /// The invariant that does not hold.
@@ -114,10 +125,13 @@ impl Simulation {
         self.heal();
         self.note_new_members();
         self.check_epochs()?;
+        self.check_members()?;
         self.check_agreement()?;
         self.check_failures()?;
         let lists: Vec<Vec<u64>> = (0..KEYS.len()).map(|key| self.list(key)).collect::<Result<_, String>>()?;
-        self.history.check(&lists)
+        let mut counts = self.history.check(&lists)?;
+        counts.extend([("nodes added", self.added as u64), ("nodes removed", self.removed as u64)]);
+        Ok(counts)
     }
 
     fn tell(&mut self, line: &str) {
@@ -130,7 +144,9 @@ impl Simulation {
 
     fn step(&mut self) {
         match self.generator.u8(..100) {
-            0..50 => self.write(),
+            0..46 => self.write(),
+            46..48 => self.add_node(),
+            48..50 => self.remove_node(),
             50..62 => self.advance(),
             62..66 => self.kill(),
             66..69 => self.pause(),
@@ -149,7 +165,7 @@ impl Simulation {
     /// Notes which writes may be lost as a node has joined their shard and not got its data: if the primary fails
     /// before it has, Redis lets one be elected that was a replica of another primary.
     fn note_new_members(&mut self) {
-        for node in 0..self.nodes.len() {
+        for node in self.members() {
             let facts = self.facts(node, 0);
             if self.shards[node] != facts.shard && !facts.is_linked {
                 self.history.endanger("joined without data", |write| write.shard == facts.shard);
@@ -159,7 +175,12 @@ impl Simulation {
     }
 
     fn any_node(&mut self) -> usize {
-        self.generator.usize(..self.nodes.len())
+        let place = self.generator.usize(..self.members.len());
+        *self.members.iter().nth(place).expect("there are that many")
+    }
+
+    fn members(&self) -> Vec<usize> {
+        self.members.iter().copied().collect()
     }
 
     fn call(&mut self, node: usize, line: &str) -> Result<Reply, CallError> {
@@ -214,7 +235,7 @@ impl Simulation {
     /// The node at the address of a redirect.
     fn node_at(&self, redirect: &str) -> Option<usize> {
         let port: u16 = redirect.rsplit_once(':')?.1.parse().ok()?;
-        self.nodes.iter().position(|node| node.addr().port() == port)
+        self.members().into_iter().find(|node| self.nodes[*node].addr().port() == port)
     }
 
     fn facts(&self, node: usize, slot: u16) -> Facts {
@@ -244,14 +265,14 @@ impl Simulation {
         let own = self.facts(node, slot);
         // Of two nodes with one epoch, which nobody has voted for, either may win, be a link slow or not.
         let has_claim = |facts: Facts| facts.owns_slot && facts.epoch >= own.epoch;
-        let is_claimed = (0..self.nodes.len()).any(|other| other != node && has_claim(self.facts(other, slot)));
+        let is_claimed = self.members.iter().any(|other| *other != node && has_claim(self.facts(*other, slot)));
         if is_claimed { Some("stale") } else { self.copy_risk_at(node, slot) }
     }
 
     /// Why a write that a node has just taken may be lost, if it may: not all nodes of its shard have it.
     fn copy_risk_at(&self, node: usize, slot: u16) -> Option<Reason> {
         let own = self.facts(node, slot);
-        for other in (0..self.nodes.len()).filter(|other| *other != node) {
+        for other in self.members().into_iter().filter(|other| *other != node) {
             let facts = self.facts(other, slot);
             if facts.shard != own.shard {
                 continue;
@@ -303,7 +324,7 @@ impl Simulation {
     }
 
     fn restart(&mut self) {
-        let Some(node) = (0..self.nodes.len()).find(|node| !self.is_up(*node)) else { return };
+        let Some(node) = self.members().into_iter().find(|node| !self.is_up(*node)) else { return };
         if self.paused.contains(&node) {
             return self.resume(node);
         }
@@ -322,7 +343,7 @@ impl Simulation {
     }
 
     fn partition(&mut self) {
-        let group: Vec<usize> = (0..self.nodes.len()).filter(|_| self.generator.bool()).collect();
+        let group: Vec<usize> = self.members().into_iter().filter(|_| self.generator.bool()).collect();
         let outcome = self.server.partition(&[&group]);
         self.tell(&format!("partition {group:?}: {outcome:?}"));
     }
@@ -389,7 +410,7 @@ impl Simulation {
     fn heal(&mut self) {
         self.tell("the end: heal all");
         self.server.heal();
-        for node in 0..self.nodes.len() {
+        for node in self.members() {
             if self.paused.contains(&node) {
                 self.resume(node);
             } else if !self.is_up(node) {
@@ -413,7 +434,7 @@ impl Simulation {
     fn check_epochs(&self) -> Result<(), String> {
         for (_, slot) in KEYS {
             let mut owners = BTreeMap::new();
-            for node in 0..self.nodes.len() {
+            for node in self.members() {
                 let facts = self.facts(node, slot);
                 if facts.owns_slot
                     && let Some(other) = owners.insert(facts.epoch, node)
@@ -427,11 +448,14 @@ impl Simulation {
 
     /// All nodes serve, and have one view of the slots; replicas have the data of their primaries.
     fn check_agreement(&mut self) -> Result<(), String> {
-        let views: Vec<String> = (0..self.nodes.len()).map(|node| self.slots_as_seen_by(node)).collect();
-        if let Some(node) = views.iter().position(|view| *view != views[0]) {
-            return Err(format!("0 and {node} do not agree:\n{}\n{}", views[0], views[node]));
+        let first = self.slots_as_seen_by(0);
+        for node in self.members() {
+            let view = self.slots_as_seen_by(node);
+            if view != first {
+                return Err(format!("0 and {node} do not agree:\n{first}\n{view}"));
+            }
         }
-        for node in 0..self.nodes.len() {
+        for node in self.members() {
             let info = self.call(node, "CLUSTER INFO").map_err(|error| format!("{node}: {error}"))?;
             if !info.text().is_some_and(|text| text.contains("cluster_state:ok")) {
                 return Err(format!("{node} does not serve:\n{}", info.text().unwrap_or_default()));
@@ -442,8 +466,8 @@ impl Simulation {
 
     /// No node takes another one for failed or disconnected, or keeps a report of that.
     fn check_failures(&mut self) -> Result<(), String> {
-        let ids: Vec<String> = (0..self.nodes.len()).map(|node| self.facts(node, 0).id.to_string()).collect();
-        for node in 0..self.nodes.len() {
+        let ids: Vec<String> = self.members.iter().map(|node| self.facts(*node, 0).id.to_string()).collect();
+        for node in self.members() {
             let lines = self.call(node, "CLUSTER NODES").map_err(|error| format!("{node}: {error}"))?;
             let lines = lines.text().unwrap_or_default().into_owned();
             let has_failure = |line: &str| line.split([' ', ',']).any(|word| FAILURE_WORDS.contains(&word));
@@ -478,11 +502,11 @@ impl Simulation {
     /// The numbers in the list of a key, and whether all replicas have the same.
     fn list(&mut self, key: usize) -> Result<Vec<u64>, String> {
         let (name, slot) = KEYS[key];
-        let owner = (0..self.nodes.len()).find(|node| self.facts(*node, slot).owns_slot);
+        let owner = self.members().into_iter().find(|node| self.facts(*node, slot).owns_slot);
         let owner = owner.ok_or_else(|| format!("nobody owns slot {slot}"))?;
         let id = self.facts(owner, slot).id;
         let list = self.list_at(owner, name)?;
-        for node in 0..self.nodes.len() {
+        for node in self.members() {
             if self.facts(node, slot).primary != Some(id) {
                 continue;
             }

@@ -201,6 +201,16 @@ fn a_node_with_slots_or_replicas_cannot_be_removed_nor_the_first_one() {
 }
 
 #[test]
+fn a_node_with_slots_cannot_be_removed_though_no_node_that_is_up_knows_of_them() {
+    let mut nodes = Nodes::start();
+    nodes.server.kill_node(1).expect("it is up");
+    nodes.add();
+    nodes.expect(&[(3, "DUNLIN NODE 2 KILL", "OK"), (3, "DUNLIN NODE 0 PAUSE", "OK")]);
+    assert!(!nodes.text(3, "CLUSTER SLOTS").contains(&nodes.port(1).to_string()), "it has never heard node 1");
+    assert_eq!(nodes.refusal_of_removal(1), "ERR node 1 cannot be removed: it owns slots");
+}
+
+#[test]
 fn a_primary_that_was_replaced_can_be_removed_while_it_is_down_or_paused() {
     for end in ["KILL", "PAUSE"] {
         let mut nodes = Nodes::with_replicas();

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use super::links::{Links, link};
 use super::start::{HIGHEST_PORT, PORT_TOO_HIGH, reachable_ip};
 use super::{Cluster, Membership};
-use crate::engine::cluster::{MAX_NODES, Node, NodeId, View};
+use crate::engine::cluster::{Claim, MAX_NODES, Node, NodeId, View};
 use crate::engine::exec::cluster;
 use crate::engine::{KitError, Settings, WorldName};
 use crate::server::listen;
@@ -192,10 +192,9 @@ impl Cluster {
             return Some("its world ends with it".to_owned());
         }
         let nodes = self.nodes();
-        let is_informed = |node: &&Arc<Shared>| !node.is_down() && !node.has_stale_view();
-        let informed: Vec<&Arc<Shared>> = nodes.iter().filter(is_informed).collect();
-        let asked = if informed.is_empty() { vec![node] } else { informed };
-        if asked.iter().any(|asked| asked.sees(|view| view.owns_slots(id))) {
+        let mut informed = nodes.iter().filter(|node| !node.is_down() && !node.has_stale_view());
+        // A new node does not know the slots of one that it has never heard.
+        if informed.any(|asked| asked.sees(|view| view.owns_slots(id))) || self.has_best_claim(node) {
             return Some("it owns slots".to_owned());
         }
         if let Some(replica) = nodes.iter().find(|other| other.sees(|view| view.is_replica_of(id))) {
@@ -204,6 +203,16 @@ impl Cluster {
         let is_first = node.name_of_world().is_first();
         let world = node.worlds().other_world_with_node(node.node_number()).filter(|_| is_first)?;
         Some(format!("a node of the world '{}' is behind its port", world.as_str()))
+    }
+
+    /// Whether a node claims a slot that no other one claims with a higher epoch, those that are down included.
+    fn has_best_claim(&self, node: &Shared) -> bool {
+        let claim_of = |node: &Shared| node.engine().peers.cluster.as_ref().map(|view| view.claim());
+        let Some(own) = claim_of(node) else { return false };
+        let others: Vec<Claim> = self.nodes().iter().filter_map(|other| claim_of(other)).collect();
+        let better = others.iter().filter(|other| other.node.config_epoch > own.node.config_epoch);
+        let better: Vec<_> = better.flat_map(|other| &other.slots).collect();
+        own.slots.into_iter().flatten().any(|slot| !better.iter().any(|slots| slots.contains(&slot)))
     }
 
     /// Ends a node for good, and has all others forget it.

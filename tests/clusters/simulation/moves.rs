@@ -12,6 +12,13 @@ pub(super) struct OpenMove {
     pub(super) is_disturbed: bool,
 }
 
+impl OpenMove {
+    /// Whether a node is one of the two ends.
+    pub(super) fn concerns(&self, node: usize) -> bool {
+        self.from == node || self.to == node
+    }
+}
+
 impl Simulation {
     /// Moves a slot, begins to move one step by step, or takes the next step of one that moves.
     pub(super) fn migrate_or_go_on(&mut self) {
@@ -29,7 +36,8 @@ impl Simulation {
 
     fn begin_move(&mut self, key: usize, to: usize) {
         let (by, slot) = (self.any_node(), KEYS[key].1);
-        let claims = (0..self.nodes.len()).filter(|node| self.is_up(*node)).map(|node| (node, self.facts(node, slot)));
+        let up = self.members().into_iter().filter(|node| self.is_up(*node));
+        let claims = up.map(|node| (node, self.facts(node, slot)));
         let from = claims.filter(|(_, facts)| facts.owns_slot).max_by_key(|(_, facts)| facts.epoch);
         let from = from.map(|(node, _)| node);
         let outcome = self.call(by, &format!("DUNLIN MIGRATE-SLOT {slot} TO {to} BEGIN"));
@@ -46,7 +54,7 @@ impl Simulation {
     pub(super) fn note_disturbed_move(&mut self) {
         let Some(OpenMove { key, from, to, .. }) = self.open_move else { return };
         let slot = KEYS[key].1;
-        let others_claim = (0..self.nodes.len()).any(|node| node != from && self.facts(node, slot).owns_slot);
+        let others_claim = self.members.iter().any(|node| *node != from && self.facts(*node, slot).owns_slot);
         let are_up = self.is_up(from) && self.is_up(to);
         let are_primaries = self.facts(from, slot).owns_slot && self.facts(to, slot).primary.is_none();
         if !are_up || !are_primaries || others_claim {
@@ -83,7 +91,7 @@ impl Simulation {
     }
 
     /// Gives up the move of a slot: its key may be where nobody looks for it.
-    fn give_up_move(&mut self, key: usize) {
+    pub(super) fn give_up_move(&mut self, key: usize) {
         self.history.endanger("half moved", |write| write.key == key);
         self.given_up.insert(key);
         self.close_slot(key);
@@ -91,7 +99,7 @@ impl Simulation {
 
     /// Stops the moves of slots at all nodes.
     pub(super) fn close_slot(&mut self, key: usize) {
-        for node in 0..self.nodes.len() {
+        for node in self.members() {
             // Replicas and nodes that are down refuse it.
             _ = self.call(node, &format!("CLUSTER SETSLOT {} STABLE", KEYS[key].1));
         }
@@ -136,8 +144,8 @@ impl Simulation {
     /// Whether a node owns a slot as all nodes see it.
     fn all_know_owner(&self, owner: usize, slot: u16) -> bool {
         let id = self.facts(owner, slot).id;
-        self.nodes.iter().all(|node| {
-            node.with_engine(|engine| {
+        self.members.iter().all(|node| {
+            self.nodes[*node].with_engine(|engine| {
                 let view = engine.peers.cluster.as_ref().expect("it is a node");
                 view.owner(slot).is_some_and(|known| known.id == id)
             })
