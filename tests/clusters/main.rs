@@ -48,10 +48,7 @@ fn no_write_is_lost_that_all_nodes_of_its_shard_had_and_all_nodes_agree_in_the_e
     // The failures are such that writes do get lost, and some do not.
     if number >= SEEDS {
         let happens = |reason: &&str| totals.get(reason).is_some_and(|count| *count > 0);
-        assert!(
-            ["kept", "late", "stale", "nodes added", "nodes removed"].iter().all(|reason| happens(reason)),
-            "{totals:?}"
-        );
+        assert!(["kept", "late", "stale", "nodes added", "nodes removed"].iter().all(happens), "{totals:?}");
     }
 }
 
