@@ -98,12 +98,20 @@ impl PackedNode {
         self.size = self.size - before as u32 + cost(item) as u32;
     }
 
-    /// Removes the items at positions that exist.
+    /// Removes the items at positions that exist. Those that stay are measured if they are fewer than those that go.
     pub(super) fn remove(&mut self, positions: Range<usize>) {
-        let costs: usize = self.items.range(positions.clone()).map(cost).sum();
+        self.size = if positions.len() <= self.len() / 2 {
+            self.size - self.cost(positions.clone())
+        } else {
+            EMPTY as u32 + self.cost(0..positions.start) + self.cost(positions.end..self.len())
+        };
         self.len -= positions.len() as u32;
-        self.size -= costs as u32;
         self.items.remove(positions);
+    }
+
+    /// The bytes that the items at some positions take in a listpack.
+    fn cost(&self, positions: Range<usize>) -> u32 {
+        self.items.range(positions).map(cost).sum::<usize>() as u32
     }
 
     /// Splits off the items from a position on.

@@ -285,7 +285,10 @@ impl PackedList {
             return;
         }
         let at = self.view().content_of(&head, positions.start);
-        let gone = self.view().lengths(&head, positions.clone());
+        let gone = match positions.len() {
+            count if count <= head.len / 2 => self.view().lengths(&head, positions.clone()),
+            _ => self.view().content_of(&head, positions.end) - at,
+        };
         self.bytes.copy_within(at + gone..head.content_end(), at);
         let kept = self.view().column(&head, positions.end..head.len);
         self.bytes.copy_within(kept.clone(), kept.start + positions.len() * head.width);
