@@ -189,6 +189,11 @@ impl<'a> Reply<'a> {
         self.end_line();
     }
 
+    /// Whether a stored string of that length is sent without a copy if [`Reply::shared`] gets it.
+    pub fn is_zero_copy(&self, length: usize) -> bool {
+        length >= ZERO_COPY_BYTES && self.shared_strings.is_some()
+    }
+
     /// Writes bytes as they are; many are sent without a copy where that is possible.
     pub fn raw(&mut self, bytes: &SharedBytes) {
         match &mut self.shared_strings {

@@ -18,7 +18,8 @@
 //!
 //! - A number of width `w < 8` is an integer, sign folded into the lowest bit; width 8 is the bits of the `f64`. So 0
 //!   takes no byte.
-//! - More than 255 bytes have an allocation of their own and leave its number in the cell.
+//! - More than 255 bytes have an allocation of their own and leave its number in the cell. Replies may share it: it does
+//!   not change while one does.
 //! - A handle is `chunk * CHUNK / 2 + offset / 2`: 8 GiB of cells. The callers that store cells ensure that there are
 //!   no more ([`Arena::cell_bytes`]); a removal may take one more chunk for the cells that it moves.
 //! - Invariant: the cells of a chunk are back to back, and `idle` is the sum of the sizes of those that are not live.
@@ -29,9 +30,13 @@
 //! Costs: O(1), one cache line to read a cell of usual size.
 
 mod fork;
+#[cfg(test)]
+mod tests;
 
 use crate::value::base::Base;
 use crate::value::slab::Slab;
+use std::iter;
+use std::sync::Arc;
 
 /// Identifies a cell.
 pub(super) type Handle = u32;
@@ -72,7 +77,8 @@ pub(super) struct Arena {
     allocated: usize,
     draining: Option<Drain>,
     /// Bytes that are too long for a cell.
-    long: Slab<Box<[u8]>>,
+    long: Slab<Arc<[u8]>>,
+    /// The memory of those.
     long_bytes: usize,
     base: Option<Box<Base<Arena>>>,
 }
@@ -118,27 +124,27 @@ impl Cell {
 }
 
 impl Arena {
-    /// Stores bytes and a number in a cell.
-    pub(super) fn insert(&mut self, bytes: &[u8], number: f64) -> Handle {
+    /// Stores bytes and a number in a cell. The bytes are several parts, which follow each other in the cell.
+    pub(super) fn insert<const N: usize>(&mut self, parts: [&[u8]; N], number: f64) -> Handle {
         let (value, width) = code(number);
-        let head = 1 + width;
-        let (tag, size) = match bytes.len() {
-            length if length < LENGTH_FOLLOWS => (length, head + length),
-            length if length <= INLINE => (LENGTH_FOLLOWS, head + 1 + length),
+        let (head, length) = (1 + width, total(parts));
+        let (tag, size) = match length {
+            _ if length < LENGTH_FOLLOWS => (length, head + length),
+            _ if length <= INLINE => (LENGTH_FOLLOWS, head + 1 + length),
             _ => (PLACE_FOLLOWS, head + 4),
         };
         let handle = self.allocate(sized(size));
-        let place = if tag == PLACE_FOLLOWS { self.insert_long(bytes) } else { 0 };
+        let place = if tag == PLACE_FOLLOWS { self.insert_long(parts) } else { 0 };
         let cell = self.cell_mut(handle);
         cell[0] = (width | tag << 4) as u8;
         cell[1..head].copy_from_slice(&value.to_le_bytes()[..width]);
         match tag {
             PLACE_FOLLOWS => cell[head..head + 4].copy_from_slice(&place.to_le_bytes()),
             LENGTH_FOLLOWS => {
-                cell[head] = bytes.len() as u8;
-                cell[head + 1..size].copy_from_slice(bytes);
+                cell[head] = length as u8;
+                join(&mut cell[head + 1..size], parts);
             }
-            _ => cell[head..size].copy_from_slice(bytes),
+            _ => join(&mut cell[head..size], parts),
         }
         handle
     }
@@ -165,20 +171,28 @@ impl Arena {
         }
     }
 
-    /// A cell's bytes, for overwriting.
-    pub(super) fn bytes_mut(&mut self, handle: Handle) -> &mut [u8] {
+    /// The bytes that a cell has in an allocation of their own.
+    pub(super) fn long(&self, handle: Handle) -> Option<&Arc<[u8]>> {
+        match read(self.cell(handle)) {
+            Cell::Live { place: Some(place), .. } => Some(&self.long[place]),
+            _ => None,
+        }
+    }
+
+    /// Writes the bytes of several parts over those in a cell, which must be as many.
+    pub(super) fn overwrite<const N: usize>(&mut self, handle: Handle, parts: [&[u8]; N]) {
         let cell = self.cell_mut(handle);
         let head = 1 + usize::from(cell[0] & 15);
         match usize::from(cell[0] >> 4) {
-            LENGTH_FOLLOWS => {
-                let length = usize::from(cell[head]);
-                &mut self.cell_mut(handle)[head + 1..][..length]
-            }
+            LENGTH_FOLLOWS => join(&mut cell[head + 1..], parts),
             PLACE_FOLLOWS => {
                 let place = word(cell, head);
-                &mut self.long[place]
+                match Arc::get_mut(&mut self.long[place]) {
+                    Some(long) => join(long, parts),
+                    None => self.long[place] = joined(parts),
+                }
             }
-            length => &mut self.cell_mut(handle)[head..][..length],
+            _ => join(&mut cell[head..], parts),
         }
     }
 
@@ -215,7 +229,7 @@ impl Arena {
     /// Removes a cell, with its long bytes if it has some.
     pub(super) fn remove(&mut self, handle: Handle) {
         if let Cell::Live { place: Some(place), .. } = read(self.cell(handle)) {
-            self.long_bytes -= self.long[place].len();
+            self.long_bytes -= long_memory(&self.long[place]);
             self.long.remove(place);
         }
         self.release(handle);
@@ -334,9 +348,10 @@ impl Arena {
         &mut self.chunks[chunk_of(handle)].bytes[at..]
     }
 
-    fn insert_long(&mut self, bytes: &[u8]) -> u32 {
-        self.long_bytes += bytes.len();
-        self.long.insert(bytes.into())
+    fn insert_long<const N: usize>(&mut self, parts: [&[u8]; N]) -> u32 {
+        let bytes = joined(parts);
+        self.long_bytes += long_memory(&bytes);
+        self.long.insert(bytes)
     }
 
     /// Allocates a cell of `size` bytes: one that was freed, or part of it, or a new one.
@@ -483,6 +498,35 @@ fn chunk_of(handle: Handle) -> usize {
     (handle / GRAINS_PER_CHUNK) as usize
 }
 
+/// The number of bytes of all parts.
+fn total<const N: usize>(parts: [&[u8]; N]) -> usize {
+    parts.iter().map(|part| part.len()).sum()
+}
+
+/// Copies parts to the beginning of `target`, one behind the other.
+fn join<const N: usize>(mut target: &mut [u8], parts: [&[u8]; N]) {
+    for part in parts {
+        let (place, rest) = target.split_at_mut(part.len());
+        place.copy_from_slice(part);
+        target = rest;
+    }
+}
+
+/// The bytes of all parts.
+fn joined<const N: usize>(parts: [&[u8]; N]) -> Arc<[u8]> {
+    if let [whole] = parts[..] {
+        return whole.into();
+    }
+    let mut bytes: Arc<[u8]> = iter::repeat_n(0, total(parts)).collect();
+    Arc::get_mut(&mut bytes).into_iter().for_each(|bytes| join(bytes, parts));
+    bytes
+}
+
+/// The memory of bytes that are too long for a cell, with their reference counts.
+fn long_memory(bytes: &Arc<[u8]>) -> usize {
+    2 * size_of::<usize>() + bytes.len()
+}
+
 /// The size of a cell that needs `bytes`.
 fn sized(bytes: usize) -> usize {
     bytes.next_multiple_of(GRAIN).max(MIN)
@@ -526,70 +570,4 @@ fn decode(cell: &[u8], width: usize) -> f64 {
     }
     let folded = word & ((1 << (8 * width)) - 1);
     ((folded >> 1) as i64 ^ -((folded & 1) as i64)) as f64
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn stored_bytes_and_numbers_read_back() {
-        let numbers =
-            [0.0, -0.0, 1.0, -1.0, 127.0, -128.0, 1e6, 1_783_012_441_000.0, 0.5, f64::INFINITY, -EXACT, 1e300];
-        let lengths = [0, 1, 13, 14, 15, 254, 255, 256, 70_000];
-        let mut arena = Arena::default();
-        let stored: Vec<_> = lengths.iter().flat_map(|&len| numbers.map(|number| (vec![b'm'; len], number))).collect();
-        let cells: Vec<_> = stored.iter().map(|(bytes, number)| arena.insert(bytes, *number)).collect();
-        assert_eq!(arena.check(), cells);
-        for (cell, (bytes, number)) in cells.iter().zip(&stored) {
-            assert_eq!((arena.bytes(*cell), arena.number(*cell).to_bits()), (&bytes[..], number.to_bits()));
-        }
-    }
-
-    #[test]
-    fn a_freed_cell_is_used_again() {
-        let mut arena = Arena::default();
-        let cells: Vec<_> = (0..100).map(|i| arena.insert(format!("member-{i:02}").as_bytes(), 5.0)).collect();
-        arena.remove(cells[40]);
-        arena.check();
-        assert_eq!(arena.insert(b"member-xx", 6.0), cells[40]);
-        arena.check();
-    }
-
-    #[test]
-    fn a_large_free_cell_is_split() {
-        let mut arena = Arena::default();
-        let large = arena.insert(&[b'x'; 60], 5.0);
-        let behind = arena.insert(b"behind", 5.0);
-        arena.remove(large);
-        assert_eq!(arena.insert(b"small-one", 6.0), large);
-        assert!(arena.insert(b"another", 6.0) < behind);
-        arena.check();
-    }
-
-    #[test]
-    fn writing_a_number_reports_whether_it_fits_its_cell() {
-        let mut arena = Arena::default();
-        let cell = arena.insert(b"counter", 100.0);
-        assert!(arena.set_number(cell, -100.0) && !arena.set_number(cell, 1000.0) && !arena.set_number(cell, 0.5));
-        assert_eq!(arena.number(cell), -100.0);
-        let wider = arena.widen(cell, 0.5);
-        assert_eq!((arena.bytes(wider), arena.number(wider)), (&b"counter"[..], 0.5));
-        arena.release(cell);
-        assert_eq!(arena.check(), [wider]);
-    }
-
-    #[test]
-    fn a_mostly_unused_chunk_is_emptied_and_freed() {
-        let mut arena = Arena::default();
-        let cells: Vec<_> = (0..10_000).map(|i| arena.insert(format!("member-{i}").as_bytes(), 5.0)).collect();
-        let full = arena.memory();
-        cells.iter().filter(|&cell| cell % 5 != 0).for_each(|&cell| arena.remove(cell));
-        while let Some(cell) = arena.next_to_move() {
-            arena.duplicate(cell);
-            arena.release(cell);
-        }
-        assert_eq!(arena.check().len(), cells.iter().filter(|&cell| cell % 5 == 0).count());
-        assert!(arena.memory() < full / 3, "{} bytes of {full}", arena.memory());
-    }
 }

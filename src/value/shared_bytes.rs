@@ -1,9 +1,10 @@
 //! Bytes that never change, and are shared by reference: large texts, and replies and pushes that hold them.
 //!
 //! Bytes that were copied to be kept are an `Arc<[u8]>`: one allocation. A long word of a request is not copied: it is
-//! a part of the buffer into which the client's bytes were read ([`ReceivedBuffer`]), and keeps that whole buffer.
+//! a part of the buffer into which the client's bytes were read ([`ReceivedBuffer`]), and keeps that whole buffer. The
+//! value of a field that is long is the end of bytes that begin with the field's name.
 //!
-//! Invariant: a part is within its buffer, and all parts of a buffer are the same one, so that what is kept besides the
+//! Invariant: a word is within its buffer, and all words of a buffer are the same one, so that what is kept besides the
 //! word is known to be little.
 
 use std::ops::{Deref, Range};
@@ -23,14 +24,28 @@ enum Owner {
     Whole(Arc<[u8]>),
     /// The word of a received buffer that is shared.
     Word(Arc<ReceivedBuffer>),
+    End(Arc<End>),
+}
+
+/// The last bytes of others.
+#[derive(Debug)]
+struct End {
+    whole: Arc<[u8]>,
+    start: usize,
 }
 
 impl SharedBytes {
+    /// The bytes of `whole` from `start` on.
+    pub fn end_of(whole: &Arc<[u8]>, start: usize) -> SharedBytes {
+        SharedBytes(Owner::End(Arc::new(End { whole: Arc::clone(whole), start })))
+    }
+
     /// The bytes of memory that are allocated for it.
     pub fn memory(&self) -> usize {
         match &self.0 {
             Owner::Whole(bytes) => (COUNTERS + bytes.len()).next_multiple_of(align_of::<usize>()),
             Owner::Word(buffer) => COUNTERS + size_of::<ReceivedBuffer>() + buffer.bytes.capacity(),
+            Owner::End(end) => COUNTERS + size_of::<End>() + COUNTERS + end.whole.len(),
         }
     }
 
@@ -51,6 +66,7 @@ impl Deref for SharedBytes {
             Owner::Word(buffer) => {
                 buffer.word.get().and_then(|word| buffer.bytes.get(word.clone())).unwrap_or_default()
             }
+            Owner::End(end) => end.whole.get(end.start..).unwrap_or_default(),
         }
     }
 }
@@ -133,6 +149,15 @@ mod tests {
         assert!(shared.is_same(&buffer.share(word).expect("it is the same word")));
         assert!(shared.memory() >= MIN_SHARED + 32);
         assert_eq!(shared, SharedBytes::from(word));
+    }
+
+    #[test]
+    fn the_end_of_bytes_is_shared_where_it_is() {
+        let whole: Arc<[u8]> = b"field value"[..].into();
+        let value = SharedBytes::end_of(&whole, 6);
+        assert!(std::ptr::eq(&raw const *value, &raw const whole[6..]));
+        assert_eq!(*value, *b"value");
+        assert!(SharedBytes::end_of(&whole, 12).is_empty());
     }
 
     #[test]

@@ -26,6 +26,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// The number of cells that a removal moves out of a chunk that is being drained.
 const MOVES: usize = 4;
@@ -106,7 +107,7 @@ impl<L: Layout> Table<L> {
     pub(super) fn of_distinct<'a>(seed: u64, cells: impl ExactSizeIterator<Item = Cow<'a, [u8]>>) -> Table<L> {
         let mut table = Table::with_room(seed, cells.len());
         for cell in cells {
-            table.add(table.members.hash(L::key(&cell)), &cell);
+            table.add(table.members.hash(L::key(&cell)), [&*cell]);
         }
         table
     }
@@ -141,27 +142,34 @@ impl<L: Layout> Table<L> {
         Some(self.arena.bytes(cell))
     }
 
-    /// Stores a cell without a deadline, in place of the one with its key, if any; returns whether there was none.
-    pub(super) fn insert(&mut self, cell: &[u8]) -> bool {
-        self.store(cell, false)
+    /// The cell with a key, unless its deadline is `now_ms` or earlier, if it is so long that it can be shared.
+    pub(super) fn long_at(&self, key: &[u8], now_ms: i64) -> Option<&Arc<[u8]>> {
+        let cell = self.find(self.members.hash(key), key).filter(|&cell| self.is_there(cell, now_ms))?;
+        self.arena.long(cell)
+    }
+
+    /// Stores a cell without a deadline, in place of the one with its key, if any; returns whether there was none. The
+    /// cell is given in parts, so that they need not be joined before.
+    pub(super) fn insert<const N: usize>(&mut self, key: &[u8], cell: [&[u8]; N]) -> bool {
+        self.store(key, cell, false)
     }
 
     /// Stores a cell in place of the one with its key, if any, and keeps that one's deadline; returns whether there
     /// was none.
-    pub(super) fn update(&mut self, cell: &[u8]) -> bool {
-        self.store(cell, true)
+    pub(super) fn update<const N: usize>(&mut self, key: &[u8], cell: [&[u8]; N]) -> bool {
+        self.store(key, cell, true)
     }
 
-    fn store(&mut self, cell: &[u8], keep: bool) -> bool {
-        let key = L::key(cell);
+    fn store<const N: usize>(&mut self, key: &[u8], cell: [&[u8]; N], keep: bool) -> bool {
         let hash = self.members.hash(key);
         let Some(old) = self.find(hash, key) else {
             self.add(hash, cell);
             return true;
         };
         let deadline_ms = if keep { self.arena.number(old) } else { 0.0 };
-        if self.arena.bytes(old).len() == cell.len() && self.arena.number(old) == deadline_ms {
-            self.arena.bytes_mut(old).copy_from_slice(cell);
+        let length: usize = cell.iter().map(|part| part.len()).sum();
+        if self.arena.bytes(old).len() == length && self.arena.number(old) == deadline_ms {
+            self.arena.overwrite(old, cell);
         } else {
             self.unlink(old);
             let handle = self.arena.insert(cell, deadline_ms);
@@ -370,7 +378,7 @@ impl<L: Layout> Table<L> {
         self.members.find(hash, |cell| L::key(self.arena.bytes(cell)) == key)
     }
 
-    fn add(&mut self, hash: u64, cell: &[u8]) {
+    fn add<const N: usize>(&mut self, hash: u64, cell: [&[u8]; N]) {
         let handle = self.arena.insert(cell, 0.0);
         self.members.insert(hash, handle, |cell| L::key(self.arena.bytes(cell)));
     }

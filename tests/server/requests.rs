@@ -236,6 +236,32 @@ fn a_later_change_does_not_affect_a_large_string_that_is_being_sent() {
     client.expect(replies);
 }
 
+/// So is the value of a field, whatever then becomes of the field and its hash.
+#[test]
+fn a_later_change_does_not_affect_a_large_field_that_is_being_sent() {
+    let server = Server::start().expect("it starts");
+    let mut client = connect(server.addr());
+    let before: Vec<u8> = (0..3_000_000_u32).map(|index| index.to_le_bytes()[1]).collect();
+    let as_long: Vec<u8> = before.iter().rev().copied().collect();
+    let shorter = vec![b'y'; 100_000];
+    let changes = [
+        (request(&[b"HSET", b"key", b"field", &before]), ":1\r\n", &before),
+        (request(&[b"COPY", b"key", b"other"]), ":1\r\n", &before),
+        (request(&[b"HSET", b"key", b"field", &as_long]), ":0\r\n", &as_long),
+        (request(&[b"HPEXPIRE", b"key", b"9000000", b"FIELDS", b"1", b"field"]), "*1\r\n:1\r\n", &as_long),
+        (request(&[b"HSET", b"key", b"field", &shorter]), ":0\r\n", &shorter),
+        (request(&[b"RENAME", b"other", b"key"]), "+OK\r\n", &before),
+        (request(&[b"HDEL", b"key", b"field"]), ":1\r\n", &Vec::new()),
+    ];
+    let mut replies = Vec::new();
+    for (change, reply, value) in changes {
+        client.send([&change[..], b"HGET key field\r\nHMGET key field none field\r\n"].concat());
+        let value = if value.is_empty() { b"$-1\r\n".to_vec() } else { bulk(value) };
+        replies.extend([reply.as_bytes(), &value, b"*3\r\n", &value, b"$-1\r\n", &value].concat());
+    }
+    client.expect(replies);
+}
+
 /// A reply that others read, or that is moved, is made contiguous.
 #[test]
 fn large_strings_keep_their_place_among_other_replies() {

@@ -1,6 +1,6 @@
 //! HGET, HMGET, HLEN and others: read some fields of a hash, or their number.
 
-use super::{fields, remove_expired, write_or_null};
+use super::{fields, remove_expired, write_field};
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
 use crate::value::hash::Hash;
 
@@ -21,7 +21,7 @@ fn hget(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (key, field) = (args.key()?, args.word()?);
     remove_expired(cx, key, std::iter::once(field));
     let (fields, reply) = fields(cx, key)?;
-    write_or_null(reply, fields.and_then(|fields| fields.get(field)));
+    write_field(reply, fields, field);
     Ok(())
 }
 
@@ -41,7 +41,7 @@ fn hmget(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (fields, reply) = fields(cx, key)?;
     reply.array(args.left());
     for field in args.rest() {
-        write_or_null(reply, fields.and_then(|fields| fields.get(field)));
+        write_field(reply, fields, field);
     }
     Ok(())
 }

@@ -68,6 +68,18 @@ fn fields<'a, 'c>(cx: &'a mut Ctx<'c>, key: &[u8]) -> Result<(Option<Fields<'a>>
     Ok((hash.map(|hash| hash.at(due_ms)), reply))
 }
 
+/// Replies with the value of a field, or null. A large one is shared.
+fn write_field(reply: &mut Reply<'_>, fields: Option<Fields<'_>>, field: &[u8]) {
+    let value = fields.and_then(|fields| fields.get(field));
+    if let Some(Item::Text(bytes, [])) = value
+        && reply.is_zero_copy(bytes.len())
+        && let Some(shared) = fields.and_then(|fields| fields.shared(field))
+    {
+        return reply.shared(&shared);
+    }
+    write_or_null(reply, value);
+}
+
 fn write_or_null(reply: &mut Reply<'_>, value: Option<Item<'_>>) {
     match value {
         Some(value) => reply.item(value),

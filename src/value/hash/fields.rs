@@ -6,6 +6,7 @@
 use super::Entry;
 use super::pair::Pair;
 use super::view::{Entries, HashView, Shape};
+use crate::value::SharedBytes;
 use crate::value::item::Item;
 use either::Either;
 use fastrand::Rng;
@@ -38,6 +39,13 @@ impl<'a> Fields<'a> {
             }
             Shape::Table(table) => table.get_at(field, self.now_ms).map(|cell| Pair::entry(cell).value),
         }
+    }
+
+    /// The value of a live field for keeping it beyond a change of the hash, if it is so long that it can be shared.
+    pub fn shared(self, field: &[u8]) -> Option<SharedBytes> {
+        let Shape::Table(table) = self.hash.shape else { return None };
+        let cell = table.long_at(field, self.now_ms)?;
+        Some(SharedBytes::end_of(cell, cell.len() - Pair::entry(cell).value.len()))
     }
 
     /// Whether a live field of that name exists.

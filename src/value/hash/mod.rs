@@ -177,7 +177,8 @@ impl Hash {
                 ShapeMut::Timed(timed) if timed.packed.has_room(bytes) => timed.push(entry, deadline_ms),
                 _ => {
                     let field = entry.field.to_cow();
-                    hash.table_mut(limits.seed).insert(&Pair::cell(&field, &entry.value.to_cow()));
+                    let table = hash.table_mut(limits.seed);
+                    Pair::cell(&field, &entry.value.to_cow(), |cell| table.insert(&field, cell));
                     hash.set_deadline(&field, Some(deadline_ms).filter(|&deadline_ms| deadline_ms != 0));
                 }
             }
@@ -395,8 +396,8 @@ impl Hash {
                 _ => {}
             }
         }
-        let (table, cell) = (self.table_mut(limits.seed), Pair::cell(field, value));
-        if keep { table.update(&cell) } else { table.insert(&cell) }
+        let table = self.table_mut(limits.seed);
+        Pair::cell(field, value, |cell| if keep { table.update(field, cell) } else { table.insert(field, cell) })
     }
 
     /// Removes a field; returns whether it existed.
@@ -458,7 +459,8 @@ impl Hash {
         if !matches!(self.view().shape, Shape::Table(_)) {
             let mut table = Table::new(seed);
             for entry in self.iter() {
-                table.insert(&Pair::cell(&entry.field.to_cow(), &entry.value.to_cow()));
+                let field = entry.field.to_cow();
+                Pair::cell(&field, &entry.value.to_cow(), |cell| table.insert(&field, cell));
             }
             if let Shape::Timed(timed) = self.view().shape {
                 for (entry, &deadline_ms) in self.iter().zip(&timed.deadlines) {

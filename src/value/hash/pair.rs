@@ -12,18 +12,15 @@ pub(super) struct Pair;
 const LONG: u8 = u8::MAX;
 
 impl Pair {
-    pub(super) fn cell(field: &[u8], value: &[u8]) -> Vec<u8> {
-        let mut cell = Vec::with_capacity(9 + field.len() + value.len());
+    /// Calls `store` with the cell of a field and its value, in parts.
+    pub(super) fn cell<R>(field: &[u8], value: &[u8], store: impl FnOnce([&[u8]; 3]) -> R) -> R {
         match u8::try_from(field.len()) {
-            Ok(length) if length < LONG => cell.push(length),
+            Ok(length) if length < LONG => store([&[length], field, value]),
             _ => {
-                cell.push(LONG);
-                cell.extend_from_slice(&(field.len() as u64).to_le_bytes());
+                let [a, b, c, d, e, f, g, h] = (field.len() as u64).to_le_bytes();
+                store([&[LONG, a, b, c, d, e, f, g, h], field, value])
             }
         }
-        cell.extend_from_slice(field);
-        cell.extend_from_slice(value);
-        cell
     }
 
     fn split(cell: &[u8]) -> (&[u8], &[u8]) {

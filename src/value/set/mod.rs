@@ -152,7 +152,10 @@ impl Set {
         for member in members {
             match &mut set.form {
                 Form::Packed(packed) if packed.has_room(member.len()) => packed.push(member),
-                _ => _ = set.table_mut(limits.seed).insert(&member.to_cow()),
+                _ => {
+                    let member = member.to_cow();
+                    set.table_mut(limits.seed).insert(&member, [&*member]);
+                }
             }
         }
         set
@@ -383,7 +386,7 @@ impl Set {
                     self.form = Form::Packed(packed);
                     return true;
                 }
-                self.table_mut(limits.seed).insert(member)
+                self.table_mut(limits.seed).insert(member, [member])
             }
             (Form::Packed(packed), item) => {
                 if packed.find(member, 1).is_some() {
@@ -393,9 +396,9 @@ impl Set {
                     packed.push(item);
                     return true;
                 }
-                self.table_mut(limits.seed).insert(member)
+                self.table_mut(limits.seed).insert(member, [member])
             }
-            (Form::Table(table), _) => table.insert(member),
+            (Form::Table(table), _) => table.insert(member, [member]),
         }
     }
 
@@ -514,7 +517,8 @@ impl Set {
         if !matches!(self.form, Form::Table(_)) {
             let (mut table, mut scratch) = (Table::new(seed), Vec::new());
             for member in self.iter() {
-                table.insert(member.as_bytes(&mut scratch));
+                let member = member.as_bytes(&mut scratch);
+                table.insert(member, [member]);
             }
             table.shrink();
             self.form = Form::Table(Box::new(table));

@@ -70,7 +70,7 @@ impl<const N: usize> Large<N> {
         let (mut arena, mut members) = (Arena::default(), Members::with_room(len, hashing));
         let mut cells = Vec::with_capacity(len);
         for entry in entries {
-            let cell = arena.insert(entry.member, entry.score);
+            let cell = arena.insert([entry.member], entry.score);
             members.insert(members.hash(entry.member), cell, |cell| arena.bytes(cell));
             cells.push(cell);
         }
@@ -209,7 +209,7 @@ impl<const N: usize> Large<N> {
     }
 
     fn add(&mut self, hash: u64, member: &[u8], score: f64) {
-        let cell = self.arena.insert(member, score);
+        let cell = self.arena.insert([member], score);
         self.members.insert(hash, cell, |cell| self.arena.bytes(cell));
         self.order.insert(&self.arena, cell);
     }

@@ -238,7 +238,7 @@ mod tests {
     fn leaf_of(scores: &[f64]) -> (Arena, Leaf<60>) {
         let (mut arena, mut leaf) = (Arena::default(), Leaf::new());
         for (at, &score) in scores.iter().enumerate() {
-            leaf.insert(at, arena.insert(b"", score), sortable(score));
+            leaf.insert(at, arena.insert([b""], score), sortable(score));
         }
         leaf.check(&arena);
         (arena, leaf)
@@ -283,7 +283,7 @@ mod tests {
         let (mut arena, mut low) = leaf_of(&[1.0, 1.000_001, 1.000_002]);
         let mut high = Leaf::<60>::new();
         for (at, score) in [1e9, 1e18].into_iter().enumerate() {
-            high.insert(at, arena.insert(b"", score), sortable(score));
+            high.insert(at, arena.insert([b""], score), sortable(score));
         }
         low.give(1..3, &mut high, 0);
         assert_eq!((low.len(), high.len()), (1, 4));

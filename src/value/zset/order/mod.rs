@@ -460,7 +460,7 @@ mod tests {
     fn order_of<const N: usize>(scores: impl Iterator<Item = u32>) -> (Arena, Order<N>) {
         let (mut arena, mut order) = (Arena::default(), Order::new());
         for score in scores {
-            let cell = arena.insert(format!("member-{score}").as_bytes(), f64::from(score));
+            let cell = arena.insert([format!("member-{score}").as_bytes()], f64::from(score));
             order.insert(&arena, cell);
         }
         order.check(&arena);
@@ -488,7 +488,7 @@ mod tests {
     #[test]
     fn a_million_entries_take_three_levels_of_branches() {
         let mut arena = Arena::default();
-        let cells: Vec<_> = (0..1_000_000).map(|i| arena.insert(b"", f64::from(i))).collect();
+        let cells: Vec<_> = (0..1_000_000).map(|i| arena.insert([b""], f64::from(i))).collect();
         let order = Order::<60>::from_sorted(&arena, &cells);
         assert_eq!((order.height, order.len()), (3, 1_000_000));
         assert_eq!(order.rank(&arena, cells[777_777]), 777_777);
