@@ -104,7 +104,7 @@ trait Held: std::fmt::Debug + Send {
 /// which are freed as they are.
 const LARGE_BYTES: usize = 64 << 10;
 const LARGE_BLOCK_BYTES: usize = 4 << 20;
-const MANY_PARTS: usize = 64;
+const MANY_PARTS: usize = 256;
 
 /// Something that knows no size, with the size that was counted for it.
 #[derive(Debug)]
@@ -127,7 +127,8 @@ impl LazyFree {
     }
 
     /// Whether it is freed on another thread. A smaller value is freed faster than handed over: a text, which is one
-    /// allocation, and a list or a stream of few nodes or blocks, up to 4 MiB.
+    /// allocation, and a list or a stream of few nodes or blocks, up to 4 MiB. To wake the thread takes as long as to free
+    /// some hundred of them.
     pub fn takes_long(&self) -> bool {
         match &self.0 {
             Contents::Nothing => false,
@@ -174,5 +175,26 @@ impl From<Value> for LazyFree {
 impl From<Option<Value>> for LazyFree {
     fn from(value: Option<Value>) -> LazyFree {
         value.map_or(LazyFree::default(), LazyFree::from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::list::{Limits, List};
+
+    /// A list of nodes with one element each.
+    fn list(nodes: usize, element: &[u8]) -> LazyFree {
+        let limits = Limits { size: 1, ..Limits::default() };
+        LazyFree::from(Value::List(List::from_elements(std::iter::repeat_n(element, nodes), &limits)))
+    }
+
+    #[test]
+    fn a_value_of_many_parts_or_many_bytes_takes_long_to_free() {
+        assert!(!list(MANY_PARTS, b"short").takes_long());
+        assert!(list(MANY_PARTS + 1, b"short").takes_long());
+        let element = vec![b'x'; LARGE_BLOCK_BYTES / 4];
+        assert!(!list(3, &element).takes_long());
+        assert!(list(4, &element).takes_long());
     }
 }
