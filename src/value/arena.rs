@@ -18,8 +18,8 @@
 //!
 //! - A number of width `w < 8` is an integer, sign folded into the lowest bit; width 8 is the bits of the `f64`. So 0
 //!   takes no byte.
-//! - More than 255 bytes have an allocation of their own and leave its number in the cell. Replies may share it: it does
-//!   not change while one does.
+//! - More than 255 bytes have an allocation of their own and leave its number in the cell. Replies may share it: it
+//!   does not change while one does.
 //! - A handle is `chunk * CHUNK / 2 + offset / 2`: 8 GiB of cells. The callers that store cells ensure that there are
 //!   no more ([`Arena::cell_bytes`]); a removal may take one more chunk for the cells that it moves.
 //! - Invariant: the cells of a chunk are back to back, and `idle` is the sum of the sizes of those that are not live.
@@ -524,7 +524,7 @@ fn joined<const N: usize>(parts: [&[u8]; N]) -> Arc<[u8]> {
 
 /// The memory of bytes that are too long for a cell, with their reference counts.
 fn long_memory(bytes: &Arc<[u8]>) -> usize {
-    2 * size_of::<usize>() + bytes.len()
+    (2 * size_of::<usize>() + bytes.len()).next_multiple_of(align_of::<usize>())
 }
 
 /// The size of a cell that needs `bytes`.
