@@ -21,6 +21,13 @@ pub(super) fn rewrite(shared: &Shared, id: u64, delay: TestDelay, is_stopped: &A
     shared.act(|engine| aof::end_rewrite(engine, id, result));
 }
 
+/// Waits for the base of an append-only file that begins anew, when the server ends.
+pub(super) fn wait_for_last_base(shared: &Shared) {
+    if shared.act(aof::begin_last_base) {
+        shared.worlds().saver().wait();
+    }
+}
+
 fn try_rewrite(shared: &Shared, id: u64, delay: TestDelay, is_stopped: &AtomicBool) -> Result<(), String> {
     let writer = shared.worlds().aof();
     let (next, settings, rewrite) = {

@@ -14,6 +14,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::{mpsc, watch};
 use tracing::warn;
 
+use super::aof_rewrite;
 use super::aof_writer::AofWriter;
 use super::clock::Clock;
 use super::contain::contain;
@@ -181,7 +182,7 @@ impl Server {
         if let Some(faults) = &self.disk_faults {
             faults.end_waits();
         }
-        self.shared.wait_for_last_base();
+        aof_rewrite::wait_for_last_base(&self.shared);
         self.shared.worlds().saver().close();
         self.shared.worlds().close();
         self.shared.end_aof_with_server();

@@ -498,13 +498,6 @@ impl Shared {
         self.worlds.aof().close(engine.effects.propagation.commands());
     }
 
-    /// Waits for the base of an append-only file that begins anew, when the server ends.
-    pub(crate) fn wait_for_last_base(&self) {
-        if self.act(aof::begin_last_base) {
-            self.worlds.saver().wait();
-        }
-    }
-
     /// Closes the append-only file when the server ends.
     pub(crate) fn end_aof_with_server(&self) {
         let writer = self.worlds.aof();
