@@ -53,8 +53,8 @@ fn shutdown(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     if options.abort {
         return abort(cx);
     }
-    if cx.is_nested() && !options.now {
-        // Only a log of changes has come here, and must not end the server that reads it.
+    if operations::is_loading(cx) {
+        // A log of changes must not end the server that reads it. Redis refuses all but NOW.
         return Err(ServerError::DenyBlocking("SHUTDOWN without NOW or ABORT".to_owned()).into());
     }
     let how = ShutdownOptions { saves: options.save, skips_save: options.no_save, is_forced: options.force };

@@ -127,8 +127,8 @@ impl LazyFree {
     }
 
     /// Whether it is freed on another thread. A smaller value is freed faster than handed over: a text, which is one
-    /// allocation, and a list or a stream of few nodes or blocks, up to 4 MiB. To wake the thread takes as long as to
-    /// free some hundred of them.
+    /// allocation, and a list or a stream of few nodes or blocks, up to 4 MiB: to wake the thread takes as long as to
+    /// free some hundred nodes.
     pub fn takes_long(&self) -> bool {
         match &self.0 {
             Contents::Nothing => false,

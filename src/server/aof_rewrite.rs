@@ -4,11 +4,13 @@
 //! server is killed, the files in the manifest together hold all changes. A fresh incremental file is listed together
 //! with its base if the append-only file was just switched on, or if its files cannot be relied on.
 
+use std::io::Write;
 use std::sync::atomic::AtomicBool;
 
 use super::background_saver::{FAULT, STOPPED, TestDelay, announce_temporary_file};
 use super::contain::contain;
 use super::os_host::reason;
+use super::processors::at_low_priority;
 use super::progress::after_each_key;
 use super::shared::Shared;
 use crate::engine::exec::aof;
@@ -21,7 +23,7 @@ pub(super) fn rewrite(shared: &Shared, id: u64, delay: TestDelay, is_stopped: &A
     shared.act(|engine| aof::end_rewrite(engine, id, result));
 }
 
-/// Waits for the base of an append-only file that begins anew, when the server ends.
+/// Has an append-only file that begins anew get its base before the server ends.
 pub(super) fn wait_for_last_base(shared: &Shared) {
     if shared.act(aof::begin_last_base) {
         shared.worlds().saver().wait();
@@ -52,11 +54,10 @@ fn try_rewrite(shared: &Shared, id: u64, delay: TestDelay, is_stopped: &AtomicBo
         Some(base)
     });
     let Some(base) = base else { return Err(STOPPED.to_owned()) };
-    let written = replace::create(&**storage, &temporary, |out| {
-        base.write_base(out, &settings.files, after_each_key(&base, delay, is_stopped))
-    });
+    let write = |out: &mut dyn Write| base.write_base(out, &settings.files, after_each_key(&base, delay, is_stopped));
+    let written = at_low_priority(|| replace::create(&**storage, &temporary, write));
     drop(base);
-    let written = written.map_err(|error| reason(&error));
+    let written = written.flatten().map_err(|error| reason(&error));
     written.and_then(|_| writer.publish_base(&temporary, &settings.files, is_stopped)).inspect_err(|_| {
         // There may be nothing to remove.
         let _ = storage.remove(&temporary);

@@ -19,6 +19,7 @@ use crate::aof::manifest::Manifest;
 use crate::aof::scan::Tail;
 use crate::engine::exec::aof;
 use crate::engine::exec::aof_load::AofLoad;
+use crate::engine::state::host::AofSource;
 use crate::engine::{Engine, Loading, Settings};
 use crate::rdb::file::is_rdb;
 use crate::storage::{Storage, replace};
@@ -101,10 +102,10 @@ impl AofStart {
     pub(crate) fn step(&mut self, engine: &mut Engine) -> Result<bool, String> {
         if self.current.is_none() {
             let Some(file) = self.rest.pop_front() else { return Ok(false) };
-            let source = self.storage.open(&file.path).map_err(|error| {
+            let bytes = self.storage.open(&file.path).map_err(|error| {
                 format!("Fatal error: can't open the append log file {} for reading: {}", name(&file), reason(&error))
             })?;
-            self.load.open(engine, &name(&file), source)?;
+            self.load.open(engine, AofSource { name: name(&file), is_base: file.is_base, bytes })?;
             self.file_began_us = monotonic_us();
             self.current = Some(file);
         }

@@ -280,7 +280,7 @@ impl AofWriter {
         let open = |file: LogFile| {
             let bytes = storage.open(&file.path).map_err(|error| reason(&error))?;
             let name = file.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            Ok(AofSource { name, bytes })
+            Ok(AofSource { name, is_base: file.is_base, bytes })
         };
         listed.into_iter().map(open).collect()
     }

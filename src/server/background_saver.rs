@@ -1,7 +1,7 @@
 //! The threads that save in the background: the RDB file (BGSAVE), and the base of the append-only file (BGREWRITEAOF).
 //!
-//! Each save has a thread of its own; a server that never saves has none. The caller decides what the thread writes. It
-//! has a low priority: a client that writes meanwhile is served more evenly then, and a save can wait for a moment.
+//! Each save has a thread of its own; a server that never saves has none. The caller decides what the thread writes.
+//! It writes at a low priority, which its calls of the engine do not have.
 //!
 //! Every save of the process, in the background or not, can be made to fail at once: a program that ends suddenly then
 //! leaves no temporary file.
@@ -82,7 +82,6 @@ impl BackgroundSaver {
         let (processors, stop) = (self.processors.clone(), Arc::clone(&is_stopped));
         let run = move || {
             processors::pin_background_thread(&processors);
-            processors::lower_priority();
             save(&stop);
         };
         let thread =

@@ -2,13 +2,13 @@
 //! DUNLIN TREE, and writes the RDB file that SYNC sends.
 //!
 //! One thread serves these requests of all clients, one after the other: while a database is frozen for one client, a
-//! second request would have to count it under the engine's lock. The thread ([`Worker`]) has a low priority, because
+//! second request would have to count it under the engine's lock. What takes long is done at a low priority, because
 //! clients that ask about all keys can wait for a moment, and the others cannot.
 
 use std::sync::Arc;
 
 use super::contain::contain;
-use super::processors::lower_priority;
+use super::processors::at_low_priority;
 use super::shared::Shared;
 use super::wake_flags::WakeFlag;
 use super::worker::Worker;
@@ -35,7 +35,7 @@ pub(super) struct DataReader(Worker<ReadOrder>);
 impl DataReader {
     /// Makes one whose thread will run on the processors of a list.
     pub(super) fn on(processors: &str) -> DataReader {
-        DataReader(Worker::new("dunlin-read", processors, lower_priority, read_or_end))
+        DataReader(Worker::new("dunlin-read", processors, read_or_end))
     }
 
     /// Orders data to be read: then the session has the answer to its host call, and gets [`WakeFlag::Resume`].
@@ -73,7 +73,8 @@ fn carry_out(order: &ReadOrder) {
 fn tree_of(shared: &Shared, query: &TreeQuery) -> Tree {
     let frozen = shared.act(|engine| tree::freeze(engine, query));
     let Some(frozen) = frozen else { return tree::count(&shared.engine(), query) };
-    let counted = tree::count_frozen(&frozen, query);
+    let counted = at_low_priority(|| tree::count_frozen(&frozen, query));
+    let counted = counted.unwrap_or_else(|_| tree::count_frozen(&frozen, query));
     drop(frozen);
     shared.act(persistence::reclaim);
     counted
@@ -84,9 +85,13 @@ fn tree_of(shared: &Shared, query: &TreeQuery) -> Tree {
 fn rdb_of(shared: &Shared, parts: RdbParts) -> (SharedBytes, History) {
     let (checkpoint, history) = shared.act(|engine| (persistence::checkpoint(engine), replication::history(engine)));
     let checkpoint = checkpoint.of_parts(parts);
-    let mut bytes = Vec::new();
-    // Writing into memory cannot fail.
-    let _ = checkpoint.write(&mut bytes, || Ok(()));
+    let write = || {
+        let mut bytes = Vec::new();
+        // Writing into memory cannot fail.
+        let _ = checkpoint.write(&mut bytes, || Ok(()));
+        bytes
+    };
+    let bytes = at_low_priority(write).unwrap_or_else(|_| write());
     drop(checkpoint);
     shared.act(persistence::reclaim);
     (bytes.into(), history)

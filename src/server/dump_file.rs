@@ -12,6 +12,7 @@ use tracing::info;
 use super::background_saver::{FAULT, TestDelay, announce_temporary_file};
 use super::contain::contain;
 use super::os_host::reason;
+use super::processors::at_low_priority;
 use super::progress::after_each_key;
 use super::shared::Shared;
 use crate::engine::Settings;
@@ -93,7 +94,9 @@ pub(crate) fn save(
     let id = checkpoint.id();
     let storage = &**shared.worlds().storage();
     let written = contain("the thread that saves", || {
-        write(storage, path, id, |out| checkpoint.write(out, after_each_key(&checkpoint, delay, is_stopped)))
+        let pace = || after_each_key(&checkpoint, delay, is_stopped);
+        let written = at_low_priority(|| write(storage, path, id, |out| checkpoint.write(out, pace())));
+        written.unwrap_or_else(|error| Err(reason(&error)))
     });
     let result = written.unwrap_or_else(|| Err(FAULT.to_owned()));
     drop(checkpoint);

@@ -12,7 +12,7 @@ impl LazyFreeThread {
     /// Makes one whose thread will run on the processors of a list.
     pub(crate) fn on(processors: &str) -> LazyFreeThread {
         let free = |lazy_free| _ = contain("the lazy-free thread", || drop::<LazyFree>(lazy_free));
-        LazyFreeThread(Worker::new("dunlin-lazyfree", processors, || {}, free))
+        LazyFreeThread(Worker::new("dunlin-lazyfree", processors, free))
     }
 
     /// Sends `lazy_free` to the thread, which frees it soon.

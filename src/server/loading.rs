@@ -48,7 +48,7 @@ pub(crate) fn note_about_files(storage: &dyn Storage, settings: &Settings) -> Op
     let (files, dump) = (&settings.files, settings.dump_path());
     let saves_itself = files.appends || !files.save_points.is_empty();
     match files.loads_at_start {
-        true if saves_itself => None,
+        true if saves_itself || files.dump_file.is_empty() => None,
         true => Some(format!("No save points are set: {} is written by SAVE and BGSAVE alone", dump.display())),
         false if files.dump_file.is_empty() || storage.length(&dump).is_err() => None,
         false => Some(format!("{} is not loaded: none of save, dir and dbfilename is set", dump.display())),
@@ -94,7 +94,7 @@ pub(crate) fn load_before_clients(
 /// Why they cannot be loaded, and where.
 pub(crate) fn load_whole(shared: &Arc<Shared>, storage: &dyn Storage, source: &Source) -> Result<(), String> {
     if let Source::File(path) = source {
-        if is_stream(path) {
+        if is_pipe(path) {
             let bytes = Source::Bytes(fs::read(path).map_err(|error| reason(&error))?.into());
             return shared.act(|engine| load_into(engine, storage, &bytes));
         }
@@ -106,8 +106,8 @@ pub(crate) fn load_whole(shared: &Arc<Shared>, storage: &dyn Storage, source: &S
 }
 
 /// Whether a path is that of a pipe or a device, which can be read only once, so that its kind cannot be found out
-/// before. It may have an RDB file or a text of commands, but not an append-only file.
-pub(crate) fn is_stream(path: &Path) -> bool {
+/// before: an append-only file cannot come from there.
+pub(crate) fn is_pipe(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 

@@ -1,8 +1,12 @@
-//! Processor affinity of threads (`server-cpulist`, `bio-cpulist`) and the number of idle processors, both on Linux
-//! only.
+//! Processor affinity of threads (`server-cpulist`, `bio-cpulist`), a low priority, and the number of idle processors,
+//! all on Linux only.
 //!
 //! A list is numbers and ranges with commas between them: `0,2`, `1-3`, `0-6:2` for every second one. As in Redis, a
 //! list that is malformed, or names no existing processor, changes nothing.
+
+use std::io;
+use std::panic::resume_unwind;
+use std::thread;
 
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{pin_background_thread, pin_thread};
@@ -56,11 +60,23 @@ pub(crate) fn pin_thread(_: &str) {}
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn pin_background_thread(_: &str) {}
 
-/// Gives this thread a lower priority than those that serve clients, where that is possible: on Linux a thread has one
-/// of its own.
-pub(crate) fn lower_priority() {
-    #[cfg(all(target_os = "linux", feature = "program"))]
-    let _ = rustix::process::nice(10);
+/// Runs what takes long, and can wait for a moment, on a thread with a lower priority than those that serve clients,
+/// and waits for it. Threads inherit the priority of the one that starts them, so it must not call the engine.
+///
+/// Only on Linux a thread has a priority of its own.
+///
+/// # Errors
+/// The system has no thread.
+pub(crate) fn at_low_priority<T: Send>(run: impl FnOnce() -> T + Send) -> io::Result<T> {
+    let run = || {
+        #[cfg(all(target_os = "linux", feature = "program"))]
+        let _ = rustix::process::nice(10);
+        run()
+    };
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().name("dunlin-yields".to_owned()).spawn_scoped(scope, run)?;
+        Ok(thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
+    })
 }
 
 /// The processor time of the machine since its start, in ticks, and its number of processors.

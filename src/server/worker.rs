@@ -16,16 +16,14 @@ pub(super) struct Worker<T> {
     inbox: Mutex<Option<Sender<T>>>,
     name: &'static str,
     processors: String,
-    /// The function that the thread calls when it starts.
-    begin: fn(),
     carry_out: fn(T),
 }
 
 impl<T: Send + 'static> Worker<T> {
     /// Makes a worker whose thread gets this name and runs on the processors of a list. The thread ends if `carry_out`
     /// panics.
-    pub(super) fn new(name: &'static str, processors: &str, begin: fn(), carry_out: fn(T)) -> Worker<T> {
-        Worker { inbox: Mutex::new(None), name, processors: processors.to_owned(), begin, carry_out }
+    pub(super) fn new(name: &'static str, processors: &str, carry_out: fn(T)) -> Worker<T> {
+        Worker { inbox: Mutex::new(None), name, processors: processors.to_owned(), carry_out }
     }
 
     /// Sends an order to the thread. If no thread can be started, it is carried out here.
@@ -41,10 +39,9 @@ impl<T: Send + 'static> Worker<T> {
 
     fn start(&self) -> Sender<T> {
         let (inbox, orders) = channel();
-        let (processors, begin, carry_out) = (self.processors.clone(), self.begin, self.carry_out);
+        let (processors, carry_out) = (self.processors.clone(), self.carry_out);
         let run = move || {
             processors::pin_background_thread(&processors);
-            begin();
             orders.into_iter().for_each(carry_out);
         };
         // If no thread starts, the receiver is dropped at once, and sending returns the order.

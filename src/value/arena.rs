@@ -18,8 +18,8 @@
 //!
 //! - A number of width `w < 8` is an integer, sign folded into the lowest bit; width 8 is the bits of the `f64`. So 0
 //!   takes no byte.
-//! - More than 255 bytes have an allocation of their own and leave its number in the cell. Replies may share it: it
-//!   does not change while one does.
+//! - More than 255 bytes have an allocation of their own and leave its number in the cell. A reply may share it; it is
+//!   then replaced, not changed.
 //! - A handle is `chunk * CHUNK / 2 + offset / 2`: 8 GiB of cells. The callers that store cells ensure that there are
 //!   no more ([`Arena::cell_bytes`]); a removal may take one more chunk for the cells that it moves.
 //! - Invariant: the cells of a chunk are back to back, and `idle` is the sum of the sizes of those that are not live.

@@ -4,6 +4,7 @@
 use std::io::Cursor;
 
 use dunlin::engine::exec::aof_load::AofLoad;
+use dunlin::engine::state::host::AofSource;
 use dunlin::engine::{Effect, Now, SessionId};
 
 use crate::world::{START, World};
@@ -137,7 +138,9 @@ fn a_script_in_a_log_is_suspended_while_the_log_is_loaded() {
     let log = [eval("1"), append("2"), begin, append("3"), eval("4"), eval("5"), append("6"), end, append("7")];
     world.engine.persistence.loading = Some(Box::default());
     let mut load = AofLoad::begin(&mut world.engine);
-    load.open(&mut world.engine, "log", Box::new(Cursor::new(log.concat().into_bytes()))).expect("it is a log");
+    let bytes = Box::new(Cursor::new(log.concat().into_bytes()));
+    let source = AofSource { name: "log".to_owned(), is_base: false, bytes };
+    load.open(&mut world.engine, source).expect("it is a log");
     let mut suspended = 0;
     while load.step(&mut world.engine).expect("the commands exist") {
         suspended += u32::from(world.engine.scripts.is_busy());

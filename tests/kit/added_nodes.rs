@@ -292,6 +292,17 @@ fn a_node_that_is_added_while_one_link_is_cut_hears_both_of_its_ends() {
     assert_eq!(nodes.known(&[0, 1, 2, added]), ["4"; 4]);
 }
 
+/// Its report would be the second of two that make a failure of a suspicion.
+#[test]
+fn an_added_node_does_not_report_a_node_that_it_hears() {
+    let mut nodes = Nodes::start();
+    nodes.expect(&[(0, "DUNLIN LINK 0 1 CUT", "OK")]);
+    nodes.advance_ms(20_000);
+    let added = nodes.add();
+    let flags = [0, 2, added].map(|node| nodes.shown(node, 1).0);
+    assert_eq!(flags, ["master,fail?", "master", "master"]);
+}
+
 #[test]
 fn an_added_node_learns_which_nodes_have_failed() {
     // The two that are down leave one owner of slots that it knows, so that it is a majority itself.

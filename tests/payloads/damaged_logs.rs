@@ -9,6 +9,7 @@ use std::time::Duration;
 use dunlin::aof::files::{AofFiles, Place};
 use dunlin::aof::scan::Tail;
 use dunlin::engine::exec::aof_load::AofLoad;
+use dunlin::engine::state::host::AofSource;
 use dunlin::storage::simulated::SimulatedDisk;
 use dunlin::{Disk, Server};
 
@@ -88,7 +89,8 @@ fn load(world: &mut World, logs: &[&[u8]]) -> Result<Loaded, String> {
     let engine = &mut world.engine;
     let mut load = AofLoad::begin(engine);
     let loaded = logs.iter().try_for_each(|log| {
-        load.open(engine, "log", Box::new(Cursor::new(log.to_vec())))?;
+        let bytes = Box::new(Cursor::new(log.to_vec()));
+        load.open(engine, AofSource { name: "log".to_owned(), is_base: true, bytes })?;
         while load.step(engine)? {}
         Ok(())
     });

@@ -115,7 +115,6 @@ fn an_append_only_file_to_load_is_only_read_even_if_its_end_is_torn() {
     }
 }
 
-/// As Redis 4 to 6 wrote it.
 /// Redis would load the file, and save it by itself.
 #[test]
 fn the_log_says_that_a_dump_is_not_loaded_or_not_saved_by_itself() {
@@ -143,13 +142,15 @@ fn the_log_says_that_data_are_from_the_future_of_the_clock() {
 fn a_shutdown_in_an_append_only_file_does_not_end_the_server_that_reads_it() {
     let folder = Folder::new("aof-shutdown");
     let path = folder.0.join("log.aof");
-    let log = "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n1\r\n*2\r\n$8\r\nSHUTDOWN\r\n$6\r\nNOSAVE\r\n";
+    let log = "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n1\r\n*2\r\n$8\r\nSHUTDOWN\r\n$6\r\nNOSAVE\r\n\
+        *3\r\n$8\r\nSHUTDOWN\r\n$4\r\nSAVE\r\n$3\r\nNOW\r\n";
     fs::write(&path, log).expect("it can be written");
     let program = folder.program(&["--load", path.to_str().expect("it is text")]);
     wait_until("it is loaded", || told(&program, "GET a") == "$1\r\n1");
 }
 
-/// What writes into it waits for a reader, and writes once.
+/// What writes into it waits for a reader, and writes once. A server that ends before that saves nothing, as its own
+/// file would be loaded the next time.
 #[test]
 #[cfg(unix)]
 fn a_file_to_load_may_be_a_pipe() {
@@ -160,6 +161,11 @@ fn a_file_to_load_may_be_a_pipe() {
     let pipe = folder.0.join("pipe");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("the system has mkfifo");
     assert!(made.success());
+    let mut ended = folder.program(&["--save", "60 1", "--load", pipe.to_str().expect("it is text")]);
+    assert_eq!(told(&ended, "GET a"), "-LOADING Redis is loading the dataset in memory");
+    ended.signal("TERM");
+    assert!(ended.end().0.success());
+    assert_eq!(folder.files(), ["pipe"]);
     let writer = std::thread::spawn({
         let pipe = pipe.clone();
         move || fs::write(pipe, bytes).expect("somebody reads")
@@ -169,6 +175,7 @@ fn a_file_to_load_may_be_a_pipe() {
     writer.join().expect("it has written");
 }
 
+/// As Redis 4 to 6 wrote it.
 #[test]
 fn an_append_only_file_that_begins_with_an_rdb_file_is_loaded_as_a_whole() {
     let folder = Folder::new("aof-preamble");

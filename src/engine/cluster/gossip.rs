@@ -19,6 +19,13 @@ pub struct Gossip {
     failed: Option<Now>,
 }
 
+impl Gossip {
+    /// Forgets that the node is suspected or has failed: whoever learns of it hears it.
+    pub fn forget_failure(&mut self) {
+        (self.is_suspected, self.failed) = (false, None);
+    }
+}
+
 impl View {
     /// What this node passes on: all nodes that it knows, itself included.
     pub fn gossip(&self) -> Vec<Gossip> {

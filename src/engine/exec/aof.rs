@@ -148,8 +148,8 @@ pub fn reload(engine: &mut Engine) -> Result<(), Error> {
 
 fn load_all(engine: &mut Engine, sources: Vec<AofSource>) -> Result<LoadCounts, String> {
     let mut load = AofLoad::begin(engine);
-    let loaded = sources.into_iter().try_for_each(|AofSource { name, bytes }| {
-        load.open(engine, &name, bytes)?;
+    let loaded = sources.into_iter().try_for_each(|source| {
+        load.open(engine, source)?;
         while load.step(engine)? {}
         Ok(())
     });
@@ -233,15 +233,18 @@ pub fn restart(engine: &mut Engine) {
     start_over(engine);
 }
 
-/// Sees to it that a base is being written, or has been, if the files begin anew as the server ends: they have nothing
-/// of the data then, or cannot be relied on. Returns whether the end has to wait for one.
+/// Begins the base of files that begin anew as the server ends, unless it is being written: they have nothing of the
+/// data, or cannot be relied on. Returns whether the end has to wait for one.
 pub fn begin_last_base(engine: &mut Engine) -> bool {
-    let aof = &engine.persistence.aof;
-    if aof.begins_anew() && aof.rewrite.is_none() {
+    if !engine.persistence.aof.begins_anew() {
+        return false;
+    }
+    stop_save(engine);
+    if engine.persistence.aof.rewrite.is_none() {
         // The log has the reason if it does not begin.
         let _ = begin_rewrite(engine);
     }
-    engine.persistence.aof.begins_anew() && engine.persistence.aof.rewrite.is_some()
+    engine.persistence.aof.rewrite.is_some()
 }
 
 /// Ends the stream of commands until the files have a new base.

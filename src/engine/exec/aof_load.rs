@@ -11,6 +11,7 @@ use crate::engine::Engine;
 use crate::engine::exec::loading::Load;
 use crate::engine::exec::replay::{Replay, ReplayFault};
 use crate::engine::state::LoadCounts;
+use crate::engine::state::host::AofSource;
 use crate::rdb::file::{self, HEADER_BYTES};
 
 /// The bytes of a file.
@@ -59,25 +60,30 @@ impl AofLoad {
         }
     }
 
-    /// Opens the next file, whose name is for messages.
+    /// Opens the next file. With `aof-checksum`, only a base may begin with an RDB file: in the place of what a power
+    /// loss has taken, a disk may show that of a base which was removed.
     ///
     /// # Errors
     /// Why it cannot be loaded.
-    pub fn open(&mut self, engine: &mut Engine, name: &str, source: Source) -> Result<(), String> {
-        name.clone_into(&mut self.name);
+    pub fn open(&mut self, engine: &mut Engine, file: AofSource) -> Result<(), String> {
+        let AofSource { name, is_base, bytes: mut source } = file;
+        self.name = name;
         self.replay.begin_file(engine);
-        let mut source = source;
+        let checks = engine.settings.files.has_log_checksums;
         let mut head = Vec::new();
         let read = source.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut head);
         read.map_err(|error| self.unreadable(&error))?;
         let is_rdb = file::is_rdb(&head);
+        if is_rdb && checks && !is_base {
+            return Err(self.explain(Stop::Scan(scan::Fault { offset: 0, reason: scan::FaultReason::Checksum })));
+        }
         let whole: Source = Box::new(Cursor::new(head).chain(source));
         self.part = if is_rdb {
             let load =
                 Load::begin(whole, engine.settings.files.has_checksum).map_err(|fault| self.rdb_fault(&fault))?;
             Part::Rdb(Box::new(load))
         } else {
-            Part::Commands(Box::new(Scanner::new(whole).checking(engine.settings.files.has_log_checksums)))
+            Part::Commands(Box::new(Scanner::new(whole).checking(checks)))
         };
         Ok(())
     }

@@ -288,7 +288,7 @@ impl Aof {
 
     /// Whether the files wait for a new base because a sync has failed, or the data were replaced.
     pub(in crate::engine) fn begins_anew(&self) -> bool {
-        self.state == AofState::WaitsForBase && (self.needs_base || self.unsynced_replaced() > 0)
+        self.state == AofState::WaitsForBase && (self.needs_base || self.first_of_replaced > 0)
     }
 
     /// The offset that replies wait for since the data were replaced; 0 if they are durable.

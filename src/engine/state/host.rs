@@ -102,8 +102,10 @@ pub type WriteDump<'a> = &'a mut dyn FnMut(&mut dyn io::Write) -> io::Result<u64
 
 /// A file of the append-only file, to be loaded.
 pub struct AofSource {
-    /// The name of the file.
+    /// The name of the file, for messages.
     pub name: String,
+    /// Whether it is the base, which may be an RDB file.
+    pub is_base: bool,
     /// Its contents.
     pub bytes: Box<dyn io::Read + Send>,
 }

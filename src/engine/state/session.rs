@@ -58,7 +58,7 @@ pub struct Origin {
     /// The client belongs to the test itself: it is always accepted, and the test kit does not record, disturb or check
     /// its commands.
     pub is_test_client: bool,
-    /// No client, but an order of the test kit, for as long as it runs.
+    /// The session is an order of the test kit, and lasts as long as that runs.
     pub is_order: bool,
     /// The client is the primary of this node, which is its replica: what it sends is never refused.
     pub is_primary: bool,

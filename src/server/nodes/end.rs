@@ -15,7 +15,7 @@ impl Shared {
     /// It is the first world.
     pub(crate) fn make_temporary(&self) -> Result<(), KitError> {
         let own = self.world().filter(|_| !self.name_of_world().is_first()).ok_or(KitError::LastingWorld)?;
-        let _growth = self.membership().map(|own| own.cluster.growth.lock());
+        let _orders = self.membership().map(|own| own.cluster.orders.lock());
         own.make_temporary();
         self.cluster().nodes().iter().filter_map(|node| node.world()).for_each(World::make_temporary);
         Ok(())
@@ -33,7 +33,7 @@ impl Shared {
 
 impl Cluster {
     fn end_if_left(&self) {
-        let _growth = self.growth.lock();
+        let _orders = self.orders.lock();
         let nodes = self.nodes();
         if nodes.iter().any(|node| node.engine().sessions.clients_of_users() > 0) {
             return;

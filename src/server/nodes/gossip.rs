@@ -27,7 +27,8 @@ impl Cluster {
         let addresses = met.iter_mut().map(|gossip| &mut gossip.node.address);
         addresses.filter(|address| address.ip.is_empty()).for_each(|address| ip.clone_into(&mut address.ip));
         for node in nodes.iter().filter(|node| is_end(node) || !node.has_stale_view()) {
-            let learned = node.act_alone(|engine| cluster::introduce(engine, &met, ip));
+            let told = self.as_heard_by(node, met.clone());
+            let learned = node.act_alone(|engine| cluster::introduce(engine, &told, ip));
             self.mark_all(node, &learned);
         }
     }
@@ -52,7 +53,7 @@ impl Cluster {
             return Vec::new();
         }
         let has_learned = |(node, peer): &(&Arc<Shared>, &Arc<Shared>)| {
-            let (from, known) = (peer.node_id(), peer.known_nodes());
+            let (from, known) = (peer.node_id(), self.as_heard_by(node, peer.known_nodes()));
             let learned = from.map(|from| node.act_alone(|engine| cluster::learn(engine, from, &known)));
             let learned = learned.unwrap_or_default();
             self.mark_all(node, &learned);
@@ -60,6 +61,16 @@ impl Cluster {
         };
         let ways = [(one, other), (other, one)].into_iter().filter(|(node, _)| !node.has_stale_view());
         ways.filter(has_learned).map(|(node, _)| Arc::clone(node)).collect()
+    }
+
+    /// What a node makes of gossip about nodes that it hears: they have not failed. A suspicion that it takes over
+    /// would count as a report of its own, until it hears them.
+    fn as_heard_by(&self, node: &Shared, mut gossip: Vec<Gossip>) -> Vec<Gossip> {
+        let is_heard =
+            |other: &&Arc<Shared>| !other.is_down() && self.bus.are_linked(node.node_number(), other.node_number());
+        let heard: Vec<NodeId> = self.nodes().iter().filter(is_heard).filter_map(|other| other.node_id()).collect();
+        gossip.iter_mut().filter(|about| heard.contains(&about.node.id)).for_each(Gossip::forget_failure);
+        gossip
     }
 
     /// Tells a node which others there are, their claims, and which of them are disconnected.

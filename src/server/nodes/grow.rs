@@ -38,7 +38,7 @@ impl Shared {
     /// This server is no cluster, there is no such primary, no node is up, or there is no free port.
     pub(crate) fn add_node(&self, replica_of: Option<usize>) -> Result<Arc<Shared>, KitError> {
         let cluster = &self.membership().ok_or(KitError::NoNodes)?.cluster;
-        let _growth = cluster.growth.lock();
+        let _orders = cluster.orders.lock();
         if !self.is_open() {
             return Err(KitError::NoWorld(self.name_of_world().as_str().to_owned()));
         }
@@ -176,7 +176,7 @@ impl Cluster {
     /// # Errors
     /// There is no such node, it is the first one, owns slots, or has a replica, or another world uses its port.
     pub(crate) fn remove_node(&self, number: usize) -> Result<(), KitError> {
-        let _growth = self.growth.lock();
+        let _orders = self.orders.lock();
         let node = self.node(number)?;
         if let Some(why) = self.why_it_stays(&node) {
             return Err(KitError::NodeStays(number, why));

@@ -58,7 +58,7 @@ impl Cluster {
     /// # Errors
     /// There is no such node, it is down, paused or up already, its port is taken, or it is no replica.
     pub(crate) fn order_node(&self, number: usize, order: NodeOrder) -> Result<(), KitError> {
-        let _growth = self.growth.lock();
+        let _orders = self.orders.lock();
         let node = self.node(number)?;
         match (order, node.is_down()) {
             (NodeOrder::Kill, false) => node.kill(&mut node.engine()),
@@ -149,7 +149,7 @@ impl Cluster {
     /// # Errors
     /// There is no such node, or one of the commands is refused.
     pub(crate) fn move_slot(&self, slot: u16, to: usize, step: &MoveStep) -> Result<(), KitError> {
-        let _growth = self.growth.lock();
+        let _orders = self.orders.lock();
         let target = self.running_node(to)?;
         let stays = |why: String| KitError::SlotStays(slot, why);
         let source = self.owner_of(slot).ok_or_else(|| stays("no node owns it".to_owned()))?;

@@ -29,7 +29,7 @@ impl Cluster {
     /// # Errors
     /// There is no such node, or one is in two groups; nothing has changed then.
     pub(crate) fn partition(&self, groups: &[Vec<usize>]) -> Result<(), KitError> {
-        let _growth = self.growth.lock();
+        let _orders = self.orders.lock();
         let mut group_of: BTreeMap<usize, Option<usize>> =
             self.nodes().iter().map(|node| (node.node_number(), None)).collect();
         for (number, nodes) in groups.iter().enumerate() {
@@ -48,7 +48,7 @@ impl Cluster {
 
     /// Connects all nodes again, without any delays.
     pub(crate) fn heal_links(&self) {
-        let _growth = self.growth.lock();
+        let _orders = self.orders.lock();
         self.change_links(|| {
             self.change_cut_links(Links::clear);
             self.bus.slow_links().into_iter().for_each(|link| self.set_delay_ms(link, 0));
@@ -60,7 +60,7 @@ impl Cluster {
     /// # Errors
     /// There is no such node, or it is the same one twice.
     pub(crate) fn set_link(&self, one: usize, other: usize, order: LinkOrder) -> Result<(), KitError> {
-        let _growth = self.growth.lock();
+        let _orders = self.orders.lock();
         self.node(one)?;
         self.node(other)?;
         if one == other {

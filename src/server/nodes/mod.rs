@@ -9,9 +9,9 @@
 //! they see, and [`migrate`] restores keys that one moves to another. [`kit`] is what tests do with them, of which
 //! [`links`], [`faults`], [`journals`] and [`clock`] are parts.
 //!
-//! Lock order: that of a cluster's growth, that of the clock's ticks, that of delivery, then an engine's. A thread that
-//! holds the lock of one engine takes that of no other, with one exception: MIGRATE to another node, which gives up
-//! after its timeout. So two nodes that move keys to each other at once both fail, as two servers of Redis do.
+//! Lock order: that of orders to a cluster, that of the clock's ticks, that of delivery, then an engine's. A thread
+//! that holds the lock of one engine takes that of no other, with one exception: MIGRATE to another node, which gives
+//! up after its timeout. So two nodes that move keys to each other at once both fail, as two servers of Redis do.
 //!
 //! Costs: a server without a cluster reads one flag after each batch. With a frozen clock, each batch checks all nodes
 //! for what is due.
@@ -56,8 +56,8 @@ pub(crate) struct Cluster {
     ticks: RwLock<()>,
     /// The nodes by their numbers, once they are made; `None` for one that was removed.
     nodes: RwLock<Vec<Option<Weak<Shared>>>>,
-    /// Held while a node is added or removed, or something is done to all nodes that there are.
-    growth: Mutex<()>,
+    /// Held while an order of the test kit changes the cluster, so that one follows the other.
+    orders: Mutex<()>,
 }
 
 /// The place of a node in its cluster.

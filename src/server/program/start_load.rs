@@ -3,7 +3,8 @@
 //! Commands that need the data get the error LOADING meanwhile, as in Redis: the engine's lock is released after each
 //! slice.
 
-use std::io::{self, Read};
+use std::fs;
+use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +21,7 @@ use crate::server::background_saver::{FAULT, TestDelay};
 use crate::server::clock::monotonic_us;
 use crate::server::contain::contain;
 use crate::server::dump_file;
-use crate::server::loading::{self, file_to_load, is_stream, load_whole, note_about_files, own_file};
+use crate::server::loading::{file_to_load, is_pipe, note_about_files, own_file};
 use crate::server::os_host::reason;
 use crate::server::progress::Progress;
 use crate::server::shared::Shared;
@@ -38,9 +39,14 @@ struct StartLoad {
     progress: Progress,
 }
 
+/// The bytes of a file.
+type Bytes = Box<dyn Read + Send>;
+
 enum Source {
-    /// The RDB file at this path.
-    Rdb(Box<Load<Box<dyn Read + Send>>>, PathBuf),
+    /// The pipe at this path, which is still to be read.
+    Pipe(PathBuf),
+    /// The RDB file at this path, or from a pipe.
+    Rdb(Box<Load<Bytes>>, Option<PathBuf>),
     /// The append-only file.
     Aof(Box<AofStart>),
 }
@@ -54,26 +60,30 @@ impl StartLoad {
         let storage = shared.worlds().storage();
         let file = storage.open(&path).map_err(|error| reason(&error))?;
         let total_bytes = storage.length(&path).unwrap_or(0);
-        let mut engine = shared.engine();
-        let load = Load::begin(file, engine.settings.files.has_checksum).map_err(|fault| fault.explained())?;
-        let loading = Loading { began: shared.clock().now(), total_bytes, ..Loading::default() };
-        engine.persistence.loading = Some(Box::new(loading));
-        Ok(StartLoad {
-            source: Source::Rdb(Box::new(load), path),
-            began_us: monotonic_us(),
-            progress: Progress::begin(),
-        })
+        let load = begin(shared, file)?;
+        begin_loading(shared, total_bytes);
+        Ok(StartLoad::of(Source::Rdb(Box::new(load), Some(path))))
+    }
+
+    /// Begins to load what comes out of a pipe: from now on, commands that need the data are refused.
+    fn of_pipe(shared: &Shared, path: PathBuf) -> StartLoad {
+        begin_loading(shared, 0);
+        StartLoad::of(Source::Pipe(path))
     }
 
     fn of_aof(load: Box<AofStart>) -> StartLoad {
-        StartLoad { source: Source::Aof(load), began_us: monotonic_us(), progress: Progress::begin() }
+        StartLoad::of(Source::Aof(load))
+    }
+
+    fn of(source: Source) -> StartLoad {
+        StartLoad { source, began_us: monotonic_us(), progress: Progress::begin() }
     }
 
     /// The RDB file that is loaded, for the report about it.
     fn rdb_path(&self) -> Option<PathBuf> {
         match &self.source {
-            Source::Rdb(_, path) => Some(path.clone()),
-            Source::Aof(_) => None,
+            Source::Rdb(_, path) => path.clone(),
+            Source::Pipe(_) | Source::Aof(_) => None,
         }
     }
 
@@ -82,6 +92,13 @@ impl StartLoad {
     /// # Errors
     /// Why it cannot be loaded.
     fn run(mut self, shared: &Arc<Shared>, new_aof: Option<AofFiles>) -> Result<(), String> {
+        if let Source::Pipe(path) = &self.source {
+            let named = |why| named(why, Some(path));
+            // Before the engine is locked, as whoever writes into the pipe may take long.
+            let bytes = fs::read(path).map_err(|error| named(reason(&error)))?;
+            let load = begin(shared, Box::new(Cursor::new(bytes))).map_err(named)?;
+            self.source = Source::Rdb(Box::new(load), None);
+        }
         while !shared.is_ending() {
             let mut engine = shared.engine();
             if self.slice(&mut engine)? {
@@ -113,12 +130,14 @@ impl StartLoad {
         match &mut self.source {
             Source::Rdb(load, _) => load.step(engine).map_err(|fault| fault.explained()),
             Source::Aof(load) => load.step(engine),
+            Source::Pipe(_) => Ok(false),
         }
     }
 
     /// Updates the progress of the load for INFO, and logs it from time to time.
     fn report(&mut self, engine: &mut Engine) {
         match &mut self.source {
+            Source::Pipe(_) => {}
             Source::Aof(load) => load.report(engine),
             Source::Rdb(load, _) => {
                 load.take_lines().iter().for_each(|line| info!("{line}"));
@@ -136,6 +155,7 @@ impl StartLoad {
     /// Ends the load. The append-only file that begins behind it has the data before clients are served.
     fn end(self, shared: &Arc<Shared>, new_aof: Option<AofFiles>) -> Result<(), String> {
         match self.source {
+            Source::Pipe(_) => Ok(()),
             Source::Aof(load) => {
                 load.end(shared, new_aof)?;
                 shared.act(aof::switch_after_load);
@@ -155,6 +175,21 @@ impl StartLoad {
             }
         }
     }
+}
+
+/// Begins to read an RDB file.
+///
+/// # Errors
+/// Why it cannot be loaded.
+fn begin(shared: &Shared, file: Bytes) -> Result<Load<Bytes>, String> {
+    let has_checksum = shared.engine().settings.files.has_checksum;
+    Load::begin(file, has_checksum).map_err(|fault| fault.explained())
+}
+
+/// Has commands that need the data refused from now on.
+fn begin_loading(shared: &Shared, total_bytes: u64) {
+    let loading = Loading { began: shared.clock().now(), total_bytes, ..Loading::default() };
+    shared.engine().persistence.loading = Some(Box::new(loading));
 }
 
 /// The line about a load in Redis's words.
@@ -224,9 +259,8 @@ fn plan(shared: &Arc<Shared>) -> Result<Planned, (String, Option<PathBuf>)> {
         path = own_file(&**storage, &settings);
     }
     let Some(path) = path.or_else(|| file_to_load(&settings)) else { return Ok((None, new_aof)) };
-    if is_stream(&path) {
-        let loaded = load_whole(shared, &**storage, &loading::Source::File(path.clone()));
-        return loaded.map(|()| (None, new_aof)).map_err(|why| (named(why, Some(&path)), Some(path)));
+    if is_pipe(&path) {
+        return Ok((Some(StartLoad::of_pipe(shared, path)), new_aof));
     }
     let seed = shared.act(|engine| AofStart::of_seed(engine, storage, &path)).map_err(|why| (why, None))?;
     if let Some(load) = seed {

@@ -9,6 +9,7 @@ use dunlin::aof::scan::Tail;
 use dunlin::engine::Engine;
 use dunlin::engine::exec::aof;
 use dunlin::engine::exec::aof_load::AofLoad;
+use dunlin::engine::state::host::AofSource;
 use dunlin::value::View;
 
 thread_local! {
@@ -34,7 +35,9 @@ pub fn run(bytes: &[u8]) {
 /// Loads a file; `None` if it is refused.
 fn load(engine: &mut Engine, bytes: &[u8]) -> Option<(u64, Tail)> {
     let mut load = AofLoad::begin(engine);
-    let mut loaded = load.open(engine, "fuzzed", Box::new(Cursor::new(bytes.to_vec()))).map(|()| true);
+    let bytes_of_file = Box::new(Cursor::new(bytes.to_vec()));
+    let source = AofSource { name: "fuzzed".to_owned(), is_base: true, bytes: bytes_of_file };
+    let mut loaded = load.open(engine, source).map(|()| true);
     while let Ok(true) = loaded {
         loaded = load.step(engine);
     }

@@ -18,6 +18,7 @@ use dunlin::aof::log::{Log, SyncOrder};
 use dunlin::aof::scan::Tail;
 use dunlin::engine::exec::aof;
 use dunlin::engine::exec::aof_load::AofLoad;
+use dunlin::engine::state::host::AofSource;
 use dunlin::engine::{Checkpoint, Effect, Settings, SyncPolicy};
 use dunlin::storage::simulated::SimulatedDisk;
 use dunlin::storage::{Storage, StorageFile, replace};
@@ -366,8 +367,8 @@ fn load(disk: &SimulatedDisk, files: &AofFiles, world: &mut World) -> Result<(),
     let mut load = AofLoad::begin(engine);
     for file in files.to_load() {
         let name = file.path.display().to_string();
-        let source = disk.open(&file.path).map_err(|error| error.to_string())?;
-        load.open(engine, &name, source)?;
+        let bytes = disk.open(&file.path).map_err(|error| error.to_string())?;
+        load.open(engine, AofSource { name: name.clone(), is_base: file.is_base, bytes })?;
         while load.step(engine)? {}
         let (valid_bytes, tail) = load.tail();
         check_tail(tail, &file, true).map_err(|why| format!("{name} is torn ({tail:?}): {why:?}"))?;
