@@ -101,10 +101,25 @@ func (this *backend) pipeline(one *worker, value int) error {
 
 // TxPipelined of the cluster's client would, after ASK for one of the commands, send this one again without the others.
 func (this *backend) transaction(one *worker, value int) error {
-	return this.client.Watch(ctx, func(tx *redis.Tx) error {
+	return this.watchAndRun(func(tx *redis.Tx) error {
 		_, err := tx.TxPipelined(ctx, this.pushed(one, value))
 		return err
 	}, one.keys...)
+}
+
+var errNotRun = errors.New("the transaction was not run")
+
+// Watch of go-redis 9.7 returns no error when its last attempt was redirected, so the outcome of what it ran decides.
+func (this *backend) watchAndRun(run func(*redis.Tx) error, keys ...string) error {
+	outcome := errNotRun
+	err := this.client.Watch(ctx, func(tx *redis.Tx) error {
+		outcome = run(tx)
+		return outcome
+	}, keys...)
+	if err == nil {
+		return outcome
+	}
+	return err
 }
 
 func (this *backend) watch(*worker, int) error {
@@ -119,9 +134,9 @@ func (this *backend) watch(*worker, int) error {
 		})
 		return err
 	}
-	err := this.client.Watch(ctx, addNext, "{0}:watched")
+	err := this.watchAndRun(addNext, "{0}:watched")
 	for errors.Is(err, redis.TxFailedErr) {
-		err = this.client.Watch(ctx, addNext, "{0}:watched")
+		err = this.watchAndRun(addNext, "{0}:watched")
 	}
 	return err
 }
