@@ -190,7 +190,7 @@ fn loses_nothing(name: &str, start: impl FnOnce(&str) -> Backend) {
         backend.goes_on(ALL, false);
     }
     cluster.dunlin("NODE 2 KILL");
-    cluster.dunlin("ADVANCE 16000");
+    cluster.dunlin("ADVANCE 17000");
     backend.goes_on(ALL, true);
     cluster.dunlin("NODE 2 RESTART");
     backend.goes_on(ALL, false);
