@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use simulation::Simulation;
 
 /// How many seeds are run, unless DUNLIN_CLUSTERS says it.
-const SEEDS: u64 = 500;
+const SEEDS: u64 = 1500;
 
 /// How many seeds have two runs that are compared, unless DUNLIN_CLUSTERS says it.
 const COMPARED: u64 = 50;
