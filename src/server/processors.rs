@@ -74,7 +74,7 @@ pub(crate) fn at_low_priority<T: Send>(run: impl FnOnce() -> T + Send) -> io::Re
         run()
     };
     thread::scope(|scope| {
-        let thread = thread::Builder::new().name("dunlin-yields".to_owned()).spawn_scoped(scope, run)?;
+        let thread = thread::Builder::new().name("dunlin-lowprio".to_owned()).spawn_scoped(scope, run)?;
         Ok(thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
     })
 }

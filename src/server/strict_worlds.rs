@@ -9,10 +9,7 @@ use crate::commands::dunlin::strict;
 use crate::engine::Engine;
 use crate::engine::exec::kit::strict as rules;
 use crate::engine::state::Observers;
-use crate::engine::state::kit::{Finding, Level, Rule};
-
-/// The number of different findings that are kept, as in one world.
-const MAX_FINDINGS: usize = 1000;
+use crate::engine::state::kit::{Finding, Level, MAX_FINDINGS, Rule};
 
 /// The level of the rules in every world, and the findings of the worlds that have ended.
 #[derive(Debug)]

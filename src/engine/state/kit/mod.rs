@@ -19,7 +19,7 @@ pub use feed::{Feed, FeedEvent, Shown, ShownReply, Unread};
 pub use journal::{Bound, DEFAULT_ENTRIES, Entry, Filter, Journal, MAX_ENTRIES, Source, in_order};
 pub use reply_text::quoted;
 pub use strict::rule::{Level, Rule};
-pub use strict::{CheckRule, CheckedCommand, Finding, Setting, Strict, Violation};
+pub use strict::{CheckRule, CheckedCommand, Finding, MAX_FINDINGS, Setting, Strict, Violation};
 pub use trigger::Trigger;
 pub use waits::{Condition, Waiter};
 

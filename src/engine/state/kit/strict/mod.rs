@@ -26,7 +26,7 @@ use crate::resp::Request;
 use crate::value::glob;
 
 /// The number of different findings that are kept.
-const MAX_FINDINGS: usize = 1000;
+pub const MAX_FINDINGS: usize = 1000;
 
 /// The check of a rule: returns its objection to a command, if any.
 pub type CheckRule = fn(&Databases, &Strict, Rule, &CheckedCommand<'_>) -> Option<Violation>;
