@@ -60,7 +60,8 @@ test('Ctrl-C in a terminal reaches the command once', onUnix, async t => {
     process.on('SIGINT', () => console.log('told'))
     process.stdin.once('data', () => process.exit(3))
     console.log('ready')`)
-  const command = `${COMMAND} run -- ${process.execPath} ${file}`
+  // In the place of the shell, since some shells end by the signal, too, once their command has ended.
+  const command = `exec ${COMMAND} run -- ${process.execPath} ${file}`
   const started = start('', { program: '/usr/bin/script', words: ['--quiet', '--return', '--command', command, '/dev/null'] })
   await started.until('ready')
   started.child.stdin.write('\x03')
