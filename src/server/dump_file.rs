@@ -1,12 +1,14 @@
 //! The RDB file on the disk: replaced as a whole, by SAVE and by the thread of BGSAVE, and opened for reading.
 //!
 //! The thread has a checkpoint, which shares the data with the engine, and takes the engine's lock only when it is
-//! done.
+//! done. Meanwhile SAVE, FLUSHALL or the end of the server may have saved newer data: then the thread leaves their file
+//! as it is, because an older one in its place would bring back what was removed.
 
-use std::io::{self, Write};
-use std::path::Path;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
+use parking_lot::Mutex;
 use tracing::info;
 
 use super::background_saver::{FAULT, TestDelay, announce_temporary_file};
@@ -20,27 +22,55 @@ use crate::engine::state::Checkpoint;
 use crate::rdb::file::is_whole;
 use crate::storage::{Storage, replace};
 
-/// Replaces the RDB file by what `write` writes; `id` tells apart the temporary files of saves at the same time.
+/// A save: its checkpoint's number, and whether it is in the foreground.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Save {
+    pub(crate) number: u64,
+    pub(crate) is_in_foreground: bool,
+}
+
+/// The RDB file that was replaced last, and the number of the save that has done it.
+#[derive(Debug, Default)]
+pub(crate) struct LastSave(Mutex<Option<(PathBuf, u64)>>);
+
+/// Replaces the RDB file by what `write` writes, unless a newer save has replaced it meanwhile.
 ///
 /// # Errors
 /// The message why that fails; the file is unchanged then.
 pub(crate) fn write<T>(
     storage: &dyn Storage,
+    last: &LastSave,
     path: &Path,
-    id: u64,
+    save: Save,
     write: impl FnOnce(&mut dyn Write) -> io::Result<T>,
-) -> Result<T, String> {
+) -> Result<(), String> {
     let _announced = announce_temporary_file();
-    let temporary = path.with_file_name(temporary_name(id));
-    let mut lock = None;
+    let temporary = path.with_file_name(save.temporary_name());
+    let (mut lock, mut replacing, mut is_outdated) = (None, None, false);
     let write = |out: &mut dyn Write| {
         // It is locked while it is empty, as `remove_leftovers` expects. Not every file system has locks.
         lock = storage.lock(&temporary).ok();
         write(out)
     };
-    let replaced = replace::replace(storage, path, &temporary, write, |file| is_whole(file));
+    let may_replace = |file: &mut dyn Read| {
+        let is_whole = is_whole(file)?;
+        // Held until the file is replaced.
+        let last = replacing.insert(last.0.lock());
+        is_outdated = last.as_ref().is_some_and(|(file, number)| file == path && *number > save.number);
+        Ok(is_whole && !is_outdated)
+    };
+    let replaced = replace::replace(storage, path, &temporary, write, may_replace);
     drop(lock);
-    replaced.map_err(|error| reason(&error))
+    match replaced {
+        Ok(_) => {
+            if let Some(mut last) = replacing {
+                *last = Some((path.to_owned(), save.number));
+            }
+            Ok(())
+        }
+        Err(_) if is_outdated => Ok(()),
+        Err(error) => Err(reason(&error)),
+    }
 }
 
 /// Removes temporary files that background saves of killed servers have left beside the RDB file, if persistence is
@@ -69,17 +99,20 @@ fn is_temporary(name: &str) -> bool {
     numbers.is_some_and(|(process, id)| process.parse::<u32>().is_ok() && id.parse::<u64>().is_ok())
 }
 
-/// The name of a temporary file: that of Redis for a save in the foreground.
-fn temporary_name(id: u64) -> String {
-    let process = std::process::id();
-    if id == 0 { format!("temp-{process}.rdb") } else { format!("temp-{process}-{id}.rdb") }
+impl Save {
+    /// The name of its temporary file: that of Redis for a save in the foreground. Saves at the same time have different
+    /// ones.
+    fn temporary_name(self) -> String {
+        let (process, number) = (std::process::id(), self.number);
+        if self.is_in_foreground { format!("temp-{process}.rdb") } else { format!("temp-{process}-{number}.rdb") }
+    }
 }
 
 /// Opens the RDB file for reading.
 ///
 /// # Errors
 /// The system's message why it cannot be read.
-pub(crate) fn open(storage: &dyn Storage, path: &Path) -> Result<Box<dyn io::Read + Send>, String> {
+pub(crate) fn open(storage: &dyn Storage, path: &Path) -> Result<Box<dyn Read + Send>, String> {
     storage.open(path).map_err(|error| reason(&error))
 }
 
@@ -92,15 +125,16 @@ pub(crate) fn save(
     is_stopped: &AtomicBool,
 ) {
     let id = checkpoint.id();
-    let storage = &**shared.worlds().storage();
+    let (storage, last) = (&**shared.worlds().storage(), shared.worlds().last_save());
+    let this = Save { number: id, is_in_foreground: false };
     let written = contain("the thread that saves", || {
         let pace = || after_each_key(&checkpoint, delay, is_stopped);
-        let written = at_low_priority(|| write(storage, path, id, |out| checkpoint.write(out, pace())));
+        let written = at_low_priority(|| write(storage, last, path, this, |out| checkpoint.write(out, pace())));
         written.unwrap_or_else(|error| Err(reason(&error)))
     });
     let result = written.unwrap_or_else(|| Err(FAULT.to_owned()));
     drop(checkpoint);
-    shared.act(|engine| engine.end_save(id, result.map(drop)));
+    shared.act(|engine| engine.end_save(id, result));
 }
 
 #[cfg(test)]
@@ -108,13 +142,58 @@ mod tests {
     use super::*;
     use crate::storage::simulated::SimulatedDisk;
 
+    const PATH: &str = "data/dump.rdb";
+
+    fn disk() -> SimulatedDisk {
+        let disk = SimulatedDisk::default();
+        disk.write(PATH, "the one before");
+        disk
+    }
+
+    fn save(number: u64, is_in_foreground: bool) -> Save {
+        Save { number, is_in_foreground }
+    }
+
+    /// An RDB file with a note, and no keys.
+    fn dump(note: u8) -> Vec<u8> {
+        let file = *b"REDIS0012\xfa\x04note\x01?\xff\0\0\0\0\0\0\0\0";
+        file.iter().map(|&byte| if byte == b'?' { note } else { byte }).collect()
+    }
+
     #[test]
     fn a_dump_that_is_not_whole_does_not_replace_the_one_before() {
-        let disk = SimulatedDisk::default();
-        disk.write("data/dump.rdb", "the one before");
-        let written = write(&disk, Path::new("data/dump.rdb"), 0, |out| out.write_all(b"REDIS0012 and no end"));
+        let disk = disk();
+        let torn = |out: &mut dyn Write| out.write_all(b"REDIS0012 and no end");
+        let written = write(&disk, &LastSave::default(), Path::new(PATH), save(1, true), torn);
         assert_eq!(written, Err("the file is not as it was written".to_owned()));
         assert_eq!(disk.paths().len(), 1);
-        assert_eq!(disk.read("data/dump.rdb").as_deref(), Some(&b"the one before"[..]));
+        assert_eq!(disk.read(PATH).as_deref(), Some(&b"the one before"[..]));
+    }
+
+    /// Saves in the background, and has another save done before that is.
+    fn save_beside(disk: &SimulatedDisk, background: u64, foreground: u64, path: &str) -> Result<(), String> {
+        let last = LastSave::default();
+        let beside = |out: &mut dyn Write| {
+            let write_dump = |out: &mut dyn Write| out.write_all(&dump(b'F'));
+            write(disk, &last, Path::new(path), save(foreground, true), write_dump).map_err(io::Error::other)?;
+            out.write_all(&dump(b'B'))
+        };
+        write(disk, &last, Path::new(PATH), save(background, false), beside)
+    }
+
+    #[test]
+    fn a_save_leaves_the_file_of_a_newer_one_that_was_done_before() {
+        let disk = disk();
+        assert_eq!(save_beside(&disk, 1, 2, PATH), Ok(()));
+        assert_eq!((disk.read(PATH), disk.paths().len()), (Some(dump(b'F')), 1));
+    }
+
+    #[test]
+    fn a_save_replaces_the_file_of_an_older_one_and_keeps_other_files() {
+        let disk = disk();
+        assert_eq!(save_beside(&disk, 2, 1, PATH), Ok(()));
+        assert_eq!(disk.read(PATH), Some(dump(b'B')));
+        assert_eq!(save_beside(&disk, 1, 2, "data/other.rdb"), Ok(()));
+        assert_eq!((disk.read(PATH), disk.read("data/other.rdb")), (Some(dump(b'B')), Some(dump(b'F'))));
     }
 }

@@ -17,7 +17,7 @@ use super::aof_writer::AofWriter;
 use super::background_saver::{TestDelay, pause_or_stop};
 use super::clock::{Clock, monotonic_us};
 use super::config_file;
-use super::dump_file;
+use super::dump_file::{self, LastSave, Save};
 use super::listeners::Listeners;
 use super::loops::Loops;
 use super::migrate_client::MigrateClient;
@@ -52,6 +52,8 @@ pub(crate) struct OsHost {
 pub(crate) struct HostFiles {
     /// The file system of the data.
     pub(crate) storage: Arc<dyn Storage>,
+    /// The last save to an RDB file.
+    pub(crate) last_save: Arc<LastSave>,
     /// The append-only file, which only the first world has.
     pub(crate) aof: Option<Arc<AofWriter>>,
     /// The rules by which the file system fails, which only a first world with the test kit has.
@@ -169,11 +171,12 @@ impl Host for OsHost {
         found.map(|path| path.display().to_string()).map_err(|error| reason(&error))
     }
 
-    fn write_dump(&self, path: &Path, write: host::WriteDump<'_>) -> Result<u64, String> {
+    fn write_dump(&self, path: &Path, number: u64, write: host::WriteDump<'_>) -> Result<(), String> {
         if self.listeners.is_none() {
             return Err("only the first world has a file".to_owned());
         }
-        dump_file::write(&*self.files.storage, path, 0, write)
+        let HostFiles { storage, last_save, .. } = &self.files;
+        dump_file::write(&**storage, last_save, path, Save { number, is_in_foreground: true }, write)
     }
 
     fn pace_dump(&self, delay_us: i64) -> io::Result<()> {
@@ -398,7 +401,7 @@ mod tests {
         let clock = Arc::new(Clock::system());
         let listeners = Some(Arc::new(listeners));
         let (migrate_client, loops) = (Arc::new(migrate_client), Loops::new(1));
-        let files = HostFiles { storage: Arc::new(OsStorage), aof: None, faults: None };
+        let files = HostFiles { storage: Arc::new(OsStorage), last_save: Arc::default(), aof: None, faults: None };
         let machine = OsHost::new(Facts::default(), clock, migrate_client, None, listeners, loops, files);
         let (usage, time) = (machine.usage(), machine.processor_time().process);
         assert!(usage.resident_bytes > 0 && time.user_us + time.system_us > 0, "{usage:?} {time:?}");

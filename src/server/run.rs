@@ -107,6 +107,7 @@ impl Server {
         let first_clock = Arc::new(clock.like());
         let aof = Arc::new(AofWriter::default());
         let cluster = (settings.cluster.nodes() > 0).then(Arc::default);
+        let last_save = Arc::default();
         let host = Box::new(OsHost::new(
             facts.clone(),
             Arc::clone(&first_clock),
@@ -114,7 +115,12 @@ impl Server {
             cluster.clone(),
             Some(Arc::clone(&listeners)),
             Arc::clone(&loops),
-            HostFiles { storage: Arc::clone(&storage), aof: Some(Arc::clone(&aof)), faults: disk_faults.clone() },
+            HostFiles {
+                storage: Arc::clone(&storage),
+                last_save: Arc::clone(&last_save),
+                aof: Some(Arc::clone(&aof)),
+                faults: disk_faults.clone(),
+            },
         ));
         let mut engine = Engine::new(table.clone(), settings, seed, clock.now(), host);
         engine.switches.is_deterministic = is_deterministic;
@@ -133,6 +139,7 @@ impl Server {
             event_loop: runtime.handle().clone(),
             phase: phase.clone(),
             storage,
+            last_save,
             aof,
         });
         let shared = Shared::first(engine, first_clock, phase, worlds);

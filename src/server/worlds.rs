@@ -30,6 +30,7 @@ use tokio::sync::watch;
 
 use super::aof_writer::AofWriter;
 use super::background_saver::BackgroundSaver;
+use super::dump_file::LastSave;
 use super::clock::Clock;
 use super::data_reader::DataReader;
 use super::deliveries;
@@ -82,6 +83,8 @@ pub(crate) struct WorldConfig {
     pub(crate) event_loop: Handle,
     pub(crate) phase: watch::Sender<Phase>,
     pub(crate) storage: Arc<dyn Storage>,
+    /// The last save to the RDB file.
+    pub(crate) last_save: Arc<LastSave>,
     pub(crate) aof: Arc<AofWriter>,
 }
 
@@ -153,6 +156,11 @@ impl Worlds {
     /// The file system that the data are saved to and loaded from.
     pub(crate) fn storage(&self) -> &Arc<dyn Storage> {
         &self.config.storage
+    }
+
+    /// The last save to the RDB file.
+    pub(crate) fn last_save(&self) -> &LastSave {
+        &self.config.last_save
     }
 
     /// The append-only file of the first world.
@@ -349,7 +357,7 @@ impl Worlds {
             ..config.facts.clone()
         };
         let (migrate_client, loops) = (Arc::clone(&config.migrate_client), Arc::clone(&config.loops));
-        let files = HostFiles { storage: Arc::clone(&config.storage), aof: None, faults: None };
+        let files = HostFiles { storage: Arc::clone(&config.storage), last_save: Arc::default(), aof: None, faults: None };
         let host = OsHost::new(facts, Arc::clone(clock), migrate_client, cluster, None, loops, files);
         let (table, settings) = (config.table.clone(), config.settings.clone());
         // Worlds are alike, but the nodes of a cluster must differ in their ids.

@@ -46,11 +46,11 @@ pub fn save(engine: &mut Engine) -> Result<(), Error> {
     let path = engine.settings.dump_path();
     let (host, delay_us) = (&engine.host, engine.settings.files.save_delay_us);
     let pace = || host.pace_dump(delay_us);
-    let written = host.write_dump(&path, &mut |out| checkpoint.write_in_parallel(out, pace));
+    let written = host.write_dump(&path, checkpoint.id(), &mut |out| checkpoint.write_in_parallel(out, pace));
     drop(checkpoint);
     reclaim(engine);
     match written {
-        Ok(_) => {
+        Ok(()) => {
             engine.persistence.saved(engine.stats.changes, engine.timing.now);
             log(engine, LogLevel::Notice, "DB saved on disk".to_owned());
             Ok(())

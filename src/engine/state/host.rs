@@ -167,11 +167,11 @@ pub trait Host: Send + std::fmt::Debug {
     fn find_directory(&self, _path: &str) -> Result<String, String> {
         Err(NO_FILES.to_owned())
     }
-    /// Replaces an RDB file, atomically and durably, by what `write` writes; returns its length.
+    /// Replaces an RDB file, atomically and durably, by what `write` writes of the checkpoint of that number.
     ///
     /// # Errors
     /// The message why it cannot be written; the file is unchanged then.
-    fn write_dump(&self, _path: &Path, _write: WriteDump<'_>) -> Result<u64, String> {
+    fn write_dump(&self, _path: &Path, _number: u64, _write: WriteDump<'_>) -> Result<(), String> {
         Err(READ_ONLY.to_owned())
     }
     /// Waits after a key that is written to an RDB file in the foreground, for `delay_us` (`rdb-key-save-delay`).
