@@ -13,18 +13,13 @@ const SAVE: Command = Command {
     family: Family::Server,
     flags: SAVING.and(Flags::NO_MULTI),
     cost: "O(N), N being the number of keys in all databases",
-    about: "Saves all databases to the RDB file, while everybody waits.",
+    about: "Saves all databases to the RDB file.",
     run: save,
     ..Command::ROW
 };
 
 fn save(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    if cx.engine().persistence.saving.is_some() {
-        return Err(ServerError::SaveInProgress.into());
-    }
-    operations::save(cx)?;
-    cx.reply().ok();
-    Ok(())
+    operations::save(cx)
 }
 
 const BGSAVE: Command = Command {
@@ -40,7 +35,7 @@ const BGSAVE: Command = Command {
 };
 
 /// With SCHEDULE, the save begins when the append-only file has been rewritten. Within a transaction it begins behind
-/// that.
+/// that, and beside the SAVE of another client behind this.
 fn bgsave(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let waits = !args.is_empty();
     if waits && !args.take("SCHEDULE") {
@@ -48,9 +43,10 @@ fn bgsave(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     }
     args.end()?;
     let is_rewriting = cx.engine().persistence.aof.rewrite.is_some();
-    if cx.engine().persistence.saving.is_some() {
-        return Err(ServerError::SaveInProgress.into());
-    }
+    let is_awaited = match &cx.engine().persistence.saving {
+        Some(saving) if !saving.is_awaited() => return Err(ServerError::SaveInProgress.into()),
+        saving => saving.is_some(),
+    };
     if is_rewriting && !waits && !cx.is_nested() {
         return Err(ServerError::RewriteActive.into());
     }
@@ -58,7 +54,11 @@ fn bgsave(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         operations::schedule_save(cx);
         cx.reply().simple("Background saving scheduled");
     } else {
-        operations::begin_save(cx)?;
+        if is_awaited {
+            operations::schedule_save(cx);
+        } else {
+            operations::begin_save(cx)?;
+        }
         cx.reply().simple("Background saving started");
     }
     Ok(())

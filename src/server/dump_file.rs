@@ -1,7 +1,7 @@
-//! The RDB file on the disk: replaced as a whole, by SAVE and by the thread of BGSAVE, and opened for reading.
+//! The RDB file on the disk: replaced as a whole, on a thread for SAVE and BGSAVE, and opened for reading.
 //!
 //! The thread has a checkpoint, which shares the data with the engine, and takes the engine's lock only when it is
-//! done. Meanwhile SAVE, FLUSHALL or the end of the server may have saved newer data: then the thread leaves their file
+//! done. Meanwhile FLUSHALL or the end of the server may have saved newer data: then the thread leaves their file
 //! as it is, because an older one in its place would bring back what was removed.
 
 use std::io::{self, Read, Write};
@@ -116,7 +116,7 @@ pub(crate) fn open(storage: &dyn Storage, path: &Path) -> Result<Box<dyn Read + 
     storage.open(path).map_err(|error| reason(&error))
 }
 
-/// Writes a checkpoint to the RDB file, and then tells the engine (BGSAVE).
+/// Writes a checkpoint to the RDB file, and then tells the engine (SAVE, BGSAVE).
 pub(crate) fn save(
     shared: &Shared,
     checkpoint: Box<Checkpoint>,
@@ -129,7 +129,11 @@ pub(crate) fn save(
     let this = Save { number: id, is_in_foreground: false };
     let written = contain("the thread that saves", || {
         let pace = || after_each_key(&checkpoint, delay, is_stopped);
-        let written = at_low_priority(|| write(storage, last, path, this, |out| checkpoint.write(out, pace())));
+        let write_to = |out: &mut dyn Write| match checkpoint.is_awaited() {
+            true => checkpoint.write_in_parallel(out, pace()),
+            false => checkpoint.write(out, pace()),
+        };
+        let written = at_low_priority(|| write(storage, last, path, this, write_to));
         written.unwrap_or_else(|error| Err(reason(&error)))
     });
     let result = written.unwrap_or_else(|| Err(FAULT.to_owned()));

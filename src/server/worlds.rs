@@ -30,10 +30,10 @@ use tokio::sync::watch;
 
 use super::aof_writer::AofWriter;
 use super::background_saver::BackgroundSaver;
-use super::dump_file::LastSave;
 use super::clock::Clock;
 use super::data_reader::DataReader;
 use super::deliveries;
+use super::dump_file::LastSave;
 use super::host_call::Attachment;
 use super::lazy_free::LazyFreeThread;
 use super::listeners::Listeners;
@@ -357,7 +357,8 @@ impl Worlds {
             ..config.facts.clone()
         };
         let (migrate_client, loops) = (Arc::clone(&config.migrate_client), Arc::clone(&config.loops));
-        let files = HostFiles { storage: Arc::clone(&config.storage), last_save: Arc::default(), aof: None, faults: None };
+        let files =
+            HostFiles { storage: Arc::clone(&config.storage), last_save: Arc::default(), aof: None, faults: None };
         let host = OsHost::new(facts, Arc::clone(clock), migrate_client, cluster, None, loops, files);
         let (table, settings) = (config.table.clone(), config.settings.clone());
         // Worlds are alike, but the nodes of a cluster must differ in their ids.

@@ -31,6 +31,7 @@ mod partitions;
 mod paused_nodes;
 mod replicas;
 mod rights;
+mod saves;
 mod seed;
 mod simulated_states;
 mod snapshots;

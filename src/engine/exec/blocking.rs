@@ -219,7 +219,7 @@ pub(super) fn time_out(engine: &mut Engine, limit: usize) -> usize {
 
 /// Ends the wait of a session with the reply of a timeout, or an error. False when it does not wait.
 pub(super) fn unblock(engine: &mut Engine, session: SessionId, with_error: bool) -> bool {
-    if engine.observers.is_delayed(session) {
+    if !is_blocked_as_in_redis(engine, session) {
         return false;
     }
     let Some(wait) = engine.observers.waiting.leave(session) else { return false };
@@ -230,6 +230,12 @@ pub(super) fn unblock(engine: &mut Engine, session: SessionId, with_error: bool)
         count_unblocking(engine, keyless);
     }
     true
+}
+
+/// Whether a session, if it waits, does so in a command in which Redis blocks clients, too. It does not because of a
+/// fault rule, and SAVE is done there when it is called.
+fn is_blocked_as_in_redis(engine: &Engine, session: SessionId) -> bool {
+    !engine.observers.is_delayed(session) && !engine.persistence.awaits_save(session)
 }
 
 /// Ends the waits for keys that this node of a cluster no longer serves.
@@ -246,7 +252,7 @@ pub(super) fn redirect_waiting(engine: &mut Engine) {
 /// Ends all waits of clients with an error, and their connections: the server has another role now.
 pub(super) fn end_all(engine: &mut Engine, error: &Error) {
     let sessions = engine.sessions.iter().map(|session| session.id);
-    let waiting: Vec<SessionId> = sessions.filter(|&session| !engine.observers.is_delayed(session)).collect();
+    let waiting: Vec<SessionId> = sessions.filter(|&session| is_blocked_as_in_redis(engine, session)).collect();
     for session in waiting {
         if let Some(wait) = engine.observers.waiting.leave(session) {
             if let Some(client) = engine.sessions.get_mut(session) {

@@ -29,7 +29,9 @@ use crate::engine::state::kit::Filter;
 use crate::engine::state::replication::FailoverWay;
 use crate::engine::state::scripts::{Digest, Kind};
 use crate::engine::state::tracking::Mode;
-use crate::engine::state::{LogLevel, PauseScope, RemoteRequest, RemoteResult, SessionId, Settings, Topic};
+use crate::engine::state::{
+    Block, LateReply, LogLevel, PauseScope, RemoteRequest, RemoteResult, SaveWait, SessionId, Settings, Topic,
+};
 use crate::keyspace::Slot;
 use crate::script::Function;
 
@@ -104,13 +106,20 @@ pub fn log(cx: &mut Ctx<'_>, level: LogLevel, line: String) {
     persistence::log(cx.engine, level, line);
 }
 
-/// Saves all databases to the RDB file now (SAVE).
+/// Saves all databases to the RDB file; the client waits for that, unless it cannot wait (SAVE).
 ///
 /// # Errors
-/// The file could not be written; the log has the reason.
+/// A save in the background is in progress, or the file could not be written; the log has the reason.
 pub fn save(cx: &mut Ctx<'_>) -> Result<(), Error> {
-    persistence::save(cx.engine)?;
-    cx.engine.persistence.saves += 1;
+    if !cx.may_block() {
+        persistence::save(cx.engine)?;
+        cx.engine.persistence.saves += 1;
+        cx.reply().ok();
+        return Ok(());
+    }
+    let wait = SaveWait { session: cx.session().id, command: cx.command };
+    persistence::begin_awaited_save(cx.engine, wait)?;
+    cx.block(Block::until(None, LateReply::Ok), |_| {});
     Ok(())
 }
 

@@ -1,19 +1,22 @@
 //! Saving the data: SAVE, BGSAVE, the save points, the save before the end, and DEBUG RELOAD.
 //!
-//! A save takes a checkpoint, which shares the data with the databases. SAVE has the host write it at once; BGSAVE
-//! hands it to the server as an effect, which writes it on a thread and then calls [`Engine::end_save`]. So nothing
-//! here waits for a disk, except SAVE, which is meant to.
+//! A save takes a checkpoint, which shares the data with the databases, and hands it to the server as an effect, which
+//! writes it on a thread and then calls [`Engine::end_save`]. The client of SAVE waits for that, and others are served,
+//! other than in Redis. They see the same as there: a second SAVE, or a BGSAVE, comes after the one in progress.
+//!
+//! The save of FLUSHALL, of DEBUG RELOAD and before the end is written at once, by the host, while everybody waits.
 
 use std::io::{Cursor, Read};
 
 use crate::engine::Engine;
 use crate::engine::exec::aof;
+use crate::engine::exec::blocking;
 use crate::engine::exec::ctx::databases;
 use crate::engine::exec::loading::Load;
 use crate::engine::exec::scripts::load;
 use crate::engine::exec::tracking;
 use crate::engine::spec::{Error, Now, ServerError};
-use crate::engine::state::{Checkpoint, Effect, FIRST_WORLD, LoadCounts, LogLevel};
+use crate::engine::state::{Checkpoint, Effect, FIRST_WORLD, LateReply, LoadCounts, LogLevel, SaveWait};
 
 /// Takes a checkpoint of the present data. The databases share it until [`reclaim`] is called.
 pub fn checkpoint(engine: &mut Engine) -> Checkpoint {
@@ -37,7 +40,7 @@ pub fn reclaim(engine: &mut Engine) {
     }
 }
 
-/// Saves the data now, while everybody waits (SAVE, SHUTDOWN SAVE).
+/// Saves the data now, while everybody waits (SHUTDOWN SAVE). Clients that wait for a save have it then.
 ///
 /// # Errors
 /// The file could not be written; the log has the reason.
@@ -49,14 +52,38 @@ pub fn save(engine: &mut Engine) -> Result<(), Error> {
     let written = host.write_dump(&path, checkpoint.id(), &mut |out| checkpoint.write_in_parallel(out, pace));
     drop(checkpoint);
     reclaim(engine);
-    match written {
-        Ok(()) => {
-            engine.persistence.saved(engine.stats.changes, engine.timing.now);
-            log(engine, LogLevel::Notice, "DB saved on disk".to_owned());
-            Ok(())
-        }
-        Err(reason) => Err(not_saved(engine, &reason)),
+    if written.is_ok() {
+        engine.persistence.saved(engine.stats.changes, engine.timing.now);
     }
+    let waits = std::mem::take(&mut engine.persistence.next_waits);
+    end_awaited_save(engine, waits, written)
+}
+
+/// Logs how a save ended for which clients waited, and tells these.
+fn end_awaited_save(engine: &mut Engine, waits: Vec<SaveWait>, written: Result<(), String>) -> Result<(), Error> {
+    let result = written.map_err(|reason| not_saved(engine, &reason));
+    if result.is_ok() {
+        log(engine, LogLevel::Notice, "DB saved on disk".to_owned());
+    }
+    for SaveWait { session, command } in waits {
+        blocking::complete(engine, session, command, result.clone().map(|()| LateReply::Ok));
+    }
+    result
+}
+
+/// Begins to save the data for a client that waits for it (SAVE), or has it wait for the save that follows the one of
+/// another client.
+///
+/// # Errors
+/// A BGSAVE is in progress, or this is not the first world, which alone has a file.
+pub fn begin_awaited_save(engine: &mut Engine, wait: SaveWait) -> Result<(), Error> {
+    match &engine.persistence.saving {
+        Some(saving) if !saving.is_awaited() => return Err(ServerError::SaveInProgress.into()),
+        Some(_) => engine.persistence.next_waits.push(wait),
+        None if has_file(engine) => begin(engine, vec![wait]),
+        None => return Err(not_saved(engine, "only the first world has a file")),
+    }
+    Ok(())
 }
 
 /// Begins to save the data in the background (BGSAVE, save points). None may be in progress.
@@ -69,13 +96,29 @@ pub fn begin_save(engine: &mut Engine) -> Result<(), Error> {
         log(engine, LogLevel::Warning, "Background saving error: only the first world has a file".to_owned());
         return Err(ServerError::Unspecified.into());
     }
-    let start_us = engine.host.elapsed_us();
-    let checkpoint = checkpoint(engine);
-    engine.persistence.last_checkpoint_us = engine.host.elapsed_us().saturating_sub(start_us);
-    engine.persistence.begin_saving(engine.stats.changes, &checkpoint, engine.timing.now);
+    begin(engine, Vec::new());
     log(engine, LogLevel::Notice, "Background saving started".to_owned());
-    engine.effects.push(Effect::Save(Box::new(checkpoint)));
     Ok(())
+}
+
+/// Begins to save the data on a thread; these clients wait for it.
+fn begin(engine: &mut Engine, waits: Vec<SaveWait>) {
+    let start_us = engine.host.elapsed_us();
+    let mut checkpoint = checkpoint(engine);
+    checkpoint.is_awaited = !waits.is_empty();
+    engine.persistence.last_checkpoint_us = engine.host.elapsed_us().saturating_sub(start_us);
+    engine.persistence.begin_saving(engine.stats.changes, &checkpoint, engine.timing.now, waits);
+    engine.effects.push(Effect::Save(Box::new(checkpoint)));
+}
+
+/// Begins the save that has to wait for the one of a SAVE, if there is one.
+fn begin_next(engine: &mut Engine) {
+    let waits = std::mem::take(&mut engine.persistence.next_waits);
+    if !waits.is_empty() {
+        begin(engine, waits);
+    } else if engine.persistence.is_scheduled {
+        save_if_due(engine);
+    }
 }
 
 /// Whether the data of this world are ever saved: only those of the first are.
@@ -86,14 +129,19 @@ pub(super) fn has_file(engine: &Engine) -> bool {
 /// Follows up on the emptying of all databases: a save in progress would save what is gone, and with save points the
 /// file is emptied, too.
 pub fn save_flushed(engine: &mut Engine) {
-    stop_save(engine);
-    if !engine.settings.files.save_points.is_empty() {
+    let has_points = !engine.settings.files.save_points.is_empty();
+    let is_awaited = engine.persistence.saving.as_ref().is_some_and(|saving| saving.is_awaited());
+    // A SAVE that came before has its file, or the empty one.
+    if has_points || !is_awaited {
+        stop_save(engine);
+    }
+    if has_points {
         // The log has the reason why it fails, and FLUSHALL succeeds all the same, as in Redis.
         let _ = save(engine);
     }
 }
 
-/// Stops the save in the background.
+/// Stops the save in progress. The caller saves the data itself if clients wait for that.
 pub(super) fn stop_save(engine: &mut Engine) {
     if engine.persistence.saving.is_some() {
         engine.persistence.stop_saving();
@@ -194,9 +242,11 @@ pub fn prepare_shutdown(engine: &mut Engine, options: ShutdownOptions) -> Result
     }
     log(engine, LogLevel::Notice, "User requested shutdown...".to_owned());
     aof::prepare_shutdown(engine, options.is_forced)?;
-    let saves = options.saves || !engine.settings.files.save_points.is_empty();
+    let is_to_save = options.saves || !engine.settings.files.save_points.is_empty();
+    let is_awaited = !engine.persistence.next_waits.is_empty();
+    let saves = is_awaited || (is_to_save && !options.skips_save);
     // While a file is being loaded, a save would replace it by a part of its data.
-    if !saves || options.skips_save || engine.persistence.loading.is_some() {
+    if !saves || engine.persistence.loading.is_some() {
         return Ok(());
     }
     log(engine, LogLevel::Notice, "Saving the final RDB snapshot before exiting.".to_owned());
@@ -237,16 +287,18 @@ pub(super) fn save_if_due(engine: &mut Engine) {
 }
 
 impl Engine {
-    /// Ends the save in the background of that number, whose checkpoint was dropped; `result` says why it failed if it
-    /// did.
+    /// Ends the save of that number, whose checkpoint was dropped; `result` says why it failed if it did.
     pub fn end_save(&mut self, id: u64, result: Result<(), String>) {
         let copied_bytes = self.databases.copied_bytes();
         reclaim(self);
         let now = self.now();
-        if !self.persistence.end_saving(id, result.is_ok(), now) {
-            return;
-        }
+        let Some(saving) = self.persistence.end_saving(id, result.is_ok(), now) else { return };
         self.persistence.last_copied_bytes = copied_bytes;
+        if saving.is_awaited() {
+            // The clients have the error.
+            let _ = end_awaited_save(self, saving.waits, result);
+            return begin_next(self);
+        }
         match result {
             Ok(()) => log(self, LogLevel::Notice, "Background saving terminated with success".to_owned()),
             Err(reason) => {

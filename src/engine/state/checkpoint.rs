@@ -25,6 +25,8 @@ pub struct Checkpoint {
     used_bytes: usize,
     /// Whether it is the base of an append-only file.
     is_base: bool,
+    /// Whether a client waits until it is written.
+    pub(in crate::engine) is_awaited: bool,
     /// The number of keys that were written, for INFO.
     pub(in crate::engine) saved_keys: Arc<AtomicUsize>,
 }
@@ -73,6 +75,7 @@ impl Checkpoint {
             now,
             used_bytes,
             is_base: false,
+            is_awaited: false,
             saved_keys: Arc::default(),
         }
     }
@@ -91,6 +94,11 @@ impl Checkpoint {
             self.libraries.clear();
         }
         self
+    }
+
+    /// Whether a client waits until it is written (SAVE).
+    pub fn is_awaited(&self) -> bool {
+        self.is_awaited
     }
 
     /// The number of the save, counted from 1; it tells apart those that are stopped from those that replace them.
@@ -122,7 +130,7 @@ impl Checkpoint {
         self.write_by(Threads::One, out, on_key)
     }
 
-    /// Like [`Checkpoint::write`], by several threads, as everybody waits for it.
+    /// Like [`Checkpoint::write`], by several threads, as somebody waits for it.
     ///
     /// # Errors
     /// That of the output, or of `on_key`.

@@ -38,7 +38,8 @@ pub enum Effect {
     Clock(ClockOrder),
     /// End the process (SHUTDOWN).
     Shutdown,
-    /// Write this checkpoint to the RDB file, on a thread, then call [`crate::engine::Engine::end_save`] (BGSAVE).
+    /// Write this checkpoint to the RDB file, on a thread, then call [`crate::engine::Engine::end_save`] (SAVE,
+    /// BGSAVE).
     Save(Box<Checkpoint>),
     /// Stop writing the checkpoint: nobody needs the file any more.
     StopSave,

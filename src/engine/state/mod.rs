@@ -73,7 +73,7 @@ pub use observers::{Block, LateReply, Observers, Presence, Subscribed, Subscript
 pub use output_limits::{OutputLimit, OutputLimits};
 pub use pause::{Pause, PauseScope};
 pub use peers::Peers;
-pub use persistence::{LoadCounts, Loading, Persistence, Saving};
+pub use persistence::{LoadCounts, Loading, Persistence, SaveWait, Saving};
 #[cfg(feature = "page")]
 pub use process::Page;
 #[cfg(feature = "program")]

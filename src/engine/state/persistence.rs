@@ -6,8 +6,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::engine::spec::{Now, ServerError};
-use crate::engine::state::{Aof, Checkpoint, Lazy, Settings};
+use crate::engine::spec::{CommandId, Now, ServerError};
+use crate::engine::state::{Aof, Checkpoint, Lazy, SessionId, Settings};
 
 /// The seconds after a save that failed before a save point tries again.
 const RETRY_S: i64 = 5;
@@ -33,8 +33,10 @@ pub struct Persistence {
     saved_changes: u64,
     /// The number of checkpoints so far.
     checkpoints: u64,
-    /// The BGSAVE in progress.
+    /// The save in progress on a thread.
     pub saving: Option<Box<Saving>>,
+    /// The clients that wait for the next save (SAVE), because the one in progress began before they asked.
+    pub next_waits: Vec<SaveWait>,
     /// A BGSAVE is to begin as soon as possible.
     pub is_scheduled: bool,
     /// The file that is being loaded.
@@ -45,7 +47,16 @@ pub struct Persistence {
     pub aof: Lazy<Aof>,
 }
 
-/// A BGSAVE in progress.
+/// A client that waits until the data are saved (SAVE).
+#[derive(Clone, Copy, Debug)]
+pub struct SaveWait {
+    /// Its session.
+    pub session: SessionId,
+    /// The command in which it waits.
+    pub command: CommandId,
+}
+
+/// A save in progress on a thread.
 #[derive(Clone, Debug)]
 pub struct Saving {
     /// The number of its checkpoint.
@@ -58,9 +69,16 @@ pub struct Saving {
     pub keys: usize,
     /// The number of keys that were saved, which the thread that saves them counts.
     saved_keys: Arc<AtomicUsize>,
+    /// The clients that wait for it; none wait for a BGSAVE.
+    pub waits: Vec<SaveWait>,
 }
 
 impl Saving {
+    /// Whether clients wait for it: it is a SAVE, not a BGSAVE.
+    pub fn is_awaited(&self) -> bool {
+        !self.waits.is_empty()
+    }
+
     /// The number of keys that were saved.
     pub fn saved_keys(&self) -> usize {
         self.saved_keys.load(Ordering::Relaxed)
@@ -130,6 +148,7 @@ impl Persistence {
             saved_changes: 0,
             checkpoints: 0,
             saving: None,
+            next_waits: Vec::new(),
             is_scheduled: false,
             loading: None,
             loaded: LoadCounts::default(),
@@ -147,20 +166,28 @@ impl Persistence {
         self.saved_changes = changes;
     }
 
-    /// Notes a save in the foreground that succeeded.
+    /// Notes that the data were saved that there were after `changes`.
     pub(in crate::engine) fn saved(&mut self, changes: u64, now: Now) {
         self.saved_changes = changes;
         self.last_save = now;
         self.is_last_ok = true;
     }
 
-    /// Notes that a BGSAVE begins.
-    pub(in crate::engine) fn begin_saving(&mut self, changes: u64, checkpoint: &Checkpoint, now: Now) {
-        self.is_scheduled = false;
-        self.last_try = Some(now);
+    /// Notes that a save begins on a thread, for which these clients wait: none for a BGSAVE.
+    pub(in crate::engine) fn begin_saving(
+        &mut self,
+        changes: u64,
+        checkpoint: &Checkpoint,
+        now: Now,
+        waits: Vec<SaveWait>,
+    ) {
+        if waits.is_empty() {
+            self.is_scheduled = false;
+            self.last_try = Some(now);
+        }
         let saved_keys = Arc::clone(&checkpoint.saved_keys);
         let keys = checkpoint.len();
-        self.saving = Some(Box::new(Saving { id: checkpoint.id(), began: now, changes, keys, saved_keys }));
+        self.saving = Some(Box::new(Saving { id: checkpoint.id(), began: now, changes, keys, saved_keys, waits }));
     }
 
     /// The number of a new checkpoint.
@@ -169,22 +196,31 @@ impl Persistence {
         self.checkpoints
     }
 
-    /// Notes that a BGSAVE has ended; false if it is not the one in progress, because that was stopped.
-    pub(in crate::engine) fn end_saving(&mut self, id: u64, is_ok: bool, now: Now) -> bool {
-        let Some(saving) = self.saving.take_if(|saving| saving.id == id) else { return false };
-        self.is_last_ok = is_ok;
-        self.last_save_s = Some(now.unix_s() - saving.began.unix_s());
+    /// Notes that the save of that number has ended; `None` if it is not the one in progress, because that was stopped.
+    pub(in crate::engine) fn end_saving(&mut self, id: u64, is_ok: bool, now: Now) -> Option<Box<Saving>> {
+        let saving = self.saving.take_if(|saving| saving.id == id)?;
+        if !saving.is_awaited() {
+            self.is_last_ok = is_ok;
+            self.last_save_s = Some(now.unix_s() - saving.began.unix_s());
+        }
         if is_ok {
-            self.saved_changes = self.saved_changes.max(saving.changes);
-            self.last_save = now;
+            self.saved(self.saved_changes.max(saving.changes), now);
             self.saves += 1;
         }
-        true
+        Some(saving)
     }
 
-    /// Notes that the BGSAVE in progress was stopped, as nobody needs it any more.
+    /// Notes that the save in progress was stopped. Clients that wait for it wait for the next one.
     pub(in crate::engine) fn stop_saving(&mut self) {
-        self.saving = None;
+        if let Some(saving) = self.saving.take() {
+            self.next_waits.splice(..0, saving.waits);
+        }
+    }
+
+    /// Whether a session waits for a save.
+    pub fn awaits_save(&self, session: SessionId) -> bool {
+        let waits = self.saving.iter().flat_map(|saving| &saving.waits).chain(&self.next_waits);
+        waits.into_iter().any(|wait| wait.session == session)
     }
 
     /// The moment at which the next BGSAVE is to begin: at once if one is scheduled, or when the first save point is
@@ -247,7 +283,7 @@ mod tests {
     #[test]
     fn changes_during_a_save_count_for_the_next_one() {
         let mut persistence = Persistence::starting_at(at(0));
-        persistence.begin_saving(7, &checkpoint(), at(10));
+        persistence.begin_saving(7, &checkpoint(), at(10), Vec::new());
         assert_eq!(persistence.next_save(&settings(&[(1, 1)]), 9), None);
         persistence.end_saving(1, true, at(12));
         assert_eq!((persistence.unsaved(9), persistence.last_save_s), (2, Some(2)));
@@ -256,7 +292,7 @@ mod tests {
     #[test]
     fn a_failed_save_is_tried_again_after_five_seconds_and_refuses_writes_until_one_succeeds() {
         let (mut persistence, settings) = (Persistence::starting_at(at(0)), settings(&[(1, 1)]));
-        persistence.begin_saving(1, &checkpoint(), at(2));
+        persistence.begin_saving(1, &checkpoint(), at(2), Vec::new());
         persistence.end_saving(1, false, at(2));
         assert_eq!(persistence.next_save(&settings, 1), Some(at(8)));
         assert!(persistence.refuses_writes(&settings));

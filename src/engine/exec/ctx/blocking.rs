@@ -33,11 +33,16 @@ impl Ctx<'_> {
     /// Blocks the client. A command within another does not block, nor does one of the page: its reply is what
     /// `at_once` writes. To be called last, before any reply.
     pub fn block(&mut self, block: Block, at_once: impl FnOnce(&mut Reply<'_>)) {
-        if self.is_nested || self.session().origin.is_page {
-            at_once(&mut self.reply);
-        } else {
+        if self.may_block() {
             self.block = Some(Box::new(block));
+        } else {
+            at_once(&mut self.reply);
         }
+    }
+
+    /// Whether this command can block its client.
+    pub fn may_block(&self) -> bool {
+        !self.is_nested && !self.session().origin.is_page
     }
 
     /// How the command ended: with a reply, blocked, or suspended.

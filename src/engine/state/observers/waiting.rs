@@ -33,6 +33,8 @@ pub struct Waiting {
 pub enum LateReply {
     /// None: the command runs after all, or replies by itself.
     Nothing,
+    /// `OK`.
+    Ok,
     /// A null array.
     NullArray,
     /// A number.
@@ -46,6 +48,7 @@ impl LateReply {
     pub fn write(self, reply: &mut Reply<'_>) {
         match self {
             LateReply::Nothing => {}
+            LateReply::Ok => reply.ok(),
             LateReply::NullArray => reply.null_array(),
             LateReply::Integer(number) => reply.integer(number),
             LateReply::Integers(numbers) => {
