@@ -80,6 +80,16 @@ test('what the pages show passes', async () => {
   assert.match(jest.errors, /Tests: +2 passed, 2 total/)
 })
 
+const withoutBullmq = !fs.existsSync('node_modules/bullmq') && !process.env.DUNLIN_TEST_EVERYTHING
+
+test('the suite of an application with BullMQ passes', { skip: withoutBullmq && 'BullMQ is not installed' }, async () => {
+  const command = path.resolve('node_modules/.bin/dunlin')
+  const words = ['run', '--', process.execPath, '--test', '--test-reporter=tap']
+  const { output, status } = await run([command, ...words], { cwd: 'application' })
+  assert.equal(status, 0, output)
+  assert.match(output, /# pass 4\n# fail 0\n/)
+})
+
 test('ioredis by client(), and node-redis by the url and by a port, are in the world', async t => {
   const dunlin = await world(t)
   const redis = dunlin.client()
