@@ -3,7 +3,8 @@
 
 const { endWorld, openWorld, prepare } = require('./lib/hooks.js')
 
-prepare()
+/** When a server is there, or none will be; node.mjs waits for it. */
+const ready = prepare().catch(() => {})
 
 /** A world for this test, dropped when it ends. If the test fails, its output shows the last commands and the seed. */
 async function world(test, given) {
@@ -13,4 +14,4 @@ async function world(test, given) {
   return opened
 }
 
-module.exports = { world }
+module.exports = { ready, world }

@@ -1,14 +1,36 @@
 // The set-up for Node's own runner: a failing test shows its journal, a passing one nothing, and files run in parallel.
 
 import assert from 'node:assert/strict'
+import fs from 'node:fs'
+import os from 'node:os'
 import { test } from 'node:test'
 import { world } from 'dunlin/node'
-import { run } from './support.mjs'
+import { fakeProgram, run } from './support.mjs'
 
 test('a world is given to a test', async t => {
   const dunlin = await world(t)
   await dunlin.call('SET', 'key', 'value')
   assert.equal(await dunlin.diff('SET key value'), '')
+})
+
+test('an import waits for the server, and the first world tells why there is none', async t => {
+  const folder = fs.mkdtempSync(`${os.tmpdir()}/dunlin-test-`)
+  t.after(() => fs.rmSync(folder, { recursive: true }))
+  const ended = JSON.stringify(`${folder}/ended`)
+  const program = `setTimeout(() => { require('fs').writeFileSync(${ended}, ''); process.exit(3) }, 100)`
+  const script = `
+    import fs from 'node:fs'
+    import { world } from 'dunlin/node'
+    console.log(fs.existsSync(${ended}))
+    await world().catch(error => console.log(error.message))`
+  const env = { DUNLIN_BINARY: fakeProgram(folder, program) }
+  const { output } = await run(['--input-type=module', '--eval', script], { env })
+  assert.match(output, /^true\ndunlin: .* did not start: it ended with status 3/)
+})
+
+test('a script can require it', async () => {
+  const script = "console.log(typeof require('dunlin/node').world)"
+  assert.equal((await run(['--eval', script])).output, 'function\n')
 })
 
 test('a failing test shows its last commands and its seed', async () => {
