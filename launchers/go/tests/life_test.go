@@ -105,14 +105,18 @@ func onLinux(t *testing.T) {
 	}
 }
 
+// asked is how many rounds the environment asks for, or else the number that is given.
+func asked(otherwise int) (rounds int, isAsked bool) {
+	if rounds, err := strconv.Atoi(os.Getenv("DUNLIN_TEST_KILLS")); err == nil {
+		return rounds, true
+	}
+	return otherwise, false
+}
+
 func TestAKilledRunnerLeavesNoServer(t *testing.T) {
 	onLinux(t)
-	// A thousand by hand; then each server must be gone in time, which a machine that does much else may not do.
-	rounds, err := strconv.Atoi(os.Getenv("DUNLIN_TEST_KILLS"))
-	limited := err == nil
-	if !limited {
-		rounds = 20
-	}
+	// Where a thousand are asked for, each server must be gone in time, which a machine that does much else may not do.
+	rounds, limited := asked(20)
 	var times []time.Duration
 	for range rounds {
 		r := start(t, "runner")
@@ -257,7 +261,8 @@ func TestAServerStartsWithoutAHomeAndWithoutAFolderToWriteIn(t *testing.T) {
 
 func TestEightProcessesUnpackTheProgramAtOnce(t *testing.T) {
 	onLinux(t)
-	for range 3 {
+	rounds, _ := asked(3)
+	for range min(rounds, 50) {
 		home := t.TempDir()
 		var all sync.WaitGroup
 		for range 8 {

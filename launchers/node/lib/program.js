@@ -102,9 +102,10 @@ function firstLine(child, program) {
       clearTimeout(timer)
       resolve(text.split('\n', 1)[0])
     })
-    child.once('error', error => {
+    child.once('error', ({ code, message }) => {
       clearTimeout(timer)
-      fail(error.message)
+      const hint = "; its file system may forbid programs (noexec): set DUNLIN_BINARY to a program's path elsewhere"
+      fail(code === 'EACCES' ? message + hint : message)
     })
     child.once('close', (code, signal) => {
       clearTimeout(timer)

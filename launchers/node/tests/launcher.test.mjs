@@ -89,6 +89,13 @@ test('stopping takes no time while a client is blocked', async () => {
   assert(performance.now() - before < 1_000, `it took ${performance.now() - before} ms`)
 })
 
+test('where programs are forbidden the error says so, and what to do', async t => {
+  const file = `${folderFor(t)}/dunlin`
+  fs.writeFileSync(file, '', { mode: 0o600 })
+  const started = Dunlin.start({ binary: file })
+  await assert.rejects(started, /EACCES; its file system may forbid programs \(noexec\): set DUNLIN_BINARY/)
+})
+
 test('without a program the error names the places and what to do', async t => {
   const folder = folderFor(t)
   fs.cpSync('node_modules/dunlin', `${folder}/node_modules/dunlin`, { recursive: true })

@@ -11,10 +11,16 @@ import dunlin.junit.DunlinExtension;
 import dunlin.junit.DunlinTest;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
+import java.net.URL;
+import java.net.URLClassLoader;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -28,6 +34,7 @@ import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.extension.ExtensionContext;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.extension.TestWatcher;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder;
@@ -40,11 +47,16 @@ class ExtensionTest {
     /** What a run came to, and what it wrote on the standard error. */
     record Run(TestExecutionSummary summary, String output) {
         static Run of(Class<?> tests, boolean isParallel) {
+            return of(tests, isParallel, Map.of());
+        }
+
+        static Run of(Class<?> tests, boolean isParallel, Map<String, String> parameters) {
             var request = LauncherDiscoveryRequestBuilder.request()
                 .selectors(selectClass(tests))
                 .configurationParameter("junit.jupiter.execution.parallel.enabled", String.valueOf(isParallel))
                 .configurationParameter("junit.jupiter.execution.parallel.config.strategy", "fixed")
                 .configurationParameter("junit.jupiter.execution.parallel.config.fixed.parallelism", "8")
+                .configurationParameters(parameters)
                 .build();
             SummaryGeneratingListener listener = new SummaryGeneratingListener();
             PrintStream before = System.err;
@@ -123,6 +135,33 @@ class ExtensionTest {
         Run run = Run.of(Aborted.class, false);
         assertEquals(1, run.summary.getTestsAbortedCount());
         assertEquals("", run.output);
+    }
+
+    static class Detected {
+        @Test
+        void hasAWorld(World world) {
+            assertEquals(0L, world.call("DBSIZE"));
+        }
+    }
+
+    @DunlinTest
+    static class DetectedAndAnnotated extends Detected {}
+
+    /** As a project does with a file among the resources of its tests. */
+    @Test
+    void whereJUnitDetectsTheExtensionNoClassNeedsAnAnnotation(@TempDir Path resources) throws Exception {
+        Path services = Files.createDirectories(resources.resolve("META-INF/services"));
+        Files.writeString(services.resolve("org.junit.jupiter.api.extension.Extension"), DunlinExtension.class.getName());
+        Thread thread = Thread.currentThread();
+        ClassLoader before = thread.getContextClassLoader();
+        try (var loader = new URLClassLoader(new URL[] {resources.toUri().toURL()}, before)) {
+            thread.setContextClassLoader(loader);
+            for (Class<?> tests : List.of(Detected.class, DetectedAndAnnotated.class)) {
+                Run.of(tests, false, Map.of("junit.jupiter.extensions.autodetection.enabled", "true")).assertPassed(1);
+            }
+        } finally {
+            thread.setContextClassLoader(before);
+        }
     }
 
     @DunlinTest
