@@ -113,6 +113,17 @@ fn a_node_counts_whom_it_sent_elsewhere() {
 }
 
 #[test]
+fn a_key_past_its_deadline_counts_as_moved() {
+    let mut nodes = Nodes::start();
+    nodes.expect(&[(0, "DEBUG SET-ACTIVE-EXPIRE 0", "OK"), (0, "SET bar 1 PX 10", "OK")]);
+    nodes.open();
+    nodes.expect(&[(0, "GET bar", "1")]);
+    nodes.advance_ms(11);
+    let asked = format!("ASK 5061 127.0.0.1:{}", nodes.port(1));
+    nodes.expect(&[(0, "GET bar", &asked), (0, "DBSIZE", "1")]);
+}
+
+#[test]
 fn a_value_keeps_its_deadline_when_it_moves() {
     let mut three = Nodes::start();
     three.expect(&[(0, "SET bar 1 PX 1500", "OK")]);

@@ -14,9 +14,9 @@ use crate::engine::cluster::{
 use crate::engine::exec::ctx::databases;
 use crate::engine::exec::gates::GateRequest;
 use crate::engine::exec::kit::redirects;
-use crate::engine::exec::{blocking, changes, failover, messages, propagation, publish, replication};
+use crate::engine::exec::{access, blocking, changes, failover, messages, propagation, publish, replication};
 use crate::engine::spec::{ClusterError, Command, CommandId, Error, Event, Family, Flags, KeyFlags, Now};
-use crate::engine::state::{Effect, LogLevel, NodeMessage, SessionId, Settings, Topic};
+use crate::engine::state::{Effect, LogLevel, NodeMessage, Presence, SessionId, Settings, Topic};
 use crate::resp::Request;
 use crate::value::hash_slot::hash_slot;
 
@@ -65,7 +65,7 @@ pub(super) fn pass_redirect_of_script(engine: &mut Engine, id: CommandId, reques
 
 fn decide(engine: &Engine, query: &Query<'_>) -> Result<Option<u16>, Refusal> {
     let Some(view) = &engine.peers.cluster else { return Ok(None) };
-    redirect(view, &engine.settings.cluster, query, |key| engine.databases.get(0).find(key).is_some())
+    redirect(view, &engine.settings.cluster, query, |key| access::presence(engine, 0, key) == Presence::Live)
 }
 
 /// The keys of a request, or of all requests of the transaction that it runs.
