@@ -14,7 +14,7 @@ pub struct Claim {
     pub node: Node,
     /// The highest epoch that it has seen.
     pub current_epoch: u64,
-    /// The slots that it owns.
+    /// The slots that it owns, in ascending ranges.
     pub slots: Vec<RangeInclusive<u16>>,
     /// For a replica, the claim of its primary, as the replica knows it.
     pub of_primary: Option<Box<Claim>>,
@@ -37,6 +37,19 @@ pub struct Consequences {
     pub better_owners: Vec<NodeId>,
     /// The other nodes that owned slots which the sender owns now, and their replicas.
     pub former_owners: Vec<NodeId>,
+}
+
+impl Claim {
+    /// Whether a slot is among those that it claims.
+    pub fn contains(&self, slot: u16) -> bool {
+        contains(&self.slots, slot)
+    }
+}
+
+/// Whether a slot is in one of some ranges, which ascend.
+fn contains(ranges: &[RangeInclusive<u16>], slot: u16) -> bool {
+    let place = ranges.partition_point(|slots| *slots.end() < slot);
+    ranges.get(place).is_some_and(|slots| slots.contains(&slot))
 }
 
 impl View {
@@ -152,9 +165,9 @@ impl View {
         let slots = self.ranges_of(before.id);
         let successor = claim.of_primary.as_deref().filter(|primary| self.has_taken_over(before, &primary.node));
         self.assign_all(slots.iter().cloned(), successor.map(|primary| primary.node.id));
-        let Some(Claim { node, slots: claimed, .. }) = successor else { return };
-        let is_claimed = |slot: &u16| claimed.iter().any(|slots| slots.contains(slot));
-        self.unclaimed.extend(slots.into_iter().flatten().filter(|slot| !is_claimed(slot)));
+        let Some(successor) = successor else { return };
+        self.unclaimed.extend(slots.into_iter().flatten().filter(|slot| !successor.contains(*slot)));
+        let node = &successor.node;
         if let Some(known) = self.find_mut(node.id) {
             (known.primary, known.config_epoch) = (None, known.config_epoch.max(node.config_epoch));
         }
@@ -188,7 +201,7 @@ impl View {
         }
         let mut has_more = false;
         for slot in known.into_iter().flatten() {
-            if claimed.iter().any(|slots| slots.contains(&slot)) {
+            if contains(claimed, slot) {
                 self.unclaimed.remove(&slot);
             } else {
                 has_more |= self.unclaimed.insert(slot);

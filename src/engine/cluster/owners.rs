@@ -17,6 +17,9 @@ const NOBODY: u16 = u16::MAX;
 /// The slots that are compared at once.
 const AT_ONCE: usize = 64;
 
+/// The slots that are compared one by one first: slots that were dealt out at random have runs of one or two.
+const SHORT: usize = 4;
+
 /// Slots that follow one another and have one owner, or none.
 pub(super) type Run = (RangeInclusive<u16>, Option<u16>);
 
@@ -85,6 +88,10 @@ fn known(place: u16) -> Option<u16> {
 
 /// The number of slots in front that have this owner.
 fn length_of_run(owners: &[u16], owner: u16) -> usize {
+    let short = owners.iter().take(SHORT).take_while(|place| **place == owner).count();
+    if short < SHORT {
+        return short;
+    }
     // Without a way out of the inner loop, many are compared by one instruction.
     let are_equal = |chunk: &&[u16; AT_ONCE]| chunk.iter().fold(true, |all, place| all & (*place == owner));
     let start = AT_ONCE * owners.as_chunks::<AT_ONCE>().0.iter().take_while(are_equal).count();

@@ -263,7 +263,8 @@ impl View {
     pub fn assign_all(&mut self, slots: impl IntoIterator<Item = RangeInclusive<u16>>, owner: Option<NodeId>) {
         let place = owner.and_then(|id| self.place_of(id));
         for slots in slots {
-            self.unclaimed.retain(|slot| !slots.contains(slot));
+            let claimed_anew: Vec<u16> = self.unclaimed.range(slots.clone()).copied().collect();
+            claimed_anew.iter().for_each(|slot| _ = self.unclaimed.remove(slot));
             self.owners.set(slots, place);
         }
     }
