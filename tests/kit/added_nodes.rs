@@ -211,6 +211,19 @@ fn a_node_with_slots_cannot_be_removed_though_no_node_that_is_up_knows_of_them()
 }
 
 #[test]
+fn a_node_that_is_down_can_be_removed_when_another_one_was_given_its_slots() {
+    let mut nodes = Nodes::start();
+    nodes.server.kill_node(2).expect("it is up");
+    for node in [0, 1] {
+        nodes.expect(&[(node, "CLUSTER DELSLOTSRANGE 10923 16383", "OK")]);
+    }
+    assert_eq!(nodes.refusal_of_removal(2), "ERR node 2 cannot be removed: it owns slots");
+    nodes.expect(&[(0, "CLUSTER ADDSLOTSRANGE 10923 16383", "OK")]);
+    nodes.server.remove_node(2).expect("its slots belong to node 0");
+    assert_eq!(numbers(&nodes.server), [0, 1]);
+}
+
+#[test]
 fn a_primary_that_was_replaced_can_be_removed_while_it_is_down_or_paused() {
     for end in ["KILL", "PAUSE"] {
         let mut nodes = Nodes::with_replicas();

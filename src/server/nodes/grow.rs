@@ -205,14 +205,17 @@ impl Cluster {
         Some(format!("a node of the world '{}' is behind its port", world.as_str()))
     }
 
-    /// Whether a node claims a slot that no other one claims with a higher epoch, those that are down included.
+    /// Whether a node claims a slot that no other one claims with a higher epoch, those that are down included. While
+    /// it is down, the claim of one that is up and hears the others is a better one, whatever its epoch.
     fn has_best_claim(&self, node: &Shared) -> bool {
         let claim_of = |node: &Shared| node.engine().peers.cluster.as_ref().map(|view| view.claim());
         let Some(own) = claim_of(node) else { return false };
-        let others: Vec<Claim> = self.nodes().iter().filter_map(|other| claim_of(other)).collect();
-        let better = others.iter().filter(|other| other.node.config_epoch > own.node.config_epoch);
-        let better: Vec<_> = better.flat_map(|other| &other.slots).collect();
-        own.slots.into_iter().flatten().any(|slot| !better.iter().any(|slots| slots.contains(&slot)))
+        let is_heard = |other: &Shared| node.is_down() && !other.is_down() && !other.has_stale_view();
+        let better_claim = |other: &Arc<Shared>| {
+            claim_of(other).filter(|claim| claim.node.config_epoch > own.node.config_epoch || is_heard(other))
+        };
+        let better: Vec<Claim> = self.nodes().iter().filter_map(better_claim).collect();
+        own.slots.iter().cloned().flatten().any(|slot| !better.iter().any(|claim| claim.contains(slot)))
     }
 
     /// Ends a node for good, and has all others forget it.
