@@ -38,8 +38,8 @@ pub use state::{
     OutputLimit, OutputLimits, Pause, PauseScope, Peers, PendingHostCall, Permission, Persistence, Policy, Presence,
     Pressure, Process, Propagation, PushQueue, RemoteFault, RemoteRequest, RemoteResult, ReplicationSettings,
     ReplyMode, ReplyRoom, Sample, SavePoint, Saving, Scripts, Series, Session, SessionId, SessionTransfer, Sessions,
-    Settings, SlowCommand, SlowLog, Stats, Subscribed, Subscriptions, Supervisor, Switches, SyncPolicy, Template,
-    Timing, Topic, Transaction, Transfers, Transport, Wait, Waiting, Watches, WorldFigures, WorldName,
+    Settings, SlowCommand, SlowLog, SnapshotOrder, Stats, Subscribed, Subscriptions, Supervisor, Switches, SyncPolicy,
+    Template, Timing, Topic, Transaction, Transfers, Transport, Wait, Waiting, Watches, WorldFigures, WorldName,
 };
 #[cfg(feature = "program")]
 pub use state::{EndWith, Launch};

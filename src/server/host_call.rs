@@ -70,6 +70,7 @@ fn answer_at_once(
         }
         HostCall::Link { one, other, order } => (done(cluster.set_link(*one, *other, *order)), None),
         HostCall::Journals(order) => (cluster.order_journals(order).unwrap_or_else(HostReply::Refused), None),
+        HostCall::Snapshots(order) => (done(cluster.order_snapshots(order)), None),
         HostCall::Faults(order) => (cluster.order_faults(order).unwrap_or_else(HostReply::Refused), None),
         HostCall::MoveSlot { slot, to, step } => (done(cluster.move_slot(*slot, *to, step)), None),
         // A thread answers them.

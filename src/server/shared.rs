@@ -157,6 +157,11 @@ impl Shared {
         engine
     }
 
+    /// Locks the engine, unless somebody else has.
+    pub(super) fn try_engine(&self) -> Option<MutexGuard<'_, Engine>> {
+        self.engine.try_lock()
+    }
+
     pub(crate) fn clock(&self) -> &Clock {
         &self.clock
     }
@@ -224,12 +229,16 @@ impl Shared {
 
     /// Like [`Shared::act`], but the messages that a node of a cluster sends by it are not delivered yet.
     pub(super) fn act_alone<R>(&self, act: impl FnOnce(&mut Engine) -> R) -> R {
-        let mut engine = self.engine();
-        let before = self.begin_batch(&mut engine);
-        let result = act(&mut engine);
-        waits::wake_waiters(&mut engine);
+        self.act_on(&mut self.engine(), act)
+    }
+
+    /// Like [`Shared::act_alone`], for whoever has locked the engine.
+    pub(super) fn act_on<R>(&self, engine: &mut Engine, act: impl FnOnce(&mut Engine) -> R) -> R {
+        let before = self.begin_batch(engine);
+        let result = act(engine);
+        waits::wake_waiters(engine);
         engine.unblock_ready();
-        self.end_batch(&mut engine, before);
+        self.end_batch(engine, before);
         result
     }
 
@@ -455,11 +464,7 @@ impl Shared {
     /// Saves the data, if they are to be, and ends the server; true unless they cannot be saved (signals, the drop of
     /// an embedded server).
     pub(crate) fn save_and_stop(&self, options: ShutdownOptions) -> bool {
-        let is_prepared = self.act(|engine| persistence::prepare_shutdown(engine, options)).is_ok();
-        if is_prepared {
-            self.stop();
-        }
-        is_prepared
+        self.act(|engine| persistence::prepare_shutdown(engine, options)).inspect(|()| self.stop()).is_ok()
     }
 
     /// Whether the data may have to be saved before the server ends.

@@ -8,9 +8,8 @@ use super::journal::LONGEST_MS;
 use super::{CallError, Client, Entry, FaultRule, Strict};
 use crate::commands::dunlin;
 use crate::engine::exec::kit::faults;
-use crate::engine::exec::snapshots;
 use crate::engine::state::kit::Filter;
-use crate::engine::{ClockOrder, Engine, FIRST_WORLD};
+use crate::engine::{ClockOrder, Engine, FIRST_WORLD, SnapshotOrder};
 use crate::server::clock::{from_system, to_system};
 use crate::server::shared::Shared;
 use crate::server::url::escaped;
@@ -361,7 +360,7 @@ impl World {
     }
 
     /// Takes a snapshot of the whole state under a name, and replaces a snapshot of that name. This takes microseconds,
-    /// however much data there is.
+    /// however much data there is. In a cluster it is one of all nodes.
     ///
     /// ```
     /// let server = dunlin::Server::start()?;
@@ -374,16 +373,18 @@ impl World {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn snapshot(&self, name: &str) {
-        self.shared.act(|engine| snapshots::take_snapshot(engine, name.as_bytes()));
+        // Nothing refuses it.
+        let _ = self.shared.order_snapshots(&SnapshotOrder::Take(name.into()));
     }
 
     /// Restores the state of a snapshot, which remains; later snapshots are dropped. The time that this takes is
     /// proportional to the changes.
     ///
     /// # Errors
-    /// [`CallError::Refused`]: no snapshot has this name, or a script is running that takes too long.
+    /// [`CallError::Refused`]: no snapshot has this name, or a script is running that takes too long; or a node of the
+    /// cluster has another role or other slots than at the snapshot, or was added since.
     pub fn rollback(&self, name: &str) -> Result<(), CallError> {
-        self.shared.act(|engine| snapshots::roll_back(engine, name.as_bytes())).map_err(refused)
+        self.shared.order_snapshots(&SnapshotOrder::RollBack(name.into())).map_err(refused)
     }
 
     /// Returns the names of the snapshots, the oldest first.
@@ -397,7 +398,7 @@ impl World {
     /// # Errors
     /// [`CallError::Refused`]: no snapshot has this name.
     pub fn drop_snapshot(&self, name: &str) -> Result<(), CallError> {
-        self.shared.act(|engine| engine.databases.drop_snapshot(name.as_bytes())).map_err(refused)
+        self.shared.order_snapshots(&SnapshotOrder::Drop(name.into())).map_err(refused)
     }
 
     /// Returns all data and functions as lines of commands that would create them, in a fixed order.

@@ -11,6 +11,7 @@ mod client;
 mod clock;
 mod cluster;
 mod cluster_journal;
+mod cluster_snapshots;
 mod cluster_worlds;
 mod disk;
 mod failures;

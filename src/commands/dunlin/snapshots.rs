@@ -1,25 +1,18 @@
 //! DUNLIN SNAPSHOT and related commands: named snapshots of the state, to roll back to
 //! ([`crate::engine::exec::snapshots::roll_back`]).
 
-use super::ROW;
+use super::{ROW, has_nodes, order_host};
 use crate::engine::exec::operations;
-use crate::engine::{Args, Arity, Command, Ctx, Error};
+use crate::engine::{Args, Arity, Command, Ctx, Error, HostCall, SnapshotOrder};
 
 pub(super) const SNAPSHOT: Command = Command {
     name: "SNAPSHOT",
     syntax: "name",
     arity: Arity::Exactly(3),
     about: "Takes a snapshot of the whole state under a name, and replaces a snapshot of that name.",
-    run: snapshot,
+    run: |cx, args| order(cx, args, SnapshotOrder::Take),
     ..ROW
 };
-
-fn snapshot(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let name = args.word()?;
-    operations::take_snapshot(cx, name);
-    cx.reply().ok();
-    Ok(())
-}
 
 pub(super) const ROLLBACK: Command = Command {
     name: "ROLLBACK",
@@ -27,16 +20,9 @@ pub(super) const ROLLBACK: Command = Command {
     arity: Arity::Exactly(3),
     cost: "O(N log N), N being the keys that changed since",
     about: "Restores the state of a snapshot, which remains. Later snapshots are dropped.",
-    run: rollback,
+    run: |cx, args| order(cx, args, SnapshotOrder::RollBack),
     ..ROW
 };
-
-fn rollback(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let name = args.word()?;
-    operations::roll_back(cx, name)?;
-    cx.reply().ok();
-    Ok(())
-}
 
 pub(super) const SNAPSHOTS: Command = Command {
     name: "SNAPSHOTS",
@@ -60,13 +46,17 @@ pub(super) const DROP_SNAPSHOT: Command = Command {
     arity: Arity::Exactly(3),
     cost: "O(N log N), N being the keys that changed between it and the next one",
     about: "Drops a snapshot. Later changes stay.",
-    run: drop_snapshot,
+    run: |cx, args| order(cx, args, SnapshotOrder::Drop),
     ..ROW
 };
 
-fn drop_snapshot(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let name = args.word()?;
-    operations::drop_snapshot(cx, name)?;
+/// Carries out an order, at all nodes of a cluster.
+fn order(cx: &mut Ctx<'_>, mut args: Args<'_>, order: fn(Vec<u8>) -> SnapshotOrder) -> Result<(), Error> {
+    let order = order(args.word()?.to_vec());
+    if has_nodes(cx) {
+        return order_host(cx, HostCall::Snapshots(order));
+    }
+    operations::order_snapshots(cx, &order)?;
     cx.reply().ok();
     Ok(())
 }

@@ -30,7 +30,8 @@ use crate::engine::state::replication::FailoverWay;
 use crate::engine::state::scripts::{Digest, Kind};
 use crate::engine::state::tracking::Mode;
 use crate::engine::state::{
-    Block, LateReply, LogLevel, PauseScope, RemoteRequest, RemoteResult, SaveWait, SessionId, Settings, Topic,
+    Block, LateReply, LogLevel, PauseScope, RemoteRequest, RemoteResult, SaveWait, SessionId, Settings, SnapshotOrder,
+    Topic,
 };
 use crate::keyspace::Slot;
 use crate::script::Function;
@@ -422,25 +423,13 @@ pub fn find_function(cx: &mut Ctx<'_>, name: &[u8]) -> Option<Arc<Function>> {
 
 // The test kit: states of the whole engine.
 
-/// Takes a snapshot, or takes it again if there is one of that name.
-pub fn take_snapshot(cx: &mut Ctx<'_>, name: &[u8]) {
-    snapshots::take_snapshot(cx.engine, name);
-}
-
-/// Brings back the state of a snapshot.
+/// Takes a snapshot, again if there is one of that name; brings back the state of one; or drops it: older and younger
+/// ones can still be rolled back to.
 ///
 /// # Errors
 /// There is none of that name, or a script runs.
-pub fn roll_back(cx: &mut Ctx<'_>, name: &[u8]) -> Result<(), Error> {
-    snapshots::roll_back(cx.engine, name)
-}
-
-/// Drops a snapshot; older and younger ones can still be rolled back to.
-///
-/// # Errors
-/// There is none of that name.
-pub fn drop_snapshot(cx: &mut Ctx<'_>, name: &[u8]) -> Result<(), Error> {
-    cx.engine.databases.drop_snapshot(name)
+pub fn order_snapshots(cx: &mut Ctx<'_>, order: &SnapshotOrder) -> Result<(), Error> {
+    snapshots::carry_out(cx.engine, order)
 }
 
 /// Replaces all data and functions by those of another engine.

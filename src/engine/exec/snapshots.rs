@@ -8,6 +8,9 @@
 //! that track it are notified, and clients blocked on a key that exists again are served. No keyspace events are
 //! published.
 //!
+//! In a cluster each node has the same snapshots, since one order takes, drops or rolls back to those of all nodes. The
+//! nodes must have the roles and the slots that they had. Replicas get the data of their primaries anew.
+//!
 //! Costs: taking one copies the settings and begins a level in each database, a few microseconds in all; rolling back
 //! takes time proportional to the changes since. Users and sources are shared until they change: the first change of
 //! a user, script or function since the last snapshot copies the list of them all, without their contents.
@@ -20,8 +23,8 @@ use crate::engine::exec::scripts::load;
 use crate::engine::exec::{blocking, changes, cluster, eviction, replication, rights, tracking};
 use crate::engine::spec::{Error, Flags, KitError};
 use crate::engine::state::databases::Move;
-use crate::engine::state::snapshots::Snapshot;
-use crate::engine::state::{ClockOrder, Databases, Effect, Presence, Settings};
+use crate::engine::state::snapshots::{Part, Snapshot};
+use crate::engine::state::{ClockOrder, Databases, Effect, Presence, Settings, SnapshotOrder};
 use crate::keyspace::Database;
 
 /// Takes a snapshot; it replaces the one of that name.
@@ -37,6 +40,7 @@ pub fn take_snapshot(engine: &mut Engine, name: &[u8]) {
         generator: engine.generator.clone(),
         now: engine.now(),
         speed: engine.host.clock_speed(),
+        part: part_in_cluster(engine),
         scripts: None,
         functions: None,
     };
@@ -46,16 +50,29 @@ pub fn take_snapshot(engine: &mut Engine, name: &[u8]) {
     engine.databases.pressure.forget();
 }
 
+/// The part of this node in its cluster, if it is a node of one.
+fn part_in_cluster(engine: &Engine) -> Option<Part> {
+    let view = engine.peers.cluster.as_deref()?;
+    let myself = view.myself();
+    Some(Part { primary: myself.primary, slots: view.ranges_of(myself.id) })
+}
+
+/// Whether this node has the role and the slots in its cluster that it had at that snapshot.
+///
+/// # Errors
+/// There is no snapshot of that name.
+pub fn has_same_part(engine: &Engine, name: &[u8]) -> Result<bool, KitError> {
+    let place = engine.databases.snapshots.place(name)?;
+    Ok(engine.databases.snapshots.all[place].part == part_in_cluster(engine))
+}
+
 /// Restores the state of that snapshot, and drops those that were taken since.
 ///
 /// # Errors
-/// There is no snapshot of that name, a script takes too long, or the server is a replica; nothing has changed then.
+/// There is no snapshot of that name, or a script takes too long; nothing has changed then.
 pub fn roll_back(engine: &mut Engine, name: &[u8]) -> Result<(), Error> {
     let place = engine.databases.snapshots.place(name)?;
     engine.scripts.gate(Flags::NONE)?;
-    if replication::is_replica(engine) {
-        return Err(KitError::DataOfPrimary.into());
-    }
     let snapshot = &engine.databases.snapshots.all[place];
     let (now, speed) = (snapshot.now, snapshot.speed);
     engine.effects.propagation.request_base();
@@ -75,6 +92,21 @@ pub fn roll_back(engine: &mut Engine, name: &[u8]) -> Result<(), Error> {
     engine.effects.push(Effect::Clock(ClockOrder::Speed(speed)));
     engine.effects.push(Effect::Clock(ClockOrder::Set(now)));
     Ok(())
+}
+
+/// Takes a snapshot, rolls back to one, or drops it.
+///
+/// # Errors
+/// There is no snapshot of that name, or a script takes too long; nothing has changed then.
+pub fn carry_out(engine: &mut Engine, order: &SnapshotOrder) -> Result<(), Error> {
+    match order {
+        SnapshotOrder::Take(name) => {
+            take_snapshot(engine, name);
+            Ok(())
+        }
+        SnapshotOrder::RollBack(name) => roll_back(engine, name),
+        SnapshotOrder::Drop(name) => engine.databases.drop_snapshot(name),
+    }
 }
 
 /// Gives another engine, which has none, the data and functions of a snapshot. Nothing changes here.

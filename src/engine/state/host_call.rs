@@ -125,6 +125,8 @@ pub enum HostCall {
     },
     /// Read or change the journals of all nodes.
     Journals(JournalOrder),
+    /// Take a snapshot of all nodes, roll back to one, or drop it.
+    Snapshots(SnapshotOrder),
     /// List or change the fault rules of the nodes.
     Faults(FaultOrder),
     /// Move a slot to a node.
@@ -160,6 +162,17 @@ pub enum JournalOrder {
     Clear,
     /// Return the commands that the filter selects.
     Read(Filter),
+}
+
+/// An order about the snapshots of a server, or of all nodes of a cluster; with the name of the snapshot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SnapshotOrder {
+    /// Take it.
+    Take(Vec<u8>),
+    /// Restore its state.
+    RollBack(Vec<u8>),
+    /// Drop it.
+    Drop(Vec<u8>),
 }
 
 /// An order about the fault rules of all nodes of a cluster.

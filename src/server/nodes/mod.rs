@@ -7,11 +7,11 @@
 //! [`mod@start`] makes the nodes, [`grow`] adds and removes some, and [`mod@end`] ends those of temporary worlds.
 //! [`bus`] delivers what they send to each other, [`gossip`] tells them of each other, [`agreement`] compares what
 //! they see, and [`migrate`] restores keys that one moves to another. [`kit`] is what tests do with them, of which
-//! [`links`], [`faults`], [`journals`] and [`clock`] are parts.
+//! [`links`], [`faults`], [`journals`], [`snapshots`] and [`clock`] are parts.
 //!
 //! Lock order: that of orders to a cluster, that of the clock's ticks, that of delivery, then an engine's. A thread
-//! that holds the lock of one engine takes that of no other, with one exception: MIGRATE to another node, which gives
-//! up after its timeout. So two nodes that move keys to each other at once both fail, as two servers of Redis do.
+//! that holds the lock of one engine waits for that of no other, with one exception: MIGRATE to another node, which
+//! gives up after its timeout. So two nodes that move keys to each other at once both fail, as two servers of Redis do.
 //!
 //! Costs: a server without a cluster reads one flag after each batch. With a frozen clock, each batch checks all nodes
 //! for what is due.
@@ -27,6 +27,7 @@ mod journals;
 mod kit;
 mod links;
 mod migrate;
+mod snapshots;
 mod start;
 
 use std::sync::atomic::AtomicU64;

@@ -50,6 +50,15 @@ pub enum KitError {
     /// The node is up.
     #[error("ERR node {0} is up")]
     NodeIsUp(usize),
+    /// A script runs at the node, and takes long.
+    #[error("ERR node {0} runs a script")]
+    NodeIsBusy(usize),
+    /// The node was added after the snapshot that was to be rolled back to.
+    #[error("ERR node {0} was added after that snapshot")]
+    NodeIsNewer(usize),
+    /// The node has another role or other slots than at the snapshot that was to be rolled back to.
+    #[error("ERR node {0} has another role or other slots than at that snapshot")]
+    NodeHasChanged(usize),
     /// The node is no replica.
     #[error("ERR node {0} is not a replica")]
     NotReplica(usize),
