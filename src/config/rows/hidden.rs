@@ -25,7 +25,7 @@ pub(super) const ROWS: &[Parameter] = &[
     )
     .at_start()
     .hidden(),
-    Parameter::number("cluster-ping-interval", 0, INT, Held::Always("0")).hidden(),
+    Parameter::number("cluster-ping-interval", 0, INT, Held::Idle("0")).hidden(),
     Parameter::number(
         "key-load-delay",
         -INT - 1,

@@ -62,7 +62,7 @@ struct Found {
 }
 
 /// Decides whether a node serves a request, and returns the slot of its keys then; `None` if it has no keys. `has_key`
-/// says whether a key is stored, due or not.
+/// says whether a key exists: one past its deadline does not, though it may still be stored.
 ///
 /// # Errors
 /// The reason why it does not.
