@@ -49,11 +49,7 @@ pub(super) fn command_for_fast_path(
     if !is_known && !is_fast_path_open(engine, session) {
         return None;
     }
-    let found = engine.table.find(request.get(0).unwrap_or_default()).and_then(|id| {
-        let entry = engine.table.entry(id);
-        let is_wanted = entry.may_run_fast && entry.command.arity.admits(request.len());
-        is_wanted.then(|| FastCommand { id, is_brief: entry.is_brief && is_brief(engine, request) })
-    });
+    let found = eligible_command(engine, request);
     match found {
         Some(_) if engine.observers.fast_path == FastPath::Unknown => {
             engine.observers.fast_path = FastPath::For(session)
@@ -62,6 +58,18 @@ pub(super) fn command_for_fast_path(
         None => engine.observers.fast_path.forget(),
     }
     found
+}
+
+/// The command or subcommand that a request names, if it may take the fast path when that is open.
+#[inline]
+fn eligible_command(engine: &Engine, request: Request<'_>) -> Option<FastCommand> {
+    let mut id = engine.table.find(request.get(0).unwrap_or_default())?;
+    if !engine.table.entry(id).may_run_fast {
+        id = engine.table.find_subcommand(id, request.get(1)?)?;
+    }
+    let entry = engine.table.entry(id);
+    let is_wanted = entry.may_run_fast && entry.command.arity.admits(request.len());
+    is_wanted.then(|| FastCommand { id, is_brief: entry.is_brief && is_brief(engine, request) })
 }
 
 /// Runs a command on the fast path, which is open for the session.
@@ -85,7 +93,8 @@ pub(super) fn run_fast(
     client.active = now;
     let (request_start, protocol) = (RequestStart::of(client, output.written()), client.protocol);
     dispatch::begin(engine, session, id);
-    let call = Call::new(session, (id, 1), request, Caller::Client);
+    let name_words = 1 + usize::from(engine.table.entry(id).is_subcommand);
+    let call = Call::new(session, (id, name_words), request, Caller::Client);
     let ending = stages::execute(engine, &call, Reply::zero_copy(output, protocol));
     if matches!(ending, Ending::Answered) && engine.effects.is_empty() && !engine.observers.waiting.is_anything_ready()
     {

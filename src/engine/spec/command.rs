@@ -100,7 +100,7 @@ impl Command {
     /// Whether the command only reads or changes data, or publishes a message, and replies at once.
     pub(in crate::engine) fn may_run_fast(&self) -> bool {
         const MEANT: [Flags; 3] = [Flags::READONLY, Flags::WRITE, Flags::MAY_REPLICATE];
-        const ELSE: [Flags; 4] = [Flags::BLOCKING, Flags::NOSCRIPT, Flags::ADMIN, Flags::TEST_KIT];
+        const ELSE: [Flags; 3] = [Flags::BLOCKING, Flags::NOSCRIPT, Flags::TEST_KIT];
         let has = |flag: &Flags| self.flags.has(*flag);
         let may_be_more = ELSE.iter().any(has)
             || GATED.iter().any(has)
@@ -110,10 +110,12 @@ impl Command {
         MEANT.iter().any(has) && !may_be_more && !self.is_container()
     }
 
-    /// Whether a command that changes data is about whole databases (FLUSHALL), or another server (MIGRATE): those are
-    /// dangerous, and need no memory, as RESTORE and SORT do.
+    /// Whether the command is about whole databases (FLUSHALL), about another server (MIGRATE), or for administrators.
+    /// Of the dangerous commands and those for administrators, the ones that change single keys need memory: RESTORE,
+    /// SORT and PFDEBUG.
     fn is_about_more_than_keys(&self) -> bool {
-        self.flags.has(Flags::DANGEROUS) && self.flags.has(Flags::WRITE) && !self.flags.has(Flags::DENYOOM)
+        let changes_dangerously = self.flags.has(Flags::DANGEROUS.and(Flags::WRITE));
+        (changes_dangerously || self.flags.has(Flags::ADMIN)) && !self.flags.has(Flags::DENYOOM)
     }
 
     /// Whether a short request takes next to no time, unless its reply is long.
@@ -386,7 +388,9 @@ mod tests {
         assert!(with(Flags::WRITE.and(Flags::DENYOOM)).may_run_fast());
         assert!(with(Flags::READONLY.and(Flags::DANGEROUS)).may_run_fast());
         assert!(with(Flags::WRITE.and(Flags::DENYOOM).and(Flags::DANGEROUS)).may_run_fast());
-        for flags in [Flags::NONE, Flags::FAST, Flags::WRITE.and(Flags::BLOCKING), Flags::WRITE.and(Flags::DANGEROUS)] {
+        assert!(with(Flags::WRITE.and(Flags::DENYOOM).and(Flags::ADMIN)).may_run_fast());
+        let of_more = [Flags::DANGEROUS, Flags::ADMIN, Flags::BLOCKING].map(|flag| Flags::WRITE.and(flag));
+        for flags in [Flags::NONE, Flags::FAST, Flags::READONLY.and(Flags::ADMIN)].into_iter().chain(of_more) {
             assert!(!with(flags).may_run_fast(), "{flags:?}");
         }
     }

@@ -94,8 +94,8 @@ impl Table {
                 name: format!("{name}|{}", child.name.to_ascii_lowercase()),
                 called: name.clone(),
                 is_subcommand: true,
-                may_run_fast: false,
-                is_brief: false,
+                may_run_fast: child.may_run_fast(),
+                is_brief: child.is_brief(),
                 first_child: 0,
             });
             let children: Vec<Entry> = children.collect();
