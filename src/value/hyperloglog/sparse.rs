@@ -166,22 +166,36 @@ impl Search {
 
     /// The position of a register. The next search starts at the run before it.
     fn find(&mut self, bytes: &[u8], index: usize) -> Result<Spot, Corrupted> {
-        let (mut before, mut at, mut first) = (*self, self.at, self.first);
+        let mut spot = self.walk(bytes, index).ok_or(Corrupted)?;
+        if spot.at == self.at && self.at != self.start {
+            // The run before this one is not known.
+            *self = Search::new(self.start);
+            spot = self.walk(bytes, index).ok_or(Corrupted)?;
+        }
+        *self = spot.before;
+        Ok(spot)
+    }
+
+    /// Walks on to the first run that does not end before a register. It keeps the bytes that are left and not their
+    /// place, so that one comparison finds out that a run is whole.
+    #[inline(always)]
+    fn walk(&self, bytes: &[u8], index: usize) -> Option<Spot> {
+        let (mut left, mut registers) = (bytes.get(self.at..)?, index.saturating_sub(self.first));
+        let mut before = (left, registers);
         loop {
-            let run = bytes.get(at..).and_then(run_at).ok_or(Corrupted)?;
-            let is_behind = index >= first + run.length;
-            if !is_behind && index >= first && (at > self.at || at == self.start) {
-                *self = before;
-                return Ok(Spot { before: before.at, at, first, run });
+            let (length, rest) = match *left {
+                [value @ VALUE..=u8::MAX, ref rest @ ..] => (usize::from(value & 3) + 1, rest),
+                [zeros @ 0..LONG_ZEROS, ref rest @ ..] => (usize::from(zeros) + 1, rest),
+                [high, low, ref rest @ ..] => (usize::from(u16::from_be_bytes([high & 0x3f, low])) + 1, rest),
+                _ => return None,
+            };
+            if registers < length {
+                let place = |left: &[u8]| bytes.len() - left.len();
+                let before = Search { at: place(before.0), first: index - before.1, ..*self };
+                return Some(Spot { before, at: place(left), first: index - registers, run: run_at(left)? });
             }
-            if is_behind {
-                (before.at, before.first) = (at, first);
-                (at, first) = (at + run.width, first + run.length);
-            } else {
-                // The run before this one is not known.
-                *self = Search::new(self.start);
-                (before, at, first) = (*self, self.start, 0);
-            }
+            before = (left, registers);
+            (left, registers) = (rest, registers - length);
         }
     }
 }
@@ -209,14 +223,14 @@ pub(super) fn raise(
         return Ok(Raised::NeedsDense);
     }
     put(bytes, at, run.width, code.bytes());
-    join(bytes, before);
+    join(bytes, before.at);
     Ok(Raised::Done)
 }
 
 /// The position of a register among the runs.
 struct Spot {
-    /// The place where the previous run begins, or the run itself if it is the first.
-    before: usize,
+    /// A search from the previous run on, or from the run itself if it is the first.
+    before: Search,
     /// The place where the register's run begins.
     at: usize,
     /// The index of the first register of its run.
