@@ -73,7 +73,8 @@ impl Stack<'_> {
     /// Runs the collector for a while after `made` bytes were compiled: many sources that are never run would leave
     /// much garbage. Outside of a run it rests until the memory in use has doubled since its last round, which is Lua's
     /// own rule, forgotten when the collector is stopped; or has grown by [`MAX_GROWTH`], so that thousands of
-    /// libraries take about as much memory as in Redis, wherever the collector stands.
+    /// libraries take about as much memory as in Redis, wherever the collector stands. A round walks all of the memory,
+    /// so where there is much, that limit is a part of it: else each script would cost more than the one before.
     fn catch_up(&mut self, made: usize) {
         let (context, used) = (self.context(), self.memory_bytes());
         let is_within_run = context.yielder.get().is_some();
@@ -87,7 +88,7 @@ impl Stack<'_> {
         let has_ended_round = unsafe { ffi::lua_gc(self.raw(), ffi::LUA_GCSTEP, step_kb) } != 0;
         if has_ended_round {
             let used = self.memory_bytes();
-            context.collected_from.set(used.saturating_add(used.min(MAX_GROWTH)));
+            context.collected_from.set(used.saturating_add(used.min(MAX_GROWTH.max(used / MAX_GROWTH_PART))));
         }
     }
 
@@ -167,8 +168,10 @@ const PART_WORK: usize = 64 * PART_BYTES;
 /// The most that the collector catches up after a source was compiled: a large source is most likely run next.
 const MAX_STEP_KB: c_int = 8;
 
-/// The most by which the memory in use grows, in bytes, before the collector begins its next round.
+/// The most by which the memory in use grows, in bytes or as this part of it, before the collector begins its next
+/// round.
 const MAX_GROWTH: usize = 512 << 10;
+const MAX_GROWTH_PART: usize = 16;
 
 /// The reader of `lua_load`: returns the next part of a source.
 ///
