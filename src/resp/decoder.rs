@@ -137,6 +137,24 @@ impl<'b> Frame<'b> {
         let Some(frame) = reader.scalar(mark)? else { return Ok(None) };
         Ok(Some((frame, reader.at)))
     }
+
+    /// The string in `bytes` if they are one whole bulk string and nothing else, as the replies of most calls are. To
+    /// move a [`Frame`] to where it is used takes longer than to read it.
+    ///
+    /// ```
+    /// use dunlin::resp::Frame;
+    ///
+    /// assert_eq!(Frame::only_string(b"$2\r\nhi\r\n"), Some(&b"hi"[..]));
+    /// assert_eq!(Frame::only_string(b"$2\r\nhi\r\n:1\r\n"), None);
+    /// ```
+    #[inline]
+    pub fn only_string(bytes: &'b [u8]) -> Option<&'b [u8]> {
+        bytes.strip_prefix(b"$")?;
+        let mut reader = Reader { bytes, at: 0 };
+        let length = reader.line()?;
+        let string = reader.string(length).ok()??;
+        (reader.at == bytes.len()).then_some(string)
+    }
 }
 
 struct Reader<'b> {

@@ -217,6 +217,9 @@ impl Client {
     /// Stores the messages among the server's output, and returns the reply, or several replies as an array; `nothing`
     /// if there is none.
     pub(super) fn sort(&mut self, output: &[u8], nothing: Result<Reply, CallError>) -> Result<Reply, CallError> {
+        if let Some(string) = Frame::only_string(output) {
+            return Ok(Reply::Bytes(string.to_vec()));
+        }
         // Nearly always it is one reply, which is made where the caller wants it.
         match Frame::decode(output).map_err(unreadable)? {
             Some((frame, length)) if length == output.len() && !matches!(frame, Frame::Push(_)) => {
@@ -248,6 +251,9 @@ impl Client {
 
     /// Returns what `read` takes from the reply in the server's output, and stores the messages around it.
     fn read<T>(&mut self, output: &[u8], is_open: bool, read: impl Fn(&Frame<'_>) -> T) -> Result<T, CallError> {
+        if let Some(string) = Frame::only_string(output) {
+            return Ok(read(&Frame::Bytes(string)));
+        }
         let mut result = if is_open { Ok(None) } else { Err(CallError::Closed) };
         let mut rest = output;
         while let Some((frame, length)) = Frame::decode(rest).map_err(unreadable)? {
