@@ -62,6 +62,13 @@ impl<'a> View<'a> {
     }
 }
 
+/// Prefetches cells, and of those that take several cache lines the last one, too: a processor requests the lines that
+/// follow another one by itself.
+pub(super) fn whole_cells(arena: &Arena, handles: &[Handle]) {
+    cells(arena, handles);
+    black_box(handles.iter().fold(0, |sum, &cell| sum ^ arena.bytes(cell).last().copied().unwrap_or(0)));
+}
+
 /// Prefetches cells that are known by their handles.
 pub(super) fn cells(arena: &Arena, cells: &[Handle]) {
     black_box(cells.iter().fold(0, |sum, &cell| sum ^ arena.touch_line(cell)));
@@ -143,5 +150,29 @@ mod tests {
         assert!(View::Set(&set).prefetch(&name(1)).is_none());
         set.insert(&name(MANY), &set::Limits::default());
         assert!(View::Set(&set).prefetch(&name(1)).is_some());
+    }
+
+    #[test]
+    fn a_walk_over_a_large_collection_visits_every_member_once_and_can_go_on_from_a_clone() {
+        const COUNT: usize = 10_005;
+        let names: Vec<Vec<u8>> = (0..COUNT).map(|number| [name(number), vec![b'x'; 1000]].concat()).collect();
+        let (mut set, mut hash) = (Set::new(), Hash::new());
+        for (number, name) in names.iter().enumerate() {
+            set.insert(name, &set::Limits::default());
+            let value = vec![b'y'; if number % 1000 == 0 { 70_000 } else { number % 200 }];
+            hash.insert(name, &value, &hash::Limits::default());
+        }
+        let mut members = set.iter();
+        let mut visited: Vec<Vec<u8>> = members.by_ref().take(COUNT / 2).map(|member| member.to_vec()).collect();
+        visited.extend(members.clone().map(|member| member.to_vec()));
+        assert_eq!(members.count(), COUNT - COUNT / 2);
+        let fields: Vec<Vec<u8>> = hash.iter().map(|entry| entry.field.to_vec()).collect();
+        let sorted = |mut names: Vec<Vec<u8>>| {
+            names.sort_unstable();
+            names
+        };
+        let expected = sorted(names);
+        assert_eq!(sorted(visited), expected);
+        assert_eq!(sorted(fields), expected);
     }
 }

@@ -21,9 +21,11 @@ use crate::value::deadlines::Deadlines;
 use crate::value::hashing::Hashing;
 use crate::value::members::Members;
 use crate::value::prefetch::{self, Prefetch};
+use either::Either;
 use fastrand::Rng;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::iter;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -31,9 +33,13 @@ use std::sync::Arc;
 /// The number of cells that a removal moves out of a chunk that is being drained.
 const MOVES: usize = 4;
 
-/// The number of cells that [`Table::common`] looks up together: their waits for memory overlap, and what was
-/// prefetched for them is still in the nearest cache.
+/// The number of cells that a walk, or [`Table::common`], prefetches together: their waits for memory overlap, and what
+/// was prefetched is still in the nearest cache when it is read.
 const GROUP: usize = 32;
+
+/// The least memory of cells that a walk prefetches. Of a megabyte or two, the processor reads short cells as fast by
+/// itself.
+const PREFETCHED_BYTES: usize = 8 << 20;
 
 /// Defines which part of a cell is its key.
 pub(super) trait Layout {
@@ -223,17 +229,32 @@ impl<L: Layout> Table<L> {
 
     /// Every cell once.
     pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> + Clone {
-        self.members.cells().map(|cell| self.arena.bytes(cell))
+        self.cells().map(|cell| self.arena.bytes(cell))
+    }
+
+    /// The handle of every cell once. They are in the order of hashes, and the cells all over the memory, so those of a
+    /// table that is in no cache are prefetched, group by group.
+    fn cells(&self) -> impl Iterator<Item = Handle> + Clone {
+        let mut cells = self.members.cells();
+        if self.arena.memory() < PREFETCHED_BYTES {
+            return Either::Left(cells);
+        }
+        let next_group = move || {
+            let group: Vec<Handle> = cells.by_ref().take(GROUP).collect();
+            prefetch::whole_cells(&self.arena, &group);
+            (!group.is_empty()).then_some(group)
+        };
+        Either::Right(iter::from_fn(next_group).flatten())
     }
 
     /// Every cell once, each with its deadline, 0 for none.
     pub(super) fn iter_timed(&self) -> impl Iterator<Item = (&[u8], i64)> + Clone {
-        self.members.cells().map(|cell| (self.arena.bytes(cell), self.arena.number(cell) as i64))
+        self.cells().map(|cell| (self.arena.bytes(cell), self.arena.number(cell) as i64))
     }
 
     /// Every cell once, without those whose deadline is `now_ms` or earlier.
     pub(super) fn iter_at(&self, now_ms: i64) -> impl Iterator<Item = &[u8]> + Clone {
-        self.members.cells().filter(move |&cell| self.is_there(cell, now_ms)).map(|cell| self.arena.bytes(cell))
+        self.cells().filter(move |&cell| self.is_there(cell, now_ms)).map(|cell| self.arena.bytes(cell))
     }
 
     /// A random cell, each as likely as another.
