@@ -100,8 +100,8 @@ fn is_temporary(name: &str) -> bool {
 }
 
 impl Save {
-    /// The name of its temporary file: that of Redis for a save in the foreground. Saves at the same time have different
-    /// ones.
+    /// The name of its temporary file: that of Redis for a save in the foreground. Saves at the same time have
+    /// different ones.
     fn temporary_name(self) -> String {
         let (process, number) = (std::process::id(), self.number);
         if self.is_in_foreground { format!("temp-{process}.rdb") } else { format!("temp-{process}-{number}.rdb") }

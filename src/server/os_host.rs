@@ -48,7 +48,7 @@ pub(crate) struct OsHost {
 }
 
 /// The files of a host.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct HostFiles {
     /// The file system of the data.
     pub(crate) storage: Arc<dyn Storage>,
@@ -58,6 +58,13 @@ pub(crate) struct HostFiles {
     pub(crate) aof: Option<Arc<AofWriter>>,
     /// The rules by which the file system fails, which only a first world with the test kit has.
     pub(crate) faults: Option<DiskFaults>,
+}
+
+impl HostFiles {
+    /// The files of a server that has saved nothing yet.
+    pub(crate) fn new(storage: Arc<dyn Storage>, aof: Option<Arc<AofWriter>>, faults: Option<DiskFaults>) -> HostFiles {
+        HostFiles { storage, last_save: Arc::default(), aof, faults }
+    }
 }
 
 impl OsHost {
@@ -401,7 +408,7 @@ mod tests {
         let clock = Arc::new(Clock::system());
         let listeners = Some(Arc::new(listeners));
         let (migrate_client, loops) = (Arc::new(migrate_client), Loops::new(1));
-        let files = HostFiles { storage: Arc::new(OsStorage), last_save: Arc::default(), aof: None, faults: None };
+        let files = HostFiles::new(Arc::new(OsStorage), None, None);
         let machine = OsHost::new(Facts::default(), clock, migrate_client, None, listeners, loops, files);
         let (usage, time) = (machine.usage(), machine.processor_time().process);
         assert!(usage.resident_bytes > 0 && time.user_us + time.system_us > 0, "{usage:?} {time:?}");

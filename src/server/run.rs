@@ -105,9 +105,8 @@ impl Server {
         let phase = watch::Sender::new(Phase::Serving);
         let migrate_client = Arc::new(MigrateClient::new(phase.subscribe(), &settings.process.background_processors));
         let first_clock = Arc::new(clock.like());
-        let aof = Arc::new(AofWriter::default());
-        let cluster = (settings.cluster.nodes() > 0).then(Arc::default);
-        let last_save = Arc::default();
+        let (aof, cluster) = (Arc::new(AofWriter::default()), (settings.cluster.nodes() > 0).then(Arc::default));
+        let files = HostFiles::new(storage, Some(Arc::clone(&aof)), disk_faults.clone());
         let host = Box::new(OsHost::new(
             facts.clone(),
             Arc::clone(&first_clock),
@@ -115,12 +114,7 @@ impl Server {
             cluster.clone(),
             Some(Arc::clone(&listeners)),
             Arc::clone(&loops),
-            HostFiles {
-                storage: Arc::clone(&storage),
-                last_save: Arc::clone(&last_save),
-                aof: Some(Arc::clone(&aof)),
-                faults: disk_faults.clone(),
-            },
+            files.clone(),
         ));
         let mut engine = Engine::new(table.clone(), settings, seed, clock.now(), host);
         engine.switches.is_deterministic = is_deterministic;
@@ -138,8 +132,7 @@ impl Server {
             loops: Arc::clone(&loops),
             event_loop: runtime.handle().clone(),
             phase: phase.clone(),
-            storage,
-            last_save,
+            files,
             aof,
         });
         let shared = Shared::first(engine, first_clock, phase, worlds);

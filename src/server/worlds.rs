@@ -82,9 +82,7 @@ pub(crate) struct WorldConfig {
     pub(crate) loops: Arc<Loops>,
     pub(crate) event_loop: Handle,
     pub(crate) phase: watch::Sender<Phase>,
-    pub(crate) storage: Arc<dyn Storage>,
-    /// The last save to the RDB file.
-    pub(crate) last_save: Arc<LastSave>,
+    pub(crate) files: HostFiles,
     pub(crate) aof: Arc<AofWriter>,
 }
 
@@ -155,12 +153,12 @@ impl Worlds {
 
     /// The file system that the data are saved to and loaded from.
     pub(crate) fn storage(&self) -> &Arc<dyn Storage> {
-        &self.config.storage
+        &self.config.files.storage
     }
 
     /// The last save to the RDB file.
     pub(crate) fn last_save(&self) -> &LastSave {
-        &self.config.last_save
+        &self.config.files.last_save
     }
 
     /// The append-only file of the first world.
@@ -357,8 +355,7 @@ impl Worlds {
             ..config.facts.clone()
         };
         let (migrate_client, loops) = (Arc::clone(&config.migrate_client), Arc::clone(&config.loops));
-        let files =
-            HostFiles { storage: Arc::clone(&config.storage), last_save: Arc::default(), aof: None, faults: None };
+        let files = HostFiles { aof: None, faults: None, ..config.files.clone() };
         let host = OsHost::new(facts, Arc::clone(clock), migrate_client, cluster, None, loops, files);
         let (table, settings) = (config.table.clone(), config.settings.clone());
         // Worlds are alike, but the nodes of a cluster must differ in their ids.

@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use crate::engine::Engine;
 use crate::engine::cluster::{NodeId, View};
+use crate::engine::exec::ctx::may_block;
 use crate::engine::exec::prefetch::{KEYS_TOGETHER, prefetch_keys};
 use crate::engine::exec::scripts::{Policy, load, run};
 use crate::engine::exec::{
@@ -112,7 +113,7 @@ pub fn log(cx: &mut Ctx<'_>, level: LogLevel, line: String) {
 /// # Errors
 /// A save in the background is in progress, or the file could not be written; the log has the reason.
 pub fn save(cx: &mut Ctx<'_>) -> Result<(), Error> {
-    if !cx.may_block() {
+    if !may_block(cx) {
         persistence::save(cx.engine)?;
         cx.engine.persistence.saves += 1;
         cx.reply().ok();

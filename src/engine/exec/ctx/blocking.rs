@@ -33,16 +33,11 @@ impl Ctx<'_> {
     /// Blocks the client. A command within another does not block, nor does one of the page: its reply is what
     /// `at_once` writes. To be called last, before any reply.
     pub fn block(&mut self, block: Block, at_once: impl FnOnce(&mut Reply<'_>)) {
-        if self.may_block() {
+        if may_block(self) {
             self.block = Some(Box::new(block));
         } else {
             at_once(&mut self.reply);
         }
-    }
-
-    /// Whether this command can block its client.
-    pub fn may_block(&self) -> bool {
-        !self.is_nested && !self.session().origin.is_page
     }
 
     /// How the command ended: with a reply, blocked, or suspended.
@@ -76,6 +71,11 @@ impl Block {
         let is_served_by: fn(Option<View<'_>>) -> bool = if unblocks_on_nokey { |_| true } else { self.is_served_by };
         Block { again: Some(request), is_served_by, ..self }
     }
+}
+
+/// Whether the running command can block its client.
+pub fn may_block(cx: &Ctx<'_>) -> bool {
+    !cx.is_nested && !cx.session().origin.is_page
 }
 
 /// Unblocks another session, as at its timeout or with an error (CLIENT UNBLOCK). False when it is not blocked.

@@ -46,7 +46,7 @@ mod stored;
 mod text;
 mod transfer;
 
-pub use blocking::{may_read, may_read_all_keys, push_reply, unblock_client};
+pub use blocking::{may_block, may_read, may_read_all_keys, push_reply, unblock_client};
 pub use databases::{flush_database, swap_databases, unwatch_all, watch_key};
 pub use fields::{expire_fields, record_expired_fields};
 pub use lookup::Lookup;
