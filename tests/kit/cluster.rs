@@ -1,5 +1,7 @@
 //! Several nodes of a cluster in one process: what one says the others know before the reply, and they have one clock.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
@@ -74,6 +76,27 @@ fn a_slot_moves_key_by_key_and_all_nodes_follow_at_its_end() {
     ]);
     assert_eq!(three.slots(0), three.slots(2));
     assert_eq!([0, 1, 2].map(|node| three.info(node, "cluster_current_epoch")), ["4", "4", "4"]);
+}
+
+/// In a pipeline the gates are skipped as long as each request has one key of this node.
+#[test]
+fn each_request_of_a_pipeline_is_sent_where_its_slot_is() {
+    let mut three = Nodes::start();
+    let (moved, ask) = (three.moved(12182, 2), three.moved(5061, 1).replace("MOVED", "ASK"));
+    let crossing = "CROSSSLOT Keys in request don't hash to the same slot";
+    let requests = "SET bar 1\nGET bar\nGET foo\nGET bar\nSET foo 1\nMGET bar foo\nINCR bar\nMGET bar {bar}\nDBSIZE\n";
+    let replies = format!("+OK\n$1\n1\n-{moved}\n$1\n1\n-{moved}\n-{crossing}\n:2\n*2\n$1\n2\n$-1\n:1\n");
+    let address = three.nodes[0].addr();
+    let send = |requests: &str, replies: &str| {
+        let mut stream = TcpStream::connect(address).expect("it listens");
+        stream.write_all(requests.replace('\n', "\r\n").as_bytes()).expect("it is connected");
+        let mut found = vec![0; replies.replace('\n', "\r\n").len()];
+        stream.read_exact(&mut found).expect("it answers");
+        assert_eq!(String::from_utf8_lossy(&found).replace("\r\n", "\n"), replies);
+    };
+    send(requests, &replies);
+    three.open();
+    send("GET bar\nGET {bar}\nSET {bar} 1\nGET bar\n", &format!("$1\n2\n-{ask}\n-{ask}\n$1\n2\n"));
 }
 
 #[test]
@@ -272,7 +295,7 @@ fn a_node_that_ends_closes_its_port_and_leaves_the_others() {
     let mut three = Nodes::start();
     let port = three.port(1);
     let _ = three.clients[1].call(["SHUTDOWN", "NOSAVE"]);
-    assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err());
+    assert!(TcpStream::connect(("127.0.0.1", port)).is_err());
     let to_second = three.moved(7638, 1);
     three.expect(&[(0, "SET bar 1", "OK"), (2, "SET abc 1", &to_second), (2, "SET foo 1", "OK")]);
 }
@@ -319,7 +342,7 @@ fn the_nodes_keep_no_files_and_have_ports_one_after_the_other() {
 fn a_node_that_was_killed_has_failed_after_the_timeout() {
     let mut three = Nodes::start();
     three.server.kill_node(2).expect("it runs");
-    assert!(std::net::TcpStream::connect(three.nodes[2].addr()).is_err());
+    assert!(TcpStream::connect(three.nodes[2].addr()).is_err());
     assert_eq!(three.clients[2].call(["PING"]), Err(CallError::Closed));
     three.server.advance(Duration::from_millis(14_999));
     assert_eq!(three.shown(0, 2), ("master".to_owned(), "disconnected".to_owned()));
@@ -452,11 +475,11 @@ fn a_value_that_is_too_long_for_the_other_node_stays() {
 fn the_first_node_can_be_killed_too() {
     let mut three = Nodes::start();
     three.server.kill_node(0).expect("it runs");
-    assert!(std::net::TcpStream::connect(three.nodes[0].addr()).is_err());
+    assert!(TcpStream::connect(three.nodes[0].addr()).is_err());
     three.server.advance(Duration::from_secs(15));
     three.expect(&[(1, "GET abc", "CLUSTERDOWN The cluster is down")]);
     three.server.restart_node(0).expect("its port is free");
-    assert!(std::net::TcpStream::connect(three.nodes[0].addr()).is_ok());
+    assert!(TcpStream::connect(three.nodes[0].addr()).is_ok());
 }
 
 #[test]

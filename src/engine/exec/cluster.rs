@@ -1,8 +1,8 @@
 //! The work of a cluster node beside its commands: redirecting clients to the node that owns their slot, and notifying
 //! clients and other nodes of changes of its view.
 //!
-//! The decision itself is a pure function ([`redirect`]). While the server is no node of a cluster, all this costs the
-//! gate's one branch, once for a batch of the fast path.
+//! The decision itself is a pure function ([`redirect`]). While nothing but the owner of a slot counts, the fast path
+//! asks only whether that is this node. While the server is no node of a cluster, all this costs one branch.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use crate::engine::exec::ctx::databases;
 use crate::engine::exec::gates::GateRequest;
 use crate::engine::exec::kit::redirects;
 use crate::engine::exec::{access, blocking, changes, failover, messages, propagation, publish, replication};
-use crate::engine::spec::{ClusterError, Command, CommandId, Error, Event, Family, Flags, KeyFlags, Now};
-use crate::engine::state::{Effect, LogLevel, NodeMessage, Presence, SessionId, Settings, Topic};
+use crate::engine::spec::{ClusterError, Command, CommandId, Entry, Error, Event, Family, Flags, KeyFlags, Now};
+use crate::engine::state::{Asking, Effect, LogLevel, NodeMessage, Presence, Session, SessionId, Settings, Topic};
 use crate::resp::Request;
 use crate::value::hash_slot::hash_slot;
 
@@ -34,6 +34,21 @@ pub(super) fn pass_redirect(engine: &mut Engine, asked: &GateRequest<'_>) -> Res
             Err(error.into())
         }
     }
+}
+
+/// Whether this node serves the keys of a client exactly if it owns their slot: no slot moves, and the node is not
+/// down.
+pub(super) fn serves_what_it_owns(engine: &Engine, client: &Session) -> bool {
+    let view = engine.peers.cluster.as_ref();
+    client.asking == Asking::No
+        && view.is_none_or(|view| view.health() == Health::Ok && view.slot_migrations().next().is_none())
+}
+
+/// Whether a request has one key, whose slot this node owns; or the server is no node of a cluster.
+#[inline]
+pub(super) fn owns_key(engine: &Engine, entry: &Entry, request: Request<'_>) -> bool {
+    let owns = |view: &View| entry.has_one_key && request.get(1).is_some_and(|key| view.owns(hash_slot(key)));
+    engine.peers.cluster.as_ref().is_none_or(|view| owns(view))
 }
 
 /// Refuses a request of a script whose keys this node does not serve, or that are in another slot than those before.

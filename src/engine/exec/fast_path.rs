@@ -5,7 +5,8 @@
 //! is in no transaction and subscribed to nothing. Then every gate lets a data command pass, and nothing has to happen
 //! after it ([`super::dispatch`]). So the engine checks this in one place instead of one gate after the other, and
 //! once for a batch: the result holds while only such commands run and leave no effect, as nobody else has the engine
-//! meanwhile. Debug builds check again for each command, and also ask the gates themselves.
+//! meanwhile. In a cluster each command is checked, too: its one key must be in a slot that this node owns. Debug
+//! builds check all again for each command, and also ask the gates themselves.
 //!
 //! The fast path skips only steps that would be no-ops, and adds none: it calls what [`super::dispatch`] calls, and
 //! goes over to it as soon as a command leaves more than its reply.
@@ -20,7 +21,7 @@ use crate::engine::exec::dispatch::RequestStart;
 #[cfg(debug_assertions)]
 use crate::engine::exec::gates::GateRequest;
 use crate::engine::exec::stages::{Call, Caller, Ending};
-use crate::engine::exec::{Flow, dispatch, gates, stages, timing};
+use crate::engine::exec::{Flow, cluster, dispatch, gates, stages, timing};
 use crate::engine::spec::{CommandId, Now};
 use crate::engine::state::SessionId;
 use crate::engine::state::fast_path::FastPath;
@@ -69,6 +70,7 @@ fn eligible_command(engine: &Engine, request: Request<'_>) -> Option<FastCommand
     }
     let entry = engine.table.entry(id);
     let is_wanted = entry.may_run_fast && entry.command.arity.admits(request.len());
+    let is_wanted = is_wanted && cluster::owns_key(engine, entry, request);
     is_wanted.then(|| FastCommand { id, is_brief: entry.is_brief && is_brief(engine, request) })
 }
 

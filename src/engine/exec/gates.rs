@@ -4,7 +4,8 @@
 //! Each gate says when it is active for a client. While it is not, it lets every data command pass, so the fast path
 //! ([`super::fast_path`]) is open only while no gate is active: a gate that is added to this list closes it by itself.
 //! A gate that concerns only commands with certain flags keeps those commands off the fast path instead, by the list of
-//! such flags in `spec/command`, which a test here compares with the gates.
+//! such flags in `spec/command`, which a test here compares with the gates. The gate of a cluster's slots is checked by
+//! the fast path itself, since nodes are to be fast, too.
 //!
 //! Debug builds of the fast path ask all gates, active or not, and assert that they let the command pass.
 //!
@@ -52,7 +53,22 @@ pub(super) struct Gate {
     only_for: &'static [Flags],
     /// Whether it may refuse or hold back a command of that client now.
     is_active: fn(&Engine, &Session) -> bool,
+    /// For a gate that the fast path checks itself, for each command: whether it may do so for that client now. While
+    /// any other gate is active, the fast path is closed.
+    checked_by_fast_path: Option<fn(&Engine, &Session) -> bool>,
     pass: fn(&mut Engine, &GateRequest<'_>) -> Passed,
+}
+
+impl Gate {
+    const ROW: Gate =
+        Gate { name: "", only_for: &[], is_active: |_, _| false, checked_by_fast_path: None, pass: |_, _| Ok(None) };
+
+    /// Whether the fast path may be open for a client, as far as this gate is concerned.
+    fn is_open(&self, engine: &Engine, client: &Session) -> bool {
+        !self.only_for.is_empty()
+            || !(self.is_active)(engine, client)
+            || self.checked_by_fast_path.is_some_and(|may_check| may_check(engine, client))
+    }
 }
 
 /// The commands after which a client receives more than one reply: messages, or the result of a wait.
@@ -68,26 +84,27 @@ const GATES: [Gate; 17] = [
             Some(client) => engine.settings.check_enabled(client, asked.flags).map(|()| None),
             None => Ok(None),
         },
+        ..Gate::ROW
     },
     Gate {
         name: "authentication",
-        only_for: &[],
         is_active: |engine, client| !client.authenticated && engine.acl.users.must_log_in(),
         pass: |engine, asked| {
             let is_known = engine.sessions.get(asked.session).is_some_and(|client| client.authenticated);
             let passes = is_known || asked.flags.has(Flags::NO_AUTH) || !engine.acl.users.must_log_in();
             if passes { Ok(None) } else { Err(Error::NoAuth) }
         },
+        ..Gate::ROW
     },
     Gate {
         name: "commands that are not allowed in a transaction",
         only_for: &[Flags::NO_MULTI],
         is_active: |_, client| client.transaction.is_some(),
         pass: |_, _| Err(Error::NotInTransaction),
+        ..Gate::ROW
     },
     Gate {
         name: "commands of the page, which gets no messages and does not wait",
-        only_for: &[],
         is_active: |_, client| client.origin.is_page,
         pass: |engine, asked| {
             let is_page = engine.sessions.get(asked.session).is_some_and(|client| client.origin.is_page);
@@ -95,111 +112,113 @@ const GATES: [Gate; 17] = [
             let is_refused = is_page && LASTING.contains(&name.as_str());
             if is_refused { Err(ServerError::DenyBlocking(name.to_uppercase()).into()) } else { Ok(None) }
         },
+        ..Gate::ROW
     },
     Gate {
         name: "ACL",
-        only_for: &[],
         is_active: |engine, _| !engine.acl.users.are_unrestricted(),
         pass: |engine, asked| rights::pass_rights(engine, asked.session, asked.id, asked.request).map(|()| None),
+        ..Gate::ROW
     },
     Gate {
         name: "slots of a cluster",
-        only_for: &[],
         is_active: |engine, _| engine.peers.cluster.is_some(),
+        checked_by_fast_path: Some(cluster::serves_what_it_owns),
         pass: |engine, asked| cluster::pass_redirect(engine, asked).map(|()| None),
+        ..Gate::ROW
     },
     Gate {
         name: "maxmemory",
-        only_for: &[],
         is_active: |engine, _| engine.settings.max_memory_bytes != 0 || engine.databases.pressure.is_short,
         pass: |engine, asked| if eviction::evict_for(engine, asked.flags) { Err(Error::OutOfMemory) } else { Ok(None) },
+        ..Gate::ROW
     },
     Gate {
         name: "tracking-table-max-keys",
-        only_for: &[],
         is_active: |engine, _| engine.observers.tracking.is_on(),
         pass: |engine, _| {
             tracking::limit_tracking(engine);
             Ok(None)
         },
+        ..Gate::ROW
     },
     Gate {
         name: "stop-writes-on-bgsave-error and errors of the append-only file",
-        only_for: &[],
         is_active: |engine, _| engine.persistence.disk_error(&engine.settings).is_some(),
         pass: |engine, asked| {
             let is_concerned = asked.flags.has(Flags::WRITE) || engine.table.entry(asked.id).command.name == "PING";
             let error = engine.persistence.disk_error(&engine.settings).filter(|_| is_concerned);
             error.map_or(Ok(None), |error| Err(error.into()))
         },
+        ..Gate::ROW
     },
     Gate {
         name: "min-replicas-to-write",
-        only_for: &[],
         is_active: |engine, _| replication::lacks_replicas(engine),
         pass: |engine, asked| {
             let is_refused = asked.flags.has(Flags::WRITE) && replication::lacks_replicas(engine);
             refuse_if(is_refused, ServerError::NoReplicas)
         },
+        ..Gate::ROW
     },
     Gate {
         name: "replica-read-only",
-        only_for: &[],
         is_active: |engine, _| replication::is_read_only(engine),
         pass: |engine, asked| {
             let is_refused = asked.flags.has(Flags::WRITE) && replication::is_read_only(engine);
             refuse_if(is_refused, ServerError::ReadOnlyReplica)
         },
+        ..Gate::ROW
     },
     Gate {
         name: "subscribers that speak RESP2",
-        only_for: &[],
         is_active: |_, client| client.is_resp2_subscriber(),
         pass: |engine, asked| {
             let is_resp2_subscriber = engine.sessions.get(asked.session).is_some_and(Session::is_resp2_subscriber);
             let is_refused = is_resp2_subscriber && !asked.flags.has(Flags::WHILE_SUBSCRIBED);
             if is_refused { Err(Error::OnlyListens(engine.table.entry(asked.id).name.clone())) } else { Ok(None) }
         },
+        ..Gate::ROW
     },
     Gate {
         name: "replica-serve-stale-data",
-        only_for: &[],
         is_active: |engine, _| replication::is_stale(engine),
         pass: |engine, asked| {
             let is_refused = replication::is_stale(engine) && !asked.flags.has(Flags::STALE);
             refuse_if(is_refused, ServerError::PrimaryIsDown)
         },
+        ..Gate::ROW
     },
     Gate {
         name: "loading",
-        only_for: &[],
         is_active: |engine, _| engine.persistence.loading.is_some(),
         pass: |engine, asked| {
             let is_refused = engine.persistence.loading.is_some() && !asked.flags.has(Flags::LOADING);
             refuse_if(is_refused, ServerError::Loading)
         },
+        ..Gate::ROW
     },
     Gate {
         name: "busy script",
-        only_for: &[],
         is_active: |engine, _| engine.scripts.is_any_running(),
         pass: |engine, asked| engine.scripts.gate(asked.flags).map(|()| None),
+        ..Gate::ROW
     },
     Gate {
         name: "monitors, which Redis takes for replicas",
-        only_for: &[],
         is_active: |_, client| client.monitors,
         pass: |engine, asked| {
             let monitors = engine.sessions.get(asked.session).is_some_and(|client| client.monitors);
             let is_refused = monitors && (asked.writes() || asked.flags.has(Flags::READONLY));
             refuse_if(is_refused, Error::ReplicaTouchesKeys)
         },
+        ..Gate::ROW
     },
     Gate {
         name: "CLIENT PAUSE",
-        only_for: &[],
         is_active: |engine, _| engine.timing.pause.holds(engine.timing.now),
         pass: |engine, asked| Ok(engine.timing.pause.holds_back(engine.timing.now, asked.writes())),
+        ..Gate::ROW
     },
 ];
 
@@ -224,10 +243,11 @@ pub(super) fn pass_gates(engine: &mut Engine, asked: &GateRequest<'_>) -> Passed
     Ok(None)
 }
 
-/// Whether no gate is active for that client, so that any command passes that has no gate of its own.
+/// Whether no gate is active for that client but those that the fast path checks itself, so that any command passes
+/// that has no gate of its own.
 #[inline]
 pub(super) fn are_gates_open(engine: &Engine, client: &Session) -> bool {
-    GATES.iter().all(|gate| !gate.only_for.is_empty() || !(gate.is_active)(engine, client))
+    GATES.iter().all(|gate| gate.is_open(engine, client))
 }
 
 /// Asks all gates, active or not, and panics if one does not let a command of the fast path pass.

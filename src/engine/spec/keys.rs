@@ -19,6 +19,12 @@ impl Command {
         self.keys.iter().any(|spec| !spec.access.has(KeyFlags::NOT_KEY))
     }
 
+    /// True when each request of this command has one key, which is its first argument.
+    pub(in crate::engine) fn has_one_key(&self) -> bool {
+        let is_one = |spec: &KeySpec| *spec == KeySpec { notes: spec.notes, ..KeySpec::one(spec.access) };
+        matches!(self.keys, [spec] if is_one(spec)) && self.has_keys() && self.keys_by.is_none()
+    }
+
     /// The places of all keys in a request, and the access to each. Empty for a request so malformed that no key will
     /// be accessed.
     ///

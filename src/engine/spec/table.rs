@@ -38,6 +38,8 @@ pub struct Entry {
     pub(in crate::engine) may_run_fast: bool,
     /// The result of [`Command::is_brief`], stored for quick access.
     pub(in crate::engine) is_brief: bool,
+    /// The result of [`Command::has_one_key`], stored for quick access.
+    pub(in crate::engine) has_one_key: bool,
     /// The index of the first subcommand's entry; the others follow in the order of the row.
     first_child: u16,
 }
@@ -96,6 +98,7 @@ impl Table {
                 is_subcommand: true,
                 may_run_fast: child.may_run_fast(),
                 is_brief: child.is_brief(),
+                has_one_key: false,
                 first_child: 0,
             });
             let children: Vec<Entry> = children.collect();
@@ -106,6 +109,7 @@ impl Table {
                 is_subcommand: false,
                 may_run_fast: command.may_run_fast(),
                 is_brief: command.is_brief(),
+                has_one_key: command.has_one_key(),
                 first_child,
             });
             entries.extend(children);
