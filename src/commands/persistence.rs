@@ -35,7 +35,7 @@ const BGSAVE: Command = Command {
 };
 
 /// With SCHEDULE, the save begins when the append-only file has been rewritten. Within a transaction it begins behind
-/// that, and beside the SAVE of another client behind this.
+/// that, and while a SAVE is in progress, behind that.
 fn bgsave(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let waits = !args.is_empty();
     if waits && !args.take("SCHEDULE") {
@@ -53,14 +53,14 @@ fn bgsave(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     if cx.is_nested() || is_rewriting {
         operations::schedule_save(cx);
         cx.reply().simple("Background saving scheduled");
-    } else {
-        if is_awaited {
-            operations::schedule_save(cx);
-        } else {
-            operations::begin_save(cx)?;
-        }
-        cx.reply().simple("Background saving started");
+        return Ok(());
     }
+    if is_awaited {
+        operations::schedule_save(cx);
+    } else {
+        operations::begin_save(cx)?;
+    }
+    cx.reply().simple("Background saving started");
     Ok(())
 }
 

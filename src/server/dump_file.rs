@@ -29,9 +29,9 @@ pub(crate) struct Save {
     pub(crate) is_in_foreground: bool,
 }
 
-/// The RDB file that was replaced last, and the number of the save that has done it.
+/// The RDB file that a save has replaced last, and the number of that save.
 #[derive(Debug, Default)]
-pub(crate) struct LastSave(Mutex<Option<(PathBuf, u64)>>);
+pub(crate) struct ReplacedDump(Mutex<Option<(PathBuf, u64)>>);
 
 /// Replaces the RDB file by what `write` writes, unless a newer save has replaced it meanwhile.
 ///
@@ -39,7 +39,7 @@ pub(crate) struct LastSave(Mutex<Option<(PathBuf, u64)>>);
 /// The message why that fails; the file is unchanged then.
 pub(crate) fn write<T>(
     storage: &dyn Storage,
-    last: &LastSave,
+    last: &ReplacedDump,
     path: &Path,
     save: Save,
     write: impl FnOnce(&mut dyn Write) -> io::Result<T>,
@@ -125,7 +125,7 @@ pub(crate) fn save(
     is_stopped: &AtomicBool,
 ) {
     let id = checkpoint.id();
-    let (storage, last) = (&**shared.worlds().storage(), shared.worlds().last_save());
+    let (storage, last) = (&**shared.worlds().storage(), shared.worlds().replaced_dump());
     let this = Save { number: id, is_in_foreground: false };
     let written = contain("the thread that saves", || {
         let pace = || after_each_key(&checkpoint, delay, is_stopped);
@@ -168,7 +168,7 @@ mod tests {
     fn a_dump_that_is_not_whole_does_not_replace_the_one_before() {
         let disk = disk();
         let torn = |out: &mut dyn Write| out.write_all(b"REDIS0012 and no end");
-        let written = write(&disk, &LastSave::default(), Path::new(PATH), save(1, true), torn);
+        let written = write(&disk, &ReplacedDump::default(), Path::new(PATH), save(1, true), torn);
         assert_eq!(written, Err("the file is not as it was written".to_owned()));
         assert_eq!(disk.paths().len(), 1);
         assert_eq!(disk.read(PATH).as_deref(), Some(&b"the one before"[..]));
@@ -176,7 +176,7 @@ mod tests {
 
     /// Saves in the background, and has another save done before that is.
     fn save_beside(disk: &SimulatedDisk, background: u64, foreground: u64, path: &str) -> Result<(), String> {
-        let last = LastSave::default();
+        let last = ReplacedDump::default();
         let beside = |out: &mut dyn Write| {
             let write_dump = |out: &mut dyn Write| out.write_all(&dump(b'F'));
             write(disk, &last, Path::new(path), save(foreground, true), write_dump).map_err(io::Error::other)?;

@@ -17,7 +17,7 @@ use super::aof_writer::AofWriter;
 use super::background_saver::{TestDelay, pause_or_stop};
 use super::clock::{Clock, monotonic_us};
 use super::config_file;
-use super::dump_file::{self, LastSave, Save};
+use super::dump_file::{self, ReplacedDump, Save};
 use super::listeners::Listeners;
 use super::loops::Loops;
 use super::migrate_client::MigrateClient;
@@ -26,6 +26,7 @@ use super::oom_score;
 use super::shared::Shared;
 use crate::aof::decisions::NextFile;
 use crate::engine::cluster::{Disagreement, NodeId};
+use crate::engine::exec::aof::ONE_FILE;
 use crate::engine::state::host::{self, Facts, ProcessorTime, ProcessorTimes, Usage};
 use crate::engine::state::kit::DiskFaults;
 use crate::engine::{Host, Now, Process, RemoteRequest, RemoteResult, Settings};
@@ -52,8 +53,8 @@ pub(crate) struct OsHost {
 pub(crate) struct HostFiles {
     /// The file system of the data.
     pub(crate) storage: Arc<dyn Storage>,
-    /// The last save to an RDB file.
-    pub(crate) last_save: Arc<LastSave>,
+    /// The RDB file that a save has replaced last, which the server's background saves share.
+    pub(crate) replaced_dump: Arc<ReplacedDump>,
     /// The append-only file, which only the first world has.
     pub(crate) aof: Option<Arc<AofWriter>>,
     /// The rules by which the file system fails, which only a first world with the test kit has.
@@ -63,7 +64,7 @@ pub(crate) struct HostFiles {
 impl HostFiles {
     /// The files of a server that has saved nothing yet.
     pub(crate) fn new(storage: Arc<dyn Storage>, aof: Option<Arc<AofWriter>>, faults: Option<DiskFaults>) -> HostFiles {
-        HostFiles { storage, last_save: Arc::default(), aof, faults }
+        HostFiles { storage, replaced_dump: Arc::default(), aof, faults }
     }
 }
 
@@ -180,10 +181,10 @@ impl Host for OsHost {
 
     fn write_dump(&self, path: &Path, number: u64, write: host::WriteDump<'_>) -> Result<(), String> {
         if self.listeners.is_none() {
-            return Err("only the first world has a file".to_owned());
+            return Err(ONE_FILE.to_owned());
         }
-        let HostFiles { storage, last_save, .. } = &self.files;
-        dump_file::write(&**storage, last_save, path, Save { number, is_in_foreground: true }, write)
+        let HostFiles { storage, replaced_dump, .. } = &self.files;
+        dump_file::write(&**storage, replaced_dump, path, Save { number, is_in_foreground: true }, write)
     }
 
     fn pace_dump(&self, delay_us: i64) -> io::Result<()> {
@@ -196,12 +197,12 @@ impl Host for OsHost {
     }
 
     fn prepare_aof(&self, settings: &Settings) -> Result<(), String> {
-        let Some(aof) = &self.files.aof else { return Err("only the first world has a file".to_owned()) };
+        let Some(aof) = &self.files.aof else { return Err(ONE_FILE.to_owned()) };
         aof.prepare_rewrite(&self.files.storage, settings, Some(NextFile::Anew), 0).map(drop)
     }
 
     fn open_aof(&self, settings: &Settings, rest: Vec<u8>) -> Result<Vec<host::AofSource>, String> {
-        let Some(aof) = &self.files.aof else { return Err("only the first world has a file".to_owned()) };
+        let Some(aof) = &self.files.aof else { return Err(ONE_FILE.to_owned()) };
         aof.open_for_reading(&self.files.storage, settings, rest)
     }
 

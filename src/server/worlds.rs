@@ -33,7 +33,7 @@ use super::background_saver::BackgroundSaver;
 use super::clock::Clock;
 use super::data_reader::DataReader;
 use super::deliveries;
-use super::dump_file::LastSave;
+use super::dump_file::ReplacedDump;
 use super::host_call::Attachment;
 use super::lazy_free::LazyFreeThread;
 use super::listeners::Listeners;
@@ -156,9 +156,9 @@ impl Worlds {
         &self.config.files.storage
     }
 
-    /// The last save to the RDB file.
-    pub(crate) fn last_save(&self) -> &LastSave {
-        &self.config.files.last_save
+    /// The RDB file that a save has replaced last.
+    pub(crate) fn replaced_dump(&self) -> &ReplacedDump {
+        &self.config.files.replaced_dump
     }
 
     /// The append-only file of the first world.

@@ -86,7 +86,8 @@ fn switch_on(engine: &mut Engine, is_nested: bool) -> Result<(), ServerError> {
     Ok(())
 }
 
-const ONE_FILE: &str = "only the first world has a file";
+/// Why the data of a world beside the first are in no file.
+pub const ONE_FILE: &str = "only the first world has a file";
 
 /// Starts the files over with a new base, which is taken as soon as nothing else is in progress.
 fn await_base(engine: &mut Engine, is_nested: bool) {

@@ -232,8 +232,8 @@ pub(super) fn unblock(engine: &mut Engine, session: SessionId, with_error: bool)
     true
 }
 
-/// Whether a session, if it waits, does so in a command in which Redis blocks clients, too. It does not because of a
-/// fault rule, and SAVE is done there when it is called.
+/// Whether a session that waits would be blocked in Redis, too: not one that a fault rule delays, nor one in SAVE,
+/// which Redis ends before it serves anybody else.
 fn is_blocked_as_in_redis(engine: &Engine, session: SessionId) -> bool {
     !engine.observers.is_delayed(session) && !engine.persistence.awaits_save(session)
 }

@@ -69,8 +69,8 @@ fn eligible_command(engine: &Engine, request: Request<'_>) -> Option<FastCommand
         id = engine.table.find_subcommand(id, request.get(1)?)?;
     }
     let entry = engine.table.entry(id);
-    let is_wanted = entry.may_run_fast && entry.command.arity.admits(request.len());
-    let is_wanted = is_wanted && cluster::owns_key(engine, entry, request);
+    let is_wanted =
+        entry.may_run_fast && entry.command.arity.admits(request.len()) && cluster::owns_key(engine, entry, request);
     is_wanted.then(|| FastCommand { id, is_brief: entry.is_brief && is_brief(engine, request) })
 }
 

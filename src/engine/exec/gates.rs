@@ -60,6 +60,7 @@ pub(super) struct Gate {
 }
 
 impl Gate {
+    /// What the rows below leave out: a gate that concerns all commands, and closes the fast path while it is active.
     const ROW: Gate =
         Gate { name: "", only_for: &[], is_active: |_, _| false, checked_by_fast_path: None, pass: |_, _| Ok(None) };
 

@@ -1,22 +1,22 @@
 //! Saving the data: SAVE, BGSAVE, the save points, the save before the end, and DEBUG RELOAD.
 //!
 //! A save takes a checkpoint, which shares the data with the databases, and hands it to the server as an effect, which
-//! writes it on a thread and then calls [`Engine::end_save`]. The client of SAVE waits for that, and others are served,
-//! other than in Redis. They see the same as there: a second SAVE, or a BGSAVE, comes after the one in progress.
+//! writes it on a thread and then calls [`Engine::end_save`]. The client of SAVE is blocked until then, while others
+//! are served; Redis serves nobody. A SAVE or BGSAVE that is called meanwhile comes after it, as it would there.
 //!
 //! The save of FLUSHALL, of DEBUG RELOAD and before the end is written at once, by the host, while everybody waits.
 
 use std::io::{Cursor, Read};
 
 use crate::engine::Engine;
-use crate::engine::exec::aof;
+use crate::engine::exec::aof::{self, ONE_FILE};
 use crate::engine::exec::blocking;
 use crate::engine::exec::ctx::databases;
 use crate::engine::exec::loading::Load;
 use crate::engine::exec::scripts::load;
 use crate::engine::exec::tracking;
 use crate::engine::spec::{Error, Now, ServerError};
-use crate::engine::state::{Checkpoint, Effect, FIRST_WORLD, LateReply, LoadCounts, LogLevel, SaveWait};
+use crate::engine::state::{Checkpoint, Effect, FIRST_WORLD, LateReply, LoadCounts, LogLevel, SaveWait, Saving};
 
 /// Takes a checkpoint of the present data. The databases share it until [`reclaim`] is called.
 pub fn checkpoint(engine: &mut Engine) -> Checkpoint {
@@ -59,7 +59,7 @@ pub fn save(engine: &mut Engine) -> Result<(), Error> {
     end_awaited_save(engine, waits, written)
 }
 
-/// Logs how a save ended for which clients waited, and tells these.
+/// Logs how a SAVE, or a save in the foreground, has ended, and replies to the clients that waited for it.
 fn end_awaited_save(engine: &mut Engine, waits: Vec<SaveWait>, written: Result<(), String>) -> Result<(), Error> {
     let result = written.map_err(|reason| not_saved(engine, &reason));
     if result.is_ok() {
@@ -81,7 +81,7 @@ pub fn begin_awaited_save(engine: &mut Engine, wait: SaveWait) -> Result<(), Err
         Some(saving) if !saving.is_awaited() => return Err(ServerError::SaveInProgress.into()),
         Some(_) => engine.persistence.next_waits.push(wait),
         None if has_file(engine) => begin(engine, vec![wait]),
-        None => return Err(not_saved(engine, "only the first world has a file")),
+        None => return Err(not_saved(engine, ONE_FILE)),
     }
     Ok(())
 }
@@ -93,7 +93,7 @@ pub fn begin_awaited_save(engine: &mut Engine, wait: SaveWait) -> Result<(), Err
 pub fn begin_save(engine: &mut Engine) -> Result<(), Error> {
     engine.persistence.is_scheduled = false;
     if !has_file(engine) {
-        log(engine, LogLevel::Warning, "Background saving error: only the first world has a file".to_owned());
+        log(engine, LogLevel::Warning, format!("Background saving error: {ONE_FILE}"));
         return Err(ServerError::Unspecified.into());
     }
     begin(engine, Vec::new());
@@ -130,8 +130,8 @@ pub(super) fn has_file(engine: &Engine) -> bool {
 /// file is emptied, too.
 pub fn save_flushed(engine: &mut Engine) {
     let has_points = !engine.settings.files.save_points.is_empty();
-    let is_awaited = engine.persistence.saving.as_ref().is_some_and(|saving| saving.is_awaited());
-    // A SAVE that came before has its file, or the empty one.
+    let is_awaited = engine.persistence.saving.as_deref().is_some_and(Saving::is_awaited);
+    // A SAVE in progress was called before the flush: it goes on, unless the file is emptied anyway.
     if has_points || !is_awaited {
         stop_save(engine);
     }

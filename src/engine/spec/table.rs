@@ -98,7 +98,7 @@ impl Table {
                 is_subcommand: true,
                 may_run_fast: child.may_run_fast(),
                 is_brief: child.is_brief(),
-                has_one_key: false,
+                has_one_key: child.has_one_key(),
                 first_child: 0,
             });
             let children: Vec<Entry> = children.collect();

@@ -166,7 +166,7 @@ impl Persistence {
         self.saved_changes = changes;
     }
 
-    /// Notes that the data were saved that there were after `changes`.
+    /// Notes a save of the data as they were after that number of changes.
     pub(in crate::engine) fn saved(&mut self, changes: u64, now: Now) {
         self.saved_changes = changes;
         self.last_save = now;
