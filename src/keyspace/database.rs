@@ -288,16 +288,25 @@ impl<const LINES: usize> Database<LINES> {
             text.append_to(&mut bytes);
         }
         let result = edit(&mut bytes);
+        if matches!(self.view(slot), View::Text(TextView::Raw(before)) if *before == *bytes) {
+            self.keep_scratch(bytes);
+            return (slot, result);
+        }
         let text = Text::Raw(bytes);
         let key_len = self.key(slot).len();
         if !Records::keeps(key_len, &text) {
             return (self.replace(slot, New::Value(Value::Text(text))).0, result);
         }
         let (slot, _) = self.replace(slot, New::Text(text.view()));
-        self.scratch = text.into_vec();
-        self.scratch.clear();
-        self.scratch.shrink_to(SCRATCH_BYTES);
+        self.keep_scratch(text.into_vec());
         (slot, result)
+    }
+
+    /// Keeps memory for the next text that is edited.
+    fn keep_scratch(&mut self, mut bytes: Vec<u8>) {
+        bytes.clear();
+        bytes.shrink_to(SCRATCH_BYTES);
+        self.scratch = bytes;
     }
 
     fn edit_text_apart<R>(&mut self, slot: Slot, edit: impl FnOnce(&mut Vec<u8>) -> R) -> R {

@@ -22,6 +22,7 @@ const PING: Command = Command {
     family: Family::Connection,
     arity: Arity::AtLeast(1),
     flags: Flags::FAST.and(Flags::WHILE_SUBSCRIBED),
+    is_quick: true,
     about: "Returns PONG, or the message.",
     tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
     run: ping,
@@ -49,6 +50,7 @@ const ECHO: Command = Command {
     family: Family::Connection,
     arity: Arity::Exactly(2),
     flags: Flags::LOADING.and(Flags::STALE).and(Flags::FAST),
+    is_quick: true,
     about: "Returns the message.",
     run: echo,
     ..Command::ROW

@@ -35,7 +35,8 @@ pub struct Command {
     pub arity: Arity,
     /// The properties of the command: what it may do and where it may run.
     pub flags: Flags,
-    /// Whether the command is as quick as one with [`Flags::FAST`], although Redis does not flag it so.
+    /// Whether the command is as quick as one that reads or changes a key and has [`Flags::FAST`], and does no more than
+    /// that, although Redis does not flag it so.
     pub is_quick: bool,
     /// Computes the flags from the request, in place of `flags`: a script declares them in its first line.
     pub flags_of: Option<fn(&Engine, Request<'_>) -> Flags>,
@@ -97,7 +98,7 @@ impl Command {
         run: unreachable_container,
     };
 
-    /// Whether the command only reads or changes data, or publishes a message, and replies at once.
+    /// Whether the command only reads or changes data, publishes a message, or repeats its words, and replies at once.
     pub(in crate::engine) fn may_run_fast(&self) -> bool {
         const MEANT: [Flags; 3] = [Flags::READONLY, Flags::WRITE, Flags::MAY_REPLICATE];
         const ELSE: [Flags; 3] = [Flags::BLOCKING, Flags::NOSCRIPT, Flags::TEST_KIT];
@@ -107,7 +108,7 @@ impl Command {
             || self.is_about_more_than_keys()
             || self.flags_of.is_some()
             || self.family == Family::Scripting;
-        MEANT.iter().any(has) && !may_be_more && !self.is_container()
+        (MEANT.iter().any(has) || self.is_quick) && !may_be_more && !self.is_container()
     }
 
     /// Whether the command is about whole databases (FLUSHALL), about another server (MIGRATE), or for administrators.
@@ -389,6 +390,7 @@ mod tests {
         assert!(with(Flags::READONLY.and(Flags::DANGEROUS)).may_run_fast());
         assert!(with(Flags::WRITE.and(Flags::DENYOOM).and(Flags::DANGEROUS)).may_run_fast());
         assert!(with(Flags::WRITE.and(Flags::DENYOOM).and(Flags::ADMIN)).may_run_fast());
+        assert!(Command { is_quick: true, ..with(Flags::FAST) }.may_run_fast(), "PING");
         let of_more = [Flags::DANGEROUS, Flags::ADMIN, Flags::BLOCKING].map(|flag| Flags::WRITE.and(flag));
         for flags in [Flags::NONE, Flags::FAST, Flags::READONLY.and(Flags::ADMIN)].into_iter().chain(of_more) {
             assert!(!with(flags).may_run_fast(), "{flags:?}");
