@@ -463,6 +463,19 @@ test('the largest namespaces are drawn, and the rest beside them', async t => {
   await page.getByText('1 keys like large:*').waitFor()
 })
 
+test('the keys that commands name most often are counted, and for a script those of its calls', async t => {
+  const server = await startWithFixture(t)
+  const page = await visit(server)
+  await look(page, 'load')
+  await page.getByRole('tab', { name: 'Hot keys' }).click()
+  await page.getByText('0 commands since this was opened').waitFor()
+  await server.shop(['GET', 'visits'], ['MGET', 'visits', '\u00e9'], ['SELECT', '3'], ['GET', 'visits'], ['SELECT', '0'], ['EVAL', "return redis.call('GET', KEYS[1])", '1', 'visits'])
+  const row = page.locator('tr', { hasText: 'visits' })
+  await row.first().getByText('3', { exact: true }).waitFor()
+  assert.deepEqual(await row.evaluateAll(rows => rows.map(each => [...each.querySelectorAll('td')].slice(0, 3).map(cell => cell.textContent))), [['visits', '0', '3'], ['visits', '3', '1']])
+  await page.getByRole('link', { name: 'é' }).waitFor()
+})
+
 test('a fault of the disk is made by its form', async t => {
   const server = await start(t, ['--test-kit', 'yes'])
   const page = await visit(server)

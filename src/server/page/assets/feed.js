@@ -26,7 +26,8 @@ let timer = 0
 
 /** What scripts and transactions have run, by client, until the command that ran it comes: that ends after them. */
 const loose = /** @type {Map<string, {events: any[], isOld: boolean}>} */ (new Map())
-const RUNS = /^(exec|eval|evalsha|eval_ro|evalsha_ro|fcall|fcall_ro)$/i
+/** Commands that run others. */
+export const RUNS = /^(exec|eval|evalsha|eval_ro|evalsha_ro|fcall|fcall_ro)$/i
 
 const SHOWN = ['command', 'finding', 'lag', 'away']
 

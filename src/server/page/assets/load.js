@@ -3,7 +3,8 @@
  * over days are what /metrics is for.
  */
 import { html, signal, useEffect, useSignal } from './vendor/preact.js'
-import { ask, listen, send } from './link.js'
+import { RUNS } from './feed.js'
+import { ask, listen, send, world } from './link.js'
 import { Key, Problem, Section, Send, Table, Tabs, useReplies } from './parts.js'
 import { brief, count, errorOf, fields, idOf, isBinary, items, moment, number, pairs, quoted, shown, size, textOf } from './words.js'
 
@@ -209,7 +210,54 @@ function Channels() {
     <${Table} name="Messages" kind="short" columns=${['Time', 'Channel', 'Message']} count=${heard.value.length} row=${(/** @type {number} */ at) => [html`<time>${moment(heard.value[at].time, true)}</time>`, shown(heard.value[at].channel, 60), shown(heard.value[at].message, 200)]} empty="Listening. What is published now is shown here." /></div>`
 }
 
-const PARTS = /** @type {Record<string, any>} */ ({ Commands, 'Slow log': Slow, Clients, Memory, Channels })
+/** The most keys whose commands are counted: beyond them, those with the fewest commands are forgotten. */
+const COUNTED = 10_000
+/** The most keys that are shown. */
+const HOTTEST = 20
+
+/** @typedef {{word: any, database: number, commands: number}} Counted */
+
+/** Those of the most commands, by what identifies them. @param {Map<string, Counted>} keys @param {number} most */
+const hottestOf = (keys, most) => [...keys].sort((one, other) => other[1].commands - one[1].commands).slice(0, most)
+
+/** The keys that commands name most often, as the feed tells it; for a script, those of the commands that it runs. */
+function HotKeys() {
+  const hottest = useSignal(/** @type {Counted[]} */ ([]))
+  const seen = useSignal({ commands: 0, missed: 0 })
+  useEffect(() => {
+    let keys = /** @type {Map<string, Counted>} */ (new Map())
+    let [commands, missed] = [0, 0]
+    const stop = listen((name, event) => {
+      if (name === 'lag') missed += event.dropped
+      if (name !== 'command' || RUNS.test(shown(event.command[0]))) return
+      commands += 1
+      for (const word of event.keys ?? []) {
+        const id = `${event.database} ${idOf(word)}`
+        const counted = keys.get(id)
+        if (counted) counted.commands += 1
+        else keys.set(id, { word, database: event.database, commands: 1 })
+      }
+      if (keys.size > 2 * COUNTED) keys = new Map(hottestOf(keys, COUNTED))
+    })
+    const timer = setInterval(() => {
+      hottest.value = hottestOf(keys, HOTTEST).map(([, each]) => ({ ...each }))
+      seen.value = { commands, missed }
+    }, 1000)
+    return () => {
+      clearInterval(timer)
+      stop()
+    }
+  }, [world.value])
+  const { commands, missed } = seen.value
+  const row = (/** @type {number} */ at) => {
+    const each = hottest.value[at]
+    return [html`<${Key} word=${each.word} />`, each.database, count(each.commands), `${((100 * each.commands) / commands).toFixed(1)} %`]
+  }
+  return html`<p class="quiet">${count(commands)} commands since this was opened${missed > 0 && `, and ${count(missed)} that were too fast to be counted`}</p>
+    <${Table} name="Hot keys" kind="short" columns=${['Key', { name: 'Db', kind: 'number' }, { name: 'Commands', kind: 'number' }, { name: 'Of all', kind: 'number' }]} count=${hottest.value.length} row=${row} empty="Counting. The keys of commands that run now are shown here." />`
+}
+
+const PARTS = /** @type {Record<string, any>} */ ({ Commands, 'Hot keys': HotKeys, 'Slow log': Slow, Clients, Memory, Channels })
 const chosen = signal('Commands')
 
 export default function Load() {
