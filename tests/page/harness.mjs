@@ -112,7 +112,7 @@ export async function close() {
 export async function visit(server, { width = 1280, height = 800, colours = 'light', motion = 'no-preference', login = false, mayBreak = login } = {}) {
   const context = await (await open()).newContext({ viewport: { width, height }, colorScheme: colours, reducedMotion: motion, permissions: ['clipboard-read', 'clipboard-write'] })
   const page = await context.newPage()
-  page.setDefaultTimeout(10_000)
+  page.setDefaultTimeout(30_000)
   const reports = []
   page.on('console', message => ['error', 'warning'].includes(message.type()) && reports.push(message.text()))
   page.on('pageerror', error => reports.push(String(error)))
