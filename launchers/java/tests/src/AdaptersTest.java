@@ -59,7 +59,7 @@ class AdaptersTest {
     @Test
     void anEmbeddedServerHasItsSettings() throws IOException {
         int port = freePort();
-        var server = dunlin.embedded.RedisServer.newRedisServer()
+        var server = new dunlin.embedded.RedisServerBuilder()
             .port(port)
             .bind("127.0.0.1")
             .setting("maxmemory 128mb")

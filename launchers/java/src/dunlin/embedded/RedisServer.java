@@ -1,7 +1,6 @@
 package dunlin.embedded;
 
 import dunlin.Dunlin;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -12,7 +11,7 @@ import java.util.List;
  * sentinels and clusters.
  */
 public final class RedisServer {
-    private static final int DEFAULT_PORT = 6379;
+    static final int DEFAULT_PORT = 6379;
 
     private final int port;
     /** The path of a redis.conf, or null. */
@@ -28,7 +27,7 @@ public final class RedisServer {
         this(port, null, List.of());
     }
 
-    private RedisServer(int port, String file, List<String> settings) {
+    RedisServer(int port, String file, List<String> settings) {
         this.port = port;
         this.file = file;
         this.settings = settings;
@@ -67,49 +66,5 @@ public final class RedisServer {
     /** The server as one of this package, with a clock to move, faults and a journal; null while it is stopped. */
     public synchronized Dunlin dunlin() {
         return server;
-    }
-
-    /** A port and the lines of a redis.conf. */
-    public static final class RedisServerBuilder {
-        private int port = DEFAULT_PORT;
-        private String file;
-        private final List<String> settings = new ArrayList<>();
-
-        RedisServerBuilder() {}
-
-        public RedisServerBuilder port(int port) {
-            this.port = port;
-            return this;
-        }
-
-        public RedisServerBuilder bind(String address) {
-            settings.addAll(List.of("--bind", address));
-            return this;
-        }
-
-        public RedisServerBuilder settingIf(boolean isWanted, String line) {
-            return isWanted ? setting(line) : this;
-        }
-
-        /** The file is read first, so that the port and the settings go before its lines. */
-        public RedisServerBuilder configFile(String path) {
-            file = path;
-            return this;
-        }
-
-        public RedisServerBuilder configFile(Path path) {
-            return configFile(path.toString());
-        }
-
-        /** A line of a redis.conf: {@code maxmemory 128M}. */
-        public RedisServerBuilder setting(String line) {
-            // As one word: the server splits it as a line of its file, with quotes.
-            settings.add("--" + line.trim());
-            return this;
-        }
-
-        public RedisServer build() {
-            return new RedisServer(port, file, List.copyOf(settings));
-        }
     }
 }
