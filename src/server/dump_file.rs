@@ -20,7 +20,7 @@ use super::shared::Shared;
 use crate::engine::Settings;
 use crate::engine::state::Checkpoint;
 use crate::rdb::file::is_whole;
-use crate::storage::{Storage, replace};
+use crate::storage::{PathLock, Storage, replace};
 
 /// A save: its checkpoint's number, and whether it is in the foreground.
 #[derive(Clone, Copy, Debug)]
@@ -29,9 +29,65 @@ pub(crate) struct Save {
     pub(crate) is_in_foreground: bool,
 }
 
-/// The RDB file that a save has replaced last, and the number of that save.
+/// The RDB file of a server: the last save that replaced it, and the lock on it.
+///
+/// A server with save points locks its file when it starts, any other one with its first save, so that a second server
+/// does not replace what this one has saved. The lock is on the file itself: it ends with the process, and leaves
+/// nothing behind. Each save locks the file that is to replace the one before.
 #[derive(Debug, Default)]
-pub(crate) struct ReplacedDump(Mutex<Option<(PathBuf, u64)>>);
+pub(crate) struct OwnDump(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// The file that a save has replaced last, and the number of that save.
+    replaced: Option<(PathBuf, u64)>,
+    /// The lock on the file, if there is one.
+    lock: Option<Box<dyn PathLock>>,
+}
+
+impl OwnDump {
+    /// Locks the file of a server with save points, before it is loaded.
+    ///
+    /// # Errors
+    /// A sentence that another server has it.
+    pub(crate) fn lock_at_start(&self, storage: &dyn Storage, settings: &Settings) -> Result<(), String> {
+        if settings.files.save_points.is_empty() || settings.files.dump_file.is_empty() {
+            return Ok(());
+        }
+        self.0.lock().ensure_locked(storage, &settings.dump_path())
+    }
+
+    /// Lets other servers have the file, at the end of this one.
+    pub(crate) fn unlock(&self) {
+        self.0.lock().lock = None;
+    }
+}
+
+impl State {
+    /// Locks the file, unless it is locked already. Without a file, or in a file system without locks, nothing is.
+    ///
+    /// # Errors
+    /// A sentence that another server has it.
+    fn ensure_locked(&mut self, storage: &dyn Storage, path: &Path) -> Result<(), String> {
+        if self.lock.as_ref().is_some_and(|lock| lock.is_of(path)) {
+            return Ok(());
+        }
+        match storage.lock(path) {
+            Ok(None) => Err(format!("The RDB file {} is in use by another server", path.display())),
+            locked => {
+                self.lock = locked.ok().flatten();
+                Ok(())
+            }
+        }
+    }
+
+    /// Keeps the lock that is on the file now: the one from before, or that of the file that was to replace it.
+    fn keep_lock(&mut self, storage: &dyn Storage, path: &Path, of_replacing: Option<Box<dyn PathLock>>) {
+        let mut locks = [of_replacing, self.lock.take()].into_iter().flatten();
+        let kept = locks.find(|lock| lock.is_of(path));
+        self.lock = kept.or_else(|| storage.lock(path).ok().flatten());
+    }
+}
 
 /// Replaces the RDB file by what `write` writes, unless a newer save has replaced it meanwhile.
 ///
@@ -39,32 +95,38 @@ pub(crate) struct ReplacedDump(Mutex<Option<(PathBuf, u64)>>);
 /// The message why that fails; the file is unchanged then.
 pub(crate) fn write<T>(
     storage: &dyn Storage,
-    last: &ReplacedDump,
+    own: &OwnDump,
     path: &Path,
     save: Save,
     write: impl FnOnce(&mut dyn Write) -> io::Result<T>,
 ) -> Result<(), String> {
+    // Before much is written for nothing.
+    own.0.lock().ensure_locked(storage, path)?;
     let _announced = announce_temporary_file();
     let temporary = path.with_file_name(save.temporary_name());
     let (mut lock, mut replacing, mut is_outdated) = (None, None, false);
     let write = |out: &mut dyn Write| {
         // It is locked while it is empty, as `remove_leftovers` expects. Not every file system has locks.
-        lock = storage.lock(&temporary).ok();
+        lock = storage.lock(&temporary).ok().flatten();
         write(out)
     };
     let may_replace = |file: &mut dyn Read| {
         let is_whole = is_whole(file)?;
         // Held until the file is replaced.
-        let last = replacing.insert(last.0.lock());
-        is_outdated = last.as_ref().is_some_and(|(file, number)| file == path && *number > save.number);
+        let state = replacing.insert(own.0.lock());
+        is_outdated = state.replaced.as_ref().is_some_and(|(file, number)| file == path && *number > save.number);
+        state.ensure_locked(storage, path).map_err(io::Error::other)?;
         Ok(is_whole && !is_outdated)
     };
     let replaced = replace::replace(storage, path, &temporary, write, may_replace);
-    drop(lock);
+    if let Some(state) = &mut replacing {
+        // A file may be replaced though the folder could not be synced.
+        state.keep_lock(storage, path, lock);
+    }
     match replaced {
         Ok(_) => {
-            if let Some(mut last) = replacing {
-                *last = Some((path.to_owned(), save.number));
+            if let Some(mut state) = replacing {
+                state.replaced = Some((path.to_owned(), save.number));
             }
             Ok(())
         }
@@ -125,7 +187,7 @@ pub(crate) fn save(
     is_stopped: &AtomicBool,
 ) {
     let id = checkpoint.id();
-    let (storage, last) = (&**shared.worlds().storage(), shared.worlds().replaced_dump());
+    let (storage, own) = (&**shared.worlds().storage(), shared.worlds().own_dump());
     let this = Save { number: id, is_in_foreground: false };
     let written = contain("the thread that saves", || {
         let pace = || after_each_key(&checkpoint, delay, is_stopped);
@@ -133,7 +195,7 @@ pub(crate) fn save(
             true => checkpoint.write_in_parallel(out, pace()),
             false => checkpoint.write(out, pace()),
         };
-        let written = at_low_priority(|| write(storage, last, path, this, write_to));
+        let written = at_low_priority(|| write(storage, own, path, this, write_to));
         written.unwrap_or_else(|error| Err(reason(&error)))
     });
     let result = written.unwrap_or_else(|| Err(FAULT.to_owned()));
@@ -168,7 +230,7 @@ mod tests {
     fn a_dump_that_is_not_whole_does_not_replace_the_one_before() {
         let disk = disk();
         let torn = |out: &mut dyn Write| out.write_all(b"REDIS0012 and no end");
-        let written = write(&disk, &ReplacedDump::default(), Path::new(PATH), save(1, true), torn);
+        let written = write(&disk, &OwnDump::default(), Path::new(PATH), save(1, true), torn);
         assert_eq!(written, Err("the file is not as it was written".to_owned()));
         assert_eq!(disk.paths().len(), 1);
         assert_eq!(disk.read(PATH).as_deref(), Some(&b"the one before"[..]));
@@ -176,13 +238,13 @@ mod tests {
 
     /// Saves in the background, and has another save done before that is.
     fn save_beside(disk: &SimulatedDisk, background: u64, foreground: u64, path: &str) -> Result<(), String> {
-        let last = ReplacedDump::default();
+        let own = OwnDump::default();
         let beside = |out: &mut dyn Write| {
             let write_dump = |out: &mut dyn Write| out.write_all(&dump(b'F'));
-            write(disk, &last, Path::new(path), save(foreground, true), write_dump).map_err(io::Error::other)?;
+            write(disk, &own, Path::new(path), save(foreground, true), write_dump).map_err(io::Error::other)?;
             out.write_all(&dump(b'B'))
         };
-        write(disk, &last, Path::new(PATH), save(background, false), beside)
+        write(disk, &own, Path::new(PATH), save(background, false), beside)
     }
 
     #[test]

@@ -76,8 +76,17 @@ pub(crate) fn load_before_clients(
     storage: &dyn Storage,
     data: Option<Source>,
 ) -> Result<(), (String, String)> {
+    load_files(shared, storage, data).inspect_err(|_| {
+        // At its end, the server must not replace the file by the part of it that is loaded.
+        shared.engine().persistence.loading.get_or_insert_default();
+    })
+}
+
+fn load_files(shared: &Arc<Shared>, storage: &dyn Storage, data: Option<Source>) -> Result<(), (String, String)> {
     let of_aof = |reason| ("the append-only file".to_owned(), reason);
     let settings = shared.engine().settings.clone();
+    let locked = shared.worlds().own_dump().lock_at_start(storage, &settings);
+    locked.map_err(|reason| (settings.dump_path().display().to_string(), reason))?;
     dump_file::remove_leftovers(storage, &settings);
     let appends = settings.files.appends;
     let aof = if appends { aof_start::load_whole(shared).map_err(of_aof)? } else { None };

@@ -17,7 +17,7 @@ use super::aof_writer::AofWriter;
 use super::background_saver::{TestDelay, pause_or_stop};
 use super::clock::{Clock, monotonic_us};
 use super::config_file;
-use super::dump_file::{self, ReplacedDump, Save};
+use super::dump_file::{self, OwnDump, Save};
 use super::listeners::Listeners;
 use super::loops::Loops;
 use super::migrate_client::MigrateClient;
@@ -53,8 +53,8 @@ pub(crate) struct OsHost {
 pub(crate) struct HostFiles {
     /// The file system of the data.
     pub(crate) storage: Arc<dyn Storage>,
-    /// The RDB file that a save has replaced last, which the server's background saves share.
-    pub(crate) replaced_dump: Arc<ReplacedDump>,
+    /// The RDB file, which the server's background saves share.
+    pub(crate) own_dump: Arc<OwnDump>,
     /// The append-only file, which only the first world has.
     pub(crate) aof: Option<Arc<AofWriter>>,
     /// The rules by which the file system fails, which only a first world with the test kit has.
@@ -64,7 +64,7 @@ pub(crate) struct HostFiles {
 impl HostFiles {
     /// The files of a server that has saved nothing yet.
     pub(crate) fn new(storage: Arc<dyn Storage>, aof: Option<Arc<AofWriter>>, faults: Option<DiskFaults>) -> HostFiles {
-        HostFiles { storage, replaced_dump: Arc::default(), aof, faults }
+        HostFiles { storage, own_dump: Arc::default(), aof, faults }
     }
 }
 
@@ -183,8 +183,8 @@ impl Host for OsHost {
         if self.listeners.is_none() {
             return Err(ONE_FILE.to_owned());
         }
-        let HostFiles { storage, replaced_dump, .. } = &self.files;
-        dump_file::write(&**storage, replaced_dump, path, Save { number, is_in_foreground: true }, write)
+        let HostFiles { storage, own_dump, .. } = &self.files;
+        dump_file::write(&**storage, own_dump, path, Save { number, is_in_foreground: true }, write)
     }
 
     fn pace_dump(&self, delay_us: i64) -> io::Result<()> {

@@ -7,6 +7,8 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 #[cfg(target_os = "linux")]
 use std::ops::Range;
 use std::path::Path;
+#[cfg(not(unix))]
+use std::path::PathBuf;
 use std::sync::Arc;
 
 #[cfg(target_os = "linux")]
@@ -75,14 +77,22 @@ impl Storage for OsStorage {
     }
 
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn PathLock>>> {
-        let file = uninterrupted(|| open_to_lock(existing(path)))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(Box::new(OsLock { file }))),
-            Err(fs::TryLockError::WouldBlock) => Ok(None),
-            Err(fs::TryLockError::Error(error)) => Err(error),
+        for _ in 0..LOCK_ATTEMPTS {
+            let lock = OsLock::open(path)?;
+            match lock.file.try_lock() {
+                // Another file may have got the name since this one was opened.
+                Ok(()) if !lock.is_of(path) => {}
+                Ok(()) => return Ok(Some(Box::new(lock))),
+                Err(fs::TryLockError::WouldBlock) => return Ok(None),
+                Err(fs::TryLockError::Error(error)) => return Err(error),
+            }
         }
+        Err(io::ErrorKind::ResourceBusy.into())
     }
 }
+
+/// How often a file may be replaced while it is being locked.
+const LOCK_ATTEMPTS: u32 = 100;
 
 /// Repeats a call for as long as signals interrupt it.
 fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
@@ -116,28 +126,72 @@ fn at_end() -> OpenOptions {
     options
 }
 
-/// The file or the folder itself: a lock does not keep others from using it.
-#[cfg(unix)]
-fn open_to_lock(path: &Path) -> io::Result<File> {
-    // Some network file systems lock only what is open for writing.
-    if path.is_dir() { File::open(path) } else { at_end().open(path) }
-}
-
-/// A file beside it, or `.lock` in a folder: on other systems a file that is locked can neither be read nor written,
-/// and a folder cannot be opened as a file.
-#[cfg(not(unix))]
-fn open_to_lock(path: &Path) -> io::Result<File> {
-    let lock = if fs::metadata(path)?.is_dir() { path.join(".lock") } else { path.with_added_extension("lock") };
-    OpenOptions::new().write(true).create(true).truncate(false).open(lock)
-}
-
 /// A lock, which the system releases at the end of the process at the latest.
+///
+/// The file or the folder itself is locked: that does not keep others from using it.
+#[cfg(unix)]
 #[derive(Debug)]
 struct OsLock {
     file: File,
 }
 
-impl PathLock for OsLock {}
+#[cfg(unix)]
+impl OsLock {
+    /// Opens what is to be locked.
+    fn open(path: &Path) -> io::Result<OsLock> {
+        let path = existing(path);
+        let found = uninterrupted(|| fs::metadata(path))?;
+        if !found.is_file() && !found.is_dir() {
+            // Whoever opens a pipe waits for its other end.
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        // Some network file systems lock only what is open for writing.
+        let open = || if found.is_dir() { File::open(path) } else { at_end().open(path) };
+        Ok(OsLock { file: uninterrupted(open)? })
+    }
+}
+
+#[cfg(unix)]
+impl PathLock for OsLock {
+    fn is_of(&self, path: &Path) -> bool {
+        use std::os::unix::fs::MetadataExt;
+        let identity = |found: fs::Metadata| (found.dev(), found.ino());
+        let named = uninterrupted(|| fs::metadata(existing(path))).map(identity);
+        let locked = uninterrupted(|| self.file.metadata()).map(identity);
+        named.is_ok_and(|named| locked.is_ok_and(|locked| locked == named))
+    }
+}
+
+/// A lock on a file beside the file, or on `.lock` in a folder: on other systems a file that is locked can neither be
+/// read nor written, and a folder cannot be opened as a file.
+#[cfg(not(unix))]
+#[derive(Debug)]
+struct OsLock {
+    file: File,
+    path: PathBuf,
+}
+
+#[cfg(not(unix))]
+impl OsLock {
+    /// Opens the file that is locked in the place of what has this path.
+    fn open(path: &Path) -> io::Result<OsLock> {
+        let path = OsLock::path_for(existing(path))?;
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(&path)?;
+        Ok(OsLock { file, path })
+    }
+
+    fn path_for(path: &Path) -> io::Result<PathBuf> {
+        let is_folder = fs::metadata(path)?.is_dir();
+        Ok(if is_folder { path.join(".lock") } else { path.with_added_extension("lock") })
+    }
+}
+
+#[cfg(not(unix))]
+impl PathLock for OsLock {
+    fn is_of(&self, path: &Path) -> bool {
+        OsLock::path_for(existing(path)).is_ok_and(|path| path == self.path)
+    }
+}
 
 impl Drop for OsLock {
     fn drop(&mut self) {
@@ -285,15 +339,47 @@ mod tests {
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);
     }
 
+    /// On the real file system and on the simulated disk.
+    #[test]
+    fn a_lock_is_of_its_file_under_any_name() {
+        let folder = Folder::new("lock-renamed");
+        let disk = SimulatedDisk::new();
+        disk.add_folder("root");
+        for (storage, root) in [(&OsStorage as &dyn Storage, &*folder.0), (&disk, Path::new("root"))] {
+            let [old, new, other] = ["old", "new", "other"].map(|name| root.join(name));
+            for path in [&old, &new] {
+                storage.create(path).expect("it can be created");
+            }
+            let lock = |path| storage.lock(path).expect("it can be tried");
+            let (of_old, of_new) = (lock(&old).expect("nobody has it"), lock(&new).expect("nobody has it"));
+            storage.rename(&new, &old).expect("it can be renamed");
+            assert!(of_new.is_of(&old) && !of_new.is_of(&new) && !of_old.is_of(&old));
+            drop(of_old);
+            assert!(lock(&old).is_none(), "the lock that ended was on the file that was replaced");
+            storage.rename(&old, &other).expect("it can be renamed");
+            storage.create(&old).expect("it can be created");
+            assert!(!of_new.is_of(&old) && lock(&old).is_some());
+        }
+    }
+
+    /// To open one for writing would wait for a reader.
+    #[test]
+    fn a_pipe_is_not_locked() {
+        let folder = Folder::new("lock-pipe");
+        let path = folder.0.join("pipe");
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).expect("it can be made");
+        assert_eq!(OsStorage.lock(&path).expect_err("it is no file").kind(), io::ErrorKind::Unsupported);
+    }
+
     /// As a process has it that was forked and does not run its program yet.
     #[test]
     fn a_lock_ends_though_its_file_is_open_elsewhere() {
         let folder = Folder::new("lock-forked");
-        let file = open_to_lock(&folder.0).expect("it can be opened");
-        file.try_lock().expect("nobody has it");
-        let forked = file.try_clone().expect("it can be duplicated");
+        let lock = OsLock::open(&folder.0).expect("it can be opened");
+        lock.file.try_lock().expect("nobody has it");
+        let forked = lock.file.try_clone().expect("it can be duplicated");
         assert!(OsStorage.lock(&folder.0).expect("it can be tried").is_none());
-        drop(OsLock { file });
+        drop(lock);
         assert!(OsStorage.lock(&folder.0).expect("it can be tried").is_some());
         drop(forked);
     }

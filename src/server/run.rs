@@ -186,6 +186,7 @@ impl Server {
         self.shared.worlds().saver().close();
         self.shared.worlds().close();
         self.shared.end_aof_with_server();
+        self.shared.worlds().own_dump().unlock();
         // The connections of this loop end with its runtime.
         drop(self.runtime);
         for thread in threads {

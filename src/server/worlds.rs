@@ -33,7 +33,7 @@ use super::background_saver::BackgroundSaver;
 use super::clock::Clock;
 use super::data_reader::DataReader;
 use super::deliveries;
-use super::dump_file::ReplacedDump;
+use super::dump_file::OwnDump;
 use super::host_call::Attachment;
 use super::lazy_free::LazyFreeThread;
 use super::listeners::Listeners;
@@ -156,9 +156,9 @@ impl Worlds {
         &self.config.files.storage
     }
 
-    /// The RDB file that a save has replaced last.
-    pub(crate) fn replaced_dump(&self) -> &ReplacedDump {
-        &self.config.files.replaced_dump
+    /// The RDB file of the server.
+    pub(crate) fn own_dump(&self) -> &OwnDump {
+        &self.config.files.own_dump
     }
 
     /// The append-only file of the first world.

@@ -87,7 +87,11 @@ pub trait Storage: Send + Sync + Debug {
 }
 
 /// A lock on a file or a folder, which ends when it is dropped.
-pub trait PathLock: Send + Sync + Debug {}
+pub trait PathLock: Send + Sync + Debug {
+    /// Whether it locks what now has this path. A lock follows its file through a renaming, and another file that gets
+    /// the former name is not locked.
+    fn is_of(&self, path: &Path) -> bool;
+}
 
 /// A file that is open for writing. It may be synced on one thread while another one writes to it.
 pub trait StorageFile: Send + Sync + Debug {

@@ -19,7 +19,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::{PathLock, Storage, StorageFile};
-use image::{Change, FileId, Image};
+use image::{Change, Entry, FileId, Image};
 pub use survival::{DataLoss, NameLoss, PowerLossModel};
 
 /// A simulated disk. Its clones are the same disk.
@@ -40,7 +40,7 @@ struct Shared {
 #[derive(Default)]
 struct State {
     image: Image,
-    locks: BTreeSet<PathBuf>,
+    locks: BTreeSet<Locked>,
     /// The number of the machine's start. What was opened before the last one is dead.
     start: u64,
     is_stopped: bool,
@@ -424,10 +424,9 @@ impl Storage for SimulatedDisk {
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn PathLock>>> {
         let path = normal(path);
         let (mut state, _) = self.call(CallKind::Lock, &path, None)?;
-        state.image.find(&path)?;
-        let start = state.start;
-        let is_free = state.locks.insert(path.clone());
-        Ok(is_free.then(|| Box::new(SimulatedLock { disk: self.clone(), path, start }) as Box<dyn PathLock>))
+        let (locked, start) = (Locked::find(&state.image, path)?, state.start);
+        let is_free = state.locks.insert(locked.clone());
+        Ok(is_free.then(|| Box::new(SimulatedLock { disk: self.clone(), locked, start }) as Box<dyn PathLock>))
     }
 }
 
@@ -513,21 +512,43 @@ impl Read for Reader {
     }
 }
 
+/// What a lock is on.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Locked {
+    Folder(PathBuf),
+    File(FileId),
+}
+
+impl Locked {
+    /// The file or folder of a path.
+    fn find(image: &Image, path: PathBuf) -> io::Result<Locked> {
+        Ok(match image.find(&path)? {
+            Entry::Folder => Locked::Folder(path),
+            Entry::File(file) => Locked::File(file),
+        })
+    }
+}
+
 /// A lock on a file or a folder.
 #[derive(Debug)]
 struct SimulatedLock {
     disk: SimulatedDisk,
-    path: PathBuf,
+    locked: Locked,
     start: u64,
 }
 
-impl PathLock for SimulatedLock {}
+impl PathLock for SimulatedLock {
+    fn is_of(&self, path: &Path) -> bool {
+        let state = self.disk.state();
+        state.start == self.start && Locked::find(&state.image, normal(path)).is_ok_and(|locked| locked == self.locked)
+    }
+}
 
 impl Drop for SimulatedLock {
     fn drop(&mut self) {
         let mut state = self.disk.state();
         if state.start == self.start {
-            state.locks.remove(&self.path);
+            state.locks.remove(&self.locked);
         }
     }
 }

@@ -27,6 +27,7 @@ mod queues;
 mod requests;
 #[cfg(unix)]
 mod run_command;
+mod shared_dump;
 mod slow_disk;
 mod slow_scripts;
 mod subscribers;

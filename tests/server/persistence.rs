@@ -234,6 +234,24 @@ fn an_embedded_server_with_save_points_saves_when_it_is_dropped() {
 }
 
 #[test]
+fn an_embedded_server_that_cannot_load_its_data_does_not_replace_its_file() {
+    let folder = Folder::new("unloaded");
+    let server = || Server::builder().set("dir", folder.text()).set("save", "3600 1");
+    run(&server().start().expect("it starts"), "SET a 1");
+    let whole = fs::read(folder.dump()).expect("it was saved");
+    let damaged = &whole[..whole.len() - 12];
+    fs::write(folder.dump(), damaged).expect("it can be written");
+    server().start().expect_err("the file is damaged");
+    assert_eq!(fs::read(folder.dump()).expect("it is there"), damaged);
+
+    fs::write(folder.dump(), &whole).expect("it can be written");
+    fs::create_dir(folder.0.join("appendonlydir")).expect("it can be made");
+    fs::write(folder.0.join("appendonlydir/appendonly.aof.manifest"), "damaged\n").expect("it can be written");
+    server().set("appendonly", "yes").start().expect_err("the manifest is damaged");
+    assert_eq!(fs::read(folder.dump()).expect("it is there"), whole);
+}
+
+#[test]
 fn a_program_with_save_points_saves_before_it_ends() {
     let folder = Folder::new("end");
     let mut program = folder.program(&["--save", "3600 1"]);

@@ -245,6 +245,7 @@ type Planned = (Option<StartLoad>, Option<AofFiles>);
 fn plan(shared: &Arc<Shared>) -> Result<Planned, (String, Option<PathBuf>)> {
     let storage = shared.worlds().storage();
     let settings = shared.engine().settings.clone();
+    shared.worlds().own_dump().lock_at_start(&**storage, &settings).map_err(|why| (why, None))?;
     dump_file::remove_leftovers(&**storage, &settings);
     note_about_files(&**storage, &settings).into_iter().for_each(|note| info!("{note}"));
     let mut path = None;
