@@ -2,6 +2,7 @@
 //! commands; these tests are about everything between a client's bytes and the engine.
 
 mod append_only;
+mod checked_files;
 #[cfg(target_os = "linux")]
 mod descriptors;
 mod disk_faults;

@@ -167,10 +167,7 @@ impl Progress {
         }
         match record {
             Record::Aux(name, value) => self.note(engine, &name, &value),
-            Record::Function(source) => {
-                let loaded = load::load_library(engine, &source, self.replaces);
-                loaded.map_err(|error| format!("Failed creating the library: {error}"))?;
-            }
+            Record::Function(source) => load::load_saved_library(engine, &source, self.replaces)?,
             Record::Database(number) => {
                 self.expect(engine, 0);
                 let count = engine.databases.count();

@@ -42,6 +42,17 @@ pub fn load_library(engine: &mut Engine, source: &[u8], replaces: bool) -> Resul
     Ok(result?)
 }
 
+/// Loads a library of an RDB file.
+///
+/// # Errors
+/// Why the file cannot be loaded, in Redis's words.
+pub fn load_saved_library(engine: &mut Engine, source: &[u8], replaces: bool) -> Result<(), String> {
+    let loaded = load_library(engine, source, replaces);
+    loaded
+        .map(drop)
+        .map_err(|error| format!("Failed loading library, {}", error.to_string().trim_start_matches("ERR ")))
+}
+
 /// Deletes a library (FUNCTION DELETE).
 ///
 /// # Errors

@@ -5,6 +5,7 @@
 
 mod aof;
 mod rdb;
+mod refusals;
 mod resp;
 
 use std::fs::File;
@@ -41,13 +42,14 @@ pub(super) fn tool(called: &[u8], words: &[Vec<u8>]) -> Option<(Tool, Vec<String
 /// Runs a tool with the words behind its name; returns the exit code.
 pub(super) fn run(tool: &Tool, words: &[String]) -> ExitCode {
     match tool {
-        Tool::Rdb(name) => rdb::run(name, words),
+        // As redis-check-rdb ends.
+        Tool::Rdb(name) => rdb::run(name, words, ExitCode::SUCCESS),
         Tool::Aof(name) => aof::run(name, words),
         Tool::Check(name) if matches!(words, [option] if option == "--help" || option == "-h") => {
             super::print(&format!("{}\n{}\n", rdb::usage(name), aof::usage(name)))
         }
         Tool::Check(name) if is_for_aof(words) => aof::run(name, words),
-        Tool::Check(name) => rdb::run(name, words),
+        Tool::Check(name) => rdb::run(name, words, ExitCode::FAILURE),
     }
 }
 

@@ -1,8 +1,9 @@
 //! Checks an RDB file: whether it can be loaded.
 //!
 //! It prints what redis-check-rdb prints, and ends with the same exit code: 0 for a file that can be loaded, 1 for
-//! any other. Where a record is damaged, the offset is that of its first byte. `--salvage` writes the keys before
-//! the damage to a new file.
+//! any other. Where a record is damaged, the offset is that of its first byte. What redis-check-rdb accepts and a
+//! server refuses ([`refusals`](super::refusals)) has a line of its own behind the others, and `dunlin check` ends with
+//! 1 then. `--salvage` writes the keys before the damage to a new file.
 //!
 //! Source: what redis-check-rdb of Redis 8.0.6 prints about files, whole and damaged.
 
@@ -11,6 +12,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
+use super::refusals::{Refusal, Search};
 use crate::engine::Now;
 use crate::rdb::file::{Checksum, Entry, Fault, FaultReason, Loaded, Loader, Options, Record, SavedKey, Saver};
 use crate::rdb::{Forms, VERSION};
@@ -26,16 +28,27 @@ struct Task<'a> {
     salvaged: Option<&'a str>,
 }
 
-/// Checks the file that the words name; returns the exit code.
-pub(super) fn run(tool: &str, words: &[String]) -> ExitCode {
+/// What a check has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    /// The file can be loaded.
+    Loads,
+    /// Its bytes are right, but a server refuses something in it.
+    Refused,
+    Damaged,
+}
+
+/// Checks the file that the words name; returns the exit code, for a file that a server refuses `of_refused`.
+pub(super) fn run(tool: &str, words: &[String], of_refused: ExitCode) -> ExitCode {
     let Some(task) = task(words) else {
         eprintln!("{}", usage(tool));
         return ExitCode::FAILURE;
     };
     let mut out = io::stdout().lock();
     match check(&task, &mut out) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
+        Ok(Verdict::Loads) => ExitCode::SUCCESS,
+        Ok(Verdict::Refused) => of_refused,
+        Ok(Verdict::Damaged) => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("{}: {error}", task.salvaged.unwrap_or(task.file));
             ExitCode::FAILURE
@@ -67,43 +80,49 @@ pub(in crate::server::program) fn report(file: &Path) {
 }
 
 /// The counts of the contents of a file.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Found {
     keys: u64,
     expires: u64,
     already_expired: u64,
     subexpires: u64,
     functions: u64,
+    search: Search,
 }
 
-/// Checks a file, and says so; false if it cannot be loaded.
-fn check(task: &Task<'_>, out: &mut impl Write) -> io::Result<bool> {
+/// Checks a file, and says so.
+fn check(task: &Task<'_>, out: &mut impl Write) -> io::Result<Verdict> {
     writeln!(out, "[offset 0] Checking RDB file {}", task.file)?;
     let file = File::open(task.file)?;
-    let mut found = Found::default();
+    let mut found = Found::until(Some(Now::unix_ms(from_system(system_time()))));
     let result = match task.salvaged {
-        None => read(file, &mut found, out, &mut |_| Ok(())),
-        Some(salvaged) => salvage(file, Path::new(salvaged), &mut found, out)?,
+        None => read(&file, &mut found, out, &mut |_| Ok(())),
+        Some(salvaged) => salvage(&file, Path::new(salvaged), &mut found, out)?,
     };
-    show(&result, found, out)?;
-    Ok(result.is_ok())
+    let refusals = show(&result, found, &file, out)?;
+    Ok(match result {
+        Err(_) => Verdict::Damaged,
+        Ok(_) if refusals.is_empty() => Verdict::Loads,
+        Ok(_) => Verdict::Refused,
+    })
 }
 
 /// Checks the RDB file that a file begins with; returns its length, or `None` if it cannot be loaded.
 pub(super) fn check_preamble(name: &str, file: File, out: &mut impl Write) -> io::Result<Option<u64>> {
     writeln!(out, "[offset 0] Checking RDB file {name}")?;
-    let mut found = Found::default();
-    let result = read(file, &mut found, out, &mut |_| Ok(()));
-    show(&result, found, out)?;
+    let mut found = Found::until(None);
+    let result = read(&file, &mut found, out, &mut |_| Ok(()));
+    show(&result, found, &file, out)?;
     Ok(result.ok())
 }
 
-fn show(result: &Result<u64, Fault>, found: Found, out: &mut impl Write) -> io::Result<()> {
+/// Prints the result; returns what a server refuses in a file that is not damaged.
+fn show(result: &Result<u64, Fault>, found: Found, file: &File, out: &mut impl Write) -> io::Result<Vec<Refusal>> {
     match result {
         Ok(offset) => writeln!(out, "[offset {offset}] \\o/ RDB looks OK! \\o/")?,
         Err(fault) => show_fault(fault, out)?,
     }
-    let Found { keys, expires, already_expired, subexpires, functions } = found;
+    let Found { keys, expires, already_expired, subexpires, functions, search } = found;
     for (number, what) in
         [(keys, "keys read"), (expires, "expires"), (already_expired, "already expired"), (subexpires, "subexpires")]
     {
@@ -112,11 +131,13 @@ fn show(result: &Result<u64, Fault>, found: Found, out: &mut impl Write) -> io::
     if functions > 0 {
         writeln!(out, "[info] {functions} functions")?;
     }
-    Ok(())
+    let refusals = if result.is_ok() { search.end(file)? } else { Vec::new() };
+    refusals.iter().try_for_each(|refusal| writeln!(out, "{refusal}"))?;
+    Ok(refusals)
 }
 
 /// Writes what can be loaded of a file to a new one. One that is there may be the last copy of damaged data.
-fn salvage(source: File, path: &Path, found: &mut Found, out: &mut impl Write) -> io::Result<Result<u64, Fault>> {
+fn salvage(source: &File, path: &Path, found: &mut Found, out: &mut impl Write) -> io::Result<Result<u64, Fault>> {
     if path.symlink_metadata().is_ok() {
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, "it exists already, and is not overwritten"));
     }
@@ -163,7 +184,7 @@ fn view<'e>(entry: &'e Entry<'_>) -> Option<View<'e>> {
 
 /// Reads a file to its end, and returns its length.
 fn read(
-    source: File,
+    source: &File,
     found: &mut Found,
     out: &mut impl Write,
     take: &mut dyn FnMut(&Record<'_>) -> io::Result<()>,
@@ -172,8 +193,10 @@ fn read(
     let mut loader = Loader::open(source, true)?;
     let mut line = None;
     loop {
+        let offset = loader.offset();
         let goes_on = loader.next(&Forms::default(), |record| {
             line = found.count(&record, now_ms);
+            found.search.take(&record, offset);
             take(&record).map_err(|error| error.to_string())
         })?;
         if let Some(line) = line.take() {
@@ -190,6 +213,12 @@ fn failed(error: io::Error, offset: u64) -> Fault {
 }
 
 impl Found {
+    /// Nothing yet. Keys that have expired at `now_ms` are not loaded; without it, they are.
+    fn until(now_ms: Option<i64>) -> Found {
+        let (keys, expires, already_expired, subexpires, functions) = (0, 0, 0, 0, 0);
+        Found { keys, expires, already_expired, subexpires, functions, search: Search::begin(now_ms) }
+    }
+
     /// Counts a record; returns the line about it, if it has one.
     fn count(&mut self, record: &Record<'_>, now_ms: i64) -> Option<String> {
         match record {
