@@ -118,8 +118,7 @@ fn set(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     // Malformed values are reported first, as in Redis, wherever they are in the request.
     let mut unsupported = None;
     for (parameter, name, value) in &assignments {
-        let value = std::str::from_utf8(value).map_err(|_| refused(name, "argument must be valid UTF-8"))?;
-        match parameter.assign_text(&mut settings, value).map_err(|reason| refused(name, &reason))? {
+        match parameter.assign_bytes(&mut settings, value).map_err(|reason| refused(name, &reason))? {
             Assigned::InForce => {}
             Assigned::Differs { actual, .. } => {
                 unsupported.get_or_insert_with(|| refused(name, &parameter.refusal(actual)));

@@ -254,6 +254,25 @@ impl Parameter {
         }
     }
 
+    /// Parses the bytes of a value (CONFIG SET) and assigns it. A text ends at a NUL byte, as in Redis, with the same
+    /// exceptions.
+    ///
+    /// # Errors
+    /// Redis's error about the value, or that it is not UTF-8, which settings are here. Nothing changed.
+    pub fn assign_bytes(&self, settings: &mut Settings, value: &[u8]) -> Result<Assigned, String> {
+        const WITH_NUL: [&str; 3] = ["requirepass", "masterauth", "cluster-announce-human-nodename"];
+        let is_whole = matches!(self.kind, Kind::Number(..)) || WITH_NUL.contains(&self.name);
+        let end = value.iter().position(|&byte| byte == 0).filter(|_| !is_whole).unwrap_or(value.len());
+        match std::str::from_utf8(&value[..end]) {
+            Ok(text) => self.assign_text(settings, text),
+            Err(_) => {
+                // Most parameters take no such value for a reason of their own.
+                self.assign_text(&mut settings.clone(), &String::from_utf8_lossy(&value[..end]))?;
+                Err("argument must be valid UTF-8".to_owned())
+            }
+        }
+    }
+
     /// Parses a value that came as words (a line of a file) and assigns it.
     ///
     /// # Errors

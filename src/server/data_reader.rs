@@ -84,7 +84,7 @@ fn tree_of(shared: &Shared, query: &TreeQuery) -> Tree {
 /// another save shares the data at the moment, they are copied first, under the lock.
 fn rdb_of(shared: &Shared, parts: RdbParts) -> (SharedBytes, History) {
     let (checkpoint, history) = shared.act(|engine| (persistence::checkpoint(engine), replication::history(engine)));
-    let checkpoint = checkpoint.of_parts(parts);
+    let checkpoint = checkpoint.of_parts(parts).with_history(history);
     let write = || {
         let mut bytes = Vec::new();
         // Writing into memory cannot fail.

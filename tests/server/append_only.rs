@@ -524,6 +524,21 @@ fn an_append_only_file_of_older_versions_is_moved_into_its_folder() {
     assert_eq!(ask(&folder.appending(), "GET a"), "2");
 }
 
+/// No server writes this; one may have been edited by hand.
+#[test]
+fn a_transaction_within_a_transaction_is_part_of_it() {
+    let folder = Folder::new("aof-nested");
+    let lines = ["MULTI", "SET a 1", "MULTI", "SET b 2", "EXEC", "SET c 3"];
+    let words = |line: &str| line.split(' ').map(|word| format!("${}\r\n{word}\r\n", word.len())).collect::<String>();
+    let log: String = lines.map(|line| format!("*{}\r\n{}", line.split(' ').count(), words(line))).concat();
+    let [whole, torn] = ["whole.aof", "torn.aof"].map(|name| folder.0.join(name));
+    fs::write(&whole, &log).expect("it can be written");
+    fs::write(&torn, &log[..log.find("*1\r\n$4\r\nEXEC").expect("it ends")]).expect("it can be written");
+    for (path, keys) in [(whole, 3), (torn, 0)] {
+        assert_eq!(ask(&Server::builder().load(&path).start().expect("it is loaded"), "DBSIZE"), keys);
+    }
+}
+
 #[test]
 fn the_clock_decides_when_the_file_is_synced() {
     let folder = Folder::new("aof-clock");

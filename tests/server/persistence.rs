@@ -88,6 +88,9 @@ fn a_client_that_wants_a_file_and_no_stream_gets_all_data_or_the_libraries_alone
     let start = text.find("$EOF:").expect("it ends with a mark") + "$EOF:".len();
     let mark = &text[start..start + 40];
     assert!(text.ends_with(mark) && text.matches(mark).count() == 2, "{text}");
+    let id = text.split("+FULLRESYNC ").nth(1).and_then(|rest| rest.get(..40)).expect("it has an id");
+    let facts = [&b"repl-stream-db\xc0\0\xfa\x07repl-id\x28"[..], id.as_bytes(), b"\xfa\x0brepl-offset"].concat();
+    assert!(parts.windows(facts.len()).any(|bytes| bytes == facts), "{text}");
     let first = parts.windows(5).position(|bytes| bytes == b"REDIS").expect("it is a file");
     let libraries = seeded("functions.rdb", &parts[first..parts.len() - 40]);
     assert_eq!([ask(&libraries, "DBSIZE"), ask(&libraries, "FCALL f 0")], [0, 7].map(Reply::Integer));

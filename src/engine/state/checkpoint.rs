@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::aof::rewrite::Rewriter;
 use crate::engine::spec::{Now, REDIS_VERSION};
+use crate::engine::state::replication::History;
 use crate::engine::state::{FileSettings, RdbParts, Settings, lru};
 use crate::keyspace::{FrozenDatabase, FrozenKey};
 use crate::rdb::file::{LruHint, Options, SavedKey, Saver};
@@ -27,6 +28,8 @@ pub struct Checkpoint {
     is_base: bool,
     /// Whether a client waits until it is written.
     pub(in crate::engine) is_awaited: bool,
+    /// The point in the history of the data that the file tells, for a client that follows it (SYNC).
+    history: Option<History>,
     /// The number of keys that were written, for INFO.
     pub(in crate::engine) saved_keys: Arc<AtomicUsize>,
 }
@@ -76,6 +79,7 @@ impl Checkpoint {
             used_bytes,
             is_base: false,
             is_awaited: false,
+            history: None,
             saved_keys: Arc::default(),
         }
     }
@@ -83,6 +87,11 @@ impl Checkpoint {
     /// This checkpoint as the base of an append-only file.
     pub(in crate::engine) fn into_base(self) -> Checkpoint {
         Checkpoint { is_base: true, ..self }
+    }
+
+    /// This checkpoint with its point in the history of the data.
+    pub fn with_history(self, history: History) -> Checkpoint {
+        Checkpoint { history: Some(history), ..self }
     }
 
     /// This checkpoint with those of its parts only.
@@ -149,6 +158,12 @@ impl Checkpoint {
         saver.aux("redis-bits", &usize::BITS.to_string());
         saver.aux("ctime", &self.now.unix_s().to_string());
         saver.aux("used-mem", &self.used_bytes.to_string());
+        if let Some(History { id, offset }) = self.history {
+            // The stream begins in the first database.
+            saver.aux("repl-stream-db", "0");
+            saver.aux("repl-id", &id.to_string());
+            saver.aux("repl-offset", &offset.to_string());
+        }
         saver.aux("aof-base", if self.is_base { "1" } else { "0" });
         for library in &self.libraries {
             saver.function(library)?;
