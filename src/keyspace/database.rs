@@ -12,6 +12,7 @@ mod hash_slots;
 mod memory;
 mod patterns;
 mod rename;
+mod texts;
 mod undo_log;
 
 pub use memory::Shares;
@@ -25,10 +26,7 @@ use super::table::{CURSOR_BITS, Hashes, PREFETCHED, Table};
 use super::{Contents, Held, LazyFree, New, Slot};
 use crate::value::deadlines::Deadlines;
 use crate::value::hashing::Flood;
-use crate::value::{TEXT_TYPE, Text, TextView, Value, ValueMut, View};
-
-/// Edited texts are kept in a scratch space up to this size, in bytes.
-const SCRATCH_BYTES: usize = 4096;
+use crate::value::{TEXT_TYPE, TextView, Value, ValueMut, View};
 
 /// The bits of an access that are kept.
 const ACCESS_MASK: u32 = 0xff_ffff;
@@ -273,52 +271,6 @@ impl<const LINES: usize> Database<LINES> {
             before.into_iter().for_each(|deadline_ms| self.part_deadlines.remove(deadline_ms, handle));
             after.into_iter().for_each(|deadline_ms| self.part_deadlines.insert(deadline_ms, handle));
         }
-    }
-
-    /// Edits the bytes of the text at `slot`, which is raw from then on. A long text is edited in place.
-    ///
-    /// # Panics
-    /// If the value is not a text.
-    pub fn edit_text<R>(&mut self, slot: Slot, edit: impl FnOnce(&mut Vec<u8>) -> R) -> (Slot, R) {
-        if let Payload::Apart(_) = self.records.record(slot.0).payload() {
-            return (slot, self.edit_text_apart(slot, edit));
-        }
-        let mut bytes = std::mem::take(&mut self.scratch);
-        if let View::Text(text) = self.view(slot) {
-            text.append_to(&mut bytes);
-        }
-        let result = edit(&mut bytes);
-        if matches!(self.view(slot), View::Text(TextView::Raw(before)) if *before == *bytes) {
-            self.keep_scratch(bytes);
-            return (slot, result);
-        }
-        let text = Text::Raw(bytes);
-        let key_len = self.key(slot).len();
-        if !Records::keeps(key_len, &text) {
-            return (self.replace(slot, New::Value(Value::Text(text))).0, result);
-        }
-        let (slot, _) = self.replace(slot, New::Text(text.view()));
-        self.keep_scratch(text.into_vec());
-        (slot, result)
-    }
-
-    /// Keeps memory for the next text that is edited.
-    fn keep_scratch(&mut self, mut bytes: Vec<u8>) {
-        bytes.clear();
-        bytes.shrink_to(SCRATCH_BYTES);
-        self.scratch = bytes;
-    }
-
-    fn edit_text_apart<R>(&mut self, slot: Slot, edit: impl FnOnce(&mut Vec<u8>) -> R) -> R {
-        self.before_edit(slot);
-        let edited = self.records.edit(slot.0, |value| {
-            let Some(Value::Text(text)) = value else { panic!("edit_text is for texts") };
-            let mut bytes = std::mem::replace(text, Text::Int(0)).into_vec();
-            let result = edit(&mut bytes);
-            *text = Text::Raw(bytes);
-            result
-        });
-        edited.1
     }
 
     /// Replaces the value at `slot` by the text of an integer.

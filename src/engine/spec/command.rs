@@ -35,8 +35,8 @@ pub struct Command {
     pub arity: Arity,
     /// The properties of the command: what it may do and where it may run.
     pub flags: Flags,
-    /// Whether the command is as quick as one that reads or changes a key and has [`Flags::FAST`], and does no more than
-    /// that, although Redis does not flag it so.
+    /// Whether the command is as quick as one that reads or changes a key and has [`Flags::FAST`], and does no more,
+    /// although Redis does not flag it so.
     pub is_quick: bool,
     /// Computes the flags from the request, in place of `flags`: a script declares them in its first line.
     pub flags_of: Option<fn(&Engine, Request<'_>) -> Flags>,
