@@ -5,7 +5,6 @@
 use std::time::Duration;
 
 use super::clock::later;
-use super::nodes::BusMessage;
 use super::shared::Shared;
 use super::timer::{NextTick, Timer};
 use crate::engine::exec::blocking;
@@ -15,12 +14,11 @@ use crate::engine::{Advance, ClockOrder, Engine, Now};
 const STALL_PART: Duration = Duration::from_millis(50);
 
 impl Shared {
-    /// Blocks all clients for `length` (DEBUG SLEEP). A frozen clock is advanced instead, without sleeping.
+    /// Blocks all clients for `length` (DEBUG SLEEP), at a server that is no node of a cluster. A frozen clock is
+    /// advanced instead, without sleeping.
     pub(super) fn stall(&self, engine: &mut Engine, length: Duration) {
         if self.clock().is_frozen() {
-            let target = later(self.clock().now(), length);
-            self.advance_engine(engine, target);
-            self.send_to_nodes(BusMessage::Clock(ClockOrder::Reach(target)));
+            self.advance_engine(engine, later(self.clock().now(), length));
         } else {
             self.sleep(length);
         }

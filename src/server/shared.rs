@@ -394,10 +394,9 @@ impl Shared {
                     self.set_clock(engine, order);
                     self.send_to_nodes(BusMessage::Clock(order));
                 }
+                Effect::Sleep => self.fall_asleep(engine),
                 Effect::Stall(stall_us) => self.stall(engine, Duration::from_micros(stall_us)),
-                Effect::Shutdown => {
-                    self.shut_down(engine);
-                }
+                Effect::Shutdown => self.shut_down(engine),
                 Effect::Save(checkpoint) => self.save(engine, checkpoint),
                 Effect::StopSave => self.worlds.saver().stop(),
                 Effect::Rewrite(id) => self.rewrite_aof(engine, id),

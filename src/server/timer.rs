@@ -20,7 +20,7 @@ use super::near_timer::NearTimer;
 use super::shared::Shared;
 use super::wake_flags::WakeFlag;
 use crate::engine::exec::kit::waits;
-use crate::engine::exec::tracking;
+use crate::engine::exec::{sleep, tracking};
 use crate::engine::{Engine, Now, Session, SessionId, Transport};
 
 /// The number of keys that one slice removes: some ten microseconds of work.
@@ -48,7 +48,7 @@ impl Timer {
     /// Does a slice of what is due at `now`.
     pub(crate) fn tick(&mut self, shared: &Shared, engine: &mut Engine, now: Now) -> NextTick {
         if shared.is_down() || engine.timing.pause().is_node_paused() {
-            return NextTick::Never;
+            return sleep::ends(engine).filter(|_| !shared.is_down()).map_or(NextTick::Never, NextTick::At);
         }
         if engine.scripts.is_busy() {
             engine.go_on(now);

@@ -35,6 +35,7 @@ mod rights;
 mod saves;
 mod seed;
 mod simulated_states;
+mod sleep;
 mod snapshots;
 mod state;
 mod strict;

@@ -24,6 +24,8 @@ pub(super) struct NodeFailure {
     node: NodeId,
     /// Since when it is disconnected; `None` once it is connected again.
     since: Option<Now>,
+    /// Whether it is connected all the same, and only does not answer.
+    is_silent: bool,
     /// Since when this node suspects it.
     suspected: Option<Now>,
     /// Since when it has failed.
@@ -35,7 +37,7 @@ pub(super) struct NodeFailure {
 impl NodeFailure {
     /// Forgets that the node is disconnected, if it is.
     pub(super) fn forget_link(&mut self) {
-        self.since = None;
+        (self.since, self.is_silent) = (None, false);
     }
 
     /// Whether the entry still has any information; if not, it is dropped.
@@ -48,7 +50,18 @@ impl View {
     /// Records that a node is disconnected from now on, unless it is already.
     pub fn disconnect(&mut self, id: NodeId, now: Now) {
         if self.knows_other(id) {
-            self.failure_of(id).since.get_or_insert(now);
+            let failure = self.failure_of(id);
+            failure.since.get_or_insert(now);
+            failure.is_silent = false;
+        }
+    }
+
+    /// Records that a node does not answer from now on, unless it is disconnected. It stays connected, and is suspected
+    /// as a disconnected one is.
+    pub fn note_silence(&mut self, id: NodeId, now: Now) {
+        if self.knows_other(id) && self.failure_of(id).since.is_none() {
+            let failure = self.failure_of(id);
+            (failure.since, failure.is_silent) = (Some(now), true);
         }
     }
 
@@ -57,7 +70,7 @@ impl View {
         let owns_slots = self.owns_slots(id);
         let Some(failure) = self.failures.iter_mut().find(|failure| failure.node == id) else { return false };
         let may_be_reported = failure.is_doubted();
-        (failure.since, failure.suspected) = (None, None);
+        (failure.since, failure.is_silent, failure.suspected) = (None, false, None);
         if !owns_slots || failure.next_step(timeout_ms).is_some_and(|due| due <= now) {
             failure.failed = None;
         }
@@ -103,6 +116,7 @@ impl View {
     /// node hears it.
     pub(super) fn take_over_failure(&mut self, id: NodeId, failed: Option<Now>, now: Now) {
         let failure = self.failure_of(id);
+        failure.is_silent = false;
         (failure.since, failure.suspected, failure.failed) = (Some(now), Some(now), failed);
     }
 
@@ -180,7 +194,7 @@ impl View {
 
     /// Whether a node is connected to this one.
     pub fn is_connected(&self, id: NodeId) -> bool {
-        self.failure(id).is_none_or(|failure| failure.since.is_none())
+        self.failure(id).is_none_or(|failure| failure.since.is_none() || failure.is_silent)
     }
 
     /// Since when a node is disconnected, if it is.
@@ -200,7 +214,14 @@ impl View {
     fn failure_of(&mut self, id: NodeId) -> &mut NodeFailure {
         let place = self.failures.iter().position(|failure| failure.node == id).unwrap_or_else(|| {
             let reports = BTreeMap::new();
-            self.failures.push(NodeFailure { node: id, since: None, suspected: None, failed: None, reports });
+            self.failures.push(NodeFailure {
+                node: id,
+                since: None,
+                is_silent: false,
+                suspected: None,
+                failed: None,
+                reports,
+            });
             self.failures.len() - 1
         });
         &mut self.failures[place]

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::engine::Engine;
 use crate::engine::exec::dispatch::Admitted;
 use crate::engine::exec::stages::{Call, Caller, Ending, ReplyState};
-use crate::engine::exec::{access, cluster, delivery, dispatch, kit, stages, timing};
+use crate::engine::exec::{access, cluster, delivery, dispatch, kit, sleep, stages, timing};
 use crate::engine::spec::{CommandId, Error, Flags, Now};
 use crate::engine::state::{Block, Effect, LateReply, PendingHostCall, Session, SessionId, Wait};
 use crate::resp::Request;
@@ -20,7 +20,7 @@ use crate::value::View;
 impl Engine {
     /// True while the session is blocked in a command and runs no other.
     pub fn is_blocked(&self, session: SessionId) -> bool {
-        self.scripts.is_busy_with(session) || self.observers.is_waiting(session)
+        self.scripts.is_busy_with(session) || self.observers.is_waiting(session) || sleep::is_sleeper(self, session)
     }
 
     /// Serves the sessions whose keys are ready, in the order in which the keys became ready. Keys that become ready by
@@ -68,6 +68,7 @@ pub(super) fn hold_back(engine: &mut Engine, session: SessionId) {
 
 /// Pauses this node of a cluster, which then answers no request, or lets it go on with those that came meanwhile.
 pub fn set_node_paused(engine: &mut Engine, is_paused: bool) {
+    let is_paused = is_paused || sleep::ends(engine).is_some();
     engine.timing.pause.set_node_paused(is_paused);
     engine.observers.fast_path.forget();
     if !is_paused {

@@ -340,6 +340,12 @@ pub fn disconnect(engine: &mut Engine, id: NodeId) {
     replication::disconnect(engine, id);
 }
 
+/// Records that another node does not answer, though it is connected.
+pub fn note_silence(engine: &mut Engine, id: NodeId) {
+    let now = engine.timing.now;
+    change(engine, |view| view.note_silence(id, now));
+}
+
 /// Records that this node has just started, without any keys if `is_empty`.
 pub fn start(engine: &mut Engine, is_empty: bool) {
     let now = engine.timing.now;

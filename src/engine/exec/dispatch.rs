@@ -9,7 +9,7 @@ use crate::engine::Engine;
 use crate::engine::exec::gates::GateRequest;
 use crate::engine::exec::scripts::run;
 use crate::engine::exec::stages::{Arrival, Call, Caller, Ending, ReplyState};
-use crate::engine::exec::{blocking, fast_path, gates, host_call, monitor, rights, stages, timing, tracking};
+use crate::engine::exec::{blocking, fast_path, gates, host_call, monitor, rights, sleep, stages, timing, tracking};
 use crate::engine::spec::{CommandId, Error, Flags, Now};
 use crate::engine::state::error_counts::MAX_CODES;
 use crate::engine::state::timing::Running;
@@ -362,6 +362,9 @@ pub(super) fn conclude(
     let is_blocked = engine.is_blocked(session);
     let state = if is_blocked { ReplyState::Blocked } else { ReplyState::Written(start) };
     stages::reply(engine, session, state, out);
+    if sleep::is_sleeper(engine, session) && !engine.scripts.is_busy() {
+        sleep::keep_reply(engine, out.split_off(start));
+    }
     let Some(client) = engine.sessions.get_mut(session) else { return Flow::Close };
     if !wanted_reply && !client.wants_reply() {
         out.truncate(start);

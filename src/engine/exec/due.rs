@@ -9,8 +9,8 @@
 
 use crate::engine::Engine;
 use crate::engine::exec::{
-    aof, blocking, changes, cluster, delivery, failover, fields, kit, persistence, propagation, replication, timing,
-    tracking,
+    aof, blocking, changes, cluster, delivery, failover, fields, kit, persistence, propagation, replication, sleep,
+    timing, tracking,
 };
 use crate::engine::spec::{Event, Now};
 use crate::keyspace::Slot;
@@ -132,11 +132,17 @@ impl Engine {
 
 /// Like [`Engine::next_moment`], of what is not due yet at `now`.
 pub fn next_moment_after(engine: &Engine, now: Now) -> Option<Now> {
+    if let Some(end) = sleep::ends(engine) {
+        return Some(end).filter(|end| *end > now);
+    }
     let moments = std::iter::once(&KEYS).chain(&OTHERS).filter_map(|source| source(engine, Asker::Clock));
     moments.filter(|moment| *moment > now).min()
 }
 
 fn next_for(engine: &Engine, asker: Asker) -> Option<Now> {
+    if let Some(end) = sleep::ends(engine) {
+        return Some(end);
+    }
     KEYS(engine, asker).into_iter().chain(next_other(engine, asker)).min()
 }
 

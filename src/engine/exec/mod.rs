@@ -38,6 +38,7 @@ pub mod replay;
 pub mod replication;
 pub mod rights;
 pub mod scripts;
+pub mod sleep;
 pub mod snapshots;
 mod stages;
 mod template;

@@ -22,8 +22,8 @@ use crate::engine::exec::ctx::may_block;
 use crate::engine::exec::prefetch::{KEYS_TOGETHER, prefetch_keys};
 use crate::engine::exec::scripts::{Policy, load, run};
 use crate::engine::exec::{
-    Ctx, aof, cluster, eviction, failover, kit, monitor, persistence, publish, replication, rights, scripts, snapshots,
-    timing, tracking,
+    Ctx, aof, cluster, eviction, failover, kit, monitor, persistence, publish, replication, rights, scripts, sleep,
+    snapshots, timing, tracking,
 };
 use crate::engine::spec::{Error, Now, ServerError};
 use crate::engine::state::kit::Filter;
@@ -197,7 +197,11 @@ pub fn sample_metrics(cx: &mut Ctx<'_>) {
 
 /// Makes all clients wait once the command has ended (DEBUG SLEEP).
 pub fn stall(cx: &mut Ctx<'_>, stall_us: u64) {
-    timing::stall(cx.engine, stall_us);
+    if cx.engine.peers.cluster.is_some() {
+        sleep::begin(cx.engine, cx.session, stall_us);
+    } else {
+        timing::stall(cx.engine, stall_us);
+    }
 }
 
 /// Restarts all random choices and the order of keys from `seed`.

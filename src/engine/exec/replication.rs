@@ -18,7 +18,7 @@ use crate::engine::cluster::NodeId;
 use crate::engine::exec::ctx::databases;
 use crate::engine::exec::lag::writes;
 use crate::engine::exec::replay::Replay;
-use crate::engine::exec::{blocking, cluster, failover, link_sessions, snapshots, tracking};
+use crate::engine::exec::{blocking, cluster, failover, link_sessions, sleep, snapshots, tracking};
 use crate::engine::spec::{CommandId, Error, Now, ServerError};
 use crate::engine::state::replication::{
     Content, FullSync, History, Lag, Link, LinkState, Replica, ReplicaWait, Replication, ReplicationId,
@@ -157,7 +157,8 @@ pub fn receive(engine: &mut Engine, message: &ReplicationMessage) {
 
 /// Asks the primary for the stream of changes. If it does not run, it is asked when it does again.
 pub(super) fn connect(engine: &mut Engine) {
-    let now = engine.timing.now;
+    // A link that is closed behind DEBUG SLEEP in a transaction is after the sleep.
+    let now = sleep::ends(engine).unwrap_or(engine.timing.now);
     let Some(replication) = &mut engine.peers.replication else { return };
     let known = replication.history;
     let Some(link) = &mut replication.link else { return };
@@ -172,8 +173,7 @@ fn synchronize(engine: &mut Engine, replica: NodeId, known: History) {
     if is_replica(engine) {
         return;
     }
-    if engine.scripts.is_busy() {
-        // The stream does not have yet what the script has done so far.
+    if must_wait(engine) {
         let waiting = &mut replication(engine).waiting_replicas;
         waiting.retain(|(other, _)| *other != replica);
         waiting.push((replica, known));
@@ -205,9 +205,16 @@ fn synchronize(engine: &mut Engine, replica: NodeId, known: History) {
     announce_offset(engine);
 }
 
-/// Answers the replicas that had to wait until a script had ended.
+/// Whether a node that wants to be a replica is answered later: behind a script, of which the stream does not have yet
+/// what it has done so far, or behind a pause of clients, as such a node is one of them.
+fn must_wait(engine: &Engine) -> bool {
+    engine.scripts.is_busy() || engine.timing.pause.holds_back(engine.timing.now, false).is_some()
+}
+
+/// Answers the replicas that had to wait.
 fn answer_waiting(engine: &mut Engine) {
-    let Some(replication) = engine.peers.replication.as_mut().filter(|_| !engine.scripts.is_busy()) else { return };
+    let is_to_wait = must_wait(engine);
+    let Some(replication) = engine.peers.replication.as_mut().filter(|_| !is_to_wait) else { return };
     for (replica, known) in std::mem::take(&mut replication.waiting_replicas) {
         synchronize(engine, replica, known);
     }

@@ -227,8 +227,8 @@ fn finish_with_others(engine: &mut Engine, now: Now, request: Request<'_>) {
     }
 }
 
-/// Makes all clients wait (DEBUG SLEEP).
-pub fn stall(engine: &mut Engine, stall_us: u64) {
+/// Makes all clients wait (DEBUG SLEEP), at a server that is no node of a cluster.
+pub(super) fn stall(engine: &mut Engine, stall_us: u64) {
     engine.timing.stalled_us = engine.timing.stalled_us.saturating_add(stall_us);
     engine.effects.push(Effect::Stall(stall_us));
 }

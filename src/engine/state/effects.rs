@@ -34,6 +34,8 @@ pub enum Effect {
     Resume,
     /// Make all clients wait for this number of microseconds (DEBUG SLEEP).
     Stall(u64),
+    /// Keep what this node of a cluster and the others send to each other until its sleep ends (DEBUG SLEEP).
+    Sleep,
     /// Set the clock, or its speed (DUNLIN).
     Clock(ClockOrder),
     /// End the process (SHUTDOWN).
@@ -99,6 +101,11 @@ impl Effects {
     /// Adds an effect.
     pub fn push(&mut self, wish: Effect) {
         self.list.push(wish);
+    }
+
+    /// Adds an effect before those that there are.
+    pub fn push_first(&mut self, wish: Effect) {
+        self.list.insert(0, wish);
     }
 
     /// True when the list is empty.

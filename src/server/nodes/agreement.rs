@@ -49,7 +49,7 @@ impl Cluster {
         // First, so that whoever changes something that is read below finds that a test waits.
         self.agreement.is_awaited.store(true, Ordering::SeqCst);
         // Before the opinions, which are those after the delivery then.
-        let undelivered = self.bus.is_delivering().then_some(Disagreement::Undelivered);
+        let undelivered = (self.bus.is_delivering() || self.sleepers.have_mail()).then_some(Disagreement::Undelivered);
         let opinions = self.agreement.opinions.lock().clone();
         let is_up = |number: &usize| opinions.contains_key(number);
         let stale_view = self.bus.stale_nodes().into_iter().find(is_up).map(Disagreement::StaleView);

@@ -15,7 +15,7 @@ use super::Cluster;
 use super::links::{Link, Links, link};
 use crate::engine::cluster::{Claim, Message, NodeId};
 use crate::engine::exec::{cluster, messages, replication};
-use crate::engine::{ClockOrder, NodeMessage};
+use crate::engine::{ClockOrder, NodeMessage, Now};
 use crate::server::shared::Shared;
 
 /// The messages of the nodes to each other that are not delivered yet, each with the number of its sender.
@@ -36,7 +36,7 @@ pub(super) struct Bus {
 }
 
 /// A message of one node to all others.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(in crate::server) enum BusMessage {
     /// A message of the cluster bus.
     Node(NodeMessage),
@@ -44,7 +44,9 @@ pub(in crate::server) enum BusMessage {
     Clock(ClockOrder),
     /// The process of that node has ended.
     NodeDown(NodeId),
-    /// The sender runs again.
+    /// The process of that node does not answer.
+    NodeSilent(NodeId),
+    /// The sender runs again, or answers again.
     NodeUp(Claim),
 }
 
@@ -210,9 +212,10 @@ impl Shared {
     pub(in crate::server) fn send_to_nodes(&self, message: BusMessage) {
         // The clock of a node that is down goes on.
         let is_sent = !self.is_down() || matches!(message, BusMessage::Clock(_));
-        if is_sent && let Some(own) = self.membership() {
-            own.cluster.bus.push(own.number, message);
-        }
+        let Some(own) = self.membership().filter(|_| is_sent) else { return };
+        let is_kept = !matches!(message, BusMessage::Clock(_));
+        let sent = if is_kept { own.cluster.sleepers.keep_sent(own.number, message) } else { Some(message) };
+        sent.into_iter().for_each(|message| own.cluster.bus.push(own.number, message));
     }
 
     /// Records how much of the replication stream this node has, whose id is given, for the others to look up.
@@ -227,10 +230,11 @@ impl Shared {
         self.cluster().bus.is_stale(self.node_number())
     }
 
-    /// Receives a message of another node, after the delay of the link between them.
-    fn hear(&self, from: usize, message: &NodeMessage) {
+    /// Receives a message of another node, which was sent at that moment, after the delay of the link between them.
+    fn hear(&self, from: usize, sent: Now, message: &NodeMessage) {
         let is_concerned = messages::concerns(&self.engine(), message);
         let delay_ms = if message.is_of_kit() { 0 } else { self.cluster().bus.delay_ms(self.node_number(), from) };
+        let delay_ms = (delay_ms - (self.clock().now().since_us(sent) / 1000) as i64).max(0);
         match delay_ms {
             _ if !is_concerned => {}
             0 => self.act_alone(|engine| messages::receive(engine, message)),
@@ -242,12 +246,22 @@ impl Shared {
         }
     }
 
-    /// Takes a message of another node.
+    /// Takes a message of another node, at once or when this one no longer sleeps.
     pub(super) fn receive(&self, from: usize, message: &BusMessage) {
         match message {
             BusMessage::Clock(order) => self.apply_to_this_node(*order),
-            _ if self.is_down() => {}
-            BusMessage::Node(message) => self.hear(from, message),
+            _ if self.is_down() || self.keep_for_later(from, message) => {}
+            message => self.receive_since(from, self.clock().now(), message),
+        }
+    }
+
+    /// Takes a message of another node, which was sent at that moment.
+    pub(super) fn receive_since(&self, from: usize, sent: Now, message: &BusMessage) {
+        match message {
+            BusMessage::Clock(_) => {}
+            BusMessage::Node(message) => self.hear(from, sent, message),
+            BusMessage::NodeSilent(_) if self.has_stale_view() => {}
+            BusMessage::NodeSilent(node) => self.act_alone(|engine| cluster::note_silence(engine, *node)),
             // A stale view does not change, but the stream of a primary ends and begins again.
             BusMessage::NodeDown(node) => {
                 let disconnect = if self.has_stale_view() { replication::disconnect } else { cluster::disconnect };

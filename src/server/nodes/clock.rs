@@ -53,7 +53,12 @@ impl Shared {
     /// Makes everything happen that is due at a moment at any node, and what falls due at it by the messages sent then.
     fn settle(&self, moment: Now) {
         for _ in 0..MAX_ROUNDS {
-            self.with_nodes(|all| all.iter().for_each(|node| node.advance_alone(moment)));
+            self.with_nodes(|all| {
+                all.iter().for_each(|node| {
+                    node.end_sleep_by(moment);
+                    node.advance_alone(moment);
+                });
+            });
             self.cluster().deliver();
             if !self.is_due_at_any_node(moment) {
                 return;
@@ -62,12 +67,18 @@ impl Shared {
     }
 
     /// Delivers the messages of the nodes and, if the clock is frozen, runs everything that is due. So this is done
-    /// before a client reads its reply, and in the same order in every run. The caller holds no lock.
+    /// before a client reads its reply, and in the same order in every run. A frozen clock goes on to the end of this
+    /// node's sleep. The caller holds no lock.
     #[inline]
     pub(crate) fn deliver_and_settle(&self) {
         if let Some(own) = self.membership() {
             own.cluster.deliver();
-            if self.clock().is_frozen() && self.is_due_at_any_node(self.clock().now()) {
+            if !self.clock().is_frozen() {
+                return;
+            }
+            if let Some(end) = self.sleep_ends() {
+                self.reach_with_nodes(end);
+            } else if self.is_due_at_any_node(self.clock().now()) {
                 let _ticks = own.cluster.ticks.write();
                 self.settle(self.clock().now());
             }
@@ -101,6 +112,7 @@ impl Shared {
         if self.clock().is_frozen() && !timer::goes_on_without_moment(&self.engine()) {
             return None;
         }
+        self.end_sleep_by(self.clock().now());
         let result = tick();
         own.cluster.deliver();
         drop(ticks);

@@ -211,6 +211,7 @@ impl Shared {
             self.withdraw_opinion();
             self.broadcast_down(engine);
             messages::drop_all(engine);
+            self.forget_sleep(engine);
             self.close_ends(engine);
         }
     }
@@ -218,7 +219,7 @@ impl Shared {
     /// Ends this node, which is paused.
     pub(super) fn kill_paused(&self) {
         let mut engine = self.engine();
-        blocking::set_node_paused(&mut engine, false);
+        self.forget_sleep(&mut engine);
         self.close_ends(&mut engine);
     }
 
@@ -245,7 +246,7 @@ impl Shared {
     }
 
     /// Tells the others that they hear this node again.
-    fn broadcast_up(&self) {
+    pub(super) fn broadcast_up(&self) {
         let claim = self.engine().peers.cluster.as_ref().map(|view| view.claim());
         claim.into_iter().for_each(|claim| self.send_to_nodes(BusMessage::NodeUp(claim)));
     }

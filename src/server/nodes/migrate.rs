@@ -8,6 +8,7 @@ use std::time::Duration;
 use parking_lot::MutexGuard;
 
 use super::Cluster;
+use crate::engine::exec::sleep;
 use crate::engine::{Engine, Flow, Origin, RemoteFault, RemoteRequest, RemoteResult, SessionId, Transport};
 use crate::resp::{Limits, Parser, ReplyBuffer};
 use crate::server::shared::Shared;
@@ -49,7 +50,9 @@ impl Shared {
 
     /// Runs the requests of MIGRATE at this node, for a thread that holds the lock of another one.
     pub(in crate::server) fn restore(&self, remote: &RemoteRequest) -> RemoteResult {
-        let Some(mut engine) = self.lock_within(remote.timeout_ms).filter(|_| !self.is_down()) else {
+        let Some(mut engine) =
+            self.lock_within(remote.timeout_ms).filter(|engine| !self.is_down() && sleep::ends(engine).is_none())
+        else {
             return RemoteResult::of(RemoteFault::Reading);
         };
         let origin = Origin {

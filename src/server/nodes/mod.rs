@@ -7,7 +7,7 @@
 //! [`mod@start`] makes the nodes, [`grow`] adds and removes some, and [`mod@end`] ends those of temporary worlds.
 //! [`bus`] delivers what they send to each other, [`gossip`] tells them of each other, [`agreement`] compares what
 //! they see, and [`migrate`] restores keys that one moves to another. [`kit`] is what tests do with them, of which
-//! [`links`], [`faults`], [`journals`], [`snapshots`] and [`clock`] are parts.
+//! [`links`], [`faults`], [`journals`], [`snapshots`] and [`clock`] are parts. [`mod@sleep`] is DEBUG SLEEP.
 //!
 //! Lock order: that of orders to a cluster, that of the clock's ticks, that of delivery, then an engine's. A thread
 //! that holds the lock of one engine waits for that of no other, with one exception: MIGRATE to another node, which
@@ -27,6 +27,7 @@ mod journals;
 mod kit;
 mod links;
 mod migrate;
+mod sleep;
 mod snapshots;
 mod start;
 
@@ -39,6 +40,7 @@ use super::shared::Shared;
 use crate::engine::{KitError, WorldName};
 use agreement::Agreement;
 use bus::Bus;
+use sleep::Sleepers;
 
 pub(super) use bus::BusMessage;
 pub(super) use start::{make_nodes, open_tcp, start};
@@ -50,6 +52,7 @@ const LOCAL: &str = "127.0.0.1";
 #[derive(Debug, Default)]
 pub(crate) struct Cluster {
     bus: Bus,
+    sleepers: Sleepers,
     agreement: Agreement,
     /// The number of commands that any node has recorded.
     recorded: AtomicU64,

@@ -191,7 +191,7 @@ pub struct Replication {
     pub lag: Lag,
     /// The clients that wait for replicas.
     pub(in crate::engine) waits: Vec<ReplicaWait>,
-    /// The replicas that are to be answered when a script has ended, each with what it has.
+    /// The replicas that are to be answered when a script or a pause has ended, each with what it has.
     pub(in crate::engine) waiting_replicas: Vec<(NodeId, History)>,
     /// The failover that was ordered, if one is in progress.
     pub(in crate::engine) failover: Option<ManualFailover>,
