@@ -229,6 +229,10 @@ impl Host for OsHost {
         self.cluster.as_ref()?.disagreement()
     }
 
+    fn count_journals(&self) {
+        self.cluster.iter().for_each(|cluster| cluster.await_journals());
+    }
+
     fn next_order(&self) -> u64 {
         self.cluster.as_ref().map_or(0, |cluster| cluster.next_order())
     }

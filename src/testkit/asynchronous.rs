@@ -197,7 +197,7 @@ impl World {
     }
 }
 
-impl Journal<'_> {
+impl<const OF_ALL_NODES: bool> Journal<'_, OF_ALL_NODES> {
     /// [`Journal::wait_for`], for async tests.
     ///
     /// # Errors

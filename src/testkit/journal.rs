@@ -188,8 +188,8 @@ impl<'s, const OF_ALL_NODES: bool> Journal<'s, OF_ALL_NODES> {
     }
 }
 
-impl Journal<'_> {
-    /// Waits until the selection has at least this many commands; in a cluster those of this node.
+impl<const OF_ALL_NODES: bool> Journal<'_, OF_ALL_NODES> {
+    /// Waits until the selection has at least this many commands.
     ///
     /// # Errors
     /// [`CallError::Refused`] if `timeout` passes on the server's clock; while the clock is frozen, the wait goes on.
@@ -200,12 +200,17 @@ impl Journal<'_> {
     /// The DUNLIN command that waits until the selection has this many commands.
     pub(super) fn words_of_wait(&self, count: u64, timeout: Duration) -> Vec<Vec<u8>> {
         let mut words = vec![b"DUNLIN".to_vec(), b"WAIT".to_vec(), b"JOURNAL".to_vec(), count.to_string().into()];
+        // A world that is no cluster is one node.
+        let has_nodes = OF_ALL_NODES && self.world.shared().node_port().is_some();
+        words.extend(has_nodes.then(|| b"ALL-NODES".to_vec()));
         words.extend(self.filter.words().map(<[u8]>::to_vec));
         let timeout_ms = timeout.as_millis().clamp(1, LONGEST_MS);
         words.extend([b"TIMEOUT".to_vec(), timeout_ms.to_string().into()]);
         words
     }
+}
 
+impl Journal<'_> {
     /// Returns the whole journal as a transcript, which can be read and replayed.
     pub fn transcript(&self) -> String {
         self.world.with_journal(|journal, table| journal.transcript(table))

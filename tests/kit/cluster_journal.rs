@@ -1,10 +1,11 @@
 //! The journals of all nodes of a cluster, read as one.
 
-use dunlin::{Client, Reply, Server, World};
+use dunlin::{CallError, Client, Reply, Server, World};
 
 use crate::guard::failure;
 use crate::nodes::{Nodes, in_one_line, text};
-use crate::{error, served};
+use crate::timeout::TIMEOUT;
+use crate::{ended, error, polled, served};
 
 /// A client of a node with a name.
 fn named(node: &World, name: &str) -> Client {
@@ -121,4 +122,41 @@ fn a_server_by_itself_is_one_node_to_a_test_in_rust() {
     let journal = server.journal_of_all_nodes();
     assert_eq!(text(&mut server.client().expect("there is room"), "PING"), "PONG");
     assert_eq!(journal.entries()[0].node, Some(0));
+}
+
+#[test]
+fn a_test_waits_for_commands_at_any_node() {
+    let mut three = Nodes::start();
+    three.expect(&[(0, "DUNLIN JOURNAL START ALL-NODES", "OK"), (0, "DUNLIN WAIT JOURNAL 0 ALL-NODES", "OK")]);
+    let mut waiting = three.nodes[0].client().expect("there is room");
+    let words = "DUNLIN WAIT JOURNAL 2 ALL-NODES COMMAND set REDIRECTED";
+    let mut wait = Box::pin(waiting.call_async(words.split(' ')));
+    assert!(polled(wait.as_mut()).is_pending());
+    let moved = three.moved(5061, 0);
+    three.expect(&[(1, "SET bar 1", &moved), (0, "SET bar 1", "OK"), (0, "DUNLIN WAIT JOURNAL 1 COMMAND set", "OK")]);
+    assert!(polled(wait.as_mut()).is_pending(), "one of two was redirected");
+    three.expect(&[(2, "SET bar 1", &moved)]);
+    assert_eq!(in_one_line(&ended(wait.as_mut()).expect("it was waited for")), "OK");
+    drop(wait);
+    let journal = three.nodes[2].journal_of_all_nodes();
+    journal.redirected().wait_for(2, TIMEOUT).expect("there are two already");
+}
+
+#[test]
+fn a_wait_for_all_journals_ends_with_its_time_or_where_there_is_none() {
+    let mut three = Nodes::start();
+    let none = "ERR node 0 has no journal; start all with DUNLIN JOURNAL START ALL-NODES";
+    three.expect(&[(1, "DUNLIN WAIT JOURNAL 1 ALL-NODES", none), (1, "DUNLIN JOURNAL START ALL-NODES", "OK")]);
+    three.expect(&[(2, "PING", "PONG")]);
+    let mut waiting = three.nodes[1].client().expect("there is room");
+    let words = "DUNLIN WAIT JOURNAL 2 COMMAND ping ALL-NODES TIMEOUT 1000";
+    let mut wait = Box::pin(waiting.call_async(words.split(' ')));
+    assert!(polled(wait.as_mut()).is_pending());
+    three.advance_ms(1_000);
+    let text = "ERR waited in vain: the journals of all nodes have 1 of 2 commands of COMMAND ping";
+    assert!(matches!(ended(wait.as_mut()), Err(CallError::Refused(error)) if error.starts_with(text)));
+    drop(wait);
+    let (_server, mut client) = served();
+    let refused = error(&mut client, ["DUNLIN", "WAIT", "JOURNAL", "1", "ALL-NODES"]);
+    assert_eq!(refused, "ERR this server was not started with --cluster");
 }

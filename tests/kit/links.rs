@@ -320,6 +320,9 @@ fn a_killed_link_to_the_primary_is_connected_again_and_misses_nothing() {
     let list = nodes.text(3, "CLIENT LIST TYPE master");
     assert!(list.contains(" flags=M ") && list.lines().count() == 1, "{list}");
     assert!(list.contains(" user=(superuser) "), "{list}");
+    let replica = nodes.text(0, "CLIENT LIST TYPE replica");
+    let address = format!(" laddr=127.0.0.1:{} ", nodes.port(0));
+    assert!(replica.contains(&address), "a replica is a client at the address of its primary: {replica}");
     nodes.expect(&[(3, "CLIENT KILL USER default", "0")]);
     assert!(!nodes.text(3, "CLIENT LIST TYPE normal").contains(" flags=M "));
     let (_, id) = list.split_once("id=").expect("a line has it");

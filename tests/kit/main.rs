@@ -69,3 +69,16 @@ fn error<'a>(client: &mut Client, words: impl IntoIterator<Item = &'a str>) -> S
 fn polled(call: Pin<&mut (impl Future<Output = Result<Reply, CallError>> + ?Sized)>) -> Poll<Result<Reply, CallError>> {
     call.poll(&mut Context::from_waker(Waker::noop()))
 }
+
+/// The outcome of a call that ends now.
+fn ended(mut call: Pin<&mut (dyn Future<Output = Result<Reply, CallError>> + '_)>) -> Result<Reply, CallError> {
+    let mut outcome = Poll::Pending;
+    timeout::wait_until("the call ends", || {
+        outcome = polled(call.as_mut());
+        outcome.is_ready()
+    });
+    match outcome {
+        Poll::Ready(outcome) => outcome,
+        Poll::Pending => unreachable!("it was waited for"),
+    }
+}

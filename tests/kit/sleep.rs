@@ -1,34 +1,16 @@
 //! Nodes of a cluster that sleep (DEBUG SLEEP), and links between a primary and its replicas that a client closes.
 
-use std::pin::Pin;
-use std::task::Poll;
 use std::time::Duration;
 
-use dunlin::{CallError, Client, Reply, Server};
+use dunlin::{CallError, Client, Server};
 
 use crate::nodes::{Nodes, in_one_line, text};
-use crate::polled;
-use crate::timeout::wait_until;
+use crate::{ended, polled};
 
 /// Three primaries with that many replicas each, on a clock that runs: a node sleeps until the test moves the clock, as
 /// the sleep is longer than any test.
 fn running(replicas: u16) -> Nodes {
     Nodes::of(Server::cluster(3).replicas(replicas).seed(7).allow_debug().start().expect("the nodes start"))
-}
-
-type Call<'p, 'c> = Pin<&'p mut (dyn Future<Output = Result<Reply, CallError>> + 'c)>;
-
-/// The outcome of a call that ends now.
-fn outcome(mut call: Call<'_, '_>) -> Result<Reply, CallError> {
-    let mut outcome = Poll::Pending;
-    wait_until("the call ends", || {
-        outcome = polled(call.as_mut());
-        outcome.is_ready()
-    });
-    match outcome {
-        Poll::Ready(outcome) => outcome,
-        Poll::Pending => unreachable!("it was waited for"),
-    }
 }
 
 /// Runs a transaction.
@@ -59,7 +41,7 @@ fn the_others_are_served_while_a_node_sleeps_and_what_they_send_arrives_at_the_e
     nodes.expect(&[(0, "SET bar 2", "OK"), (1, "SET abc 1", "OK"), (0, "WAIT 1 1", "0")]);
     let offset = nodes.replication(0, "master_repl_offset");
     nodes.advance_ms(1_000_000);
-    outcome(sleep.as_mut()).expect("the sleeper is answered");
+    ended(sleep.as_mut()).expect("the sleeper is answered");
     nodes.expect(&[(3, "GET bar", "2"), (0, "WAIT 1 0", "1")]);
     assert_eq!(nodes.replication(3, "slave_repl_offset"), offset);
     assert_eq!(nodes.replication(0, "master_repl_offset"), offset);
@@ -78,7 +60,7 @@ fn what_a_transaction_changes_reaches_the_replicas_behind_its_sleep() {
     nodes.advance_ms(5_000_000);
     nodes.expect(&[(3, "SET bar 2", "OK")]);
     nodes.advance_ms(5_000_000);
-    outcome(sleep.as_mut()).expect("the sleeper is answered");
+    ended(sleep.as_mut()).expect("the sleeper is answered");
     nodes.expect(&[(0, "READONLY", "OK"), (0, "GET bar", "2"), (3, "GET bar", "2")]);
 }
 
@@ -92,7 +74,7 @@ fn a_replica_that_loses_its_link_in_its_sleep_is_less_fresh_than_one_that_has_he
     assert!(polled(sleep.as_mut()).is_pending());
     nodes.expect(&[(0, "SET bar 2", "OK"), (0, "CLIENT PAUSE 100000000", "OK")]);
     nodes.advance_ms(1_000_000);
-    outcome(sleep.as_mut()).expect("the sleeper is answered");
+    ended(sleep.as_mut()).expect("the sleeper is answered");
     let offsets = [3, 6].map(|node| nodes.replication(node, "slave_repl_offset").parse::<u64>().expect("a number"));
     assert!(offsets[0] < offsets[1], "{offsets:?}");
     nodes.expect(&[(1, "DUNLIN NODE 0 KILL", "OK")]);
@@ -112,7 +94,7 @@ fn a_replica_that_loses_its_link_and_then_sleeps_connects_again_when_it_wakes() 
     assert!(polled(sleep.as_mut()).is_pending());
     nodes.expect(&[(0, "CLIENT PAUSE 100000000", "OK")]);
     nodes.advance_ms(1_000_000);
-    outcome(sleep.as_mut()).expect("the sleeper is answered");
+    ended(sleep.as_mut()).expect("the sleeper is answered");
     assert_eq!(nodes.replication(3, "master_link_status"), "down");
     nodes.advance_ms(100_000_000);
     assert_eq!(nodes.replication(3, "master_link_status"), "up");
@@ -174,9 +156,8 @@ fn a_node_that_is_killed_in_its_sleep_answers_nobody() {
     let mut ping = Box::pin(other.call_async(["PING"]));
     assert!(polled(ping.as_mut()).is_pending(), "it is answered by a node that sleeps");
     nodes.expect(&[(1, "DUNLIN NODE 0 KILL", "OK")]);
-    for call in [sleep.as_mut() as Call<'_, '_>, ping.as_mut()] {
-        assert!(matches!(outcome(call), Err(CallError::Closed)));
-    }
+    assert!(matches!(ended(sleep.as_mut()), Err(CallError::Closed)));
+    assert!(matches!(ended(ping.as_mut()), Err(CallError::Closed)));
     nodes.restart(0);
     assert_eq!(nodes.text(0, "PING"), "PONG", "it sleeps no more");
 }
@@ -189,7 +170,7 @@ fn a_server_ends_while_nodes_of_it_sleep() {
     assert!(polled(sleep.as_mut()).is_pending());
     nodes.expect(&[(0, "PING", "PONG")]);
     drop(nodes);
-    assert!(matches!(outcome(sleep.as_mut()), Err(CallError::Closed)));
+    assert!(matches!(ended(sleep.as_mut()), Err(CallError::Closed)));
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn journal(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 }
 
 /// Whether the command is about the journals of all nodes.
-fn is_of_all_nodes(cx: &mut Ctx<'_>, args: &mut Args<'_>) -> Result<bool, Error> {
+pub(super) fn is_of_all_nodes(cx: &mut Ctx<'_>, args: &mut Args<'_>) -> Result<bool, Error> {
     match args.take(ALL_NODES) {
         true if !has_nodes(cx) => Err(KitError::NoNodes.into()),
         is_taken => Ok(is_taken),

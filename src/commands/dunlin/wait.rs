@@ -1,6 +1,7 @@
 //! DUNLIN WAIT: waits for an event, so that a test need not poll.
 
 use super::filter::filter;
+use super::journal::is_of_all_nodes;
 use super::{ROW, count, explained};
 use crate::engine::exec::kit::waits;
 use crate::engine::state::LateReply;
@@ -10,7 +11,7 @@ use crate::engine::{Args, Arity, Block, Command, Ctx, Engine, Error, KitError, S
 pub(super) const WAIT: Command = Command {
     name: "WAIT",
     syntax: "condition:<blocked:<BLOCKED key [number]>|subscribers:<SUBSCRIBERS channel number>|\
-             journal:<JOURNAL number [COMMAND command] [KEY pattern] [CLIENT name] [ERRORS] [REDIRECTED]>|\
+             journal:<JOURNAL number [ALL-NODES] [COMMAND command] [KEY pattern] [CLIENT name] [ERRORS] [REDIRECTED]>|\
              fault:<FAULT name number>|clients:<CLIENTS number>|cluster:<CLUSTER <OK | FAIL | AGREED>>|SYNCED> \
              [TIMEOUT milliseconds]",
     arity: Arity::AtLeast(3),
@@ -23,7 +24,7 @@ pub(super) const WAIT: Command = Command {
 };
 
 fn wait(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let condition = condition(cx, &mut args)?;
+    let mut condition = condition(cx, &mut args)?;
     let mut deadline_ms = None;
     if args.take("TIMEOUT") {
         deadline_ms = args.timeout_ms(cx.now())?;
@@ -32,6 +33,15 @@ fn wait(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     can_come(cx, &condition)?;
     let (session, now_ms) = (cx.session().id, cx.now_ms());
     let before = cx.observers_mut().take_waiter(session);
+    if let Some(waiter) = &before
+        && let Condition::JournalOfAllNodes { found, .. } = &waiter.condition
+    {
+        condition.clone_from(&waiter.condition);
+        if let Err(error) = found {
+            cx.observers_mut().put_kit_away();
+            return Err(error.clone().into());
+        }
+    }
     if waits::holds(cx.engine(), &condition) {
         cx.observers_mut().put_kit_away();
         cx.reply().ok();
@@ -44,6 +54,9 @@ fn wait(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         let text = missed(cx.engine(), &condition);
         cx.observers_mut().put_kit_away();
         return Err(ServerError::Kit(text).into());
+    }
+    if let Condition::JournalOfAllNodes { .. } = condition {
+        cx.engine().host.count_journals();
     }
     cx.observers_mut().wait_until(Waiter { session, condition, deadline_ms });
     cx.block(Block::until(deadline_ms, LateReply::Nothing), |_| {});
@@ -79,8 +92,13 @@ fn condition(cx: &mut Ctx<'_>, args: &mut Args<'_>) -> Result<Condition, Error> 
     }
     if says(kind, "JOURNAL") {
         let count = count(args)?;
+        let mut is_of_all = is_of_all_nodes(cx, args)?;
         let filter: Filter = filter(cx.table(), args)?;
-        return Ok(Condition::Journal { count, filter });
+        is_of_all |= is_of_all_nodes(cx, args)?;
+        return Ok(match is_of_all {
+            true => Condition::JournalOfAllNodes { count, filter, found: Ok(0) },
+            false => Condition::Journal { count, filter },
+        });
     }
     if says(kind, "FAULT") {
         let rule = args.word()?.to_vec();
@@ -117,6 +135,9 @@ fn missed(engine: &Engine, condition: &Condition) -> String {
         }
         Condition::Journal { count, filter } => {
             format!("waited in vain: the journal has {progress} of {count} commands of{filter}")
+        }
+        Condition::JournalOfAllNodes { count, filter, .. } => {
+            format!("waited in vain: the journals of all nodes have {progress} of {count} commands of{filter}")
         }
         Condition::Fired { rule, count } => {
             format!("waited in vain: the rule {} has fired {progress} of {count} times", shown(rule))

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::engine::Engine;
 use crate::engine::cluster::NodeId;
-use crate::engine::exec::replication;
+use crate::engine::exec::{cluster, replication};
 use crate::engine::state::replication::Content;
 use crate::engine::state::{Origin, SessionId, Transport};
 
@@ -36,7 +36,9 @@ pub(super) fn update(engine: &mut Engine) {
 }
 
 fn open_of_replica(engine: &mut Engine, replica: NodeId) -> SessionId {
-    let session = open_link(engine, Some(replica), Origin { is_replica: true, ..Origin::default() });
+    let own = cluster::own_id(engine);
+    let local_address = own.map_or_else(String::new, |own| address(engine, own));
+    let session = open_link(engine, Some(replica), Origin { is_replica: true, local_address, ..Origin::default() });
     let command = engine.table.known(b"replconf");
     engine.sessions.set_last_command(session, command);
     session
@@ -44,12 +46,17 @@ fn open_of_replica(engine: &mut Engine, replica: NodeId) -> SessionId {
 
 /// Opens the session of a link to another node.
 pub(super) fn open_link(engine: &mut Engine, other: Option<NodeId>, origin: Origin) -> SessionId {
-    let node = other.and_then(|id| engine.peers.cluster.as_ref()?.get(id));
-    let address = node.map_or_else(String::new, |node| format!("{}:{}", node.address.ip, node.address.port));
+    let address = other.map_or_else(String::new, |id| address(engine, id));
     let origin =
         Origin { transport: Transport::Tcp, address, descriptor: -1, is_local: true, is_test_client: true, ..origin };
     let user = Arc::clone(engine.acl.users.default_user());
     engine.sessions.open(origin, user, true, engine.timing.now)
+}
+
+/// The address at which a node has clients.
+fn address(engine: &Engine, id: NodeId) -> String {
+    let node = engine.peers.cluster.as_ref().and_then(|view| view.get(id));
+    node.map_or_else(String::new, |node| format!("{}:{}", node.address.ip, node.address.port))
 }
 
 /// Disconnects a replica whose session was closed: it connects again.

@@ -222,6 +222,9 @@ pub trait Host: Send + std::fmt::Debug {
     fn disagreement(&self) -> Option<Disagreement> {
         None
     }
+    /// Begins to count what clients wait for in the journals of all nodes of this node's cluster
+    /// ([`crate::engine::exec::kit::waits::note_found`]).
+    fn count_journals(&self) {}
     /// The next number for a recorded command, which tells the order of those of all nodes of a cluster.
     fn next_order(&self) -> u64 {
         0

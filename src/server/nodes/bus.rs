@@ -165,7 +165,7 @@ impl Cluster {
     #[inline]
     pub(in crate::server) fn deliver(&self) {
         let is_due = self.bus.is_waiting.load(Ordering::Acquire) || self.agreement.is_review_due();
-        if is_due && self.numbers() > 0 {
+        if (is_due || self.are_journals_awaited()) && self.numbers() > 0 {
             self.deliver_all();
         }
     }
@@ -176,9 +176,12 @@ impl Cluster {
         loop {
             self.deliver_queue();
             if !self.agreement.is_to_be_reviewed() {
-                return;
+                break;
             }
             self.nodes().iter().for_each(|node| node.act_alone(|_| ()));
+        }
+        if self.are_journals_awaited() {
+            self.count_journals();
         }
     }
 

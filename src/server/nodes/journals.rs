@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Cluster;
+use crate::engine::exec::kit::waits;
 use crate::engine::state::kit::{Entry, Filter, Kit, in_order};
 use crate::engine::{HostReply, JournalOrder, KitError};
 use crate::server::shared::Shared;
@@ -57,6 +58,34 @@ impl Cluster {
         };
         let changed = self.nodes().iter().filter(|node| change_one(node)).count();
         if changed > 0 { Ok(()) } else { Err(KitError::NoJournal) }
+    }
+}
+
+/// Waits for the journals of all nodes. Whenever a node has run something, what each client waits for is counted.
+impl Cluster {
+    /// Begins to count what clients wait for.
+    pub(in crate::server) fn await_journals(&self) {
+        self.awaits_journals.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether clients may wait for the journals of all nodes.
+    #[inline]
+    pub(super) fn are_journals_awaited(&self) -> bool {
+        self.awaits_journals.load(Ordering::SeqCst)
+    }
+
+    /// Counts what clients wait for, and ends the waits that are over. Goes on with that while there are any.
+    pub(super) fn count_journals(&self) {
+        // First, so that a client that begins to wait meanwhile is not missed.
+        self.awaits_journals.store(false, Ordering::SeqCst);
+        for node in self.nodes() {
+            let waits = waits::waits_for_all_journals(&node.engine());
+            for (session, filter) in waits {
+                let count = self.journal(&filter).map(|entries| entries.len() as u64);
+                node.act_alone(|engine| waits::note_found(engine, session, count));
+                self.await_journals();
+            }
+        }
     }
 }
 

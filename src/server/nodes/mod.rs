@@ -31,7 +31,7 @@ mod sleep;
 mod snapshots;
 mod start;
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, LazyLock, Weak};
 
 use parking_lot::{Mutex, RwLock};
@@ -56,6 +56,8 @@ pub(crate) struct Cluster {
     agreement: Agreement,
     /// The number of commands that any node has recorded.
     recorded: AtomicU64,
+    /// Whether clients may wait for the journals of all nodes.
+    awaits_journals: AtomicBool,
     /// Held by each tick of a timer, and alone by a test that moves the clock.
     ticks: RwLock<()>,
     /// The nodes by their numbers, once they are made; `None` for one that was removed.

@@ -101,7 +101,8 @@ impl Shared {
         sleep::ends(&self.engine())
     }
 
-    /// Ends the sleep of this node if that is over: first all that was sent meanwhile arrives, then clients are answered.
+    /// Ends the sleep of this node if that is over: first all that was sent meanwhile arrives, then clients are
+    /// answered.
     pub(super) fn end_sleep_by(&self, moment: Now) {
         let Some(own) = self.membership().filter(|_| self.sleep_ends().is_some_and(|end| end <= moment)) else {
             return;

@@ -2,12 +2,14 @@
 //!
 //! The waiting command is one of the blocked commands, without keys and with its timeout. After each command of other
 //! clients, when a client connects or disconnects, and when another node has said something or something was due, its
-//! condition is checked; if it holds, the command is run again and replies.
+//! condition is checked; if it holds, the command is run again and replies. The host counts what the journals of all
+//! nodes have, as a node sees its own journal alone.
 
 use crate::engine::Engine;
 use crate::engine::cluster::Health;
 use crate::engine::exec::{kit, replication};
-use crate::engine::state::kit::{Condition, Trigger, Waiter};
+use crate::engine::spec::KitError;
+use crate::engine::state::kit::{Condition, Filter, Trigger, Waiter};
 use crate::engine::state::{Origin, SessionId, Topic};
 
 /// Whether the condition holds.
@@ -18,6 +20,7 @@ pub fn holds(engine: &Engine, condition: &Condition) -> bool {
         | Condition::Subscribers { count, .. }
         | Condition::Journal { count, .. }
         | Condition::Fired { count, .. } => progress >= *count,
+        Condition::JournalOfAllNodes { count, found, .. } => found.as_ref().is_ok_and(|found| found >= count),
         Condition::Clients { count, .. } => progress == *count,
         Condition::Cluster { .. } => progress > 0,
         Condition::Agreed | Condition::Synced => progress == 0,
@@ -37,6 +40,7 @@ pub fn progress(engine: &Engine, condition: &Condition) -> u64 {
             let journal = engine.observers.kit.as_ref().and_then(|kit| kit.journal.as_ref());
             journal.map_or(0, |journal| journal.matching(filter, &engine.table).count())
         }
+        Condition::JournalOfAllNodes { found, .. } => return *found.as_ref().unwrap_or(&0),
         Condition::Fired { rule, .. } => {
             return trigger(engine, rule).map_or(0, |trigger| trigger.fired);
         }
@@ -63,13 +67,38 @@ pub fn trigger(engine: &Engine, rule: &[u8]) -> Option<Trigger> {
     of_commands.or_else(of_disk)
 }
 
+/// Whether a wait is over: its condition holds, or never will.
+fn is_over(engine: &Engine, condition: &Condition) -> bool {
+    matches!(condition, Condition::JournalOfAllNodes { found: Err(_), .. }) || holds(engine, condition)
+}
+
+/// The clients that wait for the journals of all nodes of the cluster, each with the filter of the commands that count.
+pub fn waits_for_all_journals(engine: &Engine) -> Vec<(SessionId, Filter)> {
+    let waiters = engine.observers.kit.iter().flat_map(|kit| &kit.waiters);
+    let of_all = waiters.filter_map(|waiter| match &waiter.condition {
+        Condition::JournalOfAllNodes { filter, .. } => Some((waiter.session, filter.clone())),
+        _ => None,
+    });
+    of_all.collect()
+}
+
+/// Records how many commands the journals of all nodes have that a client waits for.
+pub fn note_found(engine: &mut Engine, session: SessionId, count: Result<u64, KitError>) {
+    let waiters = engine.observers.kit.iter_mut().flat_map(|kit| &mut kit.waiters);
+    for waiter in waiters.filter(|waiter| waiter.session == session) {
+        if let Condition::JournalOfAllNodes { found, .. } = &mut waiter.condition {
+            *found = count.clone();
+        }
+    }
+}
+
 /// Resumes the clients whose condition holds, unless a pause would hold them back: they are resumed when that ends.
 pub fn wake_waiters(engine: &mut Engine) {
     if engine.timing.pause.holds_back(engine.now(), false).is_some() || engine.timing.pause.is_node_paused() {
         return;
     }
     let Some(kit) = engine.observers.kit.as_ref().filter(|kit| !kit.waiters.is_empty()) else { return };
-    let is_due = |waiter: &&Waiter| holds(engine, &waiter.condition);
+    let is_due = |waiter: &&Waiter| is_over(engine, &waiter.condition);
     let due: Vec<SessionId> = kit.waiters.iter().filter(is_due).map(|waiter| waiter.session).collect();
     due.into_iter().for_each(|session| kit::run_delayed(engine, session));
 }

@@ -1,6 +1,7 @@
 //! The conditions that a test waits for: clients are blocked or subscribed, commands have run, a fault has fired, a
 //! number of clients is connected, a node of a cluster serves keys, all nodes agree, or replicas have all writes.
 
+use crate::engine::spec::KitError;
 use crate::engine::state::SessionId;
 use crate::engine::state::kit::Filter;
 
@@ -29,6 +30,15 @@ pub enum Condition {
         count: u64,
         /// The commands that count.
         filter: Filter,
+    },
+    /// The journals of all nodes of the cluster have at least `count` commands that the filter selects.
+    JournalOfAllNodes {
+        /// The number of commands to wait for.
+        count: u64,
+        /// The commands that count.
+        filter: Filter,
+        /// The number of such commands that the host has found last, or the error of a node without a journal.
+        found: Result<u64, KitError>,
     },
     /// A fault rule has fired at least `count` times.
     Fired {
