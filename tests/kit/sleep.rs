@@ -196,3 +196,19 @@ fn a_replica_that_connects_again_waits_for_the_end_of_a_pause_of_its_primary() {
     assert_eq!(nodes.replication(3, "master_link_status"), "up");
     nodes.expect(&[(0, "SET bar 1", "OK"), (0, "WAIT 1 0", "1")]);
 }
+
+#[test]
+fn a_manual_failover_from_a_primary_that_sleeps_ends_as_an_automatic_one() {
+    let mut nodes = running(1);
+    let mut sleeper = nodes.nodes[0].client().expect("there is room");
+    let mut sleep = Box::pin(sleeper.call_async(["DEBUG", "SLEEP", "1000"]));
+    assert!(polled(sleep.as_mut()).is_pending());
+    nodes.expect(&[(3, "CLUSTER FAILOVER", "OK")]);
+    nodes.advance_ms(14_000);
+    assert_eq!(nodes.replication(3, "role"), "slave");
+    nodes.advance_ms(4_000);
+    assert_eq!(nodes.replication(3, "role"), "master");
+    nodes.advance_ms(990_000);
+    ended(sleep.as_mut()).expect("it is answered");
+    assert_eq!(nodes.replication(0, "role"), "slave");
+}
