@@ -15,7 +15,7 @@ use super::Cluster;
 use super::links::{Link, Links, link};
 use crate::engine::cluster::{Claim, Message, NodeId};
 use crate::engine::exec::{cluster, messages, replication};
-use crate::engine::{ClockOrder, NodeMessage, Now};
+use crate::engine::{ClockOrder, NodeMessage};
 use crate::server::shared::Shared;
 
 /// The messages of the nodes to each other that are not delivered yet, each with the number of its sender.
@@ -233,17 +233,16 @@ impl Shared {
         self.cluster().bus.is_stale(self.node_number())
     }
 
-    /// Receives a message of another node, which was sent at that moment, after the delay of the link between them.
-    fn hear(&self, from: usize, sent: Now, message: &NodeMessage) {
+    /// Receives a message of another node, which is on its way for so long, after the delay of the link between them.
+    fn hear(&self, from: usize, on_way_ms: i64, message: &NodeMessage) {
         let is_concerned = messages::concerns(&self.engine(), message);
         let delay_ms = if message.is_of_kit() { 0 } else { self.cluster().bus.delay_ms(self.node_number(), from) };
-        let delay_ms = (delay_ms - (self.clock().now().since_us(sent) / 1000) as i64).max(0);
-        match delay_ms {
+        match (delay_ms - on_way_ms).max(0) {
             _ if !is_concerned => {}
             0 => self.act_alone(|engine| messages::receive(engine, message)),
-            _ => self.act_alone(|engine| {
+            left_ms => self.act_alone(|engine| {
                 if !self.is_down() {
-                    messages::receive_later(engine, delay_ms, from, message.clone());
+                    messages::receive_later(engine, left_ms, from, message.clone());
                 }
             }),
         }
@@ -254,15 +253,15 @@ impl Shared {
         match message {
             BusMessage::Clock(order) => self.apply_to_this_node(*order),
             _ if self.is_down() || self.keep_for_later(from, message) => {}
-            message => self.receive_since(from, self.clock().now(), message),
+            message => self.receive_late(from, 0, message),
         }
     }
 
-    /// Takes a message of another node, which was sent at that moment.
-    pub(super) fn receive_since(&self, from: usize, sent: Now, message: &BusMessage) {
+    /// Takes a message of another node, which is on its way for so long.
+    pub(super) fn receive_late(&self, from: usize, on_way_ms: i64, message: &BusMessage) {
         match message {
             BusMessage::Clock(_) => {}
-            BusMessage::Node(message) => self.hear(from, sent, message),
+            BusMessage::Node(message) => self.hear(from, on_way_ms, message),
             BusMessage::NodeSilent(_) if self.has_stale_view() => {}
             BusMessage::NodeSilent(node) => self.act_alone(|engine| cluster::note_silence(engine, *node)),
             // A stale view does not change, but the stream of a primary ends and begins again.

@@ -8,17 +8,23 @@
 //! is answered.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{BusMessage, Cluster};
 use crate::engine::exec::sleep;
 use crate::engine::{Engine, Now};
 use crate::server::shared::Shared;
 
-/// The nodes that sleep, by their numbers, each with what waits for its end.
+/// The nodes that sleep.
 #[derive(Debug, Default)]
-pub(super) struct Sleepers(Mutex<BTreeMap<usize, Mail>>);
+pub(super) struct Sleepers {
+    /// How many there are: nothing is locked for messages while all nodes are awake.
+    count: AtomicUsize,
+    /// What waits for the end of each one's sleep, by its number.
+    mail: Mutex<BTreeMap<usize, Mail>>,
+}
 
 /// What a sleeping node and the others have sent to each other.
 #[derive(Debug, Default)]
@@ -36,28 +42,33 @@ struct Received {
 }
 
 impl Sleepers {
+    /// The nodes that sleep; `None` if all are awake.
+    fn lock(&self) -> Option<MutexGuard<'_, BTreeMap<usize, Mail>>> {
+        (self.count.load(Ordering::SeqCst) > 0).then(|| self.mail.lock())
+    }
+
     fn add(&self, number: usize) {
-        self.0.lock().entry(number).or_default();
+        let mut mail = self.mail.lock();
+        mail.entry(number).or_default();
+        self.count.store(mail.len(), Ordering::SeqCst);
     }
 
-    /// Forgets a node, and what waits for it.
-    pub(super) fn remove(&self, number: usize) {
-        self.0.lock().remove(&number);
-    }
-
-    /// Whether a node sleeps.
-    pub(super) fn has(&self, number: usize) -> bool {
-        self.0.lock().contains_key(&number)
+    /// Removes a node; returns what waits for it.
+    fn remove(&self, number: usize) -> Mail {
+        let mut mail = self.mail.lock();
+        let removed = mail.remove(&number).unwrap_or_default();
+        self.count.store(mail.len(), Ordering::SeqCst);
+        removed
     }
 
     /// Whether messages to sleeping nodes wait.
     pub(super) fn have_mail(&self) -> bool {
-        self.0.lock().values().any(|mail| !mail.from_others.is_empty())
+        self.lock().is_some_and(|mail| mail.values().any(|mail| !mail.from_others.is_empty()))
     }
 
     /// Keeps a message of a node if that sleeps; returns it if not.
     pub(super) fn keep_sent(&self, number: usize, message: BusMessage) -> Option<BusMessage> {
-        match self.0.lock().get_mut(&number) {
+        match self.lock().as_mut().and_then(|mail| mail.get_mut(&number)) {
             Some(mail) => mail.to_others.push(message),
             None => return Some(message),
         }
@@ -65,17 +76,17 @@ impl Sleepers {
     }
 
     /// Keeps a message to a node if that sleeps; whether it does.
-    fn keep_received(&self, number: usize, from: usize, sent: Now, message: &BusMessage) -> bool {
-        let mut sleepers = self.0.lock();
-        let mail = sleepers.get_mut(&number);
-        mail.map(|mail| mail.from_others.push(Received { from, sent, message: message.clone() })).is_some()
+    fn keep_received(&self, number: usize, received: impl FnOnce() -> Received) -> bool {
+        let mut sleepers = self.lock();
+        let mail = sleepers.as_mut().and_then(|mail| mail.get_mut(&number));
+        mail.map(|mail| mail.from_others.push(received())).is_some()
     }
 }
 
 impl Cluster {
     /// Whether that node sleeps.
     pub(super) fn is_asleep(&self, number: usize) -> bool {
-        self.sleepers.has(number)
+        self.sleepers.lock().is_some_and(|mail| mail.contains_key(&number))
     }
 }
 
@@ -91,8 +102,8 @@ impl Shared {
 
     /// Keeps a message of another node if this one sleeps; whether it does.
     pub(super) fn keep_for_later(&self, from: usize, message: &BusMessage) -> bool {
-        let sent = self.clock().now();
-        self.cluster().sleepers.keep_received(self.node_number(), from, sent, message)
+        let received = || Received { from, sent: self.clock().now(), message: message.clone() };
+        self.cluster().sleepers.keep_received(self.node_number(), received)
     }
 
     /// When the sleep of this node ends, if it sleeps and runs.
@@ -108,9 +119,12 @@ impl Shared {
             return;
         };
         let delivery = own.cluster.bus.hold_delivery();
-        let mail = own.cluster.sleepers.0.lock().remove(&own.number).unwrap_or_default();
+        let mail = own.cluster.sleepers.remove(own.number);
         mail.to_others.into_iter().for_each(|message| self.send_to_nodes(message));
-        mail.from_others.iter().for_each(|kept| self.receive_since(kept.from, kept.sent, &kept.message));
+        for Received { from, sent, message } in mail.from_others {
+            let on_way_ms = self.clock().now().since_us(sent) as i64 / 1000;
+            self.receive_late(from, on_way_ms, &message);
+        }
         drop(delivery);
         self.broadcast_up();
         self.act_alone(sleep::end);
