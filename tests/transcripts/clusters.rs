@@ -191,8 +191,27 @@ impl Names {
         let is_time = |word: &str| word.len() == MS_DIGITS && word.bytes().all(|byte| byte.is_ascii_digit());
         let words = line.split(' ').map(|word| if is_time(word) { "<ms>" } else { word });
         let line = words.collect::<Vec<_>>().join(" ");
-        self.0.iter().fold(line, |line, (name, written)| line.replace(name, written))
+        self.0.iter().fold(line, |line, (name, written)| replace_whole(&line, name, written))
     }
+}
+
+/// Replaces a word, but not as a part of a longer one: a port may be some digits of a hash.
+fn replace_whole(line: &str, word: &str, by: &str) -> String {
+    let mut replaced = String::new();
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once(word) {
+        let is_part = before.ends_with(char::is_alphanumeric) || after.starts_with(char::is_alphanumeric);
+        replaced += before;
+        replaced += if is_part { word } else { by };
+        rest = after;
+    }
+    replaced + rest
+}
+
+#[test]
+fn a_port_is_replaced_but_not_the_digits_of_a_hash() {
+    let found = replace_whole("7000 127.0.0.1:7000@17000 d7000e 7000", "7000", "<port0>");
+    assert_eq!(found, "<port0> 127.0.0.1:<port0>@17000 d7000e <port0>");
 }
 
 /// The lines of an answer that is a text of several lines, each on a line of its own.
