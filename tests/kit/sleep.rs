@@ -1,8 +1,9 @@
 //! Nodes of a cluster that sleep (DEBUG SLEEP), and links between a primary and its replicas that a client closes.
 
+use std::pin::Pin;
 use std::time::Duration;
 
-use dunlin::{CallError, Client, Server};
+use dunlin::{CallError, Client, Reply, Server};
 
 use crate::nodes::{Nodes, in_one_line, text};
 use crate::{ended, polled};
@@ -26,6 +27,17 @@ fn queue(client: &mut Client, lines: &[&str]) {
     lines.iter().for_each(|line| assert_eq!(text(client, line), "QUEUED", "{line}"));
 }
 
+/// A call that puts the node of a client to sleep: it has begun, and ends with the sleep.
+#[track_caller]
+fn fall_asleep<'c>(
+    sleeper: &'c mut Client,
+    words: &'c [&str],
+) -> Pin<Box<impl Future<Output = Result<Reply, CallError>> + 'c>> {
+    let mut sleep = Box::pin(sleeper.call_async(words));
+    assert!(polled(sleep.as_mut()).is_pending(), "it is answered at once");
+    sleep
+}
+
 /// The command with which a replica closes its link to the first node.
 fn kill_link_to_first(nodes: &Nodes) -> String {
     format!("CLIENT KILL 127.0.0.1:{}", nodes.port(0))
@@ -36,8 +48,7 @@ fn the_others_are_served_while_a_node_sleeps_and_what_they_send_arrives_at_the_e
     let mut nodes = running(1);
     nodes.expect(&[(3, "READONLY", "OK"), (0, "SET bar 1", "OK")]);
     let mut sleeper = nodes.nodes[3].client().expect("there is room");
-    let mut sleep = Box::pin(sleeper.call_async(["DEBUG", "SLEEP", "1000"]));
-    assert!(polled(sleep.as_mut()).is_pending(), "it is answered at once");
+    let mut sleep = fall_asleep(&mut sleeper, &["DEBUG", "SLEEP", "1000"]);
     nodes.expect(&[(0, "SET bar 2", "OK"), (1, "SET abc 1", "OK"), (0, "WAIT 1 1", "0")]);
     let offset = nodes.replication(0, "master_repl_offset");
     nodes.advance_ms(1_000_000);
@@ -53,8 +64,7 @@ fn what_a_transaction_changes_reaches_the_replicas_behind_its_sleep() {
     nodes.expect(&[(3, "READONLY", "OK")]);
     let mut sleeper = nodes.nodes[0].client().expect("there is room");
     queue(&mut sleeper, &["SET bar 1", "DEBUG SLEEP 10000"]);
-    let mut sleep = Box::pin(sleeper.call_async(["EXEC"]));
-    assert!(polled(sleep.as_mut()).is_pending());
+    let mut sleep = fall_asleep(&mut sleeper, &["EXEC"]);
     nodes.expect(&[(3, "GET bar", "nil")]);
     // A replica replaces it meanwhile, so the write is lost.
     nodes.advance_ms(5_000_000);
@@ -70,8 +80,7 @@ fn a_replica_that_loses_its_link_in_its_sleep_is_less_fresh_than_one_that_has_he
     nodes.expect(&[(0, "SET bar 1", "OK")]);
     let mut sleeper = nodes.nodes[3].client().expect("there is room");
     queue(&mut sleeper, &["DEBUG SLEEP 1000", &kill_link_to_first(&nodes)]);
-    let mut sleep = Box::pin(sleeper.call_async(["EXEC"]));
-    assert!(polled(sleep.as_mut()).is_pending());
+    let mut sleep = fall_asleep(&mut sleeper, &["EXEC"]);
     nodes.expect(&[(0, "SET bar 2", "OK"), (0, "CLIENT PAUSE 100000000", "OK")]);
     nodes.advance_ms(1_000_000);
     ended(sleep.as_mut()).expect("the sleeper is answered");
@@ -90,8 +99,7 @@ fn a_replica_that_loses_its_link_and_then_sleeps_connects_again_when_it_wakes() 
     let mut nodes = running(1);
     let mut sleeper = nodes.nodes[3].client().expect("there is room");
     queue(&mut sleeper, &[&kill_link_to_first(&nodes), "DEBUG SLEEP 1000"]);
-    let mut sleep = Box::pin(sleeper.call_async(["EXEC"]));
-    assert!(polled(sleep.as_mut()).is_pending());
+    let mut sleep = fall_asleep(&mut sleeper, &["EXEC"]);
     nodes.expect(&[(0, "CLIENT PAUSE 100000000", "OK")]);
     nodes.advance_ms(1_000_000);
     ended(sleep.as_mut()).expect("the sleeper is answered");
@@ -137,8 +145,7 @@ fn a_primary_that_sleeps_for_too_long_is_replaced_and_follows_when_it_wakes() {
 fn a_node_that_sleeps_is_suspected_though_it_is_connected() {
     let mut nodes = running(0);
     let mut sleeper = nodes.nodes[0].client().expect("there is room");
-    let mut sleep = Box::pin(sleeper.call_async(["DEBUG", "SLEEP", "1000"]));
-    assert!(polled(sleep.as_mut()).is_pending());
+    let _sleep = fall_asleep(&mut sleeper, &["DEBUG", "SLEEP", "1000"]);
     assert_eq!(nodes.shown(1, 0), ("master".to_owned(), "connected".to_owned()));
     nodes.advance_ms(500_000);
     assert_eq!(nodes.shown(1, 0), ("master,fail".to_owned(), "connected".to_owned()));
@@ -151,8 +158,7 @@ fn a_node_that_sleeps_is_suspected_though_it_is_connected() {
 fn a_node_that_is_killed_in_its_sleep_answers_nobody() {
     let mut nodes = running(0);
     let [mut sleeper, mut other] = [(); 2].map(|()| nodes.nodes[0].client().expect("there is room"));
-    let mut sleep = Box::pin(sleeper.call_async(["DEBUG", "SLEEP", "1000"]));
-    assert!(polled(sleep.as_mut()).is_pending());
+    let mut sleep = fall_asleep(&mut sleeper, &["DEBUG", "SLEEP", "1000"]);
     let mut ping = Box::pin(other.call_async(["PING"]));
     assert!(polled(ping.as_mut()).is_pending(), "it is answered by a node that sleeps");
     nodes.expect(&[(1, "DUNLIN NODE 0 KILL", "OK")]);
@@ -166,8 +172,7 @@ fn a_node_that_is_killed_in_its_sleep_answers_nobody() {
 fn a_server_ends_while_nodes_of_it_sleep() {
     let mut nodes = running(0);
     let mut sleeper = nodes.nodes[2].client().expect("there is room");
-    let mut sleep = Box::pin(sleeper.call_async(["DEBUG", "SLEEP", "1000"]));
-    assert!(polled(sleep.as_mut()).is_pending());
+    let mut sleep = fall_asleep(&mut sleeper, &["DEBUG", "SLEEP", "1000"]);
     nodes.expect(&[(0, "PING", "PONG")]);
     drop(nodes);
     assert!(matches!(ended(sleep.as_mut()), Err(CallError::Closed)));
@@ -201,8 +206,7 @@ fn a_replica_that_connects_again_waits_for_the_end_of_a_pause_of_its_primary() {
 fn a_manual_failover_from_a_primary_that_sleeps_ends_as_an_automatic_one() {
     let mut nodes = running(1);
     let mut sleeper = nodes.nodes[0].client().expect("there is room");
-    let mut sleep = Box::pin(sleeper.call_async(["DEBUG", "SLEEP", "1000"]));
-    assert!(polled(sleep.as_mut()).is_pending());
+    let mut sleep = fall_asleep(&mut sleeper, &["DEBUG", "SLEEP", "1000"]);
     nodes.expect(&[(3, "CLUSTER FAILOVER", "OK")]);
     nodes.advance_ms(14_000);
     assert_eq!(nodes.replication(3, "role"), "slave");

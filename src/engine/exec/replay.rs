@@ -81,9 +81,11 @@ impl Replay {
     /// It cannot be a command of this log.
     pub fn run(&mut self, engine: &mut Engine, request: Request<'_>) -> Result<(), ReplayFault> {
         let name = request.get(0).unwrap_or_default();
-        if name.eq_ignore_ascii_case(b"MULTI") && self.queue.is_some() {
-            // As in Redis: it would be refused with the other commands of the transaction, without an effect.
-        } else if name.eq_ignore_ascii_case(b"MULTI") {
+        if name.eq_ignore_ascii_case(b"MULTI") {
+            if self.queue.is_some() {
+                // As in Redis: it would be refused with the other commands of the transaction, without an effect.
+                return Ok(());
+            }
             let timer = self.start_timer(engine);
             self.queue = Some(Requests::default());
             self.count_multi_or_exec(engine, request, timer);

@@ -6,7 +6,7 @@
 //!
 //! Costs: eight bytes a key, up to sixteen while a table grows.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
@@ -106,34 +106,40 @@ impl Search {
         }
         file.rewind()?;
         let mut loader = Loader::open(file, false).map_err(|fault| io::Error::other(fault.to_string()))?;
-        let mut keys: BTreeMap<u64, Vec<(u64, Vec<u8>)>> = BTreeMap::new();
-        let mut found = None;
+        let mut seen = BTreeSet::new();
         loop {
-            let offset = loader.offset();
+            let (offset, mut found) = (loader.offset(), None);
             let goes_on = loader.next(&Forms::default(), |record| {
-                match record {
-                    Record::Database(number) => self.database = number,
-                    Record::Entry(entry) if is_loaded(&entry, self.now_ms) => {
-                        let hash = self.hash(&entry.key);
-                        if suspects.contains(&hash) {
-                            let key = (self.database, entry.key.to_vec());
-                            let equal = keys.entry(hash).or_default();
-                            if equal.contains(&key) { found = Some(key) } else { equal.push(key) }
-                        }
-                    }
-                    _ => {}
-                }
+                found = self.seen_before(&record, &suspects, &mut seen);
                 Ok(())
             });
-            if let Some((database, key)) = found {
-                let key = String::from_utf8_lossy(&key);
-                let reason = format!("RDB has duplicated key '{key}' in DB {database}");
+            if let Some(key) = found {
+                let reason = format!("RDB has duplicated key '{key}' in DB {}", self.database);
                 return Ok(Some(Refusal { offset, reason }));
             }
             if !goes_on.map_err(|fault| io::Error::other(fault.to_string()))? {
                 return Ok(None);
             }
         }
+    }
+
+    /// Reads a record once more; returns the name of its key if that was seen before. Of keys with other hashes than
+    /// these, nothing is kept.
+    fn seen_before(
+        &mut self,
+        record: &Record<'_>,
+        suspects: &BTreeSet<u64>,
+        seen: &mut BTreeSet<(u64, Vec<u8>)>,
+    ) -> Option<String> {
+        match record {
+            Record::Database(number) => self.database = *number,
+            Record::Entry(entry) if is_loaded(entry, self.now_ms) && suspects.contains(&self.hash(&entry.key)) => {
+                let is_first = seen.insert((self.database, entry.key.to_vec()));
+                return (!is_first).then(|| String::from_utf8_lossy(&entry.key).into_owned());
+            }
+            _ => {}
+        }
+        None
     }
 }
 
