@@ -25,7 +25,7 @@
 //
 //  1. `value`: the types of values as pure data structures: text, sorted sets, hashes, sets, lists and streams; and
 //     numbers and globs as Redis parses them. `lua` wraps the Lua interpreter: it has all
-//     unsafe code but that of `value::simd`.
+//     unsafe code but that of `value::simd` and one system call.
 //  2. `keyspace`: one numbered database: stores, finds, iterates over and expires keys.
 //  3. `resp`: the protocol: parses requests and writes replies; `rdb`, Redis's RDB format for values and files;
 //     `storage`, an interface to file systems; and `aof`, the append-only file.

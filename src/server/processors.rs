@@ -4,6 +4,9 @@
 //! A list is numbers and ranges with commas between them: `0,2`, `1-3`, `0-6:2` for every second one. As in Redis, a
 //! list that is malformed, or names no existing processor, changes nothing.
 
+#[cfg(all(target_os = "linux", feature = "program"))]
+mod long_slices;
+
 use std::io;
 use std::panic::resume_unwind;
 use std::thread;
@@ -63,14 +66,16 @@ pub(crate) fn pin_background_thread(_: &str) {}
 /// Runs what takes long, and can wait for a moment, on a thread with a lower priority than those that serve clients,
 /// and waits for it. Threads inherit the priority of the one that starts them, so it must not call the engine.
 ///
-/// Only on Linux a thread has a priority of its own.
+/// Only on Linux a thread has a priority of its own. There it also makes way for whatever wakes up (`long_slices`).
 ///
 /// # Errors
 /// The system has no thread.
 pub(crate) fn at_low_priority<T: Send>(run: impl FnOnce() -> T + Send) -> io::Result<T> {
     let run = || {
         #[cfg(all(target_os = "linux", feature = "program"))]
-        let _ = rustix::process::nice(10);
+        if let Ok(nice) = rustix::process::nice(10) {
+            long_slices::lengthen_slices(nice);
+        }
         run()
     };
     thread::scope(|scope| {

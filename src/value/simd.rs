@@ -4,8 +4,8 @@
 //! x86-64 kind runs if it has them, and a portable form that a test holds equal, which all others run. The instructions
 //! are written down since a compiler does not find them, or no longer does after a change elsewhere.
 //!
-//! Invariant: the unsafe code here and in `dot_product`, the only one outside `lua`, calls a function that was compiled
-//! for a feature of the processor after that has been found ([`has_avx2`]), and turns bytes into a vector and back.
+//! Invariant: the unsafe code here and in `dot_product` calls a function that was compiled for a feature of the
+//! processor after that has been found ([`has_avx2`]), and turns bytes into a vector and back.
 //!
 //! Costs: a load and a branch for each call, so it pays from some hundred bytes on.
 
