@@ -292,11 +292,18 @@ fn seed_parts(storage: &dyn Storage, path: &Path) -> Result<Option<Vec<LogFile>>
         return listed_parts(storage, path).map(Some);
     }
     let is_base = is_rdb(&head) && head.windows(PREAMBLE.len()).any(|part| part == PREAMBLE);
-    if !is_base && !matches!(head.first(), Some(b'*' | b'#')) {
+    if !is_base && !begins_as_log(&head) {
         return Ok(None);
     }
     let bytes = storage.length(path).map_err(explain)?;
     Ok(Some(vec![LogFile { path: path.to_owned(), is_base, is_last: true, bytes }]))
+}
+
+/// Whether a file that begins with these bytes has commands as they are sent, behind lines about them. Other lines that
+/// begin with `#` are comments of a text.
+fn begins_as_log(head: &[u8]) -> bool {
+    let mut lines = head.split_inclusive(|byte| *byte == b'\n').skip_while(|line| line.starts_with(b"#"));
+    !head.is_empty() && lines.next().is_none_or(|line| line.starts_with(b"*"))
 }
 
 /// The number of bytes at the start of a file that identify its format.

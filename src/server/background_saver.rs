@@ -124,6 +124,11 @@ pub(crate) fn pause_or_stop(delay: TestDelay, is_stopped: &AtomicBool) -> io::Re
     if goes_on() { Ok(()) } else { Err(io::Error::other(STOPPED)) }
 }
 
+/// Pauses for some milliseconds, or fails if the save was stopped.
+pub(crate) fn wait_or_stop(is_stopped: &AtomicBool) -> io::Result<()> {
+    pause_or_stop(TestDelay(PAUSE_PART.as_micros() as i64), is_stopped)
+}
+
 /// Whether the process is about to end, and every save in it is to fail.
 static PROCESS_ENDS: AtomicBool = AtomicBool::new(false);
 /// Locked for reading by each save of the process while it has a temporary file.

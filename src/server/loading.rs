@@ -1,8 +1,8 @@
 //! The data with which a server starts.
 //!
 //! An embedded server loads a file before [`crate::Server`] is returned, and that of `dunlin run` before its command
-//! starts, so their clients never see them loading; beside RDB files they load the text that DUNLIN DUMP returns. The
-//! program serves meanwhile (`program/start_load`).
+//! starts, so their clients never see them loading. The program serves meanwhile (`program/start_load`). Beside RDB
+//! files and append-only files, `load` takes the text that DUNLIN DUMP returns.
 //!
 //! A server loads its own file (`dir`, `dbfilename`) if persistence is enabled and the file exists; otherwise the file
 //! of `load`, which is never written.
@@ -25,7 +25,9 @@ use crate::storage::Storage;
 /// Data to start with.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
-    /// A file.
+    /// The RDB file that the server itself has saved.
+    Dump(PathBuf),
+    /// A file of any kind.
     File(PathBuf),
     /// The contents of a file.
     Bytes(Arc<[u8]>),
@@ -64,7 +66,7 @@ pub(crate) fn file_to_load(settings: &Settings) -> Option<PathBuf> {
 /// that `load` names.
 pub(crate) fn source_at_start(storage: &dyn Storage, settings: &Settings, given: Option<Source>) -> Option<Source> {
     let own_file = if settings.files.appends { None } else { own_file(storage, settings) };
-    own_file.map(Source::File).or(given).or_else(|| file_to_load(settings).map(Source::File))
+    own_file.map(Source::Dump).or(given).or_else(|| file_to_load(settings).map(Source::File))
 }
 
 /// Loads what a server starts with, before any client uses it: its append-only file, or else `data`.
@@ -91,7 +93,10 @@ fn load_files(shared: &Arc<Shared>, storage: &dyn Storage, data: Option<Source>)
     let appends = settings.files.appends;
     let aof = if appends { aof_start::load_whole(shared).map_err(of_aof)? } else { None };
     if let Some(data) = data.filter(|_| !appends || aof.is_some()) {
-        let file = if let Source::File(path) = &data { path.display().to_string() } else { "the bytes".to_owned() };
+        let file = match &data {
+            Source::Dump(path) | Source::File(path) => path.display().to_string(),
+            Source::Bytes(_) => "the bytes".to_owned(),
+        };
         load_whole(shared, storage, &data).map_err(|reason| (file, reason))?;
     }
     aof.map_or(Ok(()), |files| aof_start::begin_new(shared, files)).map_err(of_aof)
@@ -120,12 +125,22 @@ pub(crate) fn is_pipe(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
+/// Whether a file is to be loaded as an RDB file: it begins as one, or cannot be read, which its load then reports.
+#[cfg(feature = "program")]
+pub(crate) fn is_rdb_file(storage: &dyn Storage, path: &Path) -> bool {
+    let begins_as_rdb = |file| BufReader::new(file).fill_buf().is_ok_and(is_rdb);
+    storage.open(path).map_or(true, begins_as_rdb)
+}
+
 fn load_into(engine: &mut Engine, storage: &dyn Storage, source: &Source) -> Result<(), String> {
     let mut bytes: Box<dyn BufRead> = match source {
-        Source::File(path) => Box::new(BufReader::new(storage.open(path).map_err(|error| reason(&error))?)),
+        Source::Dump(path) | Source::File(path) => {
+            Box::new(BufReader::new(storage.open(path).map_err(|error| reason(&error))?))
+        }
         Source::Bytes(bytes) => Box::new(Cursor::new(Arc::clone(bytes))),
     };
-    if is_rdb(bytes.fill_buf().map_err(|error| reason(&error))?) {
+    let is_dump = matches!(source, Source::Dump(_));
+    if is_dump || is_rdb(bytes.fill_buf().map_err(|error| reason(&error))?) {
         let loaded = Load::begin(bytes, engine.settings.files.has_checksum).and_then(|load| load.finish(engine));
         engine.end_load(loaded.map_err(|fault| fault.explained())?);
         return Ok(());

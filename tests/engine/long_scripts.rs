@@ -151,3 +151,31 @@ fn a_script_in_a_log_is_suspended_while_the_log_is_loaded() {
     world.engine.end_load(counts);
     assert_eq!(world.ask("GET k"), "$7\r\n1234567\r\n");
 }
+
+/// The numbers of the saves that were begun since the last call.
+fn begun_saves(world: &mut World) -> Vec<u64> {
+    let effects = world.engine.effects.take();
+    let id = |effect| match effect {
+        Effect::Save(checkpoint) => Some(checkpoint.id()),
+        _ => None,
+    };
+    effects.into_iter().filter_map(id).collect()
+}
+
+#[test]
+fn a_save_that_waits_for_another_one_has_nothing_of_a_suspended_script() {
+    let (mut world, other) = slow_world();
+    let third = world.join();
+    world.ask_as(other, "SAVE");
+    world.ask_as(third, "SAVE");
+    let first = begun_saves(&mut world);
+    assert_eq!(first.len(), 1);
+    eval(&mut world, "redis.call('SET', 'key', 'half') for i = 1, 100000 do end redis.call('SET', 'key', 'whole')");
+    assert!(world.engine.scripts.is_busy());
+    world.engine.end_save(first[0], Ok(()));
+    world.engine.run_due(START, 10);
+    assert!(begun_saves(&mut world).is_empty());
+    end(&mut world, START);
+    world.engine.run_due(START, 10);
+    assert_eq!(begun_saves(&mut world).len(), 1);
+}

@@ -242,6 +242,31 @@ fn a_base_that_fails_after_the_clock_was_moved_is_tried_again_at_once() {
     wait_until("writes go on while the clock stands", || ask(&server, "INCR key").is_ok());
 }
 
+/// The rewrite is about to take its base when the script has done its first half.
+#[test]
+fn a_rewrite_has_all_that_a_script_does_or_nothing() {
+    let disk = Disk::new();
+    let builder = Server::builder().disk(&disk).set("appendonly", "yes").set("busy-reply-threshold", "1");
+    let server = builder.start().expect("it starts");
+    ask(&server, "SET counter 10").expect("it is written");
+    disk.fault("slow").syncs().delay(TIMEOUT);
+    ask(&server, "BGREWRITEAOF").expect("it begins");
+    server.wait_until_fired("slow", 1, TIMEOUT).expect("the next file is synced");
+    let script = "redis.call('INCR', 'counter')
+        local start = os.clock() while os.clock() - start < 0.5 do end
+        redis.call('INCR', 'counter')";
+    thread::scope(|scope| {
+        let mut client = server.client().expect("there is room");
+        scope.spawn(move || client.call(["EVAL", script, "0"]).expect("it has no error"));
+        let is_busy = |reply: Result<String, String>| reply.is_err_and(|error| error.starts_with("BUSY"));
+        wait_until("the script takes too long", || is_busy(ask(&server, "PING")));
+        assert!(disk.remove_fault("slow"));
+    });
+    wait_until("the rewrite has ended", || client_info(&server).contains("aof_rewrite_in_progress:0"));
+    drop(server);
+    assert_eq!(get(&start(&disk, "everysec"), "counter"), "12");
+}
+
 #[test]
 fn a_sync_that_fails_acknowledges_nothing_until_a_new_file_is_durable() {
     for seed in 0..10 {

@@ -79,6 +79,29 @@ fn a_file_is_loaded_over_the_wire_as_the_last_word_of_a_command() {
 }
 
 #[test]
+fn a_program_starts_with_the_text_that_a_server_returns_of_its_data() {
+    let folder = Folder::new("text");
+    let saved = folder.server();
+    run(&saved, DATA);
+    let text = folder.0.join("fixture.txt");
+    fs::write(&text, format!("# what a shop has\n{}", saved.dump())).expect("it can be written");
+    let path = text.to_str().expect("it is text");
+    let program = folder.program(&["--load", path]);
+    assert_eq!(told(&program, "GET text"), "$5\r\nhello");
+    assert_eq!(told(&program, "LRANGE list 1 1"), "*1\r\n$1\r\n2");
+    drop(program);
+    let embedded = Server::builder().load(&text).start().expect("it starts");
+    assert_eq!(embedded.dump(), saved.dump());
+
+    fs::write(&text, "SET a 1\nNOSUCH b\n").expect("it can be written");
+    let mut ended = folder.program(&["--load", path]);
+    let (status, lines) = ended.end();
+    assert!(!status.success());
+    let names_it = |line: &String| line.contains(path) && line.contains("NOSUCH");
+    assert!(lines.iter().any(names_it), "{lines:?}");
+}
+
+#[test]
 fn worlds_start_with_the_data_of_a_file_that_is_loaded_once_into_a_template() {
     let folder = Folder::new("template");
     let saved = folder.server();

@@ -346,6 +346,37 @@ fn a_file_that_cannot_be_loaded_ends_the_program_with_the_offset_the_type_and_th
 }
 
 #[test]
+fn a_dump_that_is_no_rdb_file_is_refused_whatever_else_it_is() {
+    let folder = Folder::new("no-rdb");
+    let aof = "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n1\r\n";
+    for content in ["SET key value\n", aof, "file appendonly.aof.1.incr.aof seq 1 type i\n"] {
+        fs::write(folder.dump(), content).expect("it can be written");
+        let (status, lines) = folder.program(&[]).end();
+        assert_eq!(status.code(), Some(1), "{content}");
+        let is_told = |line: &String| line.contains("Wrong signature trying to load DB from file");
+        assert!(lines.iter().any(is_told), "{content}: {lines:?}");
+        let embedded = Server::builder().set("dir", folder.text()).start();
+        assert!(matches!(embedded, Err(StartError::Data { .. })), "{content}");
+    }
+    fs::remove_file(folder.dump()).expect("it is there");
+    fs::create_dir(folder.dump()).expect("a folder can be made");
+    assert_eq!(folder.program(&[]).end().0.code(), Some(1));
+}
+
+#[test]
+fn a_dump_of_more_databases_than_there_are_ends_the_program() {
+    let folder = Folder::new("many-databases");
+    fs::write(folder.dump(), b"REDIS0012\xfe\x10\0\x01a\x011\xff\0\0\0\0\0\0\0\0").expect("it can be written");
+    let (status, lines) = folder.program(&[]).end();
+    assert_eq!(status.code(), Some(1));
+    let reason =
+        "FATAL: Data file was created with a Redis server configured to handle more than 16 databases. Exiting";
+    assert!(lines.iter().any(|line| line.contains(reason)), "{lines:?}");
+    let program = folder.program(&["--databases", "17"]);
+    wait_until("it is loaded", || told(&program, "SELECT 16") == "+OK");
+}
+
+#[test]
 fn only_the_first_world_has_a_file() {
     let folder = Folder::new("worlds");
     let server = folder.server();

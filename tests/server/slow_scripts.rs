@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use dunlin::Server;
 
+use crate::files::{Folder, ask};
 use crate::timeout::{TIMEOUT, wait_until};
 use crate::wire::{Wire, connect, request};
 
@@ -74,9 +75,26 @@ fn a_script_that_has_written_cannot_be_killed_but_the_server_can_end() {
     for refused in ["GET key\r\n", "FLUSHALL\r\n", "SCRIPT FLUSH\r\n", "SCRIPT FLUSH ASYNC\r\n", "EVAL x 0\r\n"] {
         other.ask(refused, BUSY);
     }
+    for saves in ["SHUTDOWN\r\n", "SHUTDOWN SAVE\r\n", "SHUTDOWN NOW FORCE\r\n"] {
+        other.ask(saves, BUSY);
+    }
     other.send("SHUTDOWN NOSAVE\r\n");
     assert_eq!(other.rest(), b"");
     assert_eq!(caller.rest(), b"");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_signal_during_a_script_saves_nothing_of_what_it_has_done() {
+    let folder = Folder::new("signal-in-script");
+    let mut program = folder.program(&["--save", "3600 1", "--busy-reply-threshold", "20"]);
+    let mut caller = connect(program.address());
+    caller.ask("SET key whole\r\nSAVE\r\n", "+OK\r\n+OK\r\n");
+    caller.send(eval("redis.call('SET', 'key', 'half') while true do end"));
+    wait_until_busy(&mut connect(program.address()));
+    program.signal("TERM");
+    assert!(program.end().0.success());
+    assert_eq!(ask(&folder.server(), "GET key"), "whole");
 }
 
 /// A script that runs for a while of the machine's time.

@@ -235,12 +235,17 @@ pub fn restart(engine: &mut Engine) {
 }
 
 /// Begins the base of files that begin anew as the server ends, unless it is being written: they have nothing of the
-/// data, or cannot be relied on. Returns whether the end has to wait for one.
+/// data, or cannot be relied on. Returns whether the end has to wait for one: not while a script is suspended, which
+/// goes on no more.
 pub fn begin_last_base(engine: &mut Engine) -> bool {
     if !engine.persistence.aof.begins_anew() {
         return false;
     }
     stop_save(engine);
+    if engine.scripts.is_busy() {
+        stop_rewrite(engine);
+        return false;
+    }
     if engine.persistence.aof.rewrite.is_none() {
         // The log has the reason if it does not begin.
         let _ = begin_rewrite(engine);
@@ -254,8 +259,14 @@ fn start_over(engine: &mut Engine) {
     await_base(engine, false);
 }
 
-/// Takes the base of a rewrite: the data of this moment. The stream of commands goes on behind it, readable by
-/// itself. `None` if the rewrite was stopped.
+/// Whether a base can be taken: not while a script is suspended, as the base would have a part of what the script does,
+/// and the stream behind it all of that.
+pub fn may_take_base(engine: &Engine) -> bool {
+    !engine.scripts.is_busy()
+}
+
+/// Takes the base of a rewrite if [`may_take_base`]: the data of this moment. The stream of commands goes on behind it,
+/// readable by itself. `None` if the rewrite was stopped.
 pub fn take_base(engine: &mut Engine, id: u64) -> Option<Checkpoint> {
     if !engine.persistence.aof.is_rewriting(id) {
         return None;

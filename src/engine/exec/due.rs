@@ -99,7 +99,7 @@ impl Engine {
             return 0;
         }
         self.unblock_ready();
-        persistence::save_if_due(self);
+        persistence::begin_next(self);
         aof::rewrite_if_due(self);
         aof::sync_if_due(self);
         cluster::take_steps(self);

@@ -25,7 +25,7 @@ use crate::engine::exec::{
     Ctx, aof, cluster, eviction, failover, kit, monitor, persistence, publish, replication, rights, scripts, sleep,
     snapshots, timing, tracking,
 };
-use crate::engine::spec::{Error, Now, ServerError};
+use crate::engine::spec::{Error, Flags, Now, ServerError};
 use crate::engine::state::kit::Filter;
 use crate::engine::state::replication::FailoverWay;
 use crate::engine::state::scripts::{Digest, Kind};
@@ -171,8 +171,11 @@ pub fn save_flushed(cx: &mut Ctx<'_>) {
 /// Saves the data before the server ends, if they are to be saved (SHUTDOWN).
 ///
 /// # Errors
-/// They cannot be saved, so the server goes on.
+/// They cannot be saved, or a script is suspended, of whose changes the file would have a part: the server goes on.
 pub fn prepare_shutdown(cx: &mut Ctx<'_>, options: ShutdownOptions) -> Result<(), Error> {
+    if !options.skips_save {
+        cx.engine.scripts.gate(Flags::NONE)?;
+    }
     persistence::prepare_shutdown(cx.engine, options)
 }
 

@@ -111,13 +111,17 @@ fn begin(engine: &mut Engine, waits: Vec<SaveWait>) {
     engine.effects.push(Effect::Save(Box::new(checkpoint)));
 }
 
-/// Begins the save that has to wait for the one of a SAVE, if there is one.
-fn begin_next(engine: &mut Engine) {
+/// Begins the save that has to wait for the one of a SAVE, or else the one that is due, if there is one. While a script
+/// is suspended none begins, as it would have a part of what the script does.
+pub(super) fn begin_next(engine: &mut Engine) {
+    if engine.persistence.saving.is_some() || engine.scripts.is_busy() {
+        return;
+    }
     let waits = std::mem::take(&mut engine.persistence.next_waits);
-    if !waits.is_empty() {
-        begin(engine, waits);
-    } else if engine.persistence.is_scheduled {
+    if waits.is_empty() {
         save_if_due(engine);
+    } else {
+        begin(engine, waits);
     }
 }
 
@@ -234,6 +238,9 @@ pub struct ShutdownOptions {
 
 /// Prepares the end of the server: saves the data if it is to be. Only the first world has a file.
 ///
+/// While a script is suspended nothing is saved, as the file would have a part of what the script does. SHUTDOWN is
+/// refused then, so only a signal or the end of an embedded server comes here.
+///
 /// # Errors
 /// The data cannot be saved, so the server goes on.
 pub fn prepare_shutdown(engine: &mut Engine, options: ShutdownOptions) -> Result<(), Error> {
@@ -246,7 +253,7 @@ pub fn prepare_shutdown(engine: &mut Engine, options: ShutdownOptions) -> Result
     let is_awaited = !engine.persistence.next_waits.is_empty();
     let saves = is_awaited || (is_to_save && !options.skips_save);
     // While a file is being loaded, a save would replace it by a part of its data.
-    if !saves || engine.persistence.loading.is_some() {
+    if !saves || engine.persistence.loading.is_some() || engine.scripts.is_busy() {
         return Ok(());
     }
     log(engine, LogLevel::Notice, "Saving the final RDB snapshot before exiting.".to_owned());
@@ -268,7 +275,7 @@ pub(super) fn next_save(engine: &Engine) -> Option<Now> {
 }
 
 /// Begins the save that is due, if one is.
-pub(super) fn save_if_due(engine: &mut Engine) {
+fn save_if_due(engine: &mut Engine) {
     if next_save(engine).is_none_or(|moment| moment > engine.now()) {
         return;
     }

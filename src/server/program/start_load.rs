@@ -1,7 +1,7 @@
 //! Loading the file with which the program starts, while it serves.
 //!
 //! Commands that need the data get the error LOADING meanwhile, as in Redis: the engine's lock is released after each
-//! slice.
+//! slice. A text of DUNLIN DUMP, which people write and read, is loaded before.
 
 use std::fs;
 use std::io::{self, Cursor, Read};
@@ -21,7 +21,7 @@ use crate::server::background_saver::{FAULT, TestDelay};
 use crate::server::clock::monotonic_us;
 use crate::server::contain::contain;
 use crate::server::dump_file;
-use crate::server::loading::{file_to_load, is_pipe, note_about_files, own_file};
+use crate::server::loading::{self, file_to_load, is_pipe, is_rdb_file, load_whole, note_about_files, own_file};
 use crate::server::os_host::reason;
 use crate::server::progress::Progress;
 use crate::server::shared::Shared;
@@ -241,14 +241,13 @@ pub(super) fn load_at_start(
 /// The data to load, and the append-only file that is to begin behind them because there is none yet.
 type Planned = (Option<StartLoad>, Option<AofFiles>);
 
-/// Finds out what is to be loaded; a fault comes with the RDB file that it is about.
+/// Finds out what is to be loaded, and loads it if it is a text; a fault comes with the RDB file that it is about.
 fn plan(shared: &Arc<Shared>) -> Result<Planned, (String, Option<PathBuf>)> {
     let storage = shared.worlds().storage();
     let settings = shared.engine().settings.clone();
     shared.worlds().own_dump().lock_at_start(&**storage, &settings).map_err(|why| (why, None))?;
     dump_file::remove_leftovers(&**storage, &settings);
     note_about_files(&**storage, &settings).into_iter().for_each(|note| info!("{note}"));
-    let mut path = None;
     let mut new_aof = None;
     if settings.files.appends {
         let opened = shared.act(|engine| AofStart::begin(engine, storage, &settings)).map_err(|why| (why, None))?;
@@ -256,10 +255,10 @@ fn plan(shared: &Arc<Shared>) -> Result<Planned, (String, Option<PathBuf>)> {
             Opened::Loading(load) => return Ok((Some(StartLoad::of_aof(load)), None)),
             Opened::New(files) => new_aof = Some(*files),
         }
-    } else {
-        path = own_file(&**storage, &settings);
+    } else if let Some(own) = own_file(&**storage, &settings) {
+        return Ok((Some(begin_rdb(shared, own)?), None));
     }
-    let Some(path) = path.or_else(|| file_to_load(&settings)) else { return Ok((None, new_aof)) };
+    let Some(path) = file_to_load(&settings) else { return Ok((None, new_aof)) };
     if is_pipe(&path) {
         return Ok((Some(StartLoad::of_pipe(shared, path)), new_aof));
     }
@@ -267,10 +266,19 @@ fn plan(shared: &Arc<Shared>) -> Result<Planned, (String, Option<PathBuf>)> {
     if let Some(load) = seed {
         return Ok((Some(StartLoad::of_aof(Box::new(load))), new_aof));
     }
-    match StartLoad::of_rdb(shared, path.clone()) {
-        Ok(load) => Ok((Some(load), new_aof)),
-        Err(why) => Err((named(why, Some(&path)), Some(path))),
+    if is_rdb_file(&**storage, &path) {
+        return Ok((Some(begin_rdb(shared, path)?), new_aof));
     }
+    let loaded = load_whole(shared, &**storage, &loading::Source::File(path.clone()));
+    loaded.map(|()| (None, new_aof)).map_err(|why| (named(why, Some(&path)), None))
+}
+
+/// Begins to load an RDB file; a fault comes with the file.
+fn begin_rdb(shared: &Shared, path: PathBuf) -> Result<StartLoad, (String, Option<PathBuf>)> {
+    if is_pipe(&path) {
+        return Ok(StartLoad::of_pipe(shared, path));
+    }
+    StartLoad::of_rdb(shared, path.clone()).map_err(|why| (named(why, Some(&path)), Some(path)))
 }
 
 /// A message with the file that it is about.
