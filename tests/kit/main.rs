@@ -17,6 +17,7 @@ mod disk;
 mod failures;
 mod faults;
 mod guard;
+mod held_replies;
 mod journal;
 mod keys;
 mod links;
@@ -41,6 +42,7 @@ mod state;
 mod strict;
 #[path = "../support/mod.rs"]
 mod support;
+mod torn_logs;
 mod views;
 mod waits;
 mod worlds;

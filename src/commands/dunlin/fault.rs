@@ -23,6 +23,7 @@ pub(super) const FAULT: Command = Command {
     cost: "O(N), N being the rules",
     about: "Makes commands fail, be late, or lose their replies or connections, or the disk fail, by rules. In a \
             cluster a rule is one of its node, and is listed and removed by any.",
+    shows_data: false,
     run: |cx, args| explained(&FAULT, fault(cx, args)),
     ..ROW
 };

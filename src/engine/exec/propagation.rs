@@ -92,7 +92,7 @@ fn hold_reply(engine: &mut Engine, call: &Call<'_>, recording: Recording) {
     if command.flags.has(Flags::WRITE) && !command.has_keys() {
         aof.unsynced.note_all(offset);
     }
-    if call.is_nested() || command.family == Family::Connection {
+    if call.is_nested() || command.family == Family::Connection || !command.shows_data {
         return;
     }
     let has_changed = engine.stats.changes != recording.changes || engine.effects.propagation.has_open_commands();

@@ -38,6 +38,8 @@ pub struct Command {
     /// Whether the command is as quick as one that reads or changes a key and has [`Flags::FAST`], and does no more,
     /// although Redis does not flag it so.
     pub is_quick: bool,
+    /// Whether its reply may show something of the data, which then has to be durable under `appendfsync always`.
+    pub shows_data: bool,
     /// Computes the flags from the request, in place of `flags`: a script declares them in its first line.
     pub flags_of: Option<fn(&Engine, Request<'_>) -> Flags>,
     /// The rules that find the keys of a request.
@@ -81,6 +83,7 @@ impl Command {
         arity: Arity::Exactly(1),
         flags: Flags::NONE,
         is_quick: false,
+        shows_data: true,
         flags_of: None,
         keys: &[],
         keys_by: None,
