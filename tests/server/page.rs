@@ -223,6 +223,12 @@ fn names_and_sites_of_others_are_refused() {
     for header in ["x-content-type-options: nosniff", "frame-ancestors 'none'", "cache-control: no-store"] {
         assert!(head.contains(header), "{header} in {head}");
     }
+    let policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
+                  base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+    for path in ["/", "/assets/app.js"] {
+        let Answer { head, .. } = get(address, path, "");
+        assert!(head.contains(&format!("content-security-policy: {policy}\r\n")), "{head}");
+    }
 }
 
 #[test]
@@ -265,7 +271,7 @@ fn long_heads_are_refused_and_silent_connections_harm_nobody() {
     let (server, address) = start(&[]);
     let long = format!("X: {}\r\n", "x".repeat(20_000));
     assert_eq!(get(address, "/ready", &long).status, 431);
-    let silent: Vec<TcpStream> = (0..64).map(|_| TcpStream::connect(address).expect("it listens")).collect();
+    let silent: Vec<TcpStream> = (0..128).map(|_| TcpStream::connect(address).expect("it listens")).collect();
     connect(server.address()).ask("PING\r\n", "+PONG\r\n");
     drop(silent);
     assert_eq!(get(address, "/ready", "").status, 200, "the places are free again");
@@ -275,7 +281,7 @@ fn long_heads_are_refused_and_silent_connections_harm_nobody() {
 fn a_new_connection_takes_the_place_of_the_one_that_is_idle_for_longest() {
     let (_server, address) = start(&[]);
     let request = format!("GET /ready HTTP/1.1\r\nHost: {address}\r\n\r\n");
-    let mut kept: Vec<TcpStream> = (0..64).map(|_| TcpStream::connect(address).expect("it listens")).collect();
+    let mut kept: Vec<TcpStream> = (0..128).map(|_| TcpStream::connect(address).expect("it listens")).collect();
     let ready = |connection: &mut TcpStream| {
         connection.write_all(request.as_bytes()).expect("it reads");
         let mut answer = [0; 1024];
@@ -285,7 +291,7 @@ fn a_new_connection_takes_the_place_of_the_one_that_is_idle_for_longest() {
         assert!(ready(connection) > 0, "all have a place");
     }
     assert_eq!(get(address, "/ready", "").status, 200);
-    assert_eq!(ready(&mut kept[63]), 0, "it was answered first, so it has been idle for longest");
+    assert_eq!(ready(&mut kept[127]), 0, "it was answered first, so it has been idle for longest");
     assert!(ready(&mut kept[0]) > 0, "the others stay: none of them was waited for until its time was over");
 }
 
@@ -298,4 +304,30 @@ fn a_page_that_cannot_listen_ends_the_start_and_without_one_nothing_listens() {
     assert!(!output.status.success() && log.contains("Address already in use"), "{log}");
     let server = program::start(&["--port", "0"]);
     connect(server.address()).ask("CONFIG GET page-port\r\n", "*2\r\n$9\r\npage-port\r\n$2\r\n-1\r\n");
+}
+
+/// What a page that is off would cost: a thread, and a socket that listens.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_page_that_is_off_has_no_thread_and_no_socket() {
+    let of = |server: &Running| {
+        let process = format!("/proc/{}", server.id());
+        let threads = std::fs::read_dir(format!("{process}/task")).expect("it runs");
+        let names = threads.filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("comm")).ok());
+        let has_thread = names.into_iter().any(|name| name.trim() == "dunlin-page");
+        let files = std::fs::read_dir(format!("{process}/fd")).expect("it runs");
+        let targets = files.filter_map(|file| std::fs::read_link(file.ok()?.path()).ok());
+        let own: Vec<String> = targets.map(|target| target.to_string_lossy().into_owned()).collect();
+        let table = std::fs::read_to_string(format!("{process}/net/tcp")).expect("it has sockets");
+        // The fourth field is the state, in which 0A is to listen; the tenth is the inode.
+        let listens = |line: &&str| {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            fields.get(3) == Some(&"0A")
+                && fields.get(9).is_some_and(|inode| own.contains(&format!("socket:[{inode}]")))
+        };
+        (has_thread, table.lines().filter(listens).count())
+    };
+    let (with_page, _) = start(&[]);
+    assert_eq!(of(&with_page), (true, 2));
+    assert_eq!(of(&program::start(&["--port", "0"])), (false, 1));
 }

@@ -158,8 +158,17 @@ fn the_clock_and_findings_are_shown_when_they_change() {
     stream.wait_for("event: finding");
     let finding = stream.events("finding").concat();
     assert!(finding.starts_with("{\"rule\":\"lossy-scores\",\"level\":\"warn\",\"text\":\""), "{finding}");
+    let id = stream.events("command").concat();
+    let (_, id) = id.split_once(",\"client\":\"").expect("a command names its client");
+    let id = id.split('"').next().expect("it has an end");
+    assert!(finding.ends_with(&format!(",\"client\":\"{id}\"}}")), "that of the command: {finding}");
     client.ask("SET k v\r\nDUNLIN SET-TIME 4000000000000\r\n", "+OK\r\n:4000000000000\r\n");
     stream.wait_for("\"time\":40000000000");
+    client.send("DUNLIN FREEZE\r\n");
+    client.read_until(b"\r\n");
+    client.ask("DUNLIN SET-TIME 3000000000000\r\n", ":3000000000000\r\n");
+    stream.wait_for("{\"time\":3000000000000,\"frozen\":true");
+    client.ask("DUNLIN RESUME\r\n", "+OK\r\n");
     let mut socket = connect(server.address());
     socket.ask("DUNLIN SPEED 60\r\n", "+OK\r\n");
     stream.wait_for("\"frozen\":false,\"speed\":60}");
@@ -210,17 +219,62 @@ fn anonymous_kb(server: &Running) -> usize {
 /// On its way to a reader is a part of some commands in each place, and not all that the feed keeps.
 #[cfg(target_os = "linux")]
 #[test]
-fn readers_that_do_not_read_cost_little_memory() {
+fn sixty_four_readers_that_do_not_read_leave_the_server_small_and_others_served() {
     let (server, address, token) = start();
     let mut client = connect(server.address());
     let text = "v".repeat(200);
     let (commands, replies) = (format!("ECHO {text}\r\n").repeat(500), format!("$200\r\n{text}\r\n").repeat(500));
     client.ask(&commands, &replies);
     let before = anonymous_kb(&server);
-    let readers: Vec<Stream> = (0..32).map(|_| Stream::open(address, &token, "")).collect();
+    let readers: Vec<Stream> = (0..64).map(|_| Stream::open(address, &token, "")).collect();
     (0..60).for_each(|_| client.ask(&commands, &replies));
-    let each_kb = anonymous_kb(&server).saturating_sub(before) / readers.len();
-    assert!(each_kb < 500, "{each_kb} KB for each reader");
+    let all_kb = anonymous_kb(&server);
+    let each_kb = all_kb.saturating_sub(before) / readers.len();
+    assert!(each_kb < 500 && all_kb < 64 << 10, "{each_kb} KB for each reader, {all_kb} KB in all");
+    assert_eq!(http::get(address, "/ready", "").expect("it answers").status, 200);
+}
+
+#[test]
+fn a_stream_beyond_the_last_place_is_refused_until_one_ends() {
+    let (_server, address, token) = start();
+    let mut streams: Vec<Stream> = (0..64).map(|_| Stream::open(address, &token, "")).collect();
+    let headers = format!("X-Dunlin: {token}\r\n");
+    let refused = http::get(address, "/stream", &headers).expect("it answers");
+    assert_eq!((refused.status, &*refused.body), (503, r#"{"error":"There are too many streams, or clients."}"#));
+    let body = br#"{"commands":[["PING"]]}"#;
+    let headers = format!("{headers}Content-Type: application/json\r\n");
+    assert_eq!(http::post(address, "/command", &headers, body).expect("it answers").status, 200, "others are served");
+    drop(streams.pop());
+    wait_until("its place is free", || {
+        let mut socket = TcpStream::connect(address).expect("it listens");
+        let head = format!("GET /stream HTTP/1.0\r\nHost: {address}\r\nX-Dunlin: {token}\r\n\r\n");
+        socket.write_all(head.as_bytes()).expect("it reads");
+        let mut status = [0; 12];
+        socket.read_exact(&mut status).expect("it answers");
+        status.ends_with(b" 200")
+    });
+}
+
+#[test]
+fn a_stream_is_passed_on_by_proxies_as_it_comes() {
+    let (_server, address, token) = start();
+    let stream = Stream::open(address, &token, "");
+    assert!(stream.text.to_lowercase().contains("x-accel-buffering: no"), "{}", stream.text);
+}
+
+#[test]
+fn a_stream_shows_the_commands_of_the_clients_with_a_name() {
+    let (server, address, token) = start();
+    let mut stream = Stream::open(address, &token, "?client=depot");
+    let mut client = connect(server.address());
+    client.ask("SET a 1\r\nCLIENT SETNAME depot\r\nSET b 2\r\n", "+OK\r\n+OK\r\n+OK\r\n");
+    let mut other = connect(server.address());
+    other.ask("CLIENT SETNAME shop\r\nSET c 3\r\n", "+OK\r\n+OK\r\n");
+    client.ask("SET end 1\r\n", "+OK\r\n");
+    stream.wait_for("\"end\"");
+    let commands = stream.events("command").concat();
+    assert!(commands.contains("\"SET\",\"b\""), "{commands}");
+    assert!(!commands.contains("\"SET\",\"a\"") && !commands.contains("\"SET\",\"c\""), "{commands}");
 }
 
 #[test]

@@ -128,6 +128,9 @@ fn are_equal(one: &[u8], other: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::state::host::NoHost;
+    use crate::engine::{Now, Settings};
+    use crate::server::run::usual_table;
 
     fn check(host: &str, more: &[(&'static str, &str)]) -> Result<(), Refusal> {
         let mut headers = HeaderMap::new();
@@ -191,6 +194,24 @@ mod tests {
             &[("sec-fetch-site", "same-site")],
         ] {
             assert_eq!(check(host, other), Err(OTHER_SITE), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn only_this_machine_is_served_where_nobody_logs_in_unless_that_is_allowed() {
+        let check = |protected_mode: bool, peer: &str| {
+            let settings = Settings { protected_mode, ..Settings::default() };
+            let host = Box::new(NoHost::advancing(0));
+            let engine = Engine::new(usual_table(false).clone(), settings, 0, Now::default(), host);
+            let headers = HeaderMap::from_iter([(header::HOST, "localhost:8000".parse().expect("it is a value"))]);
+            Guards::new(8000, &[], None).check(&headers, peer.parse().expect("it is an address"), &engine)
+        };
+        for own in ["127.0.0.1:5", "[::1]:5", "[::ffff:127.0.0.1]:5"] {
+            assert_eq!(check(true, own), Ok(()), "{own}");
+        }
+        for other in ["10.0.0.5:5", "[2001:db8::1]:5", "[::ffff:10.0.0.5]:5"] {
+            assert_eq!(check(true, other), Err(PROTECTED), "{other}");
+            assert_eq!(check(false, other), Ok(()), "{other}");
         }
     }
 

@@ -60,9 +60,9 @@ use guards::{Guards, Refusal};
 use write_timeout::WriteTimeoutStream;
 
 /// The most connections at a time; for a further one, the longest idle one ends.
-const MAX_CONNECTIONS: usize = 64;
+const MAX_CONNECTIONS: usize = 128;
 /// The most streams at a time, so that connections are left for everything else.
-const MAX_STREAMS: usize = 32;
+const MAX_STREAMS: usize = 64;
 /// The most bytes of the head of a request.
 const HEAD_BYTES: usize = 16 << 10;
 /// The time for the head of a request to arrive, and for which a connection is kept without one.

@@ -107,6 +107,8 @@ impl Site {
         tokio::spawn(stream.run(sender));
         let mut answer = Response::new(Body::Right(channel));
         answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+        // A proxy is not to gather events before it passes them on.
+        answer.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
         Ok(answer)
     }
 }
@@ -144,7 +146,9 @@ impl Reading {
     /// Whether somebody has set the clock in between.
     fn was_moved(&self, later: &Reading) -> bool {
         let passed_us = later.taken_us.saturating_sub(self.taken_us) as f64 * self.speed;
-        let unexpected_us = later.shown.since_us(self.shown) as f64 - passed_us;
+        // A clock may be set back, by which no time has passed.
+        let shown_us = later.shown.since_us(self.shown) as f64 - self.shown.since_us(later.shown) as f64;
+        let unexpected_us = shown_us - passed_us;
         self.speed != later.speed || unexpected_us.abs() > TOLERANCE_US * self.speed.max(1.0)
     }
 }
@@ -298,11 +302,13 @@ fn put_shown(out: &mut Vec<u8>, shown: &Shown) {
 }
 
 fn put_finding(out: &mut Vec<u8>, finding: &Finding) {
+    let client = finding.client.to_string();
     let fields = [
         ('{', "rule", finding.rule.name()),
         (',', "level", finding.level.name()),
         (',', "text", &finding.text),
         (',', "command", &finding.command),
+        (',', "client", &client),
     ];
     for (before, name, value) in fields {
         put_field(out, before, name);
