@@ -21,11 +21,19 @@ fn pass(node: &Program, files: &[&str]) {
 fn the_page_works_in_a_browser() {
     let Some(node) = Program::node_for_the_page() else { return };
     let Some(_) = Program::find("chromium", &["--version"]) else { return };
-    pass(&node, &["views.test.mjs", "use.test.mjs", "large.test.mjs"]);
+    pass(&node, &["views.test.mjs", "use.test.mjs", "large.test.mjs", "guards.test.mjs", "inside.test.mjs"]);
+}
+
+#[test]
+fn every_control_of_the_page_sends_what_it_shows() {
+    let Some(node) = Program::node_for_the_page() else { return };
+    let Some(_) = Program::find("chromium", &["--version"]) else { return };
+    let files = ["edits", "feed", "keys", "load", "rights", "rules", "time"].map(|name| format!("{name}.test.mjs"));
+    pass(&node, &files.each_ref().map(String::as_str));
 }
 
 #[test]
 fn the_files_of_the_page_are_small_typed_and_its_library_is_that_of_its_packages() {
     let Some(node) = Program::node_for_the_page() else { return };
-    pass(&node, &["assets.test.mjs", "words.test.mjs"]);
+    pass(&node, &["assets.test.mjs", "words.test.mjs", "launchers.test.mjs"]);
 }

@@ -4,11 +4,13 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { connect } from 'node:net'
 import { delimiter, join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 
 const require = createRequire(import.meta.url)
 const { chromium } = require('playwright-core')
@@ -17,10 +19,13 @@ const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8')
 const BINARY = process.env.DUNLIN_BINARY ?? 'dunlin'
 const CHROMIUM = (process.env.PATH ?? '').split(delimiter).map(folder => join(folder, 'chromium')).find(existsSync)
 
-/** Names of other hosts lead nowhere, so that a request to them fails, and is seen. */
+/**
+ * Names of other hosts lead nowhere, so that a request to them fails, and is seen. What a browser itself refuses other
+ * sites of a server on this machine is off: the server has to refuse it alone.
+ */
 const FLAGS = [
   '--no-sandbox', '--disable-gpu', '--disable-quic', '--disable-background-networking', '--disable-component-update',
-  '--disable-dev-shm-usage', '--host-resolver-rules=MAP evil.test 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
+  '--disable-dev-shm-usage', '--disable-features=LocalNetworkAccessChecks', '--host-resolver-rules=MAP evil.test 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
 ]
 
 export const VIEWS = ['feed', 'keys', 'value', 'time', 'state', 'rules', 'load', 'console']
@@ -43,19 +48,26 @@ export async function start(test, options = ['--test-kit', 'yes'], port = 0) {
     const address = /http:\/\/\S+/.exec(line)?.[0]
     if (address) {
       program.stdout.resume()
-      return { ...serverAt(new URL(address), program), pages, shop: (...commands) => shop(clients, commands) }
+      return { ...serverAt(new URL(address), program), pages, shop: (...commands) => shop(clients, commands), listen: (...commands) => connected(clients, commands) }
     }
   }
   throw new Error('the program names no page')
 }
 
-/** Sends commands as a client of its own, whose commands the feed shows, with the name `shop`. */
-async function shop(port, commands) {
+/** A client that has sent commands, and reads on. */
+function connected(port, commands) {
   const socket = connect(Number(port), '127.0.0.1').resume()
-  for (const words of [['CLIENT', 'SETNAME', 'shop'], ...commands, ['QUIT']]) {
+  // The server may end before it.
+  socket.on('error', () => {})
+  for (const words of commands) {
     socket.write(`*${words.length}\r\n${words.map(word => `$${Buffer.byteLength(word)}\r\n${word}\r\n`).join('')}`)
   }
-  await once(socket, 'close')
+  return socket
+}
+
+/** Sends commands as a client of its own, whose commands the feed shows, with the name `shop`. */
+async function shop(port, commands) {
+  await once(connected(port, [['CLIENT', 'SETNAME', 'shop'], ...commands, ['QUIT']]), 'close')
 }
 
 function serverAt(address, program) {
@@ -134,6 +146,34 @@ export async function visit(server, { width = 1280, height = 800, colours = 'lig
 export async function look(page, address) {
   await page.evaluate(hash => (location.hash = hash), address)
   await page.locator(`main.view-${address.split('?')[0]} > :not(h1)`).first().waitFor()
+}
+
+/** Where screenshots are. */
+export const SHOTS = fileURLToPath(new URL('../../target/page/', import.meta.url))
+mkdirSync(SHOTS, { recursive: true })
+
+/** Waits until a probe finds what it looks for, which is returned. */
+export async function until(what, probe) {
+  for (const end = Date.now() + 30_000; Date.now() < end; await sleep(30)) {
+    const found = await probe()
+    if (found) return found
+  }
+  throw new Error(`it did not come in time: ${what}`)
+}
+
+/** Presses a button by the keyboard, so that no other one comes below the mouse, and waits until the strip has sent a line. */
+export async function sends(page, button, line, told) {
+  await button.press('Enter')
+  await sent(page, line, told)
+}
+
+/** Waits until the strip shows that a line was sent, and what was told. */
+export async function sent(page, line, told) {
+  const strip = page.locator('.strip')
+  const texts = async () => [await strip.locator('.verb').textContent(), await strip.locator('.sent').textContent(), await strip.locator('.told').textContent()]
+  const wanted = ['Sent', line, told]
+  const isThere = found => wanted.every((text, at) => (text instanceof RegExp ? text.test(found[at]) : text === undefined || text === found[at]))
+  await until(`${line} ${told}`, async () => isThere(await texts())).catch(async () => assert.deepEqual(await texts(), wanted))
 }
 
 export const keyAddress = key => `value?${new URLSearchParams({ key: typeof key === 'string' ? `t${key}` : `b${key.base64}` })}`

@@ -2,13 +2,9 @@
 // target/page.
 
 import assert from 'node:assert/strict'
-import { mkdirSync } from 'node:fs'
 import { after, describe, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
-import { accessible, close, keyAddress, look, startWithFixture, VIEWS, visit } from './harness.mjs'
+import { accessible, close, keyAddress, look, SHOTS, startWithFixture, VIEWS, visit } from './harness.mjs'
 
-const SHOTS = fileURLToPath(new URL('../../target/page/', import.meta.url))
-mkdirSync(SHOTS, { recursive: true })
 after(close)
 
 /** What is looked at: each view, and the view of a value for each type. */

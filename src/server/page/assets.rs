@@ -48,6 +48,7 @@ static ASSETS: &[(&str, Asset)] = &[
     script!("launchers.js"),
     script!("link.js"),
     script!("load.js"),
+    script!("pacing.js"),
     script!("parts.js"),
     script!("rules.js"),
     script!("scrolling.js"),

@@ -134,8 +134,7 @@ const copied = signal(false)
 
 /** Copies the line that the strip shows. */
 async function copyShown() {
-  const words = command.value?.words
-  const text = words && lineIn(language.value, words)
+  const text = command.value && lineIn(language.value, command.value.words, command.value.place)
   if (!text) return
   await navigator.clipboard.writeText(text)
   copied.value = true
@@ -149,13 +148,13 @@ function Strip() {
     language.value = name
     localStorage.setItem('dunlin.language', name)
   }
-  const text = shownCommand && lineIn(language.value, shownCommand.words)
+  const text = shownCommand && lineIn(language.value, shownCommand.words, shownCommand.place)
   const reply = shownCommand?.isSent ? shownCommand.reply : undefined
   const error = errorOf(reply)
   const told = reply === undefined ? '' : error ? explain(error) : asCli(beginning(reply, { left: 400 })).split('\n')[0].slice(0, 120)
   return html`<footer class="strip" aria-label="The command">
     <span class="quiet verb">${!shownCommand ? 'Point at a button to see what it sends.' : shownCommand.isSent ? 'Sent' : 'Sends'}</span>
-    <code class="sent">${shownCommand ? cut(text ?? 'No short line in this language.') : ''}</code>
+    <code class="sent">${shownCommand ? cut(text?.replaceAll('\n', ' ⏎ ') ?? 'No short line in this language.') : ''}</code>
     <span class=${error ? 'told bad' : 'told'} role="status">${error && html`<b aria-hidden="true">! </b>`}${told}</span>
     <${Choice} name="language" label="Language" hasLabel=${false} options=${LANGUAGES} value=${language.value} onChange=${choose} />
     <button type="button" onClick=${copyShown} disabled=${!text} aria-keyshortcuts="y" title="Copy (y)">${copied.value ? 'Copied' : 'Copy'}</button>

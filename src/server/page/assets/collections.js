@@ -4,9 +4,9 @@
  */
 import { html, useEffect, useRef, useSignal } from './vendor/preact.js'
 import { changes, now, ROW_BYTES, send } from './link.js'
-import { Deadline, Field, Problem, Send, SendForm, Table, Tabs, WINDOW } from './parts.js'
+import { Deadline, Field, Problem, Send, SendForm, Table, Tabs, TooLong, WINDOW } from './parts.js'
 import { isEditable } from './decode.js'
-import { count, errorOf, idOf, isBinary, isCut, items, number, pairs, parts, shown, textOf } from './words.js'
+import { count, errorOf, idOf, isBinary, isCut, items, number, pairs, parts, shown, textOf, weightOf } from './words.js'
 
 /** @typedef {import('./words.js').Word} Word */
 /** @typedef {import('./words.js').Reply} Reply */
@@ -100,9 +100,6 @@ export function Editable({ word, words, name }) {
     <button type="button" onClick=${close}>Cancel</button><//>`
 }
 
-/** What stands in a row in place of its buttons if its word has not come to its end, so that it cannot be sent. */
-export const TooLong = () => html`<span class="quiet">too long for this page</span>`
-
 const text = (/** @type {FormData} */ data, /** @type {string} */ name) => String(data.get(name))
 
 export function List(/** @type {{value: Word}} */ { value }) {
@@ -140,13 +137,14 @@ const REQUEST_BYTES = 800_000
 /** The most fields that a command names. */
 const COMMAND_FIELDS = 200
 
-const weightOf = (/** @type {Word} */ word) => new TextEncoder().encode(JSON.stringify(word)).length
-
-/** Fields as requests of commands that name some each; those that have not come to their end are left out. @param {Word[]} fields */
-function inRequests(fields) {
+/**
+ * Fields of a key as requests of commands that name some each; those that have not come to their end are left out.
+ * @param {Word} key @param {Word[]} fields
+ */
+function inRequests(key, fields) {
   const weigh = (/** @type {Word} */ field) => Math.max(weightOf(field), COMMAND_BYTES / COMMAND_FIELDS)
   const commands = parts(fields.filter(field => !isCut(field)), weigh, COMMAND_BYTES)
-  return parts(commands, command => command.reduce((sum, field) => sum + weightOf(field), 0), REQUEST_BYTES)
+  return parts(commands, command => command.reduce((sum, field) => sum + weightOf(field), weightOf(key)), REQUEST_BYTES)
 }
 
 /** The deadlines of fields, by the fields. @param {Word} value @param {[Word, Word][]} found */
@@ -156,7 +154,7 @@ function useFieldDeadlines(value, found) {
     let isCurrent = true
     const look = async () => {
       const known = new Map()
-      for (const request of inRequests(found.map(pair => pair[0]))) {
+      for (const request of inRequests(value, found.map(pair => pair[0]))) {
         const replies = await send(request.map(fields => ['HPEXPIRETIME', value, 'FIELDS', String(fields.length), ...fields]))
         replies.forEach((reply, at) => items(reply).forEach((/** @type {Reply} */ each, /** @type {number} */ place) => known.set(idOf(request[at][place]), number(each))))
       }

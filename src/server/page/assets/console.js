@@ -3,7 +3,7 @@
  * session, so MULTI and EXEC belong into one go; Shift and Enter begin a new line.
  */
 import { html, signal, useEffect, useLayoutEffect, useRef, useSignal } from './vendor/preact.js'
-import { ask, changes, command as shownCommand, explain, needsConfirmation, send, world } from './link.js'
+import { ask, changes, explain, needsConfirmation, send, showCommand, world } from './link.js'
 import { pending, Tabs } from './parts.js'
 import { asCli, beginning, errorOf, fields, line, pairs, plain, shown, split, textOf } from './words.js'
 
@@ -80,7 +80,7 @@ async function run(text) {
   if (dangerous && !(await new Promise(resolve => pending.current && (pending.current.value = { words: dangerous, resolve })))) return
   const replies = await send(all, MOST)
   all.forEach((words, at) => add(words, replies[at]))
-  if (all.length) shownCommand.value = { words: all[all.length - 1], reply: replies[all.length - 1], isSent: true }
+  if (all.length) showCommand(all[all.length - 1], replies[all.length - 1])
   changes.value += 1
   if (lines.every(each => !SECRETS.test(each))) {
     history.value = [...history.value.filter(each => each !== text), text].slice(-KEPT)

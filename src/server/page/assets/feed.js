@@ -6,10 +6,10 @@
  */
 import { html, signal, useEffect, useRef, useSignal } from './vendor/preact.js'
 import { filterStream, listen, refusal, stream, world } from './link.js'
-import { Field, Key, Table } from './parts.js'
-import { asCli, brief, errorOf, idOf, moment, quoted, shown } from './words.js'
+import { Field, Key, ROW, Table } from './parts.js'
+import { asCli, brief, errorOf, idOf, line, moment, quoted, shown } from './words.js'
 
-/** @typedef {{kind: string, number: number, event: any, inner: any[]}} Row */
+/** @typedef {{kind: string, number: number, world: string, event: any, inner: any[]}} Row */
 
 const KEPT = 5000
 
@@ -29,26 +29,29 @@ const loose = /** @type {Map<string, {events: any[], isOld: boolean}>} */ (new M
 /** Commands that run others. */
 export const RUNS = /^(exec|eval|evalsha|eval_ro|evalsha_ro|fcall|fcall_ro)$/i
 
+/** The client of an event: two worlds may number theirs alike. @param {any} event */
+const of = event => `${world.peek()} ${event.client}`
+
 const SHOWN = ['command', 'finding', 'lag', 'away']
 
 listen((name, event) => {
   if (!SHOWN.includes(name)) return
   if (!timer) timer = window.setTimeout(flush, 100)
   if (name === 'command' && event.source !== 'client') {
-    const found = loose.get(event.client)
+    const found = loose.get(of(event))
     if (found) found.events.push(event)
-    else loose.set(event.client, { events: [event], isOld: false })
+    else loose.set(of(event), { events: [event], isOld: false })
     return
   }
   const runs = name === 'command' && RUNS.test(shown(event.command[0]))
-  add(name, event, runs ? loose.get(event.client)?.events : undefined)
-  if (runs) loose.delete(event.client)
+  add(name, event, runs ? loose.get(of(event))?.events : undefined)
+  if (runs) loose.delete(of(event))
 })
 
 /** @param {string} kind @param {any} event @param {any[]} inner */
 function add(kind, event, inner = []) {
   numbered += 1
-  arrived.push({ kind, number: numbered, event, inner })
+  arrived.push({ kind, number: numbered, world: world.value, event, inner })
   if (arrived.length > KEPT) arrived = arrived.slice(-KEPT)
 }
 
@@ -60,6 +63,24 @@ function addOld() {
     found.isOld = true
   }
   if (loose.size) timer = window.setTimeout(flush, 100)
+}
+
+/**
+ * The number of the newest row with a command of a client, as a finding shows it: shortened. For one that a script has
+ * run that is the row of the script.
+ * @param {string} client @param {string} command
+ */
+export function rowFor(client, command) {
+  const beginning = command.replace(/\.\.\.$/, '')
+  const fits = (/** @type {any} */ event) => event.client === client && line(event.command.filter((/** @type {any} */ word) => !word.more)).startsWith(beginning)
+  return rows.peek().find(row => row.kind === 'command' && row.world === world.peek() && (fits(row.event) || row.inner.some(fits)))?.number
+}
+
+/** Goes to the command of a finding in the feed, and returns whether it is there. @param {any} client @param {any} command */
+export function goToCommand(client, command) {
+  const number = rowFor(String(client), shown(command))
+  if (number !== undefined) location.hash = `feed?row=${number}`
+  return number !== undefined
 }
 
 /** Shows what has arrived, unless the feed stands still. */
@@ -119,22 +140,51 @@ function inLine(reply) {
   return lines.length > 1 ? `${lines[0].slice(0, 80)} … ${lines.length} lines` : lines[0].slice(0, 160)
 }
 
-/** The cells of a command. @param {any} event */
-function cells(event, /** @type {any} */ toggle = null) {
+/** The cells of a command, with those of its place. @param {any} event @param {any[]} place */
+function cells(event, place, /** @type {any} */ toggle = null) {
   const error = errorOf(event.reply)
   return [
     html`<time>${moment(event.time, true)}</time>`,
     html`<span title=${`client ${shown(event.client)} at ${shown(event.address)}, user ${shown(event.user)}`}>${shown(event.name || event.address || event.client, 24)}</span>`,
     event.database ?? '',
+    ...place,
     html`${toggle}<${Words} event=${event} />`,
     html`<span class=${error ? 'reply bad' : 'reply'} title=${inLine(event.reply)}>${inLine(event.reply)}</span>`,
     event.duration === undefined || event.duration === null ? '' : brief(event.duration),
   ]
 }
 
-const COLUMNS = ['Time', 'Client', { name: 'Db', kind: 'number' }, 'Command', 'Reply', { name: 'Took', kind: 'number' }]
+const FIRST = ['Time', 'Client', { name: 'Db', kind: 'number' }]
+const WORLD = { name: 'World', kind: 'world' }
+const LAST = ['Command', 'Reply', { name: 'Took', kind: 'number' }]
 
-export default function Feed() {
+/** What is no command, in a row of its own. @param {Row} row */
+function Note({ kind, event }) {
+  if (kind === 'lag') return html`<span class="quiet">${event.dropped} commands were too fast for this page, and are not shown</span>`
+  if (kind === 'away') return html`<span class="quiet">The stream was away: what ran meanwhile is not shown</span>`
+  const go = (/** @type {Event} */ click) => {
+    if (goToCommand(event.client, event.command)) click.preventDefault()
+  }
+  return html`<a href="#rules" class="finding" onClick=${go} title="Its command"><b>${event.rule}</b> ${shown(event.text, 200)}</a>`
+}
+
+/** The address for which the feed has stopped: it does so once, and not again in another world. */
+let stoppedFor = /** @type {URLSearchParams | null} */ (null)
+
+/** Stops at the row that the address names, so that it stays where it is. */
+function useMarked(/** @type {URLSearchParams} */ parameters, /** @type {Row[]} */ all, /** @type {{current: HTMLDivElement | null}} */ box) {
+  const wanted = Number(parameters.get('row') ?? NaN)
+  useEffect(() => {
+    const at = all.findIndex(row => row.number === wanted)
+    if (at < 0 || stoppedFor === parameters) return
+    stoppedFor = parameters
+    setPaused(true)
+    box.current?.querySelector('.table')?.scrollTo({ top: Math.max(0, at - 4) * ROW })
+  }, [parameters])
+  return wanted
+}
+
+export default function Feed(/** @type {{parameters: URLSearchParams}} */ { parameters }) {
   const open = useSignal(new Set(/** @type {number[]} */ ([])))
   const box = useRef(/** @type {HTMLDivElement | null} */ (null))
   const said = useSignal('')
@@ -155,16 +205,17 @@ export default function Feed() {
     if (!chosen.delete(row.number)) chosen.add(row.number)
     open.value = chosen
   }
+  const marked = useMarked(parameters, all.map(each => each.row), box)
+  const hasWorlds = rows.value.some(row => row.world !== world.value)
   const row = (/** @type {number} */ at) => {
     const { row, event, isInner } = all[at]
-    if (row.kind === 'lag') return ['', '', '', html`<span class="quiet">${event.dropped} commands were too fast for this page, and are not shown</span>`, '', '']
-    if (row.kind === 'away') return ['', '', '', html`<span class="quiet">The stream was away: what ran meanwhile is not shown</span>`, '', '']
-    if (row.kind === 'finding') return ['', '', '', html`<a href="#rules" class="finding"><b>${event.rule}</b> ${shown(event.text, 200)}</a>`, event.level, '']
+    const place = hasWorlds ? [shown(row.world, 24)] : []
+    if (row.kind !== 'command') return ['', '', '', ...place, html`<${Note} ...${row} />`, event.level ?? '', '']
     const unfold = row.inner.length > 0 && !isInner && html`<button type="button" class="fold" aria-expanded=${open.value.has(row.number)}
       aria-label=${`${row.inner.length} commands inside`} onClick=${() => toggle(row)}>${open.value.has(row.number) ? '▾' : '▸'} ${row.inner.length}</button>`
-    return cells(event, unfold)
+    return cells(event, place, unfold)
   }
-  const classOf = (/** @type {number} */ at) => `${all[at].isInner ? 'inner' : ''} ${all[at].row.kind} ${errorOf(all[at].event.reply) ? 'failed' : ''}`
+  const classOf = (/** @type {number} */ at) => `${all[at].isInner ? 'inner' : ''} ${all[at].row.kind} ${errorOf(all[at].event.reply) ? 'failed' : ''} ${all[at].row.number === marked ? 'marked' : ''}`
   const scroll = (/** @type {any} */ event) => {
     isScrolled = event.target.scrollTop > 40
     if (!isScrolled && arrived.length && !timer) flush()
@@ -175,7 +226,8 @@ export default function Feed() {
     <p class="quiet state" role="status"><span class=${`dot ${stream.value}`} aria-hidden="true"></span>${
       isPaused.value ? `Paused; ${waiting.value} are waiting` : waiting.value ? `${waiting.value} newer above` : stream.value === 'open' ? `Live from the world ${world.value}, all databases` : refusal.value ? `No stream: ${refusal.value}` : stream.value === 'lost' ? 'The stream is lost; opening it again' : 'Opening the stream'}</p>
     <div class="fill" ref=${box} onScrollCapture=${scroll}>
-      <${Table} name="Commands" kind="feed" columns=${COLUMNS} count=${all.length} row=${row} classOf=${classOf}
+      <${Table} name="Commands" kind="feed" columns=${[...FIRST, ...(hasWorlds ? [WORLD] : []), ...LAST]} count=${all.length} row=${row} classOf=${classOf}
+        rowProps=${(/** @type {number} */ at) => ({ 'aria-current': all[at].row.number === marked ? 'true' : undefined })}
         empty=${refusal.value ? '' : 'No command yet. Whatever a client sends now is shown here.'} /></div>
     <p class="hidden" role="status">${said.value}</p>`
 }

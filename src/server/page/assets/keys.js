@@ -4,14 +4,14 @@
  * SCAN, to the end, and counts itself.
  */
 import { html, useEffect, useRef, useSignal } from './vendor/preact.js'
-import { ask, changes, send } from './link.js'
-import { Choice, Deadline, Field, Key, keyAddress, Problem, Table } from './parts.js'
-import { bytesOf, count, errorOf, fields, idOf, isBinary, items, number, pairs, shown, size, wordOf } from './words.js'
+import { ask, changes, ROW_BYTES, send } from './link.js'
+import { Choice, Deadline, Field, Key, keyAddress, Problem, Table, TooLong, useLook } from './parts.js'
+import { bytesOf, count, errorOf, fields, idOf, isBinary, isCut, items, number, pairs, shown, size, wordOf, wordOfId } from './words.js'
 
 /** @typedef {import('./words.js').Word} Word */
 /**
- * A child of a namespace: a namespace itself, or a key.
- * @typedef {{word: Word, name: string, isKey: boolean, keys: number, bytes: number, types: [string, number][]}} Child
+ * A child of a namespace: a namespace itself, or a key. Of a long name the beginning has come.
+ * @typedef {{word: any, name: string, isKey: boolean, keys: number, bytes: number, types: [string, number][]}} Child
  * The children of a namespace that are known, the keys that it has in all, and what the children left out have.
  * @typedef {{children: Child[], keys: number, more: {children: number, keys: number, bytes: number}}} Known
  */
@@ -22,8 +22,16 @@ const LONGEST = 1000
 const MOST = 1000
 const DELIMITERS = [':', '/', '.', '|', '-']
 
-/** The part of a word after a prefix. @param {Word} word @param {Word} prefix */
-const after = (word, prefix) => (typeof word === 'string' && typeof prefix === 'string' ? word.slice(prefix.length) : shown(wordOf(bytesOf(word).subarray(bytesOf(prefix).length))))
+/** The keys that are asked for at a time, and how many where these are too long for one answer. */
+const MANY = '10000'
+const FEW = '500'
+
+/** The part of a word after a prefix. @param {any} word @param {Word} prefix @returns {string} */
+function after(word, prefix) {
+  if (isCut(word)) return `${after(word.cut, prefix)}… (${size(word.length)})`
+  if (typeof word === 'string' && typeof prefix === 'string') return word.slice(prefix.length)
+  return shown(wordOf(bytesOf(word).subarray(bytesOf(prefix).length)))
+}
 
 /** Reads the reply of DUNLIN TREE. @param {any} reply @param {Word} prefix @returns {Known} */
 function readTree(reply, prefix) {
@@ -41,8 +49,13 @@ function readTree(reply, prefix) {
 async function scanned(/** @type {string[]} */ options, /** @type {(found: Word[], isEnd: boolean) => boolean} */ onPart) {
   /** @type {Word[]} */
   const found = []
+  let most = MANY
   for (let cursor = '0'; ; ) {
-    const reply = await ask('SCAN', cursor, ...options, 'COUNT', '10000')
+    const [reply] = await send([['SCAN', cursor, ...options, 'COUNT', most]], ROW_BYTES)
+    if (most === MANY && errorOf(reply)?.includes('too long')) {
+      most = FEW
+      continue
+    }
     if (!Array.isArray(reply)) return reply
     found.push(...reply[1])
     cursor = shown(reply[0])
@@ -54,7 +67,7 @@ async function scanned(/** @type {string[]} */ options, /** @type {(found: Word[
 function counted(keys, prefix, delimiter) {
   const children = /** @type {Map<string, Child>} */ (new Map())
   for (const word of keys) {
-    const key = isBinary(word) ? shown(word, 1e6) : word
+    const key = typeof word === 'string' ? word : shown(word, 1e6)
     if (!key.startsWith(prefix)) continue
     const end = key.indexOf(delimiter, prefix.length)
     const isKey = end < 0
@@ -91,18 +104,19 @@ const COLUMNS = ['Name', { name: 'Keys', kind: 'number' }, 'Share', { name: 'Byt
 /** The namespaces that are open outlive the view. */
 const opened = new Set(/** @type {string[]} */ ([]))
 
-/** Asks for the children of all open namespaces, again when data change. */
+/** The children of all open namespaces, asked for again when data change. */
 function useTree(/** @type {string} */ delimiter) {
   const known = useSignal(/** @type {Map<string, Known>} */ (new Map()))
   const open = useSignal(opened)
   const problem = useSignal(/** @type {any} */ (null))
   const walked = useSignal(/** @type {{keys: Word[], isEnd: boolean} | null} */ (null))
   const isUnknown = useRef(false)
-  const look = async () => {
+  const look = async (/** @type {() => boolean} */ isCurrent) => {
     const ids = ['t', ...open.value]
-    const words = ids.map(id => (id.startsWith('b') ? { base64: id.slice(1) } : id.slice(1)))
+    const words = ids.map(wordOfId)
     if (!isUnknown.current) {
-      const replies = await send(words.map(prefix => ['DUNLIN', 'TREE', prefix, 'DELIMITER', delimiter, 'LIMIT', String(MOST)]))
+      const replies = await send(words.map(prefix => ['DUNLIN', 'TREE', prefix, 'DELIMITER', delimiter, 'LIMIT', String(MOST)]), ROW_BYTES)
+      if (!isCurrent()) return
       isUnknown.current = /unknown (sub)?command/.test(errorOf(replies[0]) ?? '')
       if (!isUnknown.current) {
         problem.value = errorOf(replies[0]) ? replies[0] : null
@@ -110,14 +124,14 @@ function useTree(/** @type {string} */ delimiter) {
         return
       }
     }
-    if (walked.value && !walked.value.isEnd) return
     problem.value = await scanned([], (keys, isEnd) => {
+      if (!isCurrent()) return false
       walked.value = { keys: isEnd ? keys : keys.slice(), isEnd }
       known.value = new Map(ids.map((id, at) => [id, walkedOver(counted(keys, shown(words[at], 1e6), delimiter))]))
       return true
     })
   }
-  useEffect(() => void look(), [changes.value, open.value, delimiter])
+  useLook(look, JSON.stringify([delimiter, ...open.value]))
   return { known, open, problem, walked }
 }
 
@@ -125,9 +139,8 @@ function useTree(/** @type {string} */ delimiter) {
 function useDetails() {
   const details = useSignal(/** @type {Map<string, {type: string, at: number, bytes: number}>} */ (new Map()))
   const last = useRef(/** @type {Word[]} */ ([]))
-  const look = async (/** @type {Word[]} */ keys, isAgain = false) => {
-    last.current = keys
-    const wanted = keys.filter(key => idOf(key).length < LONGEST && (isAgain || !details.peek().has(idOf(key))))
+  const find = async (/** @type {Word[]} */ keys) => {
+    const wanted = keys.filter(key => idOf(key).length < LONGEST)
     if (!wanted.length) return
     const replies = await send(wanted.flatMap(key => [['TYPE', key], ['PEXPIRETIME', key], ['MEMORY', 'USAGE', key]]))
     const all = new Map(details.peek())
@@ -137,7 +150,11 @@ function useDetails() {
     })
     details.value = all
   }
-  useEffect(() => void look(last.current, true), [changes.value])
+  useLook(() => find(last.current), '')
+  const look = (/** @type {Word[]} */ keys) => {
+    last.current = keys
+    find(keys.filter(key => !details.peek().has(idOf(key))))
+  }
   return { details, look }
 }
 
@@ -147,15 +164,19 @@ const Share = (/** @type {{part: number}} */ { part }) => html`<span class="shar
 function cells(/** @type {any} */ { child, level, of, isOpen, detail, toggle }) {
   const pad = { paddingLeft: `${(level - 1) * 18}px` }
   const types = child.types.length ? child.types : detail?.type ? [[detail.type, 1]] : []
+  const isLong = isCut(child.word)
   return [
-    html`<span class="node" style=${pad}>${child.isKey ? html`<span class="leaf" aria-hidden="true"></span><${Key} word=${child.word} />` : html`<button type="button" tabindex="-1" class="fold" aria-hidden="true" onClick=${toggle}>${isOpen ? '▾' : '▸'}</button><b class="namespace" onClick=${toggle}>${shown(child.name)}</b>`}</span>`,
+    html`<span class="node" style=${pad}>${child.isKey || isLong ? html`<span class="leaf" aria-hidden="true"></span><${Key} word=${child.word} />` : html`<button type="button" tabindex="-1" class="fold" aria-hidden="true" onClick=${toggle}>${isOpen ? '▾' : '▸'}</button><b class="namespace" onClick=${toggle}>${shown(child.name)}</b>`}</span>`,
     child.isKey ? '' : count(child.keys),
     child.isKey ? '' : html`<${Share} part=${of ? child.keys / of : 0} />`,
     Number.isFinite(child.bytes) ? size(child.bytes) : detail && Number.isFinite(detail.bytes) ? size(detail.bytes) : '',
-    html`<span class="types">${types.map((/** @type {any} */ [type, number]) => html`<span class=${`type ${type}`} key=${type}>${type}${child.isKey ? '' : ` ${count(number)}`}</span>`)}</span>`,
+    html`<span class="types">${isLong && html`<${TooLong} />`}${types.map((/** @type {any} */ [type, number]) => html`<span class=${`type ${type}`} key=${type}>${type}${child.isKey ? '' : ` ${count(number)}`}</span>`)}</span>`,
     detail && Number.isFinite(detail.at) ? html`<${Deadline} at=${detail.at} />` : '',
   ]
 }
+
+/** Whether it can be opened: one whose name has not come to its end cannot be asked for. @param {Child} child */
+const isNamespace = child => !child.isKey && !isCut(child.word)
 
 function Tree(/** @type {{delimiter: string}} */ { delimiter }) {
   const { known, open, problem, walked } = useTree(delimiter)
@@ -183,18 +204,18 @@ function Tree(/** @type {{delimiter: string}} */ { delimiter }) {
     else if (event.key === 'ArrowUp') go(active.value - 1)
     else if (event.key === 'Home') go(0)
     else if (event.key === 'End') go(rows.length - 1)
-    else if (event.key === 'ArrowRight' && child && !child.isKey) isOpen ? go(active.value + 1) : toggle(child, true)
+    else if (event.key === 'ArrowRight' && child && isNamespace(child)) isOpen ? go(active.value + 1) : toggle(child, true)
     else if (event.key === 'ArrowLeft' && child && isOpen) toggle(child, false)
     else if (event.key === 'ArrowLeft' && parent !== undefined && parent >= 0) go(parent)
-    else if (event.key === 'Enter' && child?.isKey) location.hash = keyAddress(child.word)
-    else if (event.key === 'Enter' && child) toggle(child)
+    else if (event.key === 'Enter' && child && isNamespace(child)) toggle(child)
+    else if (event.key === 'Enter' && child && !isCut(child.word)) location.hash = keyAddress(child.word)
     else return
     event.preventDefault()
   }
   const rowProps = (/** @type {number} */ at) => {
     const { child, level } = rows[at]
     return {
-      'data-at': at, 'aria-level': level, 'aria-expanded': child && !child.isKey ? open.value.has(idOf(child.word)) : undefined,
+      'data-at': at, 'aria-level': level, 'aria-expanded': child && isNamespace(child) ? open.value.has(idOf(child.word)) : undefined,
       tabindex: at === Math.min(active.value, rows.length - 1) ? 0 : -1, onFocus: () => (active.value = at),
     }
   }
@@ -208,9 +229,12 @@ function Tree(/** @type {{delimiter: string}} */ { delimiter }) {
     const isOpen = open.value.has(idOf(child.word))
     return cells({ child, level, of, isOpen, detail: child.isKey && details.value.get(idOf(child.word)), toggle: () => toggle(child) })
   }
+  const place = useRef([0, 0])
   const range = (/** @type {number} */ from, /** @type {number} */ to) => {
+    place.current = [from, to]
     look(rows.slice(from, to).flatMap(each => (each.child?.isKey ? [each.child.word] : [])))
   }
+  useEffect(() => range(place.current[0], place.current[1]), [known.value])
   const isWalking = walked.value && !walked.value.isEnd
   return html`<${Problem} reply=${problem.value} />
     ${walked.value && html`<p class="quiet state" role="status">${isWalking ? `Walking over the keys by SCAN: ${count(walked.value.keys.length)} so far` : `${count(walked.value.keys.length)} keys, walked over by SCAN to the end, as this server has no DUNLIN TREE`}</p>`}
@@ -222,20 +246,20 @@ function Tree(/** @type {{delimiter: string}} */ { delimiter }) {
 function Found(/** @type {{glob: string}} */ { glob }) {
   const found = useSignal(/** @type {{keys: Word[], isEnd: boolean, problem?: any}} */ ({ keys: [], isEnd: false }))
   const { details, look } = useDetails()
-  useEffect(() => {
-    let isCurrent = true
-    scanned(['MATCH', glob], (keys, isEnd) => {
-      if (isCurrent) found.value = { keys: keys.slice(0, MOST), isEnd: isEnd || keys.length >= MOST }
-      return isCurrent && keys.length < MOST
-    }).then(problem => {
-      if (isCurrent && problem) found.value = { keys: [], isEnd: true, problem }
+  useLook(async isCurrent => {
+    // What was found stays until it has been searched for again.
+    const isFirst = !found.peek().isEnd
+    const problem = await scanned(['MATCH', glob], (keys, isLast) => {
+      const isEnd = isLast || keys.length >= MOST
+      if (isCurrent() && (isFirst || isEnd)) found.value = { keys: keys.slice(0, MOST), isEnd }
+      return isCurrent() && !isEnd
     })
-    return () => void (isCurrent = false)
-  }, [glob, changes.value])
+    if (isCurrent() && problem) found.value = { keys: [], isEnd: true, problem }
+  }, glob)
   const { keys, isEnd, problem } = found.value
   const row = (/** @type {number} */ at) => {
     const detail = details.value.get(idOf(keys[at]))
-    const type = detail?.type ? html`<span class=${`type ${detail.type}`}>${detail.type}</span>` : ''
+    const type = isCut(keys[at]) ? html`<${TooLong} />` : detail?.type ? html`<span class=${`type ${detail.type}`}>${detail.type}</span>` : ''
     const deadline = detail && Number.isFinite(detail.at) ? html`<${Deadline} at=${detail.at} />` : ''
     return [html`<${Key} word=${keys[at]} />`, type, detail && Number.isFinite(detail.bytes) ? size(detail.bytes) : '', deadline]
   }
@@ -263,5 +287,5 @@ export default function Keys(/** @type {{parameters: URLSearchParams}} */ { para
       ${glob && html`<a class="button" href="#keys">All keys</a>`}</form>
       <div class="line">${!glob && html`<${Choice} name="delimiter" label="Namespaces end at" options=${DELIMITERS} value=${delimiter.value} onChange=${(/** @type {string} */ each) => (delimiter.value = each)} />`}
       <span class="total"><b>${count(total.value)}</b> keys</span></div></div>
-    ${glob ? html`<${Found} glob=${glob} />` : html`<${Tree} delimiter=${delimiter.value} />`}`
+    ${glob ? html`<${Found} glob=${glob} key=${glob} />` : html`<${Tree} delimiter=${delimiter.value} />`}`
 }

@@ -10,6 +10,7 @@ import { errorOf, line } from './words.js'
 
 /** @typedef {import('./words.js').Word} Word */
 /** @typedef {import('./words.js').Reply} Reply */
+/** Where a command runs. @typedef {{world: string, database: number}} Place */
 
 const kept = (/** @type {string} */ name) => sessionStorage.getItem(`dunlin.${name}`)
 const keep = (/** @type {string} */ name, /** @type {string} */ value) => sessionStorage.setItem(`dunlin.${name}`, value)
@@ -35,7 +36,7 @@ export const trouble = signal('')
 /** Whether a user and a password are needed first. */
 export const mustLogIn = signal(false)
 /** The command that the strip at the foot shows, and what became of it. */
-export const command = signal(/** @type {{words: Word[], reply?: Reply, isSent: boolean} | null} */ (null))
+export const command = signal(/** @type {{words: Word[], place: Place, reply?: Reply, isSent: boolean} | null} */ (null))
 /** Counts what may have changed the data, so that views know when to ask again. */
 export const changes = signal(0)
 /** Counts changes of keys that the view does not show. */
@@ -137,12 +138,18 @@ export function lookSoon(counted = changes) {
   }, 200)
 }
 
+/** Shows a command in the strip, with its reply if it was sent. @param {Word[]} words @param {Reply} [reply] */
+export function showCommand(words, reply, place = { world: world.value, database: database.value }) {
+  command.value = { words, place, reply, isSent: reply !== undefined }
+}
+
 /** Sends a command that a person asked for: the strip shows it, and views look again. @param {Word[]} words */
 export async function act(words) {
-  command.value = { words, isSent: false }
+  const place = { world: world.value, database: database.value }
+  showCommand(words, undefined, place)
   const reply = await ask(...words)
   batch(() => {
-    command.value = { words, reply, isSent: true }
+    showCommand(words, reply, place)
     changes.value += 1
   })
   return reply

@@ -4,13 +4,14 @@
  */
 import { html, signal, useEffect, useSignal } from './vendor/preact.js'
 import { RUNS } from './feed.js'
-import { ask, listen, send, world } from './link.js'
-import { Key, Problem, Section, Send, Table, Tabs, useReplies } from './parts.js'
-import { brief, count, errorOf, fields, idOf, isBinary, items, moment, number, pairs, quoted, shown, size, textOf } from './words.js'
+import { listen, ROW_BYTES, send, world } from './link.js'
+import { Key, Problem, Section, Send, Table, Tabs, useLook, useReplies } from './parts.js'
+import { brief, count, errorOf, fields, idOf, isBinary, isCut, items, moment, number, pairs, quoted, shown, size, textOf } from './words.js'
 
 const KEPT = 60
 
 /** @typedef {import('./words.js').Word} Word */
+/** @typedef {import('./words.js').Reply} Reply */
 /** @typedef {{commands: number, read: number, written: number, memory: number}} Sample */
 const samples = signal(/** @type {Sample[]} */ ([]))
 const rates = signal(/** @type {{name: string, calls: number, rate: number, mean: number, failed: number}[]} */ ([]))
@@ -144,7 +145,7 @@ const DRAWN = 60
 
 /**
  * An area without a word is the rest.
- * @typedef {{word: Word | null, isKey: boolean, weight: number, keys: number}} Area
+ * @typedef {{word: any, isKey: boolean, weight: number, keys: number}} Area
  */
 
 /** The namespaces with the most bytes, and what is left beside them. @param {any} reply @returns {Area[]} */
@@ -165,13 +166,13 @@ const nameOf = ({ word }, most = 120) => (word === null ? 'the rest' : shown(wor
 function AreaName({ area }) {
   if (area.word === null) return html`<span class="quiet">the rest</span>`
   if (area.isKey) return html`<${Key} word=${area.word} />`
-  if (isBinary(area.word)) return html`<span>${nameOf(area)}</span>`
+  if (isBinary(area.word) || isCut(area.word)) return html`<span>${nameOf(area)}</span>`
   return html`<a href=${`#keys?${new URLSearchParams({ glob: `${area.word.replace(/[\\*?[\]]/g, '\\$&')}*` })}`}>${nameOf(area)}</a>`
 }
 
 /** The memory of the namespaces as areas. */
 function Memory() {
-  const replies = useReplies([['DUNLIN', 'TREE', '', 'DELIMITER', ':', 'LIMIT', String(ASKED), 'ORDER', 'BYTES']], 5000)
+  const replies = useReplies([['DUNLIN', 'TREE', '', 'DELIMITER', ':', 'LIMIT', String(ASKED), 'ORDER', 'BYTES']], 5000, 0, ROW_BYTES)
   const list = areasOf(replies?.[0])
   const boxes = squares(list, 1000, 320)
   return html`<${Problem} reply=${replies?.[0]} />${list.length > 0 && html`<svg class="treemap" viewBox="0 0 1000 320" role="img" aria-label="Memory by namespace">
@@ -182,32 +183,38 @@ function Memory() {
       row=${(/** @type {number} */ at) => [html`<${AreaName} area=${list[at]} />`, size(list[at].weight), count(list[at].keys)]} />`}`
 }
 
-/** Channels with their subscribers, and a listener that shows what is published, as the feed tells it. */
-function Channels() {
-  const names = useSignal(/** @type {any[]} */ ([]))
+/** Channels with their subscribers, asked for again and again: usual and sharded ones, and how many patterns there are. */
+function useChannels() {
+  const found = useSignal({ list: /** @type {{name: Word, kind: string, clients: Reply}[]} */ ([]), patterns: NaN, problem: /** @type {Reply} */ (null) })
+  useLook(async () => {
+    const [channels, shards, patterns] = await send([['PUBSUB', 'CHANNELS'], ['PUBSUB', 'SHARDCHANNELS'], ['PUBSUB', 'NUMPAT']], ROW_BYTES)
+    const names = [channels, shards].map(reply => items(reply).filter(name => !isCut(name)))
+    const numbers = await send([['PUBSUB', 'NUMSUB', ...names[0]], ['PUBSUB', 'SHARDNUMSUB', ...names[1]]])
+    const list = ['channel', 'sharded'].flatMap((kind, at) => pairs(numbers[at]).map(([name, clients]) => ({ name, kind, clients })))
+    found.value = { list, patterns: number(patterns), problem: [channels, ...numbers].find(errorOf) }
+  }, '', { everyMs: 2000 })
+  return found.value
+}
+
+/** What is published, the newest first, as the feed tells it. */
+function useMessages() {
   const heard = useSignal(/** @type {{time: number, channel: any, message: any}[]} */ ([]))
-  const problem = useSignal(/** @type {any} */ (null))
-  useEffect(() => {
-    const look = async () => {
-      const channels = await ask('PUBSUB', 'CHANNELS')
-      problem.value = channels
-      const [numbers] = await send([['PUBSUB', 'NUMSUB', ...items(channels)]])
-      if (!errorOf(channels)) problem.value = numbers
-      names.value = pairs(numbers)
-    }
-    look()
-    const timer = setInterval(look, 2000)
-    const stop = listen((name, event) => {
-      if (name !== 'command' || !/^s?publish$/i.test(shown(event.command[0]))) return
-      heard.value = [{ time: event.time, channel: event.command[1], message: event.command[2] }, ...heard.value].slice(0, 500)
-    })
-    return () => {
-      clearInterval(timer)
-      stop()
-    }
-  }, [])
-  return html`<${Problem} reply=${problem.value} /><div class="columns"><${Table} name="Channels" kind="short" columns=${['Channel', { name: 'Subscribers', kind: 'number' }]} count=${names.value.length} row=${(/** @type {number} */ at) => [shown(names.value[at][0], 120), count(number(names.value[at][1]))]} problem=${problem.value} empty="Nobody has subscribed to a channel." />
-    <${Table} name="Messages" kind="short" columns=${['Time', 'Channel', 'Message']} count=${heard.value.length} row=${(/** @type {number} */ at) => [html`<time>${moment(heard.value[at].time, true)}</time>`, shown(heard.value[at].channel, 60), shown(heard.value[at].message, 200)]} empty="Listening. What is published now is shown here." /></div>`
+  useEffect(() => listen((name, event) => {
+    if (name !== 'command' || !/^s?publish$/i.test(shown(event.command[0]))) return
+    heard.value = [{ time: event.time, channel: event.command[1], message: event.command[2] }, ...heard.value].slice(0, 500)
+  }), [])
+  return heard.value
+}
+
+function Channels() {
+  const { list, patterns, problem } = useChannels()
+  const heard = useMessages()
+  const channel = (/** @type {number} */ at) => [shown(list[at].name, 120), list[at].kind, count(number(list[at].clients))]
+  const message = (/** @type {number} */ at) => [html`<time>${moment(heard[at].time, true)}</time>`, shown(heard[at].channel, 60), shown(heard[at].message, 200)]
+  return html`<${Problem} reply=${problem} />
+    ${patterns > 0 && html`<p class="quiet">Patterns with subscribers: ${count(patterns)}. A server does not tell their names.</p>`}
+    <div class="columns"><${Table} name="Channels" kind="short" columns=${['Channel', 'Kind', { name: 'Subscribers', kind: 'number' }]} count=${list.length} row=${channel} problem=${problem} empty="Nobody has subscribed to a channel." />
+    <${Table} name="Messages" kind="short" columns=${['Time', 'Channel', 'Message']} count=${heard.length} row=${message} empty="Listening. What is published now is shown here." /></div>`
 }
 
 /** The most keys whose commands are counted: beyond them, those with the fewest commands are forgotten. */

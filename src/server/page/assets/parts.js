@@ -5,7 +5,8 @@
  * Everything from the server is put into text nodes. No part sets HTML.
  */
 import { html, useEffect, useLayoutEffect, useRef, useSignal, useState } from './vendor/preact.js'
-import { act, changes, command, explain, hasKit, lookSoon, needsConfirmation, now, send, world, database } from './link.js'
+import { act, changes, explain, hasKit, lookSoon, needsConfirmation, now, send, showCommand, world, database } from './link.js'
+import { paced } from './pacing.js'
 import { heightOf, placeAt, scrollFor } from './scrolling.js'
 import { duration, errorOf, idOf, line, moment, shown } from './words.js'
 
@@ -30,13 +31,13 @@ export async function perform(words) {
 /**
  * A button that sends a command, which the strip shows while the button is pointed at or focused.
  * @param {{words: Word[] | (() => Word[] | null), children?: any, kind?: string, name?: string, isOff?: boolean,
- *   onReply?: (reply: Reply) => void}} props
+ *   isPressed?: boolean, onReply?: (reply: Reply) => void}} props
  */
-export function Send({ words, children, kind = '', name, isOff = false, onReply }) {
+export function Send({ words, children, kind = '', name, isOff = false, isPressed, onReply }) {
   const all = () => (typeof words === 'function' ? words() : words)
   const show = () => {
     const sent = all()
-    if (sent) command.value = { words: sent, isSent: false }
+    if (sent) showCommand(sent)
   }
   const click = async () => {
     const sent = all()
@@ -45,17 +46,17 @@ export function Send({ words, children, kind = '', name, isOff = false, onReply 
     else if (reply === null) onReply?.(null)
   }
   const title = all()
-  return html`<button type="button" class=${`send ${kind}`} aria-label=${name} disabled=${isOff} onClick=${click}
+  return html`<button type="button" class=${`send ${kind}`} aria-label=${name} aria-pressed=${isPressed} disabled=${isOff} onClick=${click}
     onFocus=${show} onMouseEnter=${show} title=${title ? line(title, 60) : undefined}>${children}</button>`
 }
 
-/** A form whose button sends what its fields make of a command. */
+/** A form whose button sends what its fields make of a command; what follows is told the reply, and what was sent. */
 export function SendForm(/** @type {any} */ { words, label, children, onReply, name }) {
   const form = useRef(/** @type {HTMLFormElement | null} */ (null))
   const made = () => (form.current ? words(new FormData(form.current)) : null)
   const show = () => {
     const sent = made()
-    if (sent) command.value = { words: sent, isSent: false }
+    if (sent) showCommand(sent)
   }
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault()
@@ -63,11 +64,41 @@ export function SendForm(/** @type {any} */ { words, label, children, onReply, n
     const reply = sent && (await perform(sent))
     if (reply === undefined) return
     if (!errorOf(reply)) form.current?.reset()
-    onReply?.(reply)
+    onReply?.(reply, sent)
   }
   return html`<form class="line" ref=${form} onSubmit=${submit} onInput=${show} onFocusIn=${show} aria-label=${name ?? label}>
     ${children}<button class="send">${label}</button>
   </form>`
+}
+
+/**
+ * Looks at the server when the view comes, at once when `key` tells that it looks at something else, and paced when data
+ * have changed, another count has, or so much time has passed. What is hidden does not look. The look is told how to ask
+ * whether its answer still belongs to what is looked at.
+ * @param {(isCurrent: () => boolean) => Promise<unknown>} look @param {string} key
+ */
+export function useLook(look, key, { counted = 0, everyMs = 0 } = {}) {
+  const latest = useRef(look)
+  latest.current = look
+  const seen = useRef(/** @type {string | null} */ (null))
+  const pace = useRef(/** @type {ReturnType<typeof paced> | null} */ (null))
+  pace.current ??= paced(async () => {
+    const mine = seen.current
+    if (!document.hidden) await latest.current(() => seen.current === mine)
+  })
+  useEffect(() => {
+    const isOther = seen.current !== key
+    seen.current = key
+    pace.current?.want(isOther)
+  }, [key, changes.value, counted])
+  useEffect(() => {
+    const timer = everyMs && setInterval(() => pace.current?.want(), everyMs)
+    return () => clearInterval(timer)
+  }, [everyMs])
+  useEffect(() => () => {
+    seen.current = null
+    pace.current?.stop()
+  }, [])
 }
 
 /**
@@ -76,25 +107,16 @@ export function SendForm(/** @type {any} */ { words, label, children, onReply, n
  */
 export function useReplies(/** @type {Word[][]} */ commands, everyMs = 0, counted = 0, cut = /** @type {number | undefined} */ (undefined)) {
   const [replies, setReplies] = useState(/** @type {Reply[] | null} */ (null))
-  const key = JSON.stringify([commands, changes.value, counted, world.value, database.value])
-  useEffect(() => {
-    let isCurrent = true
-    let timer = 0
-    const look = async () => {
-      if (commands.length && !document.hidden) {
-        const found = await send(commands, cut)
-        if (isCurrent) setReplies(found)
-      }
-      if (isCurrent && everyMs) timer = window.setTimeout(look, everyMs)
-    }
-    look()
-    return () => {
-      isCurrent = false
-      clearTimeout(timer)
-    }
-  }, [key, everyMs])
+  useLook(async isCurrent => {
+    if (!commands.length) return
+    const found = await send(commands, cut)
+    if (isCurrent()) setReplies(found)
+  }, JSON.stringify([commands, world.value, database.value]), { counted, everyMs })
   return replies
 }
+
+/** What stands in a row in place of its buttons if its word has not come to its end, so that it cannot be sent. */
+export const TooLong = () => html`<span class="quiet">too long for this page</span>`
 
 /** What went wrong, in words; nothing where nothing did. */
 export function Problem(/** @type {{reply: Reply}} */ { reply }) {
@@ -154,7 +176,8 @@ export function Deadline(/** @type {{at: number}} */ { at }) {
   </span>`
 }
 
-const ROW = 30
+/** The height of a row in pixels. */
+export const ROW = 30
 /** The most rows in the page at a time. */
 export const WINDOW = 200
 /** The pixels that are scrolled row by row; a longer way is that of the scroll bar. */

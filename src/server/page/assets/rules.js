@@ -2,7 +2,8 @@
  * Rules: what strict mode finds and how strict it is, and the faults by which commands fail.
  */
 import { html, useSignal } from './vendor/preact.js'
-import { Choice, Field, perform, Problem, Section, Send, SendForm, Table, useReplies, WithKit } from './parts.js'
+import { goToCommand } from './feed.js'
+import { Choice, Field, Problem, Section, Send, SendForm, Table, useReplies, WithKit } from './parts.js'
 import { count, errorOf, fields, items, number, shown, split } from './words.js'
 
 /** What each rule advises to do instead, as docs/test-kit/strict.md does. */
@@ -29,8 +30,8 @@ function StrictRules(/** @type {{rules: Record<string, any>[], problem: any}} */
   const row = (/** @type {number} */ at) => {
     const { rule, level, about, limit, allowed } = rules[at]
     const name = shown(rule)
-    const change = (/** @type {string} */ wanted) => perform(['DUNLIN', 'STRICT', 'SET', name, wanted])
-    return [html`<b>${name}</b>`, html`<${Choice} name=${`level-${name}`} label=${`Level of ${name}`} hasLabel=${false} options=${LEVELS} value=${shown(level)} onChange=${change} />`,
+    const levels = LEVELS.map(each => html`<${Send} key=${each} kind="small" words=${['DUNLIN', 'STRICT', 'SET', name, each]} name=${`${name}: ${each}`} isPressed=${each === shown(level)}>${each}<//>`)
+    return [html`<b>${name}</b>`, html`<span class="levels" role="group" aria-label=${`Level of ${name}`}>${levels}</span>`,
       limit === null ? '' : count(number(limit)), html`<span title=${shown(about)}>${shown(about)}</span>`, items(allowed).map(each => shown(each)).join(' ')]
   }
   return html`<div class="line">${['All', 'Cluster'].flatMap(rules => LEVELS.map(level => html`<${Send} key=${rules + level} words=${['DUNLIN', 'STRICT', 'SET', rules.toUpperCase(), level]}>${rules} ${level}<//>`))}
@@ -39,12 +40,20 @@ function StrictRules(/** @type {{rules: Record<string, any>[], problem: any}} */
     <${Table} name="Rules of strict mode" kind="rules" columns=${['Rule', 'Level', { name: 'Limit', kind: 'number' }, 'Finds that', 'Allowed']} count=${rules.length} row=${row} problem=${problem} />`
 }
 
+/** The command of a finding, and the way to it in the feed. @param {{client: number, command: any}} props */
+function Found({ client, command }) {
+  const isGone = useSignal(false)
+  return html`<p class="line"><code>${shown(command, 300)}</code>
+    <button type="button" class="small" onClick=${() => (isGone.value = !goToCommand(client, command))}>In the feed</button>
+    <span class="quiet" role="status">${isGone.value && 'The feed does not have it.'}</span></p>`
+}
+
 function Findings(/** @type {{findings: Record<string, any>[], problem: any}} */ { findings, problem }) {
   return html`<div class="line"><${Send} words=${['DUNLIN', 'STRICT', 'CHECK']}>Check<//><${Send} words=${['DUNLIN', 'STRICT', 'CLEAR']}>Clear<//></div>
     ${!findings.length && !errorOf(problem) && html`<p class="quiet empty">Nothing was found. Rules that are off find nothing.</p>`}
     <ul class="findings">${findings.slice(0, 200).map((each, at) => html`<li key=${at}>
       <p><span class=${`level ${shown(each.level)}`}>${shown(each.level)}</span> <b>${shown(each.rule)}</b> <span class="quiet">${count(number(each.times))} ${number(each.times) === 1 ? 'time' : 'times'}, by ${shown(each['client-name'] || `client ${number(each.client)}`)}</span></p>
-      <p>${shown(each.text, 600)}</p>${each.command && html`<p><code>${shown(each.command, 300)}</code></p>`}
+      <p>${shown(each.text, 600)}</p>${each.command && html`<${Found} client=${number(each.client)} command=${each.command} />`}
       <p class="advice"><b>Instead:</b> ${ADVICE[shown(each.rule)] ?? ''}</p></li>`)}</ul>`
 }
 

@@ -2,7 +2,7 @@
  * State: snapshots to roll back to, what differs from a snapshot or another world, and the worlds of the server.
  */
 import { html, useSignal } from './vendor/preact.js'
-import { ask, changes, enter, world } from './link.js'
+import { enter, world } from './link.js'
 import { Choice, Field, Problem, Section, Send, SendForm, Table, useReplies, WithKit } from './parts.js'
 import { count, errorOf, fields, idOf, isBinary, items, number, shown, split, textOf } from './words.js'
 
@@ -49,11 +49,12 @@ function Compare(/** @type {{snapshots: Word[], worlds: Word[]}} */ { snapshots,
 }
 
 function Worlds(/** @type {{list: Record<string, any>[]}} */ { list }) {
-  const open = async (/** @type {any} */ event) => {
-    event.preventDefault()
-    const name = String(new FormData(event.currentTarget).get('world')).trim()
-    if (name && !errorOf(await ask('DUNLIN', 'WORLD', name))) enter(name)
-    changes.value += 1
+  const open = (/** @type {FormData} */ data) => {
+    const name = String(data.get('world')).trim()
+    return name ? ['DUNLIN', 'WORLD', name] : null
+  }
+  const opened = (/** @type {any} */ reply, /** @type {Word[]} */ words) => {
+    if (!errorOf(reply)) enter(String(words[2]))
   }
   const row = (/** @type {number} */ at) => {
     const word = list[at].name
@@ -63,7 +64,7 @@ function Worlds(/** @type {{list: Record<string, any>[]}} */ { list }) {
       html`<span class="line tight"><button type="button" class="small" disabled=${isHere || isBinary(word)} aria-label=${`Look at it: ${name}`} onClick=${() => enter(word)}>Look at it</button>
         ${word !== 'default' && html`<${Send} kind="small danger" words=${['DUNLIN', 'DROP-WORLD', word]} name=${`Drop ${name}`} onReply=${() => isHere && enter('default')}>Drop<//>`}</span>`]
   }
-  return html`<div class="line"><form class="line" onSubmit=${open} aria-label="New world"><${Field} name="world" label="World" required placeholder="name" /><button>Enter</button></form>
+  return html`<div class="line"><${SendForm} label="Enter" name="New world" words=${open} onReply=${opened}><${Field} name="world" label="World" required placeholder="name" /><//>
       <${Send} words=${['DUNLIN', 'TEMPLATE']}>Start new worlds as a copy of this one<//><${Send} words=${['DUNLIN', 'DROP-TEMPLATE']}>Start them empty<//></div>
     <${Table} name="Worlds" kind="short" columns=${['World', { name: 'Clients', kind: 'number' }, { name: 'Keys', kind: 'number' }, 'Kind', { name: 'Actions', title: '' }]} count=${list.length} row=${row} empty="" />`
 }

@@ -89,7 +89,7 @@ function Pending(/** @type {{value: Word, group: Word}} */ { value, group }) {
     const [id, owner, idle, deliveries] = pending[at]
     return [html`<code>${shown(id)}</code>`, shown(owner), duration(number(idle)), count(number(deliveries)),
       html`<span class="line tight"><${Send} kind="small" words=${['XACK', value, group, id]} name=${`Acknowledge ${textOf(id)}`}>Acknowledge<//>
-        <${Send} kind="small" words=${['XCLAIM', value, group, owner, '0', id]} name=${`Give ${textOf(id)} again`}>Give again<//></span>`]
+        <${Send} kind="small" words=${['XCLAIM', value, group, owner, '0', id]} name=${`Give again: ${textOf(id)}`}>Give again<//></span>`]
   }
   return html`<${Problem} reply=${problem} /><h3>Consumers of ${shown(group)}</h3>
     <${Table} name="Consumers" kind="short" columns=${['Consumer', { name: 'Pending', kind: 'number' }, 'Idle', 'Without success']} count=${consumers.length} row=${consumer} problem=${problem} empty="No consumer has read yet." />

@@ -5,9 +5,9 @@
 import { html, useEffect, useSignal } from './vendor/preact.js'
 import { ask, changes, send } from './link.js'
 import { Hash, List, Set as SetView, SortedSet } from './collections.js'
-import { bytesOf, count, errorOf, idOf, number, shown, size, slotOf, split, textOf, wordOfId } from './words.js'
+import { bytesOf, count, errorOf, idOf, number, shown, size, slotOf, split, textOf, weightOf, wordOfId } from './words.js'
 import { bitsIn, hexRows, isEditable, isHyperLogLog, json, messagePack, pickle, pieceOf, waysFor } from './decode.js'
-import { Deadline, Field, idIn, keyAddress, perform, Problem, Send, SendForm, Tabs } from './parts.js'
+import { Deadline, Field, idIn, keyAddress, Problem, Send, SendForm, Tabs } from './parts.js'
 import { Stream } from './streams.js'
 import { VectorSet } from './vectors.js'
 
@@ -15,6 +15,8 @@ import { VectorSet } from './vectors.js'
 
 /** The most bytes of a string that are asked for at a time. */
 const PIECE = 64 << 10
+/** The most bytes of a key in a request, which names it some times: the server takes a MiB. */
+const KEY_BYTES = 200_000
 
 /** What is known of every key, whatever its type. @param {Word} key */
 function useFacts(key) {
@@ -141,9 +143,8 @@ function Facts(/** @type {{value: Word, facts: any}} */ { value, facts }) {
   const { slot, tag } = slotOf(value)
   const rename = (/** @type {FormData} */ data) => ['RENAMENX', value, String(data.get('name'))]
   const expire = (/** @type {FormData} */ data) => ['EXPIRE', value, String(data.get('seconds'))]
-  const renamed = (/** @type {any} */ reply) => {
-    const words = /** @type {HTMLInputElement | null} */ (document.querySelector('.facts [name=name]'))?.value
-    if (!errorOf(reply) && words) location.hash = keyAddress(words)
+  const renamed = (/** @type {any} */ reply, /** @type {Word[]} */ words) => {
+    if (number(reply) === 1) location.hash = keyAddress(words[2])
   }
   return html`<header class="facts">
     <h2 class="keyname">${shown(value, 500)}</h2>
@@ -175,8 +176,15 @@ function Ask() {
 
 export default function Value(/** @type {{parameters: URLSearchParams}} */ { parameters }) {
   const id = idIn(parameters)
-  return id ? html`<${OfKey} value=${wordOfId(id)} key=${id} />` : html`<${Ask} />`
+  if (!id) return html`<${Ask} />`
+  const value = wordOfId(id)
+  return weightOf(value) > KEY_BYTES ? html`<${TooLongKey} value=${value} />` : html`<${OfKey} value=${value} key=${id} />`
 }
+
+/** A key that the requests of the page have no room for. */
+const TooLongKey = (/** @type {{value: Word}} */ { value }) => html`<h2 class="keyname">${shown(value, 500)}</h2>
+  <div class="note"><h2>This key is too long for the page</h2>
+    <p>Its name has ${size(bytesOf(value).length)}. A request of the page names a key several times, and has room for names of up to ${size(KEY_BYTES)}: ask for it with a client.</p></div>`
 
 function OfKey(/** @type {{value: Word}} */ { value }) {
   const facts = useFacts(value)
@@ -191,12 +199,9 @@ function OfKey(/** @type {{value: Word}} */ { value }) {
 
 /** A key that is not there, and how to make it. */
 function Missing(/** @type {{value: Word}} */ { value }) {
-  const make = async (/** @type {any} */ event) => {
-    event.preventDefault()
-    await perform(['SET', value, String(new FormData(event.currentTarget).get('text'))])
-  }
+  const make = (/** @type {FormData} */ data) => ['SET', value, String(data.get('text'))]
   return html`<h2 class="keyname">${shown(value, 500)}</h2><div class="note"><h2>There is no such key</h2>
     <p>It may have expired, or was deleted. When a client makes it, it is shown here.</p>
-    <form class="line" onSubmit=${make}><${Field} name="text" label="Value" width="28" /><button class="send">SET</button></form></div>`
+    <${SendForm} label="SET" words=${make}><${Field} name="text" label="Value" width="28" /><//></div>`
 }
 

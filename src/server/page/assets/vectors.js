@@ -3,9 +3,9 @@
  * one clicked, and their attributes, which a condition selects.
  */
 import { html, useRef, useSignal } from './vendor/preact.js'
-import { Editable, TooLong } from './collections.js'
+import { Editable } from './collections.js'
 import { ROW_BYTES } from './link.js'
-import { Field, Problem, Send, Table, useReplies } from './parts.js'
+import { Field, Problem, Send, Table, TooLong, useReplies } from './parts.js'
 import { count, errorOf, idOf, isCut, items, number, pairs, shown, textOf } from './words.js'
 
 /** @typedef {import('./words.js').Word} Word */

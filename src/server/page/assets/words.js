@@ -45,6 +45,9 @@ export const idOf = word => (isBinary(word) ? `b${word.base64}` : isCut(word) ? 
 /** The word of such a value. @param {string} id @returns {Word} */
 export const wordOfId = id => (id.startsWith('b') ? { base64: id.slice(1) } : id.slice(1))
 
+/** The bytes of a word in a request. @param {Word} word */
+export const weightOf = word => encoder.encode(JSON.stringify(word)).length
+
 const hex = (/** @type {number} */ byte) => `\\x${byte.toString(16).padStart(2, '0')}`
 const escaped = (/** @type {string} */ letter) => Array.from(encoder.encode(letter), hex).join('')
 
