@@ -237,11 +237,32 @@ fn expressions(dashboard: &str) -> Vec<String> {
     lines.map(|expression| expression.replace("$__rate_interval", "1m")).collect()
 }
 
+const DASHBOARD: &str = include_str!("../../docs/grafana/structures.json");
+
+/// The metrics of our own that docs/metrics.md lists.
+fn documented() -> Vec<&'static str> {
+    let rows = include_str!("../../docs/metrics.md").lines().filter(|line| line.starts_with("| `dunlin_"));
+    let first_cells = rows.filter_map(|row| row.split('|').nth(1));
+    first_cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect()
+}
+
+#[test]
+fn our_dashboard_shows_all_metrics_that_are_documented() {
+    let (expressions, documented) = (expressions(DASHBOARD).join("\n"), documented());
+    assert!(documented.len() > 20, "{documented:?}");
+    for name in documented.into_iter().filter(|name| *name != "dunlin_build_info") {
+        assert!(expressions.contains(name), "{name}");
+    }
+    // It reports with its status, which `run` checks.
+    let Some(python) = Program::find("python3", &["--version"]) else { return };
+    run(python.command().args(["-m", "json.tool"]), DASHBOARD);
+}
+
 #[test]
 fn each_expression_of_our_dashboard_finds_a_series() {
     let Some((_server, page)) = measured_server() else { return };
     let metrics = Metrics::of(page);
-    let expressions = expressions(include_str!("../../docs/grafana/structures.json"));
+    let expressions = expressions(DASHBOARD);
     assert!(expressions.len() > 25, "{expressions:?}");
     for expression in &expressions {
         let words = expression.split(|character: char| !(character.is_ascii_alphanumeric() || character == '_'));

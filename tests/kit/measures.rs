@@ -207,6 +207,37 @@ fn measures_are_listed_replaced_and_removed() {
 }
 
 #[test]
+fn rollbacks_templates_and_worlds_that_end_change_gauges_and_no_counter() {
+    let (server, mut client) = with_page();
+    run(
+        &mut client,
+        &["DUNLIN MEASURE QUEUE q jobs FAILED dead", "DUNLIN MEASURE SET s seen", "DUNLIN SNAPSHOT start"],
+    );
+    run(&mut client, &["RPUSH jobs a b", "RPUSH dead c", "SADD seen a", "SADD seen a"]);
+    let of = |samples: &BTreeMap<String, u64>, names: &[&str]| -> Vec<u64> {
+        names.iter().map(|name| samples[*name]).collect()
+    };
+    let counters = [
+        "dunlin_queue_failed_total{queue=\"q\"}",
+        "dunlin_set_first_seen_total{set=\"s\"}",
+        "dunlin_set_duplicate_total{set=\"s\"}",
+    ];
+    let gauges = ["dunlin_queue_length{queue=\"q\"}", "dunlin_set_cardinality{set=\"s\"}"];
+    let assert_are = |counted: [u64; 3], measured: [u64; 2], when: &str| {
+        let samples = samples(&server);
+        assert_eq!((of(&samples, &counters), of(&samples, &gauges)), (counted.to_vec(), measured.to_vec()), "{when}");
+    };
+    assert_are([1, 1, 1], [2, 1], "before");
+    run(&mut client, &["DUNLIN ROLLBACK start"]);
+    assert_are([1, 1, 1], [0, 0], "after a rollback");
+    run(&mut client, &["RPUSH dead d", "DUNLIN TEMPLATE", "DUNLIN DROP-TEMPLATE"]);
+    assert_are([2, 1, 1], [0, 0], "after a template");
+    let mut other = server.client().expect("there is room");
+    run(&mut other, &["DUNLIN WORLD short", "RPUSH dead e", "DUNLIN WORLD default", "DUNLIN DROP-WORLD short"]);
+    assert_are([2, 1, 1], [0, 0], "after the end of another world");
+}
+
+#[test]
 fn a_measure_is_of_the_database_that_it_names_or_that_is_selected() {
     let (server, mut client) = with_page();
     run(&mut client, &["DUNLIN MEASURE SET one k DATABASE 3", "SELECT 2", "DUNLIN MEASURE SET two k", "SADD k a b"]);
