@@ -28,7 +28,10 @@ test('a tree that is open, a search, and values in each of their ways', async t 
   await server.call('SET', `long:${'n'.repeat(20_000)}`, 'x')
   const page = await visit(server)
   await look(page, 'keys')
-  for (const name of ['user:', 'jobs:', 'long:']) await page.locator('.namespace', { hasText: name }).click()
+  for (const [name, inside] of [['user:', /^user:1$/], ['jobs:', 'jobs:queue'], ['long:', 'long:nnn']]) {
+    await page.locator('.namespace', { hasText: name }).click()
+    await page.locator('.key', { hasText: inside }).waitFor()
+  }
   await page.getByText('too long for this page').waitFor()
   await view(page, 'keys-open')
   await look(page, 'keys?glob=user*')
@@ -120,6 +123,10 @@ test('each part of the load', async t => {
     await tab(page, name)
     await server.shop(['GET', 'visits'], ['HGETALL', 'user:1'], ['PUBLISH', 'news', 'hello all'])
     await page.locator('.table.short tr', { hasText: there }).first().waitFor()
+    if (name === 'Channels') {
+      await server.shop(['PUBLISH', 'news', 'hello all'])
+      await page.locator('tr', { hasText: 'hello all' }).first().waitFor()
+    }
     await view(page, `load-${name.toLowerCase().replace(' ', '-')}`)
   }
   await tab(page, 'Commands')

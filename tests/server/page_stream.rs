@@ -236,7 +236,8 @@ fn sixty_four_readers_that_do_not_read_leave_the_server_small_and_others_served(
 
 #[test]
 fn a_stream_beyond_the_last_place_is_refused_until_one_ends() {
-    let (_server, address, token) = start();
+    let (server, address, token) = start();
+    let mut client = connect(server.address());
     let mut streams: Vec<Stream> = (0..64).map(|_| Stream::open(address, &token, "")).collect();
     let headers = format!("X-Dunlin: {token}\r\n");
     let refused = http::get(address, "/stream", &headers).expect("it answers");
@@ -246,6 +247,8 @@ fn a_stream_beyond_the_last_place_is_refused_until_one_ends() {
     assert_eq!(http::post(address, "/command", &headers, body).expect("it answers").status, 200, "others are served");
     drop(streams.pop());
     wait_until("its place is free", || {
+        // That a reader is gone is noticed when there is something for it.
+        client.ask("ECHO a\r\n", "$1\r\na\r\n");
         let mut socket = TcpStream::connect(address).expect("it listens");
         let head = format!("GET /stream HTTP/1.0\r\nHost: {address}\r\nX-Dunlin: {token}\r\n\r\n");
         socket.write_all(head.as_bytes()).expect("it reads");

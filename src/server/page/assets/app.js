@@ -77,7 +77,7 @@ function Navigation() {
 
 /** The worlds and the databases with their keys, as choices. */
 function Places() {
-  const replies = useReplies([['DUNLIN', 'WORLDS'], ['INFO', 'keyspace'], ['CONFIG', 'GET', 'databases']], 0, otherChanges.value)
+  const replies = useReplies([['DUNLIN', 'WORLDS'], ['INFO', 'keyspace'], ['CONFIG', 'GET', 'databases']], 5000, otherChanges.value)
   const worlds = items(replies?.[0]).map(each => fields(each).name).filter(name => !isBinary(name))
   if (!worlds.includes(world.value)) worlds.unshift(world.value)
   const text = replies?.[1]?.text ?? (typeof replies?.[1] === 'string' ? replies[1] : '')

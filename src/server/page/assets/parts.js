@@ -154,7 +154,7 @@ export const idIn = parameters => parameters.get('key') ?? longKeys[Number(param
 
 /** A key as a link to its view. */
 export function Key(/** @type {{word: any, most?: number}} */ { word, most = 120 }) {
-  if (word?.cut !== undefined) return html`<span class="key">${shown(word, most)}</span>`
+  if (word?.cut !== undefined) return html`<span class="key">${shown(word, Math.min(most, 40))}</span>`
   return html`<a class="key" href=${keyAddress(word)} title=${shown(word)}>${shown(word, most) || '(empty)'}</a>`
 }
 

@@ -4,7 +4,7 @@
  */
 import { html, useEffect, useSignal } from './vendor/preact.js'
 import { changes, ROW_BYTES, send } from './link.js'
-import { Choice, Field, Problem, Send, SendForm, Table, Tabs } from './parts.js'
+import { Choice, Field, Problem, Send, SendForm, Table, Tabs, useReplies } from './parts.js'
 import { count, duration, errorOf, fields, idOf, items, moment, number, pairs, shown, split, textOf } from './words.js'
 
 /** @typedef {import('./words.js').Word} Word */
@@ -49,40 +49,28 @@ function Entries(/** @type {{value: Word}} */ { value }) {
 const GROUP_COLUMNS = ['Group', { name: 'Consumers', kind: 'number' }, { name: 'Pending', kind: 'number' }, { name: 'Lag', kind: 'number' }, 'Last delivered', { name: 'Actions', title: '' }]
 
 function Groups(/** @type {{value: Word}} */ { value }) {
-  const groups = useSignal(/** @type {Record<string, any>[]} */ ([]))
   const chosen = useSignal('')
-  const problem = useSignal(/** @type {any} */ (null))
-  useEffect(() => {
-    send([['XINFO', 'GROUPS', value]]).then(([reply]) => {
-      problem.value = reply
-      groups.value = items(reply).map(fields)
-    })
-  }, [changes.value])
-  const group = groups.value.find(each => idOf(each.name) === chosen.value) ?? groups.value[0]
+  // What is delivered and how long ago changes without a change of the key.
+  const reply = useReplies([['XINFO', 'GROUPS', value]], 2000)?.[0] ?? null
+  const groups = items(reply).map(fields)
+  const group = groups.find(each => idOf(each.name) === chosen.value) ?? groups[0]
   const row = (/** @type {number} */ at) => {
-    const group = groups.value[at]
+    const group = groups[at]
     return [html`<b>${shown(group.name)}</b>`, count(number(group.consumers)), count(number(group.pending)), group.lag === null ? '?' : count(number(group.lag)), shown(group['last-delivered-id']),
       html`<${Send} kind="small danger" words=${['XGROUP', 'DESTROY', value, group.name]} name=${`Destroy ${shown(group.name)}`}>Destroy<//>`]
   }
   const create = (/** @type {FormData} */ data) => ['XGROUP', 'CREATE', value, String(data.get('group')), String(data.get('from'))]
-  return html`<${Problem} reply=${problem.value} /><div class="line"><${SendForm} label="XGROUP CREATE" words=${create}><${Field} name="group" label="Group" required />
+  return html`<${Problem} reply=${reply} /><div class="line"><${SendForm} label="XGROUP CREATE" words=${create}><${Field} name="group" label="Group" required />
       <${Choice} name="from" label="reads from" options=${[{ value: '$', title: 'now on' }, { value: '0', title: 'the start' }]} /><//></div>
-    <${Table} name="Groups" kind="short" columns=${GROUP_COLUMNS} count=${groups.value.length} row=${row} problem=${problem.value} empty="No group reads this stream." />
-    ${groups.value.length > 1 && html`<div class="line"><${Choice} name="group" label="Of the group" options=${groups.value.map(each => ({ value: idOf(each.name), title: shown(each.name) }))} value=${idOf(group.name)} onChange=${(/** @type {string} */ id) => (chosen.value = id)} /></div>`}
-    ${group && html`<${Pending} value=${value} group=${group.name} />`}`
+    <${Table} name="Groups" kind="short" columns=${GROUP_COLUMNS} count=${groups.length} row=${row} problem=${reply} empty="No group reads this stream." />
+    ${groups.length > 1 && html`<div class="line"><${Choice} name="group" label="Of the group" options=${groups.map(each => ({ value: idOf(each.name), title: shown(each.name) }))} value=${idOf(group.name)} onChange=${(/** @type {string} */ id) => (chosen.value = id)} /></div>`}
+    ${group && html`<${Pending} value=${value} group=${group.name} key=${idOf(group.name)} />`}`
 }
 
 /** The consumers of a group, and what is pending. */
 function Pending(/** @type {{value: Word, group: Word}} */ { value, group }) {
-  const found = useSignal({ consumers: /** @type {Record<string, any>[]} */ ([]), pending: /** @type {any[]} */ ([]), problem: /** @type {any} */ (null) })
-  useEffect(() => {
-    let isCurrent = true
-    send([['XINFO', 'CONSUMERS', value, group], ['XPENDING', value, group, '-', '+', String(PAGE)]]).then(([consumers, pending]) => {
-      if (isCurrent) found.value = { consumers: items(consumers).map(fields), pending: items(pending), problem: errorOf(pending) ? pending : null }
-    })
-    return () => void (isCurrent = false)
-  }, [idOf(group), changes.value])
-  const { consumers, pending, problem } = found.value
+  const replies = useReplies([['XINFO', 'CONSUMERS', value, group], ['XPENDING', value, group, '-', '+', String(PAGE)]], 2000)
+  const [consumers, pending, problem] = [items(replies?.[0]).map(fields), items(replies?.[1]), replies?.[1]]
   const consumer = (/** @type {number} */ at) => [html`<b>${shown(consumers[at].name)}</b>`, count(number(consumers[at].pending)), duration(number(consumers[at].idle)),
     number(consumers[at].inactive) < 0 ? 'never' : duration(number(consumers[at].inactive))]
   const entry = (/** @type {number} */ at) => {
