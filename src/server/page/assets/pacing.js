@@ -1,10 +1,10 @@
 /**
  * Looks at the server that do not pile up, however often data change: one is never under way twice, and after it the
- * server has a rest that is as long as several of them.
+ * server has a rest that is longer than the look was.
  */
 
 /** How many times as long as a look took the server is left alone after it. */
-const RESTS = 4
+const RESTS = 2
 
 /**
  * A look that is wanted again and again. What is wanted while one is under way comes after it, as one; what a person
