@@ -63,6 +63,11 @@ impl<'a> Options<'a> {
         Ok(options)
     }
 
+    /// The pattern of `MATCH`; `None` if it is `*`, which admits all elements.
+    pub fn pattern(&self) -> Option<&'a [u8]> {
+        self.pattern.as_ref().map(Pattern::source)
+    }
+
     /// Whether all elements are returned, as far as `MATCH` decides.
     pub fn admits_all(&self) -> bool {
         self.pattern.is_none()

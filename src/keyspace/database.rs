@@ -345,12 +345,21 @@ impl<const LINES: usize> Database<LINES> {
     /// starts again.
     pub fn scan(&self, cursor: u64, count: usize, mut visit: impl FnMut(Slot)) -> u64 {
         let keys = Keys { records: &self.records, hasher: &self.hasher };
+        let next = self.table.scan(self.cursor_position(cursor), count, &keys, |handle| visit(Slot(handle)));
+        self.cursor_of(next)
+    }
+
+    /// The position of a cursor in the order of hashes: 0 if it is of another hash function.
+    fn cursor_position(&self, cursor: u64) -> u64 {
         let generation = u64::from(self.hasher.generation()) << CURSOR_BITS;
-        let is_ours = cursor >> CURSOR_BITS << CURSOR_BITS == generation;
-        let from = if is_ours { cursor - generation } else { 0 };
-        match self.table.scan(from, count, &keys, |handle| visit(Slot(handle))) {
+        if cursor >> CURSOR_BITS << CURSOR_BITS == generation { cursor - generation } else { 0 }
+    }
+
+    /// The cursor of a position, where 0 is the end.
+    fn cursor_of(&self, position: u64) -> u64 {
+        match position {
             0 => 0,
-            next => generation | next,
+            next => u64::from(self.hasher.generation()) << CURSOR_BITS | next,
         }
     }
 

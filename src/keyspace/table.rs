@@ -46,6 +46,11 @@ pub(super) const PREFETCHED: usize = 16;
 /// The bits of a scan cursor.
 pub(super) const CURSOR_BITS: u32 = u64::BITS - CURSOR_SHIFT;
 
+/// The cursor of a scan at a hash.
+pub(super) fn cursor_at_hash(hash: u64) -> u64 {
+    skew(hash) >> CURSOR_SHIFT
+}
+
 /// The table; `LINES`, a power of two above one, is the size of a segment in lines.
 #[derive(Clone, Debug)]
 pub(super) struct Table<const LINES: usize> {

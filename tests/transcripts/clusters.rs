@@ -4,12 +4,18 @@
 //! `UPDATE=1 DUNLIN_ORACLE=... cargo test --test transcripts clusters` writes the answers anew. Without UPDATE they are
 //! compared with those of our nodes, and with those of real ones where DUNLIN_ORACLE names a server.
 //!
-//! A line `1> GET key` is a command for node 1, on the same connection as the other commands for that node; `1~> ...`
-//! sorts the lines, or the elements, of the answer. `kill 1` ends a node. `...` gives real nodes the time to tell each
-//! other, and to find out who has failed; ours move their clock. `== title` begins a new cluster. Ids and ports are
-//! written as `<id0>`, `<shard0>`, `<port0>` and `<bus0>`, and times as `<ms>`, in commands too. What is not the same
-//! in each run is `<varies>`.
+//! A line `1> GET key` is a command for node 1, on the same connection as the other commands for that node; `1b> ...`
+//! uses another connection to it. `1~> ...` sorts the lines, or the elements, of the answer, and `1~~> ...` those
+//! within each element. `1b>> BLPOP key 0` sends a command that waits, and `1b<` shows what arrives next on that
+//! connection: its answer, a message or its end. `resp3 1b` makes a connection speak RESP3; a push is shown as an array
+//! after `(push)`.
+//!
+//! `kill 1` ends a node. `...` gives real nodes the time to tell each other, and to find out who has failed; ours move
+//! their clock. `== title` begins a new cluster. Ids and ports are written as `<id0>`, `<shard0>`, `<port0>` and
+//! `<bus0>`, and times as `<ms>`, in commands too. After `ids 1` node 1 has other ids: `<new-id1>`, `<new-shard1>`.
+//! What is not the same in each run is `<varies>`.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
@@ -20,7 +26,7 @@ use dunlin::Server;
 
 use crate::runner::target::{Link, Received, TcpLink};
 use crate::support::process::{Process, Program, updates, wait};
-use crate::support::reply::{Order, Protocol, Undecoded, decode, render};
+use crate::support::reply::{Order, Protocol, Reply, Undecoded, decode, render};
 
 const PRIMARIES: Setup =
     Setup { file: concat!(env!("CARGO_MANIFEST_DIR"), "/tests/transcripts/clusters.nodes"), replicas: 0 };
@@ -39,6 +45,8 @@ const SETTINGS: [&str; 6] =
     ["--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--repl-diskless-sync-delay", "0"];
 /// The fields of INFO that are not the same in each run.
 const VARYING: [&str; 5] = ["replid", "offset", "histlen", "seconds", "full_sync_buffer_peak"];
+/// How a text that is marked as one begins.
+const VERBATIM: &str = "(verbatim txt) ";
 /// The digits of a time in milliseconds.
 const MS_DIGITS: usize = 13;
 
@@ -92,7 +100,7 @@ impl Real {
             let epoch = format!("CLUSTER SET-CONFIG-EPOCH {}", number + 1);
             let meet = (number > 0).then(|| format!("CLUSTER MEET 127.0.0.1 {}", first.port()));
             for command in slots.into_iter().chain([epoch]).chain(meet) {
-                Connection::open(process.address)?.ask(&command, Order::Given)?;
+                Connection::open(process.address)?.ask(&command)?;
             }
         }
         let known = format!("cluster_known_nodes:{nodes}");
@@ -100,9 +108,9 @@ impl Real {
             .iter()
             .try_for_each(|process| until_it_says(process, "CLUSTER INFO", &["cluster_state:ok", &known]))?;
         for (number, process) in processes.iter().enumerate().skip(NODES) {
-            let id = Connection::open(processes[number % NODES].address)?.ask("CLUSTER MYID", Order::Given)?.concat();
+            let id = Connection::open(processes[number % NODES].address)?.ask_line("CLUSTER MYID")?;
             let replicate = format!("CLUSTER REPLICATE {}", id.trim_matches('"'));
-            Connection::open(process.address)?.ask(&replicate, Order::Given)?;
+            Connection::open(process.address)?.ask(&replicate)?;
         }
         for process in processes.iter().skip(NODES) {
             until_it_says(process, "INFO replication", &["master_link_status:up"])?;
@@ -117,11 +125,7 @@ impl Real {
 /// Waits until the answer of a server to a command has all these words.
 fn until_it_says(process: &Process, command: &str, words: &[&str]) -> io::Result<()> {
     let mut connection = Connection::open(process.address)?;
-    while !connection
-        .ask(command, Order::Given)
-        .map(|lines| lines.concat())
-        .is_ok_and(|text| words.iter().all(|word| text.contains(word)))
-    {
+    while !connection.ask_line(command).is_ok_and(|text| words.iter().all(|word| text.contains(word))) {
         wait(Duration::from_millis(50));
     }
     Ok(())
@@ -141,45 +145,87 @@ impl Cluster for Real {
     }
 }
 
-struct Connection(TcpLink);
+struct Connection {
+    link: TcpLink,
+    protocol: Protocol,
+    /// What has arrived and was not shown yet.
+    received: Vec<u8>,
+}
 
 impl Connection {
     fn open(address: SocketAddr) -> io::Result<Connection> {
-        TcpLink::open(address).map(Connection)
+        Ok(Connection { link: TcpLink::open(address)?, protocol: Protocol::Resp2, received: Vec::new() })
     }
 
-    /// The lines of the answer.
-    fn ask(&mut self, command: &str, order: Order) -> io::Result<Vec<String>> {
-        self.0.send(format!("{command}\r\n").as_bytes())?;
-        let mut bytes = Vec::new();
+    fn send(&mut self, command: &str) -> io::Result<()> {
+        self.link.send(format!("{command}\r\n").as_bytes())
+    }
+
+    /// The next reply or message; `None` if the connection was closed.
+    fn next(&mut self) -> io::Result<Option<Reply>> {
         loop {
-            match decode(&bytes) {
-                Ok((reply, _)) => return Ok(render(&reply, Protocol::Resp2, order)),
+            match decode(&self.received) {
+                Ok((reply, length)) => {
+                    self.received.drain(..length);
+                    return Ok(Some(reply));
+                }
                 Err(Undecoded::Malformed(why)) => return Err(io::Error::other(why)),
                 Err(Undecoded::Incomplete) => {}
             }
-            if self.0.receive(&mut bytes, TIMEOUT)? != Received::Bytes {
-                return Err(io::Error::other(format!("no answer to {command}")));
+            match self.link.receive(&mut self.received, TIMEOUT)? {
+                Received::Bytes => {}
+                Received::Closed => return Ok(None),
+                Received::Nothing => return Err(io::Error::other("nothing arrives")),
             }
         }
     }
+
+    fn ask(&mut self, command: &str) -> io::Result<Reply> {
+        self.send(command)?;
+        self.next()?.ok_or_else(|| io::Error::other(format!("no answer to {command}")))
+    }
+
+    /// The answer as one line.
+    fn ask_line(&mut self, command: &str) -> io::Result<String> {
+        Ok(render(&self.ask(command)?, Protocol::Resp2, Order::Given).concat())
+    }
+
+    fn use_resp3(&mut self) -> io::Result<()> {
+        self.ask("HELLO 3")?;
+        self.protocol = Protocol::Resp3;
+        Ok(())
+    }
+}
+
+/// The number of clients of a server that wait.
+fn waiting_clients(address: SocketAddr) -> io::Result<String> {
+    let info = Connection::open(address)?.ask_line("INFO clients")?;
+    let field = info.split("\\r\\n").find(|line| line.starts_with("blocked_clients:"));
+    field.map(str::to_owned).ok_or_else(|| io::Error::other("INFO has no such field"))
 }
 
 /// The parts that differ in each run, and the text that is written instead.
 struct Names(Vec<(String, String)>);
 
 impl Names {
-    fn learn(connections: &mut [Connection], addresses: &[SocketAddr]) -> io::Result<Names> {
-        let mut names = Vec::new();
-        for (number, (connection, address)) in connections.iter_mut().zip(addresses).enumerate() {
-            for (kind, command) in [("id", "CLUSTER MYID"), ("shard", "CLUSTER MYSHARDID")] {
-                let id = connection.ask(command, Order::Given)?.concat();
-                names.push((id.trim_matches('"').to_owned(), format!("<{kind}{number}>")));
-            }
-            names.push((format!("{}", address.port() + 10_000), format!("<bus{number}>")));
-            names.push((format!("{}", address.port()), format!("<port{number}>")));
+    fn learn(addresses: &[SocketAddr]) -> io::Result<Names> {
+        let mut names = Names(Vec::new());
+        for (number, address) in addresses.iter().enumerate() {
+            names.learn_ids(*address, "", number)?;
+            names.0.push((format!("{}", address.port() + 10_000), format!("<bus{number}>")));
+            names.0.push((format!("{}", address.port()), format!("<port{number}>")));
         }
-        Ok(Names(names))
+        Ok(names)
+    }
+
+    /// An id that was known before keeps its name.
+    fn learn_ids(&mut self, address: SocketAddr, mark: &str, number: usize) -> io::Result<()> {
+        let mut connection = Connection::open(address)?;
+        for (kind, command) in [("id", "CLUSTER MYID"), ("shard", "CLUSTER MYSHARDID")] {
+            let id = connection.ask_line(command)?;
+            self.0.push((id.trim_matches('"').to_owned(), format!("<{mark}{kind}{number}>")));
+        }
+        Ok(())
     }
 
     fn in_command(&self, command: &str) -> String {
@@ -192,6 +238,46 @@ impl Names {
         let words = line.split(' ').map(|word| if is_time(word) { "<ms>" } else { word });
         let line = words.collect::<Vec<_>>().join(" ");
         self.0.iter().fold(line, |line, (name, written)| replace_whole(&line, name, written))
+    }
+
+    /// A reply with the names in its texts, by which its elements are sorted.
+    fn in_reply(&self, reply: Reply) -> Reply {
+        match reply {
+            Reply::Bulk(bytes) => match String::from_utf8(bytes) {
+                Ok(text) => Reply::Bulk(self.in_answer(&text).into_bytes()),
+                Err(error) => Reply::Bulk(error.into_bytes()),
+            },
+            Reply::Array(items) => {
+                let mut items: Vec<Reply> = items.into_iter().map(|item| self.in_reply(item)).collect();
+                for place in 1..items.len() {
+                    if is_offset(&items[place - 1]) {
+                        items[place] = without_varying_offset(&items[place]);
+                    }
+                }
+                Reply::Array(items)
+            }
+            Reply::Map(pairs) => {
+                let in_value = |name: &Reply, value| match self.in_reply(value) {
+                    value if is_offset(name) => without_varying_offset(&value),
+                    value => value,
+                };
+                Reply::Map(pairs.into_iter().map(|(name, value)| (name.clone(), in_value(&name, value))).collect())
+            }
+            other => other,
+        }
+    }
+}
+
+/// Whether that is the name of a field of CLUSTER SHARDS whose value may vary.
+fn is_offset(name: &Reply) -> bool {
+    matches!(name, Reply::Bulk(name) if name == b"replication-offset")
+}
+
+/// Whether an offset is 0 is the same in each run.
+fn without_varying_offset(offset: &Reply) -> Reply {
+    match offset {
+        Reply::Integer(number) if number != "0" => Reply::Simple(b"<varies>".to_vec()),
+        other => other.clone(),
     }
 }
 
@@ -217,7 +303,10 @@ fn a_port_is_replaced_but_not_the_digits_of_a_hash() {
 /// The lines of an answer that is a text of several lines, each on a line of its own.
 fn broken_up(lines: Vec<String>) -> Vec<String> {
     let [line] = &lines[..] else { return lines };
-    let Some(text) = line.strip_prefix('"').and_then(|line| line.strip_suffix('"')) else { return lines };
+    let kinds = ["", VERBATIM];
+    let quoted =
+        kinds.iter().find_map(|kind| Some((kind, line.strip_prefix(kind)?.strip_prefix('"')?.strip_suffix('"')?)));
+    let Some((kind, text)) = quoted else { return lines };
     let parts = text.replace("\\r\\n", "\n").replace("\\n", "\n");
     // How many messages were sent is a matter of time, and the title of a section looks like a comment.
     let is_left_out =
@@ -226,7 +315,8 @@ fn broken_up(lines: Vec<String>) -> Vec<String> {
     let parts: Vec<String> = parts.split('\n').filter(is_steady).map(without_varying).collect();
     match parts.len() {
         0 | 1 => lines,
-        _ => parts,
+        _ if kind.is_empty() => parts,
+        _ => [vec![kind.trim_end().to_owned()], parts].concat(),
     }
 }
 
@@ -242,41 +332,163 @@ fn without_varying(line: &str) -> String {
     }
 }
 
+/// A line of a file that is no part of an answer.
+enum Line<'l> {
+    /// `== title`.
+    Title,
+    /// A comment, or nothing.
+    Comment,
+    /// `...`
+    Settle,
+    /// `kill 1`
+    Kill(usize),
+    /// `ids 1`
+    NewIds(usize),
+    /// `resp3 1b`
+    Resp3(&'l str),
+    /// `1b> ...` and `1b~> ...`
+    Command(&'l str, Order, &'l str),
+    /// `1b>> ...`
+    Waiting(&'l str, &'l str),
+    /// `1b<`
+    Arrival(&'l str),
+}
+
+impl Line<'_> {
+    fn parse(line: &str) -> Option<Line<'_>> {
+        let node = |start: &str| line.strip_prefix(start)?.parse::<usize>().ok();
+        if line.is_empty() || line.starts_with('#') {
+            return Some(Line::Comment);
+        } else if line.starts_with("== ") {
+            return Some(Line::Title);
+        } else if line == "..." {
+            return Some(Line::Settle);
+        }
+        let killed = node("kill ").map(Line::Kill);
+        let named =
+            killed.or_else(|| node("ids ").map(Line::NewIds)).or_else(|| line.strip_prefix("resp3 ").map(Line::Resp3));
+        named.or_else(|| Line::parse_command(line))
+    }
+
+    fn parse_command(line: &str) -> Option<Line<'_>> {
+        let (connection, rest) = line.split_at(line.find(|byte: char| !byte.is_ascii_alphanumeric())?);
+        node_of(connection)?;
+        let command = |mark: &str| rest.strip_prefix(mark);
+        let in_order = |mark, order| command(mark).map(|command| Line::Command(connection, order, command));
+        let waiting = || command(">> ").map(|command| Line::Waiting(connection, command));
+        let arrival = || (rest == "<").then_some(Line::Arrival(connection));
+        let orders = [("> ", Order::Given), ("~> ", Order::Sorted), ("~~> ", Order::InnerSorted)];
+        let ordered = orders.into_iter().find_map(|(mark, order)| in_order(mark, order));
+        ordered.or_else(waiting).or_else(arrival)
+    }
+}
+
+/// The node of a connection, whose name is the node's number with a letter behind it, or none.
+fn node_of(connection: &str) -> Option<usize> {
+    connection.strip_suffix(|letter: char| letter.is_ascii_lowercase()).unwrap_or(connection).parse().ok()
+}
+
+/// A cluster with the connections to its nodes.
+struct Play<C> {
+    cluster: C,
+    addresses: Vec<SocketAddr>,
+    connections: BTreeMap<String, Connection>,
+    names: Names,
+}
+
+impl<C: Cluster> Play<C> {
+    fn begin(cluster: C) -> io::Result<Play<C>> {
+        let addresses = cluster.addresses();
+        let names = Names::learn(&addresses)?;
+        Ok(Play { cluster, addresses, connections: BTreeMap::new(), names })
+    }
+
+    fn address(&self, connection: &str) -> SocketAddr {
+        self.addresses[node_of(connection).expect("the name was checked")]
+    }
+
+    fn connection(&mut self, name: &str) -> io::Result<&mut Connection> {
+        let address = self.address(name);
+        if !self.connections.contains_key(name) {
+            self.connections.insert(name.to_owned(), Connection::open(address)?);
+        }
+        Ok(self.connections.get_mut(name).expect("it was opened"))
+    }
+
+    /// Does what a line says, and returns the lines of the answer.
+    fn run(&mut self, line: &Line<'_>) -> io::Result<Vec<String>> {
+        let (name, order) = match *line {
+            Line::Title | Line::Comment => return Ok(Vec::new()),
+            Line::Settle => {
+                self.cluster.settle();
+                return Ok(Vec::new());
+            }
+            Line::Kill(node) => {
+                self.cluster.kill(node);
+                return Ok(Vec::new());
+            }
+            Line::NewIds(node) => {
+                self.names.learn_ids(self.addresses[node], "new-", node)?;
+                return Ok(Vec::new());
+            }
+            Line::Resp3(name) => {
+                self.connection(name)?.use_resp3()?;
+                return Ok(Vec::new());
+            }
+            Line::Waiting(name, command) => {
+                self.send_waiting(name, command)?;
+                return Ok(Vec::new());
+            }
+            Line::Command(name, order, command) => {
+                let command = self.names.in_command(command);
+                self.connection(name)?.send(&command)?;
+                (name, order)
+            }
+            Line::Arrival(name) => (name, Order::Given),
+        };
+        let connection = self.connection(name)?;
+        let (reply, protocol) = (connection.next()?, connection.protocol);
+        Ok(reply.map_or_else(|| vec!["(closed)".to_owned()], |reply| self.written(reply, protocol, order)))
+    }
+
+    /// Returns when the client waits.
+    fn send_waiting(&mut self, name: &str, command: &str) -> io::Result<()> {
+        let (address, command) = (self.address(name), self.names.in_command(command));
+        let before = waiting_clients(address)?;
+        self.connection(name)?.send(&command)?;
+        while waiting_clients(address)? == before {
+            wait(Duration::from_millis(10));
+        }
+        Ok(())
+    }
+
+    fn written(&self, reply: Reply, protocol: Protocol, order: Order) -> Vec<String> {
+        if let Reply::Push(items) = reply {
+            let items = self.written(Reply::Array(items), protocol, order);
+            return ["(push)".to_owned()].into_iter().chain(items).collect();
+        }
+        let lines = broken_up(render(&self.names.in_reply(reply), protocol, order));
+        let mut lines: Vec<String> = lines.iter().map(|line| self.names.in_answer(line)).collect();
+        // Elements of aggregates have numbers and were sorted before; lines of a text are now.
+        if order == Order::Sorted && !lines.iter().any(|line| line.trim_start().starts_with("1) ")) {
+            lines.sort();
+        }
+        lines
+    }
+}
+
 /// Plays the file against clusters that `start` makes, and returns it with their answers.
 fn play<C: Cluster>(text: &str, mut start: impl FnMut() -> io::Result<C>) -> io::Result<String> {
     let mut played = String::new();
-    let mut state: Option<(C, Vec<Connection>, Names)> = None;
+    let mut state: Option<Play<C>> = None;
     for line in text.lines() {
-        let command = line.split_once("> ").filter(|(node, _)| node.trim_end_matches('~').parse::<usize>().is_ok());
-        let killed = line.strip_prefix("kill ").and_then(|node| node.parse::<usize>().ok());
-        let is_apart = line.starts_with("== ") || line.starts_with('#') || line == "...";
-        let is_kept = line.is_empty() || is_apart || killed.is_some();
-        if is_kept || command.is_some() {
-            writeln!(played, "{line}").expect("a text takes all");
+        let Some(parsed) = Line::parse(line) else { continue };
+        writeln!(played, "{line}").expect("a text takes all");
+        if matches!(parsed, Line::Title) {
+            state = Some(Play::begin(start()?)?);
         }
-        if line.starts_with("== ") {
-            let cluster = start()?;
-            let addresses = cluster.addresses();
-            let mut connections =
-                addresses.iter().map(|address| Connection::open(*address)).collect::<io::Result<Vec<_>>>()?;
-            let names = Names::learn(&mut connections, &addresses)?;
-            state = Some((cluster, connections, names));
-        }
-        let Some((cluster, connections, names)) = &mut state else { continue };
-        if line == "..." {
-            cluster.settle();
-        }
-        killed.into_iter().for_each(|node| cluster.kill(node));
-        let Some((node, command)) = command else { continue };
-        let (number, is_sorted) = (node.trim_end_matches('~'), node.ends_with('~'));
-        let connection = &mut connections[number.parse::<usize>().expect("it was parsed above")];
-        let order = if is_sorted { Order::Sorted } else { Order::Given };
-        let lines = broken_up(connection.ask(&names.in_command(command), order)?);
-        let mut lines: Vec<String> = lines.iter().map(|line| names.in_answer(line)).collect();
-        // Elements of aggregates have numbers and were sorted before; lines of a text are now.
-        if is_sorted && !lines.iter().any(|line| line.starts_with("1) ")) {
-            lines.sort();
-        }
+        let Some(play) = &mut state else { continue };
+        let lines = play.run(&parsed).map_err(|error| io::Error::other(format!("{line}: {error}\nafter\n{played}")))?;
         lines.iter().for_each(|line| writeln!(played, "{line}").expect("a text takes all"));
     }
     Ok(played)
@@ -284,12 +496,20 @@ fn play<C: Cluster>(text: &str, mut start: impl FnMut() -> io::Result<C>) -> io:
 
 #[track_caller]
 fn assert_same(file: &str, played: &str, text: &str) {
-    let lines = (1..).zip(text.lines().zip(played.lines()));
-    let differ = lines.filter(|(_, (expected, found))| expected != found);
-    let faults: Vec<String> =
-        differ.map(|(number, (expected, found))| format!("{number}: {found}\n    instead of: {expected}")).collect();
+    let sections = text.split("\n== ").zip(played.split("\n== "));
+    let faults: Vec<String> = sections.filter_map(|(expected, found)| first_difference(expected, found)).collect();
     assert!(faults.is_empty(), "{file}:\n{}", faults.join("\n"));
-    assert_eq!(played.lines().count(), text.lines().count(), "{played}");
+    assert_eq!(played, text, "{file}");
+}
+
+/// The first line of a section that is another one, with the command before it.
+fn first_difference(expected: &str, found: &str) -> Option<String> {
+    let place = expected.lines().zip(found.lines()).take_while(|(expected, found)| expected == found).count();
+    let shown = |section: &str| section.lines().nth(place).unwrap_or("nothing more").to_owned();
+    let command = expected.lines().take(place).filter(|line| Line::parse(line).is_some()).last().unwrap_or_default();
+    let title = expected.lines().next().unwrap_or_default();
+    let differs = expected.trim_end() != found.trim_end();
+    differs.then(|| format!("{title}: {command}\n    {}\n    instead of {}", shown(found), shown(expected)))
 }
 
 #[track_caller]

@@ -232,6 +232,9 @@ pub(super) fn info(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
+/// The bytes of an empty buffer of a link, as Redis counts them.
+const EMPTY_BUFFER_BYTES: i64 = 48;
+
 /// Two links for each other node, to it and from it. Nothing waits in their buffers: nodes of one process hear each
 /// other at once.
 pub(super) fn links(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
@@ -254,7 +257,7 @@ pub(super) fn links(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
             reply.bulk(b"r");
             for name in ["send-buffer-allocated", "send-buffer-used"] {
                 reply.bulk(name.as_bytes());
-                reply.integer(0);
+                reply.integer(EMPTY_BUFFER_BYTES);
             }
         }
     }

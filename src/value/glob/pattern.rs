@@ -48,6 +48,11 @@ impl<'p> Pattern<'p> {
         pattern
     }
 
+    /// The text of the pattern.
+    pub fn source(&self) -> &'p [u8] {
+        self.source
+    }
+
     /// Whether the whole of `text` matches.
     pub fn matches(&self, text: &[u8]) -> bool {
         let [first, rest @ ..] = self.segments.as_slice() else {
