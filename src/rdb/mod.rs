@@ -37,6 +37,8 @@ use crate::value::{Value, View};
 
 /// The version of the format, which every payload has in its footer.
 pub const VERSION: u16 = 12;
+/// The version that Valkey 9 writes.
+const VALKEY_VERSION: u16 = 80;
 /// The byte before the source of a function library.
 pub const FUNCTION: u8 = 0xf5;
 /// The byte before a library in the form of a version before 7.0.
@@ -80,8 +82,28 @@ fn dump_without_footer(view: View<'_>, compresses: bool) -> Vec<u8> {
 /// # Errors
 /// The reason why the payload is refused.
 pub fn restore(payload: &[u8], forms: &Forms, room_bytes: usize) -> Result<Value, LoadError> {
+    restore_by(payload, room_bytes, |reader, kind| reader.value(kind, forms))
+}
+
+/// Like [`restore`], of a payload of Valkey 9: it has a type of its own, and none of Redis's types from 7.4 on.
+///
+/// # Errors
+/// The reason why the payload is refused.
+pub fn restore_of_valkey(payload: &[u8], forms: &Forms, room_bytes: usize) -> Result<Value, LoadError> {
+    restore_by(payload, room_bytes, |reader, kind| match kind {
+        kind::HASH_VALKEY => reader.valkey_hash(&forms.hash),
+        ..=kind::STREAM_3 => reader.value(kind, forms),
+        _ => None,
+    })
+}
+
+fn restore_by(
+    payload: &[u8],
+    room_bytes: usize,
+    read: impl FnOnce(&mut Reader<'_>, u8) -> Option<Value>,
+) -> Result<Value, LoadError> {
     let mut reader = Reader::within(payload, room_bytes);
-    let value = reader.byte().and_then(|kind| reader.value(kind, forms));
+    let value = reader.byte().and_then(|kind| read(&mut reader, kind));
     value.ok_or_else(|| {
         if reader.is_full() {
             return LoadError::TooLarge;
@@ -110,14 +132,21 @@ pub fn with_footer_of(mut payload: Vec<u8>, version: u16) -> Vec<u8> {
     payload
 }
 
-/// The payload before the footer; `None` if the footer is missing or wrong, or of a later version. The checksum is
-/// verified only if `is_checked`.
+/// The payload before the footer; `None` if the footer is missing or wrong, or of a later version than ours and not of
+/// Valkey 9's. The checksum is verified only if `is_checked`.
 pub fn without_footer(bytes: &[u8], is_checked: bool) -> Option<&[u8]> {
     let (checked, checksum) = bytes.split_last_chunk::<8>()?;
     let (payload, version) = checked.split_last_chunk::<2>()?;
     debug_assert_eq!(bytes.len() - payload.len(), FOOTER_BYTES, "a footer has two parts");
     let is_intact = !is_checked || u64::from_le_bytes(*checksum) == crc64(checked);
-    (is_intact && u16::from_le_bytes(*version) <= VERSION).then_some(payload)
+    let is_known = matches!(u16::from_le_bytes(*version), 0..=VERSION | VALKEY_VERSION);
+    (is_intact && is_known).then_some(payload)
+}
+
+/// Whether the footer of a payload has the version of Valkey 9.
+pub fn is_of_valkey(bytes: &[u8]) -> bool {
+    let version = bytes.split_last_chunk::<8>().and_then(|(checked, _)| checked.last_chunk::<2>());
+    version.is_some_and(|version| u16::from_le_bytes(*version) == VALKEY_VERSION)
 }
 
 #[cfg(test)]
@@ -138,6 +167,24 @@ mod tests {
         for broken in [&EMPTY[..9], b"", b"\x0d\x00\xff2\xd5\xf3\x08\xca\xd5\x1a", b"\x0c\x00\x96\xedh\x80\xf5U<\x94"] {
             assert_eq!(without_footer(broken, true), None);
         }
+    }
+
+    #[test]
+    fn a_payload_of_valkey_is_known_by_its_version() {
+        let theirs = with_footer_of(b"\x00\x01v".to_vec(), VALKEY_VERSION);
+        assert!(is_of_valkey(&theirs) && !is_of_valkey(EMPTY) && !is_of_valkey(b"P\x00"));
+        assert_eq!(without_footer(&theirs, true), Some(&b"\x00\x01v"[..]));
+        assert_eq!(without_footer(&with_footer_of(Vec::new(), VALKEY_VERSION + 1), true), None);
+    }
+
+    #[test]
+    fn a_type_has_the_meaning_that_it_has_in_valkey() {
+        let hash = |kind: u8| [&[kind], &b"\x01\x01f\x01v"[..], &[0xff; 8]].concat();
+        let restored = |kind: u8| restore_of_valkey(&hash(kind), &Forms::default(), 1 << 20);
+        for kind in [kind::HASH_METADATA, kind::HASH_LISTPACK_EX, kind::HASH_LISTPACK_EX_PRE_GA] {
+            assert!(matches!(restored(kind), Err(LoadError::Damaged { .. })), "{kind}");
+        }
+        assert!(restored(kind::HASH_VALKEY).is_ok());
     }
 
     #[test]

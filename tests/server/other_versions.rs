@@ -163,3 +163,30 @@ fn deadlines_of_fields_come_here_from_valkey() {
         assert_eq!(lines.map(|line| told_by(ours.addr(), line)), lines.map(told), "{}", other.name);
     }
 }
+
+#[test]
+fn keys_migrate_to_other_versions_and_back() {
+    const KEYS: &str = "text1 number1 list set zset hash";
+    for other in others("keys that migrate to other versions") {
+        let (theirs, ours) = (other.start(&[]), Server::builder().allow_debug().start().expect("it starts"));
+        let (told, ask_ours) =
+            (|command: &str| told_by(theirs.address, command), |command: &str| told_by(ours.addr(), command));
+        assert_eq!(ask_ours(&format!("EVAL \"{FILL}\" 0")), "$-1");
+        let digests = |told: &dyn Fn(&str) -> String| told(&format!("DEBUG DIGEST-VALUE {KEYS}"));
+        let before = digests(&ask_ours);
+        let migrate = |port: u16| format!("MIGRATE 127.0.0.1 {port} \"\" 0 5000 KEYS {KEYS}");
+        assert_eq!(ask_ours(&migrate(theirs.address.port())), "+OK", "from here to {}", other.name);
+        assert_eq!(digests(&told), before, "from here to {}", other.name);
+        assert_eq!(ask_ours("EXISTS hash"), ":0");
+        assert_eq!(told(&migrate(ours.addr().port())), "+OK", "from {} to here", other.name);
+        assert_eq!(digests(&ask_ours), before, "from {} to here", other.name);
+        if other.is_valkey {
+            assert_eq!(told("HSET deadlines a 1 b two"), ":2");
+            assert_eq!(told("HPEXPIREAT deadlines 4000000000000 FIELDS 1 a"), "*1\r\n:1");
+            let fields = ["HPEXPIRETIME deadlines FIELDS 2 a b", "HGETALL deadlines"];
+            let before = fields.map(told);
+            assert_eq!(told(&format!("MIGRATE 127.0.0.1 {} deadlines 0 5000", ours.addr().port())), "+OK");
+            assert_eq!(fields.map(ask_ours), before, "from {} to here", other.name);
+        }
+    }
+}

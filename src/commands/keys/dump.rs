@@ -107,9 +107,11 @@ fn restore(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         return Err(RestoreError::Busy.into());
     }
     let deadline_ms = deadline(ttl, options.is_absolute, cx.now_ms())?;
+    let is_of_valkey = rdb::is_of_valkey(payload);
     let payload = rdb::without_footer(payload, cx.engine().switches.verifies_checksums).ok_or(Error::PayloadWrong)?;
     let room_bytes = cx.engine().switches.capacity.collection_bytes;
-    let value = rdb::restore(payload, &cx.settings().forms(), room_bytes).map_err(|refusal| match refusal {
+    let restore = if is_of_valkey { rdb::restore_of_valkey } else { rdb::restore };
+    let value = restore(payload, &cx.settings().forms(), room_bytes).map_err(|refusal| match refusal {
         LoadError::Damaged { form } => {
             operations::log(cx, LogLevel::Verbose, format!("{form} integrity check failed."));
             RestoreError::BadFormat.into()
@@ -122,11 +124,20 @@ fn restore(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         }
     } else {
         let database = cx.database_index();
+        // Redis, which may load our append-only file, takes no payload of Valkey.
+        let is_rewritten = is_of_valkey && operations::is_propagating(cx);
+        let rewritten = is_rewritten.then(|| rdb::dump(value.view(), cx.settings().files.compresses));
         cx.restore(database, key, value, deadline_ms, options.hint, RESTORED);
-        if let Some(deadline_ms) = deadline_ms.filter(|_| !options.is_absolute && operations::is_propagating(cx)) {
+        let relative_ms = deadline_ms.filter(|_| !options.is_absolute && operations::is_propagating(cx));
+        if rewritten.is_some() || relative_ms.is_some() {
             let (mut words, mut digits) = (args.all(), itoa::Buffer::new());
-            words[2] = digits.format(deadline_ms).as_bytes();
-            words.push(b"ABSTTL");
+            if let Some(payload) = &rewritten {
+                words[3] = payload;
+            }
+            if let Some(deadline_ms) = relative_ms {
+                words[2] = digits.format(deadline_ms).as_bytes();
+                words.push(b"ABSTTL");
+            }
             operations::propagate_instead(cx, &words);
         }
     }

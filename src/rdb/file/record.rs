@@ -6,7 +6,7 @@ use super::ahead::Built;
 use super::{FaultReason, LruHint, opcode};
 use crate::rdb::load::Forms;
 use crate::rdb::text::Reader;
-use crate::rdb::{VERSION, kind, vector_set};
+use crate::rdb::{VALKEY_VERSION, VERSION, kind, vector_set};
 use crate::value::Value;
 
 /// The bytes of the magic and the version.
@@ -15,8 +15,6 @@ pub const HEADER_BYTES: usize = 9;
 const FIRST_WITH_CHECKSUM: u16 = 5;
 /// The last version of which everything that version 12 knows is read.
 const LAST_VERSION: u16 = 15;
-/// The version that Valkey 9 writes, with a magic of its own.
-const VALKEY_VERSION: u16 = 80;
 
 /// The servers whose files differ in what a type means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
