@@ -167,6 +167,8 @@ fn simulated_states_have_the_error_texts_of_redis_and_refuse_the_same_commands()
         (State::OutOfMemory, "OOM command not allowed when used memory > 'maxmemory'.", ["DEL", "key"]),
         (State::MasterDown, "READONLY You can't write against a read only replica.", ["PUBLISH", "channel"]),
         (State::Moved { slot: 12539, node: "10.0.0.1:7001".to_owned() }, "MOVED 12539 10.0.0.1:7001", ["ECHO", "x"]),
+        (State::Ask { slot: 12539, node: "10.0.0.1:7001".to_owned() }, "ASK 12539 10.0.0.1:7001", ["ECHO", "x"]),
+        (State::ClusterDown, "CLUSTERDOWN The cluster is down", ["ECHO", "x"]),
     ] {
         server.fault("state").state(state);
         assert_eq!(error(&mut client, ["SET", "key", "value"]), text);
@@ -175,6 +177,34 @@ fn simulated_states_have_the_error_texts_of_redis_and_refuse_the_same_commands()
     }
     assert!(server.remove_fault("state") && !server.remove_fault("state"));
     assert_eq!(call(&mut client, ["EXISTS", "key"]), 0);
+}
+
+#[test]
+fn a_state_of_a_cluster_is_ordered_by_name_and_may_concern_only_requests_with_several_keys() {
+    let (_server, mut client) = served();
+    for (state, text) in [
+        ("TRYAGAIN", "TRYAGAIN Multiple keys request during rehashing of slot"),
+        ("CROSSSLOT", "CROSSSLOT Keys in request don't hash to the same slot"),
+    ] {
+        add(&mut client, &format!("state {state}"));
+        assert_eq!(error(&mut client, ["MGET", "key", "key2"]), text);
+        assert_eq!(call(&mut client, ["GET", "key"]), Reply::Null);
+    }
+    for (state, text) in [
+        ("ASK 12539 10.0.0.1:7001", "ASK 12539 10.0.0.1:7001"),
+        ("MOVED 12539 10.0.0.1:7001", "MOVED 12539 10.0.0.1:7001"),
+        ("CLUSTERDOWN", "CLUSTERDOWN The cluster is down"),
+    ] {
+        add(&mut client, &format!("state {state}"));
+        assert_eq!(error(&mut client, ["GET", "key"]), text);
+        let listed = call(&mut client, ["DUNLIN", "FAULT", "LIST"]);
+        let [Reply::Map(fields)] = listed.items().expect("it is an array") else { panic!("one: {listed:?}") };
+        assert!(fields.iter().any(|(name, value)| *name == "rule" && *value == state), "{fields:?}");
+    }
+    for unknown in ["ASK", "ASK 12539", "ASK 16384 10.0.0.1:7001", "ASK x 10.0.0.1:7001", "TRYAGAIN later"] {
+        let words = format!("DUNLIN FAULT ADD state {unknown}");
+        assert!(client.call(words.split(' ')).is_err(), "{unknown}");
+    }
 }
 
 #[test]

@@ -15,7 +15,8 @@ pub(super) const FAULT: Command = Command {
     name: "FAULT",
     syntax: "action:<add:<ADD name [COMMAND command] [KEY pattern] [CLIENT client] [NODE number] [NTH nth] \
              [TIMES times] [PERCENT percent] failure:<DELAY milliseconds|ERROR text|DROP-BEFORE|DROP-AFTER|HALF-REPLY|\
-             SPLIT-REPLY|SILENCE|LOADING|BUSY|READONLY|OOM|moved:<MOVED slot node>|MASTERDOWN>>|\
+             SPLIT-REPLY|SILENCE|LOADING|BUSY|READONLY|OOM|moved:<MOVED slot node>|ask:<ASK slot node>|TRYAGAIN|\
+             CLUSTERDOWN|CROSSSLOT|MASTERDOWN>>|\
              disk:<ADD name DISK calls:<READ|WRITE|SYNC|RENAME|ANY> [FILE pattern] [NTH nth] [TIMES times] \
              [PERCENT percent] failure:<EIO|ENOSPC|SPACE bytes|DELAY milliseconds>>|\
              REMOVE rule|LIST|CLEAR>",
@@ -156,15 +157,26 @@ fn disturbance(args: &mut Args<'_>) -> Result<Disturbance, Error> {
         () if says(word, "READONLY") => State::ReadOnly,
         () if says(word, "OOM") => State::OutOfMemory,
         () if says(word, "MASTERDOWN") => State::MasterDown,
-        () if says(word, "MOVED") => moved(args)?,
+        () if says(word, "MOVED") => {
+            let (slot, node) = redirect(args)?;
+            State::Moved { slot, node }
+        }
+        () if says(word, "ASK") => {
+            let (slot, node) = redirect(args)?;
+            State::Ask { slot, node }
+        }
+        () if says(word, "TRYAGAIN") => State::TryAgain,
+        () if says(word, "CLUSTERDOWN") => State::ClusterDown,
+        () if says(word, "CROSSSLOT") => State::CrossSlot,
         () => return failure(word, args).map(Disturbance::Failure),
     };
     Ok(Disturbance::State(state))
 }
 
-fn moved(args: &mut Args<'_>) -> Result<State, Error> {
+/// A slot, and the node to which its commands are redirected.
+fn redirect(args: &mut Args<'_>) -> Result<(u16, String), Error> {
     let slot = u16::try_from(args.integer()?).ok().filter(|slot| *slot < HASH_SLOTS).ok_or(Error::NotAnInteger)?;
-    Ok(State::Moved { slot, node: line(args.word()?)? })
+    Ok((slot, line(args.word()?)?))
 }
 
 fn failure(word: &[u8], args: &mut Args<'_>) -> Result<Failure, Error> {

@@ -31,14 +31,14 @@ pub(super) fn fire(engine: &mut Engine, session: SessionId, request: Request<'_>
         _ => command.flags,
     };
     let is_of_shard = command.keys.iter().any(|spec| spec.access.has(KeyFlags::NOT_KEY));
-    let has_slot = is_of_shard || !command.keys_of(request).is_empty();
+    let keys = command.keys_of(request).len().max(usize::from(is_of_shard));
     let kit = engine.observers.kit.as_mut()?;
     for rule in &mut kit.faults.rules {
         let hits = rule.command.as_ref().is_none_or(|wanted| is_called(&engine.table.entry(id).name, wanted))
             && is_named(client, rule.client.as_deref())
             && rule.key.as_ref().is_none_or(|pattern| touches(&engine.table, Some(id), request, pattern))
             && match &rule.disturbance {
-                Disturbance::State(state) => state.refuses(&engine.table.entry(id).name, flags, has_slot),
+                Disturbance::State(state) => state.refuses(&engine.table.entry(id).name, flags, keys),
                 Disturbance::Failure(_) => true,
             };
         if hits && rule.trigger.is_due(&mut engine.generator) {

@@ -9,7 +9,7 @@
 
 use std::fmt::{self, Display};
 
-use crate::engine::spec::{Error, Flags};
+use crate::engine::spec::{ClusterError, Error, Flags};
 use crate::engine::state::kit::{Trigger, quoted};
 
 /// All fault rules.
@@ -87,6 +87,19 @@ pub enum State {
         /// The node that owns the slot.
         node: String,
     },
+    /// The server is a node of a cluster, and the keys have moved to another one before their slot has.
+    Ask {
+        /// The slot.
+        slot: u16,
+        /// The node that has the keys.
+        node: String,
+    },
+    /// The server is a node of a cluster, and some of several keys have moved to another one.
+    TryAgain,
+    /// The server is a node of a cluster that is down.
+    ClusterDown,
+    /// The server is a node of a cluster, and several keys are in different slots.
+    CrossSlot,
 }
 
 impl Failure {
@@ -97,8 +110,8 @@ impl Failure {
 }
 
 impl State {
-    /// True when a command of that name and these flags is refused.
-    pub(in crate::engine) fn refuses(&self, name: &str, flags: Flags, has_slot: bool) -> bool {
+    /// True when a command of that name and these flags, with so many keys or shard channels, is refused.
+    pub(in crate::engine) fn refuses(&self, name: &str, flags: Flags, keys: usize) -> bool {
         match self {
             State::Loading => !flags.has(Flags::LOADING),
             // The script that seems to run is a script, not a function.
@@ -106,7 +119,8 @@ impl State {
             State::ReadOnly => flags.has(Flags::WRITE),
             State::OutOfMemory => flags.has(Flags::DENYOOM),
             State::MasterDown => !flags.has(Flags::STALE),
-            State::Moved { .. } => has_slot,
+            State::Moved { .. } | State::Ask { .. } | State::ClusterDown => keys > 0,
+            State::TryAgain | State::CrossSlot => keys > 1,
         }
     }
 
@@ -123,6 +137,10 @@ impl State {
                 "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.".to_owned()
             }
             State::Moved { slot, node } => format!("MOVED {slot} {node}"),
+            State::Ask { slot, node } => format!("ASK {slot} {node}"),
+            State::TryAgain => ClusterError::TryAgain.to_string(),
+            State::ClusterDown => ClusterError::Down.to_string(),
+            State::CrossSlot => ClusterError::CrossSlot.to_string(),
         }
     }
 }
@@ -218,6 +236,10 @@ impl Display for State {
             State::OutOfMemory => "OOM",
             State::MasterDown => "MASTERDOWN",
             State::Moved { slot, node } => return write!(formatter, "MOVED {slot} {node}"),
+            State::Ask { slot, node } => return write!(formatter, "ASK {slot} {node}"),
+            State::TryAgain => "TRYAGAIN",
+            State::ClusterDown => "CLUSTERDOWN",
+            State::CrossSlot => "CROSSSLOT",
         })
     }
 }

@@ -57,16 +57,16 @@ function Findings(/** @type {{findings: Record<string, any>[], problem: any}} */
       <p class="advice"><b>Instead:</b> ${ADVICE[shown(each.rule)] ?? ''}</p></li>`)}</ul>`
 }
 
-const FAILURES = ['DELAY', 'ERROR', 'DROP-BEFORE', 'DROP-AFTER', 'HALF-REPLY', 'SPLIT-REPLY', 'SILENCE', 'LOADING', 'BUSY', 'READONLY', 'OOM', 'MASTERDOWN', 'MOVED']
+const FAILURES = ['DELAY', 'ERROR', 'DROP-BEFORE', 'DROP-AFTER', 'HALF-REPLY', 'SPLIT-REPLY', 'SILENCE', 'LOADING', 'BUSY', 'READONLY', 'OOM', 'MASTERDOWN', 'MOVED', 'ASK', 'TRYAGAIN', 'CLUSTERDOWN', 'CROSSSLOT']
 /** What a failure needs besides, and how it reads in the form. */
-const MORE = /** @type {Record<string, string>} */ ({ DELAY: 'milliseconds', ERROR: 'ERR the text', MOVED: 'slot host:port' })
+const MORE = /** @type {Record<string, string>} */ ({ DELAY: 'milliseconds', ERROR: 'ERR the text', MOVED: 'slot host:port', ASK: 'slot host:port' })
 
 /** The command that a form makes. @param {FormData} data */
 function faultOf(data) {
   const value = (/** @type {string} */ name) => String(data.get(name) ?? '').trim()
   const matches = ['command', 'key', 'client', 'nth', 'times', 'percent'].flatMap(name => (value(name) ? [name.toUpperCase(), value(name)] : []))
   const failure = value('failure')
-  const more = failure === 'MOVED' ? split(value('more')) ?? [] : MORE[failure] ? [value('more')] : []
+  const more = MORE[failure] === MORE.MOVED ? split(value('more')) ?? [] : MORE[failure] ? [value('more')] : []
   return value('name') ? ['DUNLIN', 'FAULT', 'ADD', value('name'), ...matches, failure, ...more] : null
 }
 
