@@ -409,7 +409,7 @@ impl World {
     /// Those of [`World::migrate_slot`].
     pub fn migrate_key(&self, key: impl AsRef<[u8]>, to: usize) -> Result<(), CallError> {
         let key = key.as_ref();
-        let step = MoveStep::Key(key.to_vec());
+        let step = MoveStep::Named(vec![key.to_vec()]);
         self.shared().cluster().move_slot(hash_slot(key), to, &step).map_err(refused)
     }
 

@@ -111,7 +111,7 @@ fn add(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 
 pub(super) const FAILOVER: Command = Command {
     name: "FAILOVER",
-    syntax: "number [FORCE | TAKEOVER | LOSING writes]",
+    syntax: "number [GRACEFUL | FORCE | TAKEOVER | LOSING writes]",
     arity: Arity::AtLeast(3),
     about: "Makes a replica of the cluster replace its primary, as CLUSTER FAILOVER at that node does; or at once, and \
             without the last writes of the primary, which it must not have applied yet.",
@@ -128,6 +128,7 @@ fn fail_over(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     } else if args.take_with("LOSING", 1) {
         FailoverWay::Losing(count(&mut args)?)
     } else {
+        args.take("GRACEFUL");
         FailoverWay::Graceful
     };
     args.end()?;
@@ -233,7 +234,7 @@ pub(super) const HEAL: Command = Command {
 
 pub(super) const MIGRATE_SLOT: Command = Command {
     name: "MIGRATE-SLOT",
-    syntax: "slot TO number [BEGIN | KEYS count | KEY key | FINISH | CANCEL]",
+    syntax: "slot TO number [BEGIN | KEYS count | KEY key [key ...] | FINISH | CANCEL]",
     arity: Arity::AtLeast(5),
     cost: "O(N), N being the keys that move",
     about: "Moves a slot from the node that owns it to another one, with its keys; or does a step of that.",
@@ -252,7 +253,7 @@ fn migrate_slot(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     } else if args.take_with("KEYS", 1) {
         MoveStep::Keys(count(&mut args)?)
     } else if args.take_with("KEY", 1) {
-        MoveStep::Key(args.word()?.to_vec())
+        MoveStep::Named(args.words(args.left())?.into_iter().map(<[u8]>::to_vec).collect())
     } else if args.take("FINISH") {
         MoveStep::Finish
     } else if args.take("CANCEL") {

@@ -220,8 +220,8 @@ pub enum MoveStep {
     Begin,
     /// At most that many keys move.
     Keys(usize),
-    /// That key moves.
-    Key(Vec<u8>),
+    /// Those keys move, together.
+    Named(Vec<Vec<u8>>),
     /// The other keys move, and the slot belongs to the new node.
     Finish,
     /// It no longer moves, and the keys that have moved go back.

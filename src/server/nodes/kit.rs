@@ -1,7 +1,6 @@
 //! Orders of the test kit for the nodes of a cluster: it kills, pauses and restarts them, makes replicas take over or
 //! lag, and moves slots between them.
 
-use std::slice;
 use std::sync::Arc;
 
 use super::{BusMessage, Cluster, LOCAL};
@@ -176,10 +175,10 @@ impl Cluster {
                     if follows { Ok(()) } else { set(&source, &["NODE", &ids[1]]) }
                 }
                 MoveStep::Keys(most) => source.migrate_keys(&target, slot, *most).map_err(stays),
-                MoveStep::Key(key) if hash_slot(key) != slot => {
-                    Err(stays(format!("the key is in slot {}", hash_slot(key))))
-                }
-                MoveStep::Key(key) => source.migrate(&target, slice::from_ref(key)).map_err(stays),
+                MoveStep::Named(keys) => match keys.iter().map(|key| hash_slot(key)).find(|other| *other != slot) {
+                    Some(other) => Err(stays(format!("the key is in slot {other}"))),
+                    None => source.migrate(&target, keys).map_err(stays),
+                },
                 MoveStep::Cancel => {
                     set(&source, &["STABLE"])?;
                     target.migrate_keys(&source, slot, usize::MAX).map_err(stays)?;
