@@ -3,17 +3,10 @@
 //! The texts are those of a real cluster of Redis 8.0.6, asked.
 
 use dunlin::engine::Flow;
-use dunlin::engine::cluster::{Address, Node, View};
-use dunlin::engine::exec::cluster::{apply_claim, join};
+use dunlin::engine::exec::cluster::apply_claim;
 
-use crate::world::{START, World};
-
-const PORTS: [u16; 3] = [7001, 7002, 7003];
-
-fn node(port: u16) -> Node {
-    let address = Address { ip: "127.0.0.1".to_owned(), port, bus_port: port + 10_000, ..Address::default() };
-    Node { address, ..Node::of_seed(port.into(), START) }
-}
+use crate::node::{PORTS, node, node_of_three};
+use crate::world::World;
 
 fn id(port: u16) -> String {
     node(port).id.to_string()
@@ -22,17 +15,6 @@ fn id(port: u16) -> String {
 /// A node that knows no other.
 fn alone() -> World {
     World::with(|settings| settings.cluster_mut().is_enabled = true)
-}
-
-/// One of three nodes among which the slots are dealt out: `bar` is in slot 5061 of the first, `abc` in slot 7638 of
-/// the second, `foo` in slot 12182 of the third.
-fn node_of_three(place: usize) -> World {
-    let mut world = World::with(|settings| {
-        settings.cluster_mut().is_enabled = true;
-        settings.port = PORTS[place];
-    });
-    join(&mut world.engine, View::of_cluster(PORTS.map(node).to_vec(), PORTS.len()).swap_remove(place));
-    world
 }
 
 /// Tells every node the claim of the one at `from`.

@@ -37,4 +37,4 @@ mod support;
 mod tracking;
 mod waiting;
 
-use support::{process, world};
+use support::{node, process, world};

@@ -6,6 +6,7 @@
 
 mod batches;
 mod frames;
+mod nodes;
 mod repeats;
 mod snapshots;
 mod strict;
@@ -86,6 +87,29 @@ fn rules_that_warn_change_no_byte_and_rules_that_refuse_change_no_data() {
 fn a_request_in_a_batch_is_answered_as_by_itself() {
     let seed = from_environment("DUNLIN_FUZZ_SEED", 2026);
     batches::run(seed, from_environment("DUNLIN_FUZZ_COMMANDS", 40_000) / 4);
+}
+
+#[test]
+fn no_command_of_one_node_harms_another() {
+    let seed = from_environment("DUNLIN_FUZZ_SEED", 2026);
+    nodes::harm_no_other(seed, from_environment("DUNLIN_FUZZ_COMMANDS", 20_000));
+}
+
+#[test]
+fn nodes_survive_whatever_commands_about_the_cluster_say() {
+    let seed = from_environment("DUNLIN_FUZZ_SEED", 2026);
+    nodes::survive_changes(seed, from_environment("DUNLIN_FUZZ_COMMANDS", 4_000));
+}
+
+/// A database checks that its index of slots has every key, and no other.
+#[test]
+fn a_node_finds_its_keys_by_their_slots_whatever_ran_before() {
+    let seed = from_environment("DUNLIN_FUZZ_SEED", 2026);
+    let (mut choices, mut play) = (Choices::Seed(seed | 1), Play::of_node(seed));
+    let rounds = from_environment("DUNLIN_FUZZ_COMMANDS", 100_000);
+    let rollbacks = snapshots::run(&mut play, &mut choices, rounds);
+    let changes = play.world.engine.stats.changes;
+    assert!(rollbacks as u64 >= rounds / 200 && changes >= rounds / 20, "{rollbacks} rollbacks, {changes} changes");
 }
 
 #[test]

@@ -66,7 +66,7 @@ const WORDS: &[&str] = &[
 ];
 
 /// The command table's entries with samples that have keys, but DEBUG, which is made to harm.
-fn entries_with_keys(table: &Table) -> impl Iterator<Item = (&Entry, Vec<Sample>)> {
+pub(crate) fn entries_with_keys(table: &Table) -> impl Iterator<Item = (&Entry, Vec<Sample>)> {
     let with_samples = table.entries().iter().map(|entry| (entry, samples(entry)));
     with_samples.filter(|(entry, samples)| {
         !entry.name.starts_with("debug") && samples.iter().flatten().any(|word| word.role == Role::Key)
@@ -83,7 +83,7 @@ fn words_of(sample: &Sample, mut name: impl FnMut(usize) -> &'static str) -> Vec
     sample.iter().map(word).collect()
 }
 
-fn printed(words: &[Vec<u8>]) -> String {
+pub(crate) fn printed(words: &[Vec<u8>]) -> String {
     words.iter().map(|word| word.escape_ascii().to_string()).collect::<Vec<_>>().join(" ")
 }
 
@@ -131,17 +131,22 @@ impl Place {
     }
 }
 
-/// Builds the request with `b` for each of its keys in turn, and `a` for the others.
-fn with_foreign_keys(entry: &Entry, sample: &Sample) -> Vec<Vec<Vec<u8>>> {
+/// Builds the request with `foreign` for each of its keys in turn, and `own` for the others.
+pub(crate) fn with_foreign_keys(
+    entry: &Entry,
+    sample: &Sample,
+    own: &'static str,
+    foreign: &'static str,
+) -> Vec<Vec<Vec<u8>>> {
     let position_of = |literal: &[u8]| sample.iter().position(|word| word.bytes == literal);
     let keys = sample.iter().filter(|word| word.role == Role::Key).count();
     // MIGRATE takes either one key, or an empty one and a list.
     let empty = usize::from(entry.name == "migrate" && position_of(b"KEYS").is_some());
-    let with = |foreign: usize| {
+    let with = |place: usize| {
         let mut words = words_of(sample, |number| match number {
             _ if number < empty => "",
-            _ if number == foreign => "b",
-            _ => "a",
+            _ if number == place => foreign,
+            _ => own,
         });
         // XREAD takes an id for each key.
         if let Some(streams) = position_of(b"STREAMS") {
@@ -158,7 +163,7 @@ fn every_key_of_every_syntax_is_checked() {
     let mut place = Place::new("", &[("a", 0), ("b", 0)]);
     let mut checked = 0;
     for (entry, samples) in entries_with_keys(&table) {
-        for words in samples.iter().flat_map(|sample| with_foreign_keys(entry, sample)) {
+        for words in samples.iter().flat_map(|sample| with_foreign_keys(entry, sample, "a", "b")) {
             assert_eq!(place.send(&words).0, NO_KEY, "{}", printed(&words));
             checked += 1;
         }

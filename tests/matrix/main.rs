@@ -18,6 +18,7 @@ mod fixture;
 mod left_out;
 mod oracle;
 mod ours;
+mod redirected_keys;
 mod sampler;
 mod server;
 mod shape;
@@ -39,7 +40,7 @@ use oracle::Oracle;
 use ours::Ours;
 use process::{Program, updates};
 use server::Server;
-use support::{limits, process, reply, words, world};
+use support::{limits, node, process, reply, words, world};
 use walk::Subject;
 
 #[global_allocator]

@@ -11,6 +11,7 @@ pub(crate) mod crash;
 pub(crate) mod heap;
 pub(crate) mod http;
 pub(crate) mod limits;
+pub(crate) mod node;
 pub(crate) mod process;
 pub(crate) mod processor_time;
 pub(crate) mod reply;

@@ -9,6 +9,7 @@ use super::frame::frame_length;
 use super::grammar::{Grammar, is_made};
 use crate::support::choices::Choices;
 use crate::support::limits;
+use crate::support::node::join_alone;
 use crate::support::world::World;
 use dunlin::engine::exec::snapshots;
 use dunlin::engine::{Flow, SessionId};
@@ -51,7 +52,21 @@ pub fn run(bytes: &[u8]) {
 
 impl Play {
     pub fn new(seed: u64) -> Play {
-        let mut world = World::seeded(seed, |settings| settings.max_bulk_bytes = 1 << 20);
+        Play::of(World::seeded(seed, |settings| settings.max_bulk_bytes = 1 << 20))
+    }
+
+    /// A game with a node of a cluster, which owns all slots and keeps them.
+    pub fn of_node(seed: u64) -> Play {
+        let mut world = World::seeded(seed, |settings| {
+            settings.max_bulk_bytes = 1 << 20;
+            settings.cluster_mut().is_enabled = true;
+        });
+        join_alone(&mut world);
+        assert_eq!(world.ask("ACL SETUSER default -cluster"), "+OK\r\n");
+        Play::of(world)
+    }
+
+    fn of(mut world: World) -> Play {
         let grammar = Grammar::new(world.engine.table.entries());
         let clients = (0..CLIENTS).map(|_| Client { id: world.join(), listens: false, waits: false }).collect();
         let reached = vec![false; world.engine.table.entries().len()];
