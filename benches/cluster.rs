@@ -1,6 +1,7 @@
 //! The time that a test needs for a cluster of its own: three primaries with a replica each until all six know each
 //! other, as a server or as a world of one; an ordered failover; and one after a node has died, on a clock that the
-//! test moves.
+//! test moves. What has a goal is printed with its median and 99th percentile. And the time that a request costs more
+//! at a node, which looks at the slot of its key.
 
 use std::time::Duration;
 
@@ -31,13 +32,15 @@ fn assert_ok(cluster: &Server, node: usize) {
 
 fn start(criterion: &mut Criterion) {
     criterion.bench_function("start six nodes until each says that the cluster is ok", |bencher| {
-        let started = |()| {
-            let cluster = cluster();
-            (0..6).for_each(|node| assert_ok(&cluster, node));
-            cluster
-        };
-        bencher.iter_batched(|| (), started, BatchSize::PerIteration);
+        bencher.iter_batched(|| (), |()| started(), BatchSize::PerIteration);
     });
+}
+
+/// A cluster whose nodes have all said that it is ok.
+fn started() -> Server {
+    let cluster = cluster();
+    (0..6).for_each(|node| assert_ok(&cluster, node));
+    cluster
 }
 
 fn world(criterion: &mut Criterion) {
@@ -79,36 +82,74 @@ impl Shard {
     }
 }
 
+/// Times of ordered failovers, until the new primary serves and another node redirects to it.
+fn time_ordered(shard: &mut Shard, times: u64) -> Duration {
+    timed(
+        times,
+        shard,
+        |shard| shard.cluster.advance(UNTIL_AGAIN),
+        |shard| {
+            shard.cluster.fail_over(shard.replica).expect("the replica has all writes");
+            shard.change_places();
+        },
+    )
+}
+
+/// Times of failovers from primaries that have died, whose former replicas have been primaries before.
+fn time_automatic(shard: &mut Shard, times: u64) -> Duration {
+    let restart = |shard: &mut Shard| {
+        shard.cluster.restart_node(shard.replica).expect("it is down");
+        shard.cluster.advance(UNTIL_AGAIN);
+    };
+    timed(times, shard, restart, |shard| {
+        shard.cluster.kill_node(shard.primary).expect("it runs");
+        shard.cluster.advance(UNTIL_REPLACED);
+        shard.change_places();
+    })
+}
+
+/// A shard whose replica is down.
+fn shard_without_replica() -> Shard {
+    let shard = Shard::start();
+    shard.cluster.kill_node(shard.replica).expect("it runs");
+    shard
+}
+
 fn failover(criterion: &mut Criterion) {
     let mut shard = Shard::start();
     criterion.bench_function("fail over until the new primary serves and another node redirects to it", |bencher| {
-        bencher.iter_custom(|times| {
-            timed(
-                times,
-                &mut shard,
-                |shard| shard.cluster.advance(UNTIL_AGAIN),
-                |shard| {
-                    shard.cluster.fail_over(shard.replica).expect("the replica has all writes");
-                    shard.change_places();
-                },
-            )
-        });
+        bencher.iter_custom(|times| time_ordered(&mut shard, times));
     });
-    let mut shard = Shard::start();
-    shard.cluster.kill_node(shard.replica).expect("it runs");
+    let mut shard = shard_without_replica();
     criterion.bench_function("kill a primary, move the clock by 16 s, and be served by its replica", |bencher| {
-        let restart = |shard: &mut Shard| {
-            shard.cluster.restart_node(shard.replica).expect("it is down");
-            shard.cluster.advance(UNTIL_AGAIN);
-        };
-        bencher.iter_custom(|times| {
-            timed(times, &mut shard, restart, |shard| {
-                shard.cluster.kill_node(shard.primary).expect("it runs");
-                shard.cluster.advance(UNTIL_REPLACED);
-                shard.change_places();
-            })
-        });
+        bencher.iter_custom(|times| time_automatic(&mut shard, times));
     });
+}
+
+/// Prints the medians and the 99th percentiles of what has a goal.
+#[expect(clippy::print_stdout, reason = "criterion tells of means alone")]
+fn percentiles(_: &mut Criterion) {
+    // As a test it only has to run.
+    let count = if std::env::args().any(|word| word == "--bench") { 1000 } else { 2 };
+    let print = |what: &str, measure: &mut dyn FnMut() -> Duration| {
+        let mut times: Vec<Duration> = (0..count).map(|_| measure()).collect();
+        times.sort();
+        println!("{what}: p50 {:?}, p99 {:?}", times[count / 2], times[count * 99 / 100]);
+    };
+    print("start six nodes until each says that the cluster is ok", &mut || time_of(started));
+    let (mut ordered, mut automatic) = (Shard::start(), shard_without_replica());
+    print("ordered failover", &mut || time_ordered(&mut ordered, 1));
+    print("failover after 16 s on the clock", &mut || time_automatic(&mut automatic, 1));
+}
+
+/// The time of `act`, without that of freeing its result.
+#[expect(clippy::disallowed_methods, reason = "a bench asks the clock")]
+fn time_of<R>(act: impl FnOnce() -> R) -> Duration {
+    let since = std::time::Instant::now();
+    let result = act();
+    let elapsed = since.elapsed();
+    drop(result);
+    elapsed
 }
 
 /// The time of `act`, without that of `prepare`, so many times.
@@ -129,6 +170,16 @@ fn timed(
     total
 }
 
+/// Times a read at a server, and at a node, which looks at the slot of its key.
+fn read(criterion: &mut Criterion) {
+    let alone = Server::builder().frozen().start().expect("it starts");
+    let node = Server::cluster(1).frozen().start().expect("the node starts");
+    for (name, server) in [("a direct GET at a server", &alone), ("... at a node, which owns its slot", &node)] {
+        let mut client = server.client().expect("there is room");
+        criterion.bench_function(name, |bencher| bencher.iter(|| client.call(["GET", "bar"]).is_ok()));
+    }
+}
+
 /// Times a write that a replica has before its reply, and one of a primary without a replica.
 fn write(criterion: &mut Criterion) {
     let alone = Server::cluster(3).frozen().start().expect("the nodes start");
@@ -138,5 +189,5 @@ fn write(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, start, world, failover, write);
+criterion_group!(benches, start, world, failover, percentiles, read, write);
 criterion_main!(benches);

@@ -371,3 +371,29 @@ fn bytes_a_world(server: &dunlin::Server, worlds: usize, act: impl Fn(&mut dunli
     let _clients: Vec<dunlin::Client> = (0..worlds).map(enter).collect();
     held_since(before) / worlds
 }
+
+/// A test that runs on a cluster has memory left for itself: its nodes share what they can.
+#[test]
+fn six_idle_nodes_take_less_than_a_megabyte_more_than_one_server() {
+    const MAX_BYTES: usize = 1 << 20;
+    let held = |start: &dyn Fn() -> dunlin::Server| {
+        let before = HELD.get();
+        let server = start();
+        let bytes = held_since(before);
+        drop(server);
+        bytes
+    };
+    let one = held(&|| dunlin::Server::builder().frozen().start().expect("the server starts"));
+    let six = held(&|| dunlin::Server::cluster(3).replicas(1).frozen().start().expect("the nodes start"));
+    assert!(six < one + MAX_BYTES, "one server takes {one} bytes, six nodes take {six}");
+}
+
+#[test]
+fn a_hundred_worlds_that_are_clusters_take_less_than_20_megabytes() {
+    const MAX_BYTES: usize = (20 << 20) / 100;
+    let server = dunlin::Server::cluster(3).replicas(1).frozen().start().expect("the nodes start");
+    let each = bytes_a_world(&server, 100, |client| {
+        client.call(["SET", "bar", "1"]).expect("it answers");
+    });
+    assert!(each < MAX_BYTES, "a world of six nodes takes {each} bytes");
+}

@@ -118,6 +118,7 @@ impl Simulation {
             self.step();
             self.note_new_members();
             self.note_disturbed_move();
+            self.note_settled_epochs();
             if !self.has_unvoted_epochs {
                 self.check_epochs()?;
             }
@@ -430,16 +431,41 @@ impl Simulation {
         self.server.advance(Duration::from_secs(10));
     }
 
-    /// No two nodes own a slot by one epoch.
+    /// Notes that each later epoch is one that was voted for, again: all nodes have heard of all epochs, and no two
+    /// primaries have the same one.
+    fn note_settled_epochs(&mut self) {
+        if !self.has_unvoted_epochs || self.has_slow_links || self.members.iter().any(|node| !self.is_up(*node)) {
+            return;
+        }
+        let seen_by = |node: &usize| {
+            self.nodes[*node].with_engine(|engine| {
+                let view = engine.peers.cluster.as_ref().expect("it is a node");
+                let owners = view.nodes().iter().filter(|known| view.owns_slots(known.id));
+                let epochs: BTreeMap<NodeId, u64> = owners.map(|known| (known.id, known.config_epoch)).collect();
+                (view.current_epoch, epochs)
+            })
+        };
+        let views: BTreeSet<(u64, BTreeMap<NodeId, u64>)> = self.members.iter().map(seen_by).collect();
+        let Some((_, epochs)) = views.first().filter(|_| views.len() == 1) else { return };
+        let different: BTreeSet<&u64> = epochs.values().collect();
+        self.has_unvoted_epochs = different.len() < epochs.len();
+    }
+
+    /// No two nodes own a slot by one epoch, in the same view or in different ones.
     fn check_epochs(&self) -> Result<(), String> {
         for (_, slot) in KEYS {
             let mut owners = BTreeMap::new();
             for node in self.members() {
-                let facts = self.facts(node, slot);
-                if facts.owns_slot
-                    && let Some(other) = owners.insert(facts.epoch, node)
-                {
-                    return Err(format!("{other} and {node} own slot {slot} by epoch {}", facts.epoch));
+                let claim = self.nodes[node].with_engine(|engine| {
+                    let view = engine.peers.cluster.as_ref().expect("it is a node");
+                    view.owner(slot).map(|owner| (owner.config_epoch, owner.id))
+                });
+                let Some((epoch, owner)) = claim else { continue };
+                let (other, by) = *owners.entry(epoch).or_insert((owner, node));
+                if other != owner {
+                    return Err(format!(
+                        "{by} takes {other} for the owner of slot {slot} by epoch {epoch}, {node} {owner}"
+                    ));
                 }
             }
         }

@@ -269,3 +269,27 @@ fn the_parameters_for_launchers_are_shown_only_by_name_and_cannot_be_set() {
     }
     client.ask("CONFIG GET *announce\r\nCONFIG GET idle*\r\n", "*0\r\n*0\r\n");
 }
+
+/// How often the threads of a process have waited for something, and so have been awake before.
+#[cfg(target_os = "linux")]
+fn waits_of(id: u32) -> u64 {
+    let threads = fs::read_dir(format!("/proc/{id}/task")).expect("it runs");
+    let waits = |status: String| -> Option<u64> {
+        status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")?.trim().parse().ok())
+    };
+    threads.flatten().filter_map(|thread| waits(fs::read_to_string(thread.path().join("status")).ok()?)).sum()
+}
+
+/// Nodes that tell each other at once what has changed need not ask, as Redis's do ten times a second.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_nodes_of_an_idle_cluster_sleep() {
+    const SECOND: std::time::Duration = std::time::Duration::from_secs(1);
+    let server = launch(&["--port", "0", "--cluster", "3", "--replicas", "1"]);
+    server.connect().ask("PING\r\n", "+PONG\r\n");
+    wait_until("nothing wakes a node for a second", || {
+        let before = waits_of(server.process.id());
+        crate::oracle::wait(SECOND);
+        waits_of(server.process.id()) <= before + 2
+    });
+}
