@@ -9,6 +9,7 @@ use redis::{Commands, Connection, RedisResult, Script, Value, cmd};
 
 use crate::binary::Binary;
 use crate::programs::{Program, run};
+use crate::support::process::{self, Process};
 use crate::timeout::wait_until;
 
 /// The counters that the programs count with, whose slots move.
@@ -364,4 +365,67 @@ fn redis_cli_creates_a_cluster_with_replicas() {
         let keys: i64 = cmd("DBSIZE").query(&mut node.connection).expect("it answers");
         assert_eq!(keys, 1, "each key is at its primary and at the replica of that");
     }
+}
+
+#[test]
+fn redis_cli_adds_a_replica_and_covers_a_slot_without_owner() {
+    let Some(cli) = Program::find("redis-cli", &["--version"]) else { return };
+    let mut cluster = Cluster::start(1);
+    let places = cluster.places();
+    let (first, replica) = (&*places[0], &*places[3]);
+    run(cli.command().args(["-c", "-p", &cluster.program.port()]), "SET bar 1\n");
+
+    let [primary_id, replica_id] = [0, 3].map(|node: usize| cluster.nodes[node].id.clone());
+    let removed = cluster_command(&cli, &["del-node", first, &replica_id]);
+    assert!(removed.contains("Sending CLUSTER RESET SOFT"), "{removed}");
+    let of_first = ["--cluster-slave", "--cluster-master-id", &primary_id];
+    let added = cluster_command(&cli, &[&["add-node", replica, first], &of_first[..]].concat());
+    assert!(added.contains("[OK] New node added correctly."), "{added}");
+    let replicas: Vec<String> =
+        cmd("CLUSTER").arg("REPLICAS").arg(&primary_id).query(&mut cluster.nodes[1].connection).expect("it answers");
+    assert!(replicas.len() == 1 && replicas[0].starts_with(&replica_id), "{replicas:?}");
+    let keys: i64 = cmd("DBSIZE").query(&mut cluster.nodes[3].connection).expect("it answers");
+    assert_eq!(keys, 1, "the replica has the key of its primary");
+
+    for node in &mut cluster.nodes[..3] {
+        let () = cmd("CLUSTER").arg("DELSLOTS").arg(3300).query(&mut node.connection).expect("the slot has an owner");
+    }
+    let checked = cli.command().args(["--cluster", "check", first]).output().expect("it runs");
+    let checked = String::from_utf8_lossy(&checked.stdout).into_owned();
+    assert!(checked.contains("[ERR] Not all 16384 slots are covered by nodes."), "{checked}");
+    let fixed = run(cli.command().args(["--cluster", "fix", first]), "yes\n");
+    assert!(fixed.contains(">>> Fixing slots coverage..."), "{fixed}");
+    assert!(cluster_command(&cli, &["check", first]).contains("[OK] All 16384 slots covered."));
+}
+
+/// A node of Redis's own takes what redis-cli imports from here, and what a node of ours migrates to it.
+#[test]
+fn a_real_node_takes_keys_from_here() {
+    let Some(cli) = Program::find("redis-cli", &["--version"]) else { return };
+    let Some(oracle) = process::Program::from_environment("a real node takes keys from here") else { return };
+    // Above some ports there is none for the other nodes.
+    let start = || Process::start_with(&oracle, &["--cluster-enabled", "yes"]);
+    let real = (0..10).fold(start(), |started, _| started.or_else(|_| start())).expect("it starts");
+    let (place, port) = (real.address.to_string(), real.address.port().to_string());
+    let ask = |words: &[&str]| run(cli.command().args(["-p", &port]).args(words), "").trim().to_owned();
+    assert_eq!(ask(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]), "OK");
+    wait_until("the node serves keys", || ask(&["CLUSTER", "INFO"]).contains("cluster_state:ok"));
+
+    let server = Binary::start_with(&[]);
+    let from = format!("127.0.0.1:{}", server.port());
+    run(
+        cli.command().args(["-p", &server.port()]),
+        "SET one 1\nRPUSH two a b\nHSET three field 3\nXADD four 1-1 f v\n",
+    );
+    let imported = cluster_command(&cli, &["import", &place, "--cluster-from", &from, "--cluster-copy"]);
+    assert!(imported.contains("*** Importing 4 keys from DB 0"), "{imported}");
+    assert_eq!((ask(&["DBSIZE"]), ask(&["LRANGE", "two", "0", "-1"])), ("4".to_owned(), "a\nb".to_owned()));
+
+    let mut cluster = Cluster::start(0);
+    let connection = &mut cluster.nodes[0].connection;
+    let () = cmd("HSET").arg("bar").arg("field").arg("value").query(connection).expect("the node owns the slot");
+    let migrated: String =
+        cmd("MIGRATE").arg("127.0.0.1").arg(&port).arg("bar").arg(0).arg(5000).query(connection).expect("it arrives");
+    let left: i64 = cmd("EXISTS").arg("bar").query(connection).expect("the node owns the slot");
+    assert_eq!((&*migrated, left, &*ask(&["HGET", "bar", "field"])), ("OK", 0, "value"));
 }
