@@ -236,7 +236,11 @@ impl Names {
         // Times come first: a port may be some of their digits.
         let is_time = |word: &str| word.len() == MS_DIGITS && word.bytes().all(|byte| byte.is_ascii_digit());
         let words = line.split(' ').map(|word| if is_time(word) { "<ms>" } else { word });
-        let line = words.collect::<Vec<_>>().join(" ");
+        let mut line = words.collect::<Vec<_>>().join(" ");
+        if line.contains(" connected") && !line.contains(",fail") {
+            // A ping to the node may be under way.
+            line = line.replace("<ms> <ms>", "0 <ms>");
+        }
         self.0.iter().fold(line, |line, (name, written)| replace_whole(&line, name, written))
     }
 
