@@ -44,6 +44,8 @@ pub struct Simulation {
     story: String,
     /// Whether a node has taken an epoch without the votes of others: two nodes may have taken the same one then.
     has_unvoted_epochs: bool,
+    /// How often that was over.
+    settled: usize,
     has_slow_links: bool,
     /// The move of a slot that has begun and not ended.
     open_move: Option<OpenMove>,
@@ -92,6 +94,7 @@ impl Simulation {
             history: History::default(),
             story: String::new(),
             has_unvoted_epochs: false,
+            settled: 0,
             has_slow_links: false,
             open_move: None,
             given_up: BTreeSet::new(),
@@ -109,7 +112,7 @@ impl Simulation {
     }
 
     /// Runs the steps, connects all nodes again, and returns how many writes were kept, and lost for each reason, and
-    /// how many nodes were added and removed.
+    /// how often each event happened that must happen in some run.
     ///
     /// # Errors
     /// The invariant that does not hold.
@@ -131,7 +134,8 @@ impl Simulation {
         self.check_failures()?;
         let lists: Vec<Vec<u64>> = (0..KEYS.len()).map(|key| self.list(key)).collect::<Result<_, String>>()?;
         let mut counts = self.history.check(&lists)?;
-        counts.extend([("nodes added", self.added as u64), ("nodes removed", self.removed as u64)]);
+        let events = [("nodes added", self.added), ("nodes removed", self.removed), ("epochs settled", self.settled)];
+        counts.extend(events.map(|(event, count)| (event, count as u64)));
         Ok(counts)
     }
 
@@ -449,6 +453,7 @@ impl Simulation {
         let Some((_, epochs)) = views.first().filter(|_| views.len() == 1) else { return };
         let different: BTreeSet<&u64> = epochs.values().collect();
         self.has_unvoted_epochs = different.len() < epochs.len();
+        self.settled += usize::from(!self.has_unvoted_epochs);
     }
 
     /// No two nodes own a slot by one epoch, in the same view or in different ones.
