@@ -1,5 +1,5 @@
-//! Replies under `appendfsync always` while a sync takes long: none leaves before its time, and none is lost or overtakes
-//! another one.
+//! Replies under `appendfsync always` while a sync takes long: none leaves before its time, and none is lost or
+//! overtakes another one.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
