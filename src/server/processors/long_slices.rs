@@ -1,11 +1,12 @@
-//! Long time slices for a thread: once it runs it would go on for long, and so makes way for whatever wakes up.
+//! Gives a thread long time slices, so that whatever wakes up on its processor runs at once.
 //!
-//! A thread of low priority gets little time beside busy ones, but what time it gets it has at a stretch: a server that
-//! becomes ready on its processor waits until a slice of some milliseconds is over. Linux lets a thread ask for longer
-//! slices, and since version 6.12 one that wakes up and has shorter ones runs at once. The time that the thread gets in
-//! all stays the same. With two processors, the longest wait beside a save of a million keys falls from 2.2 ms to 0.5.
+//! A thread of low priority gets little time beside busy ones, but it has that at a stretch: a server that becomes
+//! ready on its processor waits for the end of a slice of some milliseconds. Linux lets a thread ask for the length of
+//! its slices, and since version 6.12 a thread that wakes up interrupts one whose slices are longer than its own. The
+//! thread gets as much time in all as before. With two processors, the longest wait beside a save of a million keys
+//! falls from 2.2 ms to 0.5.
 //!
-//! The call is in neither of the crates that wrap system calls here, so this is unsafe code.
+//! The crates that wrap system calls here lack this one, so it is unsafe code.
 //!
 //! Source: `sched_setattr(2)`, and `Documentation/scheduler/sched-eevdf.rst` of Linux.
 

@@ -58,6 +58,8 @@ function Findings(/** @type {{findings: Record<string, any>[], problem: any}} */
 }
 
 const FAILURES = ['DELAY', 'ERROR', 'DROP-BEFORE', 'DROP-AFTER', 'HALF-REPLY', 'SPLIT-REPLY', 'SILENCE', 'LOADING', 'BUSY', 'READONLY', 'OOM', 'MASTERDOWN', 'MOVED', 'ASK', 'TRYAGAIN', 'CLUSTERDOWN', 'CROSSSLOT']
+/** Failures that lead to another node. */
+const REDIRECTS = ['MOVED', 'ASK']
 /** What a failure needs besides, and how it reads in the form. */
 const MORE = /** @type {Record<string, string>} */ ({ DELAY: 'milliseconds', ERROR: 'ERR the text', MOVED: 'slot host:port', ASK: 'slot host:port' })
 
@@ -66,7 +68,7 @@ function faultOf(data) {
   const value = (/** @type {string} */ name) => String(data.get(name) ?? '').trim()
   const matches = ['command', 'key', 'client', 'nth', 'times', 'percent'].flatMap(name => (value(name) ? [name.toUpperCase(), value(name)] : []))
   const failure = value('failure')
-  const more = MORE[failure] === MORE.MOVED ? split(value('more')) ?? [] : MORE[failure] ? [value('more')] : []
+  const more = REDIRECTS.includes(failure) ? split(value('more')) ?? [] : MORE[failure] ? [value('more')] : []
   return value('name') ? ['DUNLIN', 'FAULT', 'ADD', value('name'), ...matches, failure, ...more] : null
 }
 
