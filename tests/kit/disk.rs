@@ -242,6 +242,12 @@ fn a_base_that_fails_after_the_clock_was_moved_is_tried_again_at_once() {
     wait_until("writes go on while the clock stands", || ask(&server, "INCR key").is_ok());
 }
 
+/// A script that increments the counter, runs until more clients have connected, and increments it again.
+const COUNTS_TWICE: &str = "redis.call('INCR', 'counter')
+    local function clients() return tonumber(redis.call('INFO', 'clients'):match('connected_clients:(%d+)')) end
+    local before = clients() repeat until clients() >= before + 3
+    redis.call('INCR', 'counter')";
+
 /// The rewrite is about to take its base when the script has done its first half.
 #[test]
 fn a_rewrite_has_all_that_a_script_does_or_nothing() {
@@ -252,15 +258,16 @@ fn a_rewrite_has_all_that_a_script_does_or_nothing() {
     disk.fault("slow").syncs().delay(TIMEOUT);
     ask(&server, "BGREWRITEAOF").expect("it begins");
     server.wait_until_fired("slow", 1, TIMEOUT).expect("the next file is synced");
-    let script = "redis.call('INCR', 'counter')
-        local start = os.clock() while os.clock() - start < 0.5 do end
-        redis.call('INCR', 'counter')";
+    let is_busy = || ask(&server, "PING").is_err_and(|error| error.starts_with("BUSY"));
     thread::scope(|scope| {
         let mut client = server.client().expect("there is room");
-        scope.spawn(move || client.call(["EVAL", script, "0"]).expect("it has no error"));
-        let is_busy = |reply: Result<String, String>| reply.is_err_and(|error| error.starts_with("BUSY"));
-        wait_until("the script takes too long", || is_busy(ask(&server, "PING")));
+        let call = scope.spawn(move || client.call(["EVAL", COUNTS_TWICE, "0"]).expect("it has no error"));
+        wait_until("the script takes too long", is_busy);
         assert!(disk.remove_fault("slow"));
+        // Time for a base to be taken that should not be.
+        assert!((0..1000).all(|_| is_busy()), "the script has ended too early");
+        let _guests: Vec<Client> = (0..6).map(|_| server.client().expect("there is room")).collect();
+        call.join().expect("it does not fail");
     });
     wait_until("the rewrite has ended", || client_info(&server).contains("aof_rewrite_in_progress:0"));
     drop(server);
