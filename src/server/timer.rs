@@ -14,6 +14,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::MutexGuard;
+
 use super::clock::later;
 use super::contain::keep_running;
 use super::near_timer::NearTimer;
@@ -144,6 +146,8 @@ async fn run_timer(shared: &Shared) {
             #[cfg(test)]
             shared.faults().happen("timer");
             shared.wakeup().set(if let NextTick::At(moment) = next { Some(moment) } else { None });
+            // Whoever waits for the lock has it before the next tick of much work, or of a script.
+            MutexGuard::unlock_fair(engine);
             next
         });
         if next == Some(NextTick::Again) {
