@@ -40,6 +40,7 @@ fn main() {
     println!("{:54} {:>26} {:>12}", "", "p50 p99.99 longest, us", "one round");
     let kinds = [
         grow_and_save_keyspace,
+        save_collections,
         expire_many,
         remove_sets,
         flush,
@@ -69,10 +70,22 @@ fn grow_and_save_keyspace(driven: &mut DrivenEngine, million: usize) {
     (0..10 * million).for_each(|number| driven.ask(&["SET", &format!("key:{number:08}"), "some-value-of-20-byte"]));
     driven.report("grow to 10 M keys");
     driven.ask(&["BGSAVE"]);
+    driven.report("BGSAVE of 10 M keys: the cut");
     let changed = (0..million / 10).map(|number| number * 7919 % (10 * million));
     changed.for_each(|number| driven.ask(&["SET", &format!("key:{number:08}"), "another-value-of-size"]));
-    driven.end_save();
     driven.report("SET into 10 M keys that are being saved");
+    driven.end_save();
+    driven.report("the end of that save");
+}
+
+fn save_collections(driven: &mut DrivenEngine, million: usize) {
+    (0..million).for_each(|number| driven.ask(&["RPUSH", &format!("key:{number:08}"), "element"]));
+    driven.restart();
+    driven.ask(&["BGSAVE"]);
+    driven.report("BGSAVE of 1 M lists: the cut");
+    driven.run_small_requests(million / 5);
+    driven.end_save();
+    driven.report("SET beside that save, and its end");
 }
 
 fn expire_many(driven: &mut DrivenEngine, million: usize) {

@@ -6,9 +6,9 @@
 //! without a record frees its memory. The first chunk of a size starts small and doubles, so a database of three keys
 //! stays small, and no chunk is ever cleared before use.
 //!
-//! [`Cells::into_fork`] makes clones copy on write: their chunks have no bytes, but find them under the same numbers
-//! in the base, and copy a chunk before they change it. Reading chunks of its own costs nothing more: the bounds
-//! check, needed anyway, finds the missing bytes.
+//! [`Cells::share_contents`] makes clones copy on write: their chunks have no bytes, but find them under the same
+//! numbers in the base, and copy a chunk before they change it. Reading chunks of its own costs nothing more: the
+//! bounds check, needed anyway, finds the missing bytes.
 //!
 //! Invariants, per chunk: `live` cells plus the free chain are exactly the `used` cells; the chunk is once in the
 //! `open` stack of its size if and only if it has room. At most 2^20 chunks, 64 GiB of records, fit a handle.
@@ -16,6 +16,7 @@
 //! Costs: every operation O(1), and the first change of a shared chunk a copy of it; an access
 //! reads the chunk's row and the cell.
 
+use std::mem;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -165,21 +166,21 @@ impl Cells {
         }
     }
 
-    /// Converts this into a form whose clones share its contents until they change them. Copies nothing, unless this
-    /// shares its contents already.
-    pub(super) fn into_fork(mut self) -> Cells {
+    /// Moves the contents to where they can be shared, and returns them. Copies nothing, unless they are shared.
+    pub(super) fn share_contents(&mut self) -> Arc<Cells> {
         if self.base.is_some() {
             (0..self.chunks.len()).for_each(|number| _ = self.own(number));
             self.base = None;
         }
-        let base = Arc::new(self);
-        Cells {
+        let base = Arc::new(mem::take(self));
+        *self = Cells {
             chunks: base.chunks.iter().map(|chunk| Chunk { bytes: Vec::new(), ..*chunk }).collect(),
             open: base.open.clone(),
             held_bytes: base.held_bytes,
             live_bytes: base.live_bytes,
-            base: Some(base),
-        }
+            base: Some(Arc::clone(&base)),
+        };
+        base
     }
 
     /// Whether it has a base.

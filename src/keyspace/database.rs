@@ -17,10 +17,12 @@ mod undo_log;
 
 pub use memory::Shares;
 
+use std::sync::Arc;
+
 use super::hash::Hasher;
 use super::pattern_index::PatternIndex;
 use super::record::Payload;
-use super::records::Records;
+use super::records::{Records, SharedRecords};
 use super::slot_index::SlotIndex;
 use super::table::{CURSOR_BITS, Hashes, PREFETCHED, Table};
 use super::{Contents, Held, LazyFree, New, Slot};
@@ -415,9 +417,11 @@ impl<const LINES: usize> Database<LINES> {
         if self.is_empty() {
             return self.like_empty();
         }
+        let mut table = self.table.clone();
+        table.share_contents();
         Database {
             hasher: self.hasher.clone(),
-            table: self.table.clone().into_fork(),
+            table,
             records: self.records.clone().into_fork(),
             deadlines: self.deadlines.to_fork(),
             part_deadlines: self.part_deadlines.to_fork(),
@@ -433,12 +437,11 @@ impl<const LINES: usize> Database<LINES> {
         Database { undo_log: self.undo_log.clone(), ..self.fork() }
     }
 
-    /// Moves the table and the records to where they can be shared, and returns a copy that shares them.
-    pub(super) fn share_parts(&mut self) -> (Table<LINES>, Records) {
-        self.table = std::mem::replace(&mut self.table, Table::new()).into_fork();
+    /// Moves the table and the records to where they can be shared, and returns them.
+    pub(super) fn share_parts(&mut self) -> (Arc<Table<LINES>>, SharedRecords) {
+        let shared = (self.table.share_contents(), self.records.share_contents());
         self.table.is_frozen = true;
-        self.records = std::mem::take(&mut self.records).into_fork();
-        (self.table.clone(), self.records.clone())
+        shared
     }
 
     /// The bytes that were copied because they changed while a frozen copy shared them.

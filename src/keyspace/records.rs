@@ -10,6 +10,8 @@
 //! Invariants: a record's cell is the smallest that holds it, or larger by at most an eighth; each key and value
 //! stored apart is named by exactly one record; `apart` is the memory of those keys and values.
 
+use std::sync::Arc;
+
 use super::cells::{Cells, MAX_CELL, cell_bytes};
 use super::record::{self, Key, MAX_KEY, Payload, Record};
 use super::slab::Slab;
@@ -103,50 +105,34 @@ impl Records {
         value
     }
 
+    /// The records, for reading.
+    #[inline(always)]
+    pub(super) fn by_ref(&self) -> RecordsRef<'_> {
+        RecordsRef { cells: &self.cells, keys: &self.keys, values: &self.values }
+    }
+
     /// The record with that handle.
     #[inline(always)]
     pub(super) fn record(&self, handle: u32) -> Record<'_> {
-        Record(self.cells.get(handle))
+        self.by_ref().record(handle)
     }
 
-    /// Prefetches the key of a record. For many records, one after the other, these reads overlap, as they do not
-    /// wait for anything, whereas reading a record waits for its first byte.
+    /// Prefetches the key of a record, as [`RecordsRef::prefetch`] does.
     #[inline]
     pub(super) fn prefetch(&self, handle: u32) {
-        let cell = self.cells.get(handle);
-        std::hint::black_box(cell[0] ^ cell[cell.len().min(PREFETCH_BYTES) - 1]);
-    }
-
-    /// Prefetches records with their values, in three steps that each read what the one before has made known.
-    pub(super) fn prefetch_whole(&self, handles: &[u32]) {
-        handles.iter().for_each(|&handle| self.prefetch(handle));
-        let apart = handles.iter().filter_map(|&handle| match self.record(handle).payload() {
-            Payload::Apart(number) => Some(self.values.get(number)),
-            _ => None,
-        });
-        apart.clone().for_each(|value| _ = std::hint::black_box(value));
-        apart.for_each(|value| value.view().prefetch_whole());
+        self.by_ref().prefetch(handle);
     }
 
     /// The key of a record.
     #[inline]
     pub(super) fn key(&self, handle: u32) -> &[u8] {
-        match self.record(handle).key() {
-            Key::Here(bytes) => bytes,
-            Key::Apart(number) => self.keys.get(number),
-        }
+        self.by_ref().key(handle)
     }
 
     /// The value of a record, for reading.
     #[inline(always)]
     pub(super) fn view(&self, handle: u32) -> View<'_> {
-        match self.record(handle).payload() {
-            Payload::Int(number) => View::Text(TextView::Int(number)),
-            Payload::Text(bytes) => View::Text(TextView::Bytes(bytes)),
-            Payload::Raw(bytes) => View::Text(TextView::Raw(bytes)),
-            Payload::Hash(bytes) => View::Hash(HashView::packed(bytes)),
-            Payload::Apart(number) => self.values.get(number).view(),
-        }
+        self.by_ref().view(handle)
     }
 
     /// Changes the value by `act`, unless it is a text that is stored in its record. The record may move.
@@ -307,12 +293,31 @@ impl Records {
         text.view().bytes().map_or(true, |bytes| has_room(key_len, Payload::Text(bytes)))
     }
 
-    /// Converts this into a form whose clones share its contents until they change them.
-    pub(super) fn into_fork(self) -> Records {
-        let values = self.values.into_fork();
-        let keys = self.keys.into_fork();
-        let apart = Some(Box::new(apart_bytes(&keys, &values)));
-        Records { cells: self.cells.into_fork(), keys, values, apart, room: Box::default() }
+    /// Moves the records to where they can be shared, and returns them. Copies none, unless they are shared already.
+    pub(super) fn share_contents(&mut self) -> SharedRecords {
+        let is_copied = self.is_shared();
+        let shared = SharedRecords {
+            cells: self.cells.share_contents(),
+            keys: self.keys.share_contents(),
+            values: self.values.share_contents(),
+        };
+        if is_copied {
+            self.count_apart();
+        }
+        shared
+    }
+
+    /// Converts a clone into a form whose clones share its contents until they change them.
+    pub(super) fn into_fork(mut self) -> Records {
+        self.share_contents();
+        self.count_apart();
+        self.room = Box::default();
+        self
+    }
+
+    /// Counts the memory of keys and values that were copied: copies have no spare capacity.
+    fn count_apart(&mut self) {
+        self.apart = Some(Box::new(apart_bytes(&self.keys, &self.values)));
     }
 
     /// The bytes that were copied because they changed while they were shared.
@@ -352,22 +357,6 @@ impl Records {
         self.cells.slack() + self.keys.slack() + self.values.slack() + self.room.len()
     }
 
-    /// The bytes of one record, with the key and the value stored apart for it.
-    pub(super) fn memory_of(&self, handle: u32) -> usize {
-        let record = self.record(handle);
-        let key = if let Key::Apart(number) = record.key() {
-            size_of::<Box<[u8]>>() + self.keys.get(number).len()
-        } else {
-            0
-        };
-        let value = if let Payload::Apart(number) = record.payload() {
-            size_of::<Value>() + self.values.get(number).memory()
-        } else {
-            0
-        };
-        record.0.len() + key + value
-    }
-
     /// Panics unless the invariants hold; `live` are all handles in use.
     pub(super) fn check(&self, live: impl Iterator<Item = u32> + Clone) {
         self.cells.check(live.clone());
@@ -381,6 +370,93 @@ impl Records {
         }
         assert_eq!((keys, values), (self.keys.iter().count(), self.values.iter().count()));
         assert_eq!(apart_bytes(&self.keys, &self.values), self.apart_bytes());
+    }
+}
+
+/// The records of a database, or of a frozen copy of it, for reading.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RecordsRef<'a> {
+    cells: &'a Cells,
+    keys: &'a Slab<Box<[u8]>>,
+    values: &'a Slab<Value>,
+}
+
+impl<'a> RecordsRef<'a> {
+    /// The record with that handle.
+    #[inline(always)]
+    pub(super) fn record(self, handle: u32) -> Record<'a> {
+        Record(self.cells.get(handle))
+    }
+
+    /// Prefetches the key of a record. For many records, one after the other, these reads overlap, as they do not
+    /// wait for anything, whereas reading a record waits for its first byte.
+    #[inline]
+    pub(super) fn prefetch(self, handle: u32) {
+        let cell = self.cells.get(handle);
+        std::hint::black_box(cell[0] ^ cell[cell.len().min(PREFETCH_BYTES) - 1]);
+    }
+
+    /// Prefetches records with their values, in three steps that each read what the one before has made known.
+    pub(super) fn prefetch_whole(self, handles: &[u32]) {
+        handles.iter().for_each(|&handle| self.prefetch(handle));
+        let apart = handles.iter().filter_map(|&handle| match self.record(handle).payload() {
+            Payload::Apart(number) => Some(self.values.get(number)),
+            _ => None,
+        });
+        apart.clone().for_each(|value| _ = std::hint::black_box(value));
+        apart.for_each(|value| value.view().prefetch_whole());
+    }
+
+    /// The key of a record.
+    #[inline]
+    pub(super) fn key(self, handle: u32) -> &'a [u8] {
+        match self.record(handle).key() {
+            Key::Here(bytes) => bytes,
+            Key::Apart(number) => self.keys.get(number),
+        }
+    }
+
+    /// The value of a record, for reading.
+    #[inline(always)]
+    pub(super) fn view(self, handle: u32) -> View<'a> {
+        match self.record(handle).payload() {
+            Payload::Int(number) => View::Text(TextView::Int(number)),
+            Payload::Text(bytes) => View::Text(TextView::Bytes(bytes)),
+            Payload::Raw(bytes) => View::Text(TextView::Raw(bytes)),
+            Payload::Hash(bytes) => View::Hash(HashView::packed(bytes)),
+            Payload::Apart(number) => self.values.get(number).view(),
+        }
+    }
+
+    /// The bytes of one record, with the key and the value stored apart for it.
+    pub(super) fn memory_of(self, handle: u32) -> usize {
+        let record = self.record(handle);
+        let key = if let Key::Apart(number) = record.key() {
+            size_of::<Box<[u8]>>() + self.keys.get(number).len()
+        } else {
+            0
+        };
+        let value = if let Payload::Apart(number) = record.payload() {
+            size_of::<Value>() + self.values.get(number).memory()
+        } else {
+            0
+        };
+        record.0.len() + key + value
+    }
+}
+
+/// The records of a database at a moment, which it shares until it changes them.
+#[derive(Debug)]
+pub(super) struct SharedRecords {
+    cells: Arc<Cells>,
+    keys: Arc<Slab<Box<[u8]>>>,
+    values: Arc<Slab<Value>>,
+}
+
+impl SharedRecords {
+    /// The records, for reading.
+    pub(super) fn by_ref(&self) -> RecordsRef<'_> {
+        RecordsRef { cells: &self.cells, keys: &self.keys, values: &self.values }
     }
 }
 

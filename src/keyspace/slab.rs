@@ -2,14 +2,15 @@
 //!
 //! It grows a page at a time, so inserting never moves a value, and an empty page frees its memory.
 //!
-//! [`Slab::into_fork`] makes clones copy on write: they have neither pages nor values of their own, find them under
-//! the same numbers in the base, and copy the entries of a page, and of those one value, before they change it. A
+//! [`Slab::share_contents`] makes clones copy on write: they have neither pages nor values of their own, find them
+//! under the same numbers in the base, and copy the entries of a page, and of those one value, before they change it. A
 //! large value is not copied but forked ([`Fork`]): its base is in the slab's base. A value that leaves the slab is
 //! whole, unless it is only to be dropped.
 //!
 //! Invariants, per page: `live` values plus the chain of free entries are all its entries; the page is once in `open`
 //! if and only if it has room.
 
+use std::mem;
 use std::sync::Arc;
 
 use super::reclaimed;
@@ -178,9 +179,8 @@ impl<T: Fork> Slab<T> {
             .get_or_insert_with(|| base.as_ref().expect("a page without contents is in the base").page(number).fork())
     }
 
-    /// Converts this into a form whose clones share its contents until they change them. Copies nothing, unless this
-    /// shares its contents already.
-    pub(super) fn into_fork(mut self) -> Slab<T> {
+    /// Moves the contents to where they can be shared, and returns them. Copies nothing, unless they are shared.
+    pub(super) fn share_contents(&mut self) -> Arc<Slab<T>> {
         if self.base.is_some() {
             (0..self.pages.len()).for_each(|number| _ = self.own(number));
             let numbers: Vec<u32> = self.numbered().map(|(number, _)| number).collect();
@@ -192,9 +192,11 @@ impl<T: Fork> Slab<T> {
             }
             self.base = None;
         }
-        let base = Arc::new(self);
-        let pages = base.pages.iter().map(|_| None).collect();
-        Slab { pages, open: base.open.clone(), capacity: base.capacity, len: base.len, base: Some(base), forked: None }
+        let base = Arc::new(mem::take(self));
+        self.pages = base.pages.iter().map(|_| None).collect();
+        (self.open, self.capacity, self.len) = (base.open.clone(), base.capacity, base.len);
+        self.base = Some(Arc::clone(&base));
+        base
     }
 
     /// Whether it has a base.
@@ -236,7 +238,7 @@ impl<T: Fork> Slab<T> {
             };
             for (entry, shared) in own.entries.iter_mut().zip(shared.iter_mut().flat_map(|page| &mut page.entries)) {
                 if let Entry::InBase = entry {
-                    *entry = std::mem::replace(shared, Entry::InBase);
+                    *entry = mem::replace(shared, Entry::InBase);
                 }
             }
         }
@@ -342,7 +344,7 @@ impl<T> Page<T> {
             return self.entries.len() as u32 - 1;
         }
         let index = self.free;
-        if let Entry::Free(next) = std::mem::replace(&mut self.entries[index as usize], Entry::Full(value)) {
+        if let Entry::Free(next) = mem::replace(&mut self.entries[index as usize], Entry::Full(value)) {
             self.free = next;
         }
         index
@@ -350,7 +352,7 @@ impl<T> Page<T> {
 
     /// Removes and returns a value; `None` if it is in the base.
     fn remove(&mut self, index: u32) -> Option<T> {
-        let value = match std::mem::replace(&mut self.entries[index as usize], Entry::Free(self.free)) {
+        let value = match mem::replace(&mut self.entries[index as usize], Entry::Free(self.free)) {
             Entry::Full(value) => Some(value),
             Entry::InBase => None,
             Entry::Free(_) => panic!("entry {index} of a page is free already"),

@@ -16,8 +16,8 @@
 //! The table stores no hash: splitting computes it again ([`Hashes`]). It assumes that hashes are uniform, but
 //! checks: [`Table::insert`] reports a flood when splits go far deeper than the number of keys explains.
 //!
-//! [`Table::into_fork`] makes clones copy on write: they find segments under the same numbers in the base, and copy
-//! one before they change it.
+//! [`Table::share_contents`] makes clones copy on write: they find segments under the same numbers in the base, and
+//! copy one before they change it.
 //!
 //! Invariants: a segment of depth d owns 2^(64-d) positions and 2^(depth-d) consecutive directory entries; `len` is
 //! the sum of the segments' lengths.
@@ -35,6 +35,7 @@ use super::segment::{Line, SLOTS, Segment, skew, tag};
 use crate::value::hashing::Flood;
 use std::hint;
 use std::iter;
+use std::mem;
 use std::sync::Arc;
 
 /// The number of levels by which a segment may be deeper than the number of segments explains.
@@ -171,15 +172,14 @@ impl<const LINES: usize> Table<LINES> {
         (0..self.segments.len()).map(|number| self.segment(number))
     }
 
-    /// Converts this into a form whose clones share its contents until they change them. Copies nothing, unless this
-    /// shares its contents already.
-    pub(super) fn into_fork(mut self) -> Table<LINES> {
+    /// Moves the contents to where they can be shared, and returns them. Copies nothing, unless they are shared.
+    pub(super) fn share_contents(&mut self) -> Arc<Table<LINES>> {
         if self.base.is_some() {
             (0..self.segments.len()).for_each(|number| _ = self.own(number));
             self.base = None;
         }
-        let base = Arc::new(self);
-        Table {
+        let base = Arc::new(mem::replace(self, Table::new()));
+        *self = Table {
             directory: base.directory.clone(),
             depth: base.depth,
             is_frozen: false,
@@ -187,8 +187,9 @@ impl<const LINES: usize> Table<LINES> {
             depths: base.depths.clone(),
             len: base.len,
             expected: base.expected,
-            base: Some(base),
-        }
+            base: Some(Arc::clone(&base)),
+        };
+        base
     }
 
     /// The bytes of the segments that were copied from the base.

@@ -79,6 +79,6 @@ impl<const LINES: usize> Database<LINES> {
 
     /// Like [`Database::memory_of`], with shares that are known.
     pub fn memory_with(&self, slot: Slot, shares: Shares) -> usize {
-        self.records.memory_of(slot.0) + shares.of(self.deadline(slot).is_some())
+        self.records.by_ref().memory_of(slot.0) + shares.of(self.deadline(slot).is_some())
     }
 }
