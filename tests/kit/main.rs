@@ -42,6 +42,7 @@ mod state;
 mod strict;
 #[path = "../support/mod.rs"]
 mod support;
+mod syncs;
 mod torn_logs;
 mod views;
 mod waits;

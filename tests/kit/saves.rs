@@ -136,3 +136,59 @@ fn a_server_that_ends_saves_for_those_that_wait_for_it() {
     let _ = saved_before.join().expect("it does not panic");
     assert_eq!(saved(&disk), "before");
 }
+
+/// A rewrite comes before a save that was asked for meanwhile; without SCHEDULE it is refused.
+#[test]
+fn a_save_is_scheduled_behind_a_rewrite() {
+    let disk = Disk::new();
+    let server = Server::builder().disk(&disk).set("appendonly", "yes").start().expect("it starts");
+    ask(&server, "SET key value");
+    disk.fault("held").syncs().file("*.base*").times(1).delay(Duration::from_secs(3600));
+    ask(&server, "BGREWRITEAOF");
+    server.wait_until_fired("held", 1, TIMEOUT).expect("it is being rewritten");
+    let refused = "ERR Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE SCHEDULE in order to \
+                   schedule a BGSAVE whenever possible.";
+    assert_eq!(ask(&server, "BGSAVE"), refused);
+    assert_eq!(ask(&server, "BGSAVE SCHEDULE"), "Background saving scheduled");
+    assert!(shows(&server, "rdb_saves:0"));
+    disk.remove_fault("held");
+    wait_until("it is saved behind the rewrite", || shows(&server, "rdb_saves:1"));
+    assert!(shows(&server, "aof_rewrites:1"));
+}
+
+#[test]
+fn a_server_that_cannot_save_ends_only_if_it_is_forced_to() {
+    let disk = Disk::new();
+    let server = Server::builder().disk(&disk).set("save", "3600 1").start().expect("it starts");
+    ask(&server, "SET key value");
+    disk.fault("full").writes().file("*.rdb").input_output_error();
+    for way in ["SHUTDOWN", "SHUTDOWN SAVE", "SHUTDOWN NOW"] {
+        assert_eq!(ask(&server, way), "ERR Errors trying to SHUTDOWN. Check logs.", "{way}");
+        assert_eq!(ask(&server, "GET key"), "value");
+    }
+    let mut client = server.client().expect("there is room");
+    let ended = client.call(["SHUTDOWN", "SAVE", "FORCE"]);
+    assert!(ended.is_err_and(|error| !error.to_string().starts_with("ERR")), "its connection is closed");
+    drop(server);
+    disk.remove_fault("full");
+    assert_eq!(saved(&disk), "Null");
+}
+
+#[test]
+fn idle_times_and_frequencies_are_saved_only_where_the_policy_of_eviction_needs_them() {
+    for (policy, question, saved) in [
+        ("noeviction", "OBJECT IDLETIME key", "Integer(0)"),
+        ("allkeys-random", "OBJECT IDLETIME key", "Integer(0)"),
+        ("volatile-lru", "OBJECT IDLETIME key", "Integer(70)"),
+        ("allkeys-lfu", "OBJECT FREQ key", "Integer(9)"),
+    ] {
+        let server = Server::builder().frozen().set("maxmemory-policy", policy).allow_debug().start();
+        let server = server.expect("it starts");
+        ask(&server, "CONFIG SET lfu-log-factor 0 lfu-decay-time 0");
+        ask(&server, "SET key value");
+        (0..4).for_each(|_| _ = ask(&server, "GET key"));
+        server.advance(Duration::from_secs(70));
+        assert_eq!(ask(&server, "DEBUG RELOAD"), "OK");
+        assert_eq!(ask(&server, question), saved, "{policy}");
+    }
+}
