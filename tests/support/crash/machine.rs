@@ -198,6 +198,21 @@ impl Machine {
         for request in requests {
             self.world.ask(request);
         }
+        self.note_change();
+    }
+
+    /// Lets time pass, a millisecond after the other, in which keys expire.
+    pub(crate) fn pass_ms(&mut self, milliseconds: usize) {
+        for _ in 0..milliseconds {
+            self.world.pass_ms(1);
+            if self.world.expire() > 0 {
+                self.note_change();
+            }
+        }
+    }
+
+    /// Hands over what has changed, and notes the data that there are now.
+    fn note_change(&mut self) {
         let needs_base = self.append();
         assert!(!needs_base, "commands of Redis do not need a new base");
         let stream = &self.world.engine.effects.propagation;

@@ -9,11 +9,15 @@ use dunlin::storage::simulated::{DataLoss, Fault, NameLoss, PowerLossModel, Simu
 
 use super::machine::{History, Machine, Setup, Sites};
 use crate::support::choices::Choices;
+use crate::support::world::START;
 
 /// How often the machine is restarted on the same files.
 const CRASHES: usize = 4;
 /// The only file of a server before Redis 7.
 const SINGLE_FILE: (&str, &str) = ("SET text:0 old", "*3\r\n$3\r\nSET\r\n$6\r\ntext:0\r\n$3\r\nold\r\n");
+
+/// A script that changes two keys.
+const SCRIPT: &str = "redis.call('INCR',KEYS[1])redis.call('RPUSH',KEYS[2],ARGV[1],ARGV[1])";
 
 /// A run of a machine that is restarted several times.
 pub(crate) struct Run<'b> {
@@ -28,6 +32,8 @@ pub(crate) struct Run<'b> {
     writes_rarely: bool,
     /// The number of the client's request, with which it makes different ones.
     number: usize,
+    /// The number of deadlines that were set, so that no two keys expire at once.
+    deadlines: i64,
 }
 
 impl<'b> Run<'b> {
@@ -62,7 +68,17 @@ impl<'b> Run<'b> {
         let policy = if choices.below(2) == 0 { SyncPolicy::Always } else { SyncPolicy::EverySecond };
         let writes_rarely = choices.below(4) == 1;
         let setup = Setup { policy, has_checksums: data == DataLoss::Any };
-        Run { disk, choices, setup, sites: Sites::default(), history, has_faults, writes_rarely, number: 0 }
+        Run {
+            disk,
+            choices,
+            setup,
+            sites: Sites::default(),
+            history,
+            has_faults,
+            writes_rarely,
+            number: 0,
+            deadlines: 0,
+        }
     }
 
     /// Starts the server, works, and crashes, several times in a row; then starts it once more.
@@ -139,7 +155,7 @@ impl<'b> Run<'b> {
     /// Does one thing after the other until the machine stops, or for a while.
     fn work(&mut self, machine: &mut Machine) {
         for _ in 0..self.choices.below(60) {
-            match self.choices.below(40) {
+            match self.choices.below(42) {
                 0..12 => {
                     let requests = self.requests();
                     machine.run(&requests);
@@ -148,6 +164,7 @@ impl<'b> Run<'b> {
                 12..22 => machine.write(),
                 22..30 => machine.sync(),
                 30..38 => machine.rewrite(),
+                38..40 => machine.pass_ms(1 + self.choices.below(50)),
                 _ => machine.begin_anew(),
             }
             if self.disk.is_stopped() {
@@ -177,7 +194,7 @@ impl<'b> Run<'b> {
 
     fn request(&mut self) -> String {
         let (key, number) = (self.choices.below(4), self.number);
-        match self.choices.below(16) {
+        match self.choices.below(18) {
             0 => format!("SET text:{key} {number}"),
             1 => format!("APPEND text:{key} {}", "x".repeat(1 + self.choices.below(699))),
             2 => format!("INCRBY number:{key} {number}"),
@@ -193,7 +210,12 @@ impl<'b> Run<'b> {
             12 => format!("PEXPIREAT text:{key} {}", 4_000_000_000_000 + number),
             13 => format!("DEL text:{key} list:{key}"),
             14 => format!("COPY list:{key} list:{} REPLACE", (key + 1) % 4),
-            _ => format!("RENAME text:{key} text:{}", (key + 1) % 4),
+            15 => format!("RENAME text:{key} text:{}", (key + 1) % 4),
+            16 => {
+                self.deadlines += 1;
+                format!("PEXPIREAT number:{key} {}", START.unix_us / 1000 + 20 + self.deadlines)
+            }
+            _ => format!("EVAL {SCRIPT} 2 number:{key} list:{key} {number}"),
         }
     }
 }
