@@ -2,7 +2,7 @@
 
 use std::env;
 use std::io::{self, Write};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 /// A program that is there, with what its environment needs.
 pub struct Program {
@@ -87,6 +87,20 @@ impl Program {
 
 /// Runs a program to its end with `input`; returns its output.
 pub fn run(command: &mut Command, input: &str) -> String {
+    let output = output(command, input);
+    let text = String::from_utf8(output.stdout).expect("its output is text");
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    text
+}
+
+/// Runs a program to its end that has findings in `input`, and says so with its status; returns what it reports.
+pub fn findings(command: &mut Command, input: &str) -> String {
+    let output = output(command, input);
+    assert!(!output.status.success(), "it finds nothing");
+    String::from_utf8(output.stderr).expect("its report is text")
+}
+
+fn output(command: &mut Command, input: &str) -> Output {
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -94,8 +108,5 @@ pub fn run(command: &mut Command, input: &str) -> String {
         .spawn()
         .expect("the program starts");
     child.stdin.take().expect("its input is a pipe").write_all(input.as_bytes()).expect("it reads its input");
-    let output = child.wait_with_output().expect("the program ends");
-    let text = String::from_utf8(output.stdout).expect("its output is text");
-    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
-    text
+    child.wait_with_output().expect("the program ends")
 }

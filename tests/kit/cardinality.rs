@@ -2,7 +2,11 @@
 
 use dunlin::{Client, Reply};
 
-use crate::measures::{text, with_page};
+use crate::measures::{run, text, with_page};
+use crate::{call, error};
+
+/// The most measures that a world has.
+const MEASURES: u8 = 100;
 
 /// The lines after each command was called once, and their bytes: fourteen for a command, with the name and the help of
 /// each metric and what there is of each database.
@@ -92,10 +96,52 @@ fn the_metrics_have_as_many_lines_whatever_the_keys_and_the_clients_are() {
             let _ = client.call(words);
         }
     }
-    let after = text(&server);
-    let names = |text: &str| -> Vec<String> {
-        text.lines().filter_map(|line| line.rsplit_once(' ')).map(|(name, _)| name.to_owned()).collect()
-    };
-    let fresh: Vec<String> = names(&after).into_iter().filter(|name| !names(&before).contains(name)).collect();
+    let fresh: Vec<String> = names(&text(&server)).into_iter().filter(|name| !names(&before).contains(name)).collect();
     assert!(fresh.is_empty(), "{fresh:?}");
+}
+
+/// The names and labels of the samples, and the lines about families.
+fn names(text: &str) -> Vec<String> {
+    text.lines().filter_map(|line| line.rsplit_once(' ')).map(|(name, _)| name.to_owned()).collect()
+}
+
+/// The most lines of a measure: sixteen buckets of a histogram with their sum and number, and five more of it.
+const OF_MEASURE: usize = 23;
+
+#[test]
+fn a_measure_has_as_many_lines_whatever_it_measures() {
+    let (server, mut client) = with_page();
+    let of_measures = |text: &str| {
+        let samples = names(text).into_iter();
+        samples.filter(|name| ["queue=", "set="].iter().any(|label| name.contains(label))).collect::<Vec<_>>()
+    };
+    for number in 0..MEASURES {
+        let (name, keys) = (format!("measure-{number}"), format!("{number}:*"));
+        match number % 3 {
+            0 => call(&mut client, ["DUNLIN", "MEASURE", "SET", &name, &keys]),
+            1 => call(&mut client, ["DUNLIN", "MEASURE", "ZSET", &name, &keys, "SECONDS", "PROCESSING", "doing:*"]),
+            _ => {
+                let roles = ["PROCESSING", "doing:*", "FAILED", "dead:*"];
+                call(&mut client, [&["DUNLIN", "MEASURE", "QUEUE", &name, &keys], &roles[..]].concat())
+            }
+        };
+    }
+    let refused = error(&mut client, ["DUNLIN", "MEASURE", "SET", "another", "key"]);
+    assert!(refused.contains("max number of measures reached"), "{refused}");
+    let before = of_measures(&text(&server));
+    let most = usize::from(MEASURES) * OF_MEASURE;
+    assert!(before.len() > usize::from(MEASURES) && before.len() <= most, "{} lines", before.len());
+    for number in 0..MEASURES {
+        for key in ["a", "b"].map(|name| format!("{number}:{name}")) {
+            match number % 3 {
+                0 => run(&mut client, &[&format!("SADD {key} a b"), &format!("SISMEMBER {key} a")]),
+                1 => run(&mut client, &[&format!("ZADD {key} 1 a 2 b"), &format!("ZPOPMIN {key}")]),
+                _ => run(&mut client, &[&format!("RPUSH {key} a b"), &format!("LMOVE {key} doing:1 LEFT LEFT")]),
+            }
+        }
+    }
+    let after = text(&server);
+    let cardinality = "\ndunlin_set_cardinality{set=\"measure-99\"} 4\n";
+    assert!(after.contains(cardinality), "{after}");
+    assert_eq!(of_measures(&after), before);
 }

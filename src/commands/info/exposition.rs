@@ -36,6 +36,8 @@ impl MetricType {
 #[derive(Debug, Default)]
 pub(super) struct Exposition {
     text: String,
+    /// The description of the family that has begun, until its first sample: a family without samples has no lines.
+    heading: String,
 }
 
 /// The labels of a sample: names and values.
@@ -44,12 +46,15 @@ pub(super) type Labels<'l> = &'l [(&'static str, &'l str)];
 impl Exposition {
     /// Begins a family, whose samples are to follow at once.
     pub(super) fn family(&mut self, name: impl Display, kind: MetricType, help: impl Display) {
-        self.line(format_args!("# HELP {name} {help}\n# TYPE {name} {}", kind.name()));
+        self.heading.clear();
+        // Writing into a string cannot fail.
+        let _ = writeln!(self.heading, "# HELP {name} {help}\n# TYPE {name} {}", kind.name());
     }
 
     /// Writes a sample of the family that has begun.
     pub(super) fn sample(&mut self, name: impl Display, labels: Labels<'_>, value: impl Display) {
-        // Writing into a string cannot fail.
+        self.text.push_str(&self.heading);
+        self.heading.clear();
         let _ = write!(self.text, "{name}");
         for (place, (label, content)) in labels.iter().enumerate() {
             self.text.push_str(if place == 0 { "{" } else { "," });
@@ -59,7 +64,7 @@ impl Exposition {
             self.text.push('"');
         }
         let end = if labels.is_empty() { "" } else { "}" };
-        self.line(format_args!("{end} {value}"));
+        let _ = writeln!(self.text, "{end} {value}");
     }
 
     /// Writes a family of one sample without labels.
@@ -96,11 +101,6 @@ impl Exposition {
     pub(super) fn into_text(self) -> String {
         self.text
     }
-
-    fn line(&mut self, line: std::fmt::Arguments<'_>) {
-        let _ = self.text.write_fmt(line);
-        self.text.push('\n');
-    }
 }
 
 fn push_escaped(text: &mut String, character: char) {
@@ -117,13 +117,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_family_is_its_description_and_its_samples() {
+    fn a_family_is_its_description_and_its_samples_if_there_are_any() {
         let mut exposition = Exposition::default();
         exposition.metric("up", MetricType::Gauge, "It runs.", 1);
         exposition.family("calls_total", MetricType::Counter, "Calls.");
         exposition.sample("calls_total", &[("cmd", "get"), ("of", "a")], 0.5);
+        exposition.family("unseen", MetricType::Gauge, "Nothing has it.");
+        exposition.metric("ready", MetricType::Gauge, "It answers.", 0);
         let expected = "# HELP up It runs.\n# TYPE up gauge\nup 1\n\
-            # HELP calls_total Calls.\n# TYPE calls_total counter\ncalls_total{cmd=\"get\",of=\"a\"} 0.5\n";
+            # HELP calls_total Calls.\n# TYPE calls_total counter\ncalls_total{cmd=\"get\",of=\"a\"} 0.5\n\
+            # HELP ready It answers.\n# TYPE ready gauge\nready 0\n";
         assert_eq!(exposition.into_text(), expected);
     }
 

@@ -95,16 +95,13 @@ pub(super) fn measures(context: &InfoContext<'_>, readings: &Readings, out: &mut
     let gauges = GAUGES.map(|row| (MetricType::Gauge, row));
     let counters = COUNTERS.map(|row| (MetricType::Counter, row));
     for (metric_type, (kind, name, help, value)) in gauges.into_iter().chain(counters) {
-        let samples: Vec<_> = of(kind).filter_map(|all| Some((all.measure.name.as_str(), value(all)?))).collect();
-        if !samples.is_empty() {
-            out.family(name, metric_type, help);
-            samples.iter().for_each(|(label, value)| out.sample(name, &[(kind.name(), label)], value));
+        out.family(name, metric_type, help);
+        for (measured, value) in of(kind).filter_map(|all| Some((all, value(all)?))) {
+            out.sample(name, &[(kind.name(), &measured.measure.name)], value);
         }
     }
     for (kind, name, help) in DURATIONS {
-        if of(kind).next().is_some() {
-            out.family(name, MetricType::Histogram, help);
-        }
+        out.family(name, MetricType::Histogram, help);
         for measured in of(kind) {
             out.durations(name, &[(kind.name(), &measured.measure.name)], &measured.counts.latency);
         }

@@ -276,20 +276,15 @@ fn own(context: &InfoContext<'_>, surroundings: &Surroundings, out: &mut Exposit
             out.sample("dunlin_strict_findings_total", &labels, times);
         }
     }
-    if !kit.faults.is_empty() {
-        out.family(
-            "dunlin_faults_fired_total",
-            MetricType::Counter,
-            "How often the faults of the test kit have fired.",
-        );
-        for fault in kit.faults.rules() {
-            // A lossy text would give two names one.
-            let name = match std::str::from_utf8(&fault.name) {
-                Ok(name) => name.to_owned(),
-                Err(_) => fault.name.escape_ascii().to_string(),
-            };
-            out.sample("dunlin_faults_fired_total", &[("fault", &name)], fault.trigger.fired);
-        }
+    let help = "How often the faults of the test kit have fired.";
+    out.family("dunlin_faults_fired_total", MetricType::Counter, help);
+    for fault in kit.faults.rules() {
+        // A lossy text would give two names one.
+        let name = match std::str::from_utf8(&fault.name) {
+            Ok(name) => name.to_owned(),
+            Err(_) => fault.name.escape_ascii().to_string(),
+        };
+        out.sample("dunlin_faults_fired_total", &[("fault", &name)], fault.trigger.fired);
     }
 }
 

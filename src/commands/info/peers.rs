@@ -52,9 +52,6 @@ fn primary(context: &InfoContext<'_>, out: &mut Exposition) {
 /// The metrics of a primary's replicas.
 fn replicas(context: &InfoContext<'_>, out: &mut Exposition) {
     let replicas = replication::connected(context);
-    if replicas.is_empty() {
-        return;
-    }
     let mut family = |name: &str, help: &str, value: &dyn Fn(&replication::Connected) -> i64| {
         out.family(name, MetricType::Gauge, help);
         for replica in &replicas {
