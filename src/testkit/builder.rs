@@ -245,3 +245,43 @@ fn assign(settings: &mut Settings, name: &str, value: &str) -> Result<(), StartE
     };
     Err(StartError::InvalidSetting { name: name.to_owned(), value: value.to_owned(), reason })
 }
+
+#[cfg(all(test, feature = "page"))]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    /// What a page sends to a client that sends no more than the beginning of a request, until it gives up.
+    fn answer(request: impl Fn(&str, &str) -> String) -> String {
+        let timeout = Duration::from_millis(50);
+        let mut builder = Server::builder().page(0);
+        builder.settings.process_mut().page.request_timeout = timeout;
+        let server = builder.start().expect("it starts");
+        let url = server.page_url().expect("it has a page");
+        let (address, token) = url.trim_start_matches("http://").split_once("/#token=").expect("it has a token");
+        let began = Instant::now();
+        let mut client = TcpStream::connect(address).expect("it listens");
+        client.write_all(request(address, token).as_bytes()).expect("it reads");
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).expect("it ends the connection");
+        assert!(began.elapsed() >= timeout, "it waits as long as that");
+        answer
+    }
+
+    #[test]
+    fn a_request_whose_head_does_not_arrive_has_no_answer() {
+        assert_eq!(answer(|address, _| format!("GET / HTTP/1.1\r\nHost: {address}\r\n")), "");
+    }
+
+    #[test]
+    fn a_request_whose_body_does_not_arrive_is_answered_408() {
+        let answer = answer(|address, token| {
+            let headers = format!("Host: {address}\r\nX-Dunlin: {token}\r\nContent-Type: application/json");
+            format!("POST /command HTTP/1.1\r\n{headers}\r\nContent-Length: 100\r\n\r\n{{\"commands\":")
+        });
+        assert!(answer.starts_with("HTTP/1.1 408 ") && answer.contains("The body did not arrive."), "{answer}");
+    }
+}

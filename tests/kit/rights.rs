@@ -43,6 +43,7 @@ fn what_may_show_any_key_is_for_users_who_may_read_all() {
         "DUNLIN DUMP",
         "DUNLIN DIFF SET",
         "DUNLIN DIFF SNAPSHOT before",
+        "DUNLIN DIFF SNAPSHOT before before",
         "DUNLIN DUE",
         "DUNLIN FEED",
         "DUNLIN JOURNAL LIST",

@@ -133,7 +133,7 @@ fn a_world_is_compared_with_another() {
     assert_eq!(north.diff(&server.dump()).as_deref(), Ok("+ SET its 2\n- SET only 1\n"));
     assert_eq!(error(&mut client, ["DUNLIN", "DIFF", "WORLD", "south"]), "ERR no world named 'south'");
     assert_eq!(server.worlds(), ["default", "north"]);
-    let text = "ERR syntax error, usage: DUNLIN DIFF <text|<WORLD world>|<SNAPSHOT name>>";
+    let text = "ERR syntax error, usage: DUNLIN DIFF <text|<WORLD world>|<SNAPSHOT from [to]>>";
     assert_eq!(error(&mut client, ["DUNLIN", "DIFF", "SET both 1", "more"]), text);
 }
 
@@ -150,6 +150,8 @@ fn a_snapshot_is_compared_with_the_data_of_now_and_nothing_changes() {
     let library = library.text().expect("it is a text").into_owned();
     assert!(library.starts_with("+ FUNCTION LOAD") && library.lines().count() == 1, "{library}");
     assert_eq!(call(&mut client, ["DUNLIN", "DIFF", "SNAPSHOT", "begin"]), *format!("{library}{changes}"));
+    assert_eq!(call(&mut client, ["DUNLIN", "DIFF", "SNAPSHOT", "begin", "middle"]), *changes);
+    assert_eq!(call(&mut client, ["DUNLIN", "DIFF", "SNAPSHOT", "middle", "middle"]), "");
     run(&mut client, &["SWAPDB 0 1", "FLUSHALL", "SET come 1"]);
     let now = server.dump();
     let difference = call(&mut client, ["DUNLIN", "DIFF", "SNAPSHOT", "middle"]);
@@ -158,7 +160,13 @@ fn a_snapshot_is_compared_with_the_data_of_now_and_nothing_changes() {
         assert!(difference.lines().any(|known| known == line), "{line} in {difference}");
     }
     assert_eq!(server.dump(), now);
-    assert_eq!(error(&mut client, ["DUNLIN", "DIFF", "SNAPSHOT", "none"]), "ERR no snapshot named 'none'");
+    let back = "- SET changed 2\n+ SET changed 1\n+ SET gone 1\n- RPUSH list b\n";
+    assert_eq!(call(&mut client, ["DUNLIN", "DIFF", "SNAPSHOT", "middle", "begin"]), *back, "whatever came since");
+    for names in [&["none"][..], &["none", "begin"], &["begin", "none"]] {
+        let words = [&["DUNLIN", "DIFF", "SNAPSHOT"], names].concat();
+        assert_eq!(error(&mut client, words), "ERR no snapshot named 'none'");
+    }
+    assert!(error(&mut client, ["DUNLIN", "DIFF", "SNAPSHOT", "begin", "middle", "more"]).starts_with("ERR syntax error"));
     call(&mut client, ["DUNLIN", "ROLLBACK", "begin"]);
     assert_eq!(call(&mut client, ["DUNLIN", "DIFF", "SNAPSHOT", "begin"]), "");
 }

@@ -13,6 +13,8 @@ mod pieces;
 
 use std::sync::Arc;
 
+use pieces::Piece;
+
 use super::{ROW, check_reads, check_reads_all, explained};
 use crate::commands::FAMILIES;
 use crate::engine::exec::loading::Load;
@@ -70,11 +72,11 @@ pub(super) const LOAD: Command = Command {
 
 pub(super) const DIFF: Command = Command {
     name: "DIFF",
-    syntax: "other:<text|of-world:<WORLD world>|of-snapshot:<SNAPSHOT name>>",
+    syntax: "other:<text|of-world:<WORLD world>|of-snapshot:<SNAPSHOT from [to]>>",
     arity: Arity::AtLeast(3),
     cost: "That of the commands of the text, or of a copy of the data, and of DUMP",
-    about: "Returns the lines in which the data differs from a text, another world or a snapshot: - for lines of the \
-            other only, + for lines of the data only.",
+    about: "Returns the lines in which the data, or a later snapshot, differs from a text, another world or a snapshot: \
+            - for lines of the other only, + for lines of the data only.",
     run: |cx, args| explained(&DIFF, show_diff(cx, args)),
     ..ROW
 };
@@ -87,11 +89,13 @@ fn show_diff(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         let Some(HostReply::Text(dumped)) = cx.call_host(HostCall::Dump(world))? else { return Ok(()) };
         diff(cx.engine(), dumped.as_bytes())?
     } else if args.take_with("SNAPSHOT", 1) {
-        let name = args.word()?;
+        let from = args.word()?;
+        let to = if args.is_empty() { None } else { Some(args.word()?) };
         args.end()?;
-        let mut other = like(cx.engine());
-        snapshots::copy_snapshot(cx.engine(), name, &mut other)?;
-        difference::between(&pieces::of(&other), &pieces::of(cx.engine()))
+        let engine = cx.engine();
+        let to = to.map(|name| of_snapshot(engine, name)).transpose()?;
+        let from = of_snapshot(engine, from)?;
+        difference::between(&from, &to.unwrap_or_else(|| pieces::of(engine)))
     } else {
         let text = args.word()?;
         args.end()?;
@@ -99,6 +103,13 @@ fn show_diff(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     };
     cx.reply().verbatim("txt", text.as_bytes());
     Ok(())
+}
+
+/// The data of a snapshot.
+fn of_snapshot(engine: &Engine, name: &[u8]) -> Result<Vec<Piece>, Error> {
+    let mut other = like(engine);
+    snapshots::copy_snapshot(engine, name, &mut other)?;
+    Ok(pieces::of(&other))
 }
 
 /// All data and functions as lines of commands that would create them, in a fixed order.

@@ -3,6 +3,9 @@
 //! The engine only stores them. `server/` applies them, most of them once, as the program starts: an embedded server
 //! leaves the process to the program that embeds it, except for the score.
 
+#[cfg(feature = "page")]
+use std::time::Duration;
+
 use crate::engine::state::measures::Measure;
 
 /// `supervised`: the supervisor of the process.
@@ -152,13 +155,15 @@ pub struct Page {
     pub hosts: Vec<String>,
     /// `page-token`: commands are run only for those who have opened the address that the server prints.
     pub has_token: bool,
+    /// The time for the head of a request to arrive, and for its body. It is no parameter: tests make it short.
+    pub request_timeout: Duration,
 }
 
 #[cfg(feature = "page")]
 impl Default for Page {
     fn default() -> Page {
         let bind = vec!["127.0.0.1".to_owned(), "-::1".to_owned()];
-        Page { port: None, bind, hosts: Vec::new(), has_token: true }
+        Page { port: None, bind, hosts: Vec::new(), has_token: true, request_timeout: Duration::from_secs(10) }
     }
 }
 

@@ -9,6 +9,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
@@ -22,7 +23,7 @@ use super::answers::{Answer, json, refused_in_json};
 use super::client::Client;
 use super::guards::{NO_WORLD, Refusal};
 use super::json::{Batch, put_array, put_reply};
-use super::{PATIENCE, Site, login};
+use super::{Site, login};
 use crate::resp::{Frame, ReplyBuffer};
 
 /// The most bytes of commands at a time.
@@ -80,7 +81,7 @@ impl Site {
 
     async fn run_batch(&self, headers: &HeaderMap, body: Incoming, peer: SocketAddr) -> Result<Bytes, Refusal> {
         self.guards.check_command(headers)?;
-        let body = read(body).await?;
+        let body = read(body, self.request_timeout).await?;
         let why = |why| Refusal { status: StatusCode::BAD_REQUEST, why };
         let batch = Batch::read(&body).map_err(why)?;
         let world = self.shared.worlds().find(&batch.world).ok_or(NO_WORLD)?;
@@ -102,8 +103,8 @@ impl Site {
 }
 
 /// The body of a request.
-async fn read(body: Incoming) -> Result<Bytes, Refusal> {
-    let body = timeout(PATIENCE, Limited::new(body, BODY_BYTES).collect()).await.map_err(|_| TOO_SLOW)?;
+async fn read(body: Incoming, longest: Duration) -> Result<Bytes, Refusal> {
+    let body = timeout(longest, Limited::new(body, BODY_BYTES).collect()).await.map_err(|_| TOO_SLOW)?;
     let why = |error: Box<dyn std::error::Error + Send + Sync>| match error.is::<LengthLimitError>() {
         true => TOO_LONG,
         false => TOO_SLOW,

@@ -8,8 +8,8 @@
 //! machine. So a request is refused before anything else happens unless it passes the [`guards`]. Only `/command`
 //! changes data, and it needs a token.
 //!
-//! Limits: [`MAX_CONNECTIONS`] at a time ([`connections`]), [`HEAD_BYTES`] for the head of a request, [`PATIENCE`] for
-//! its arrival, and a time for which a reader may leave unread what is sent ([`write_timeout`]), so that it holds its
+//! Limits: [`MAX_CONNECTIONS`] at a time ([`connections`]), [`HEAD_BYTES`] for the head of a request, ten seconds for
+//! its arrival and for that of a body, and a time for which a reader may leave unread what is sent ([`write_timeout`]), so that it holds its
 //! place no longer. Bodies are read only by `/command`, which has limits of its own.
 
 mod answers;
@@ -65,8 +65,6 @@ const MAX_CONNECTIONS: usize = 128;
 const MAX_STREAMS: usize = 64;
 /// The most bytes of the head of a request.
 const HEAD_BYTES: usize = 16 << 10;
-/// The time for the head of a request to arrive, and for which a connection is kept without one.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 const ONLY_WORLD: Refusal = Refusal { status: StatusCode::BAD_REQUEST, why: "The only parameter is 'world'.\n" };
 
@@ -102,6 +100,7 @@ impl Page {
             has_loaded,
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
             unread_permits: command::unread_permits(),
+            request_timeout: page.request_timeout,
         });
         let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
         let serve = move || serve(&runtime, sockets, &site);
@@ -166,6 +165,8 @@ struct Site {
     streams: Arc<Semaphore>,
     /// The permits for the bytes of answers to commands that may be unread.
     unread_permits: Arc<Semaphore>,
+    /// The time for the head of a request to arrive, for which a connection is kept without one, and that for a body.
+    request_timeout: Duration,
 }
 
 impl Site {
@@ -178,7 +179,7 @@ impl Site {
         let stream = WriteTimeoutStream::new(stream, Arc::clone(activity));
         let served = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(PATIENCE)
+            .header_read_timeout(self.request_timeout)
             .max_buf_size(HEAD_BYTES)
             .half_close(true)
             .serve_connection(TokioIo::new(stream), answer)

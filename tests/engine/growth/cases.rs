@@ -381,6 +381,7 @@ pub const CASES: &[Case] = &[
     case(&["DUNLIN SNAPSHOT s", "MSET {k# v}"], &["DUNLIN DROP-SNAPSHOT s"]),
     case(&["*DUNLIN SNAPSHOT s#"], &["*SET k# v", "DUNLIN SNAPSHOTS"]),
     case(&["DUNLIN SNAPSHOT s", "MSET {k# v}"], &["DUNLIN DIFF SNAPSHOT s"]),
+    case(&["DUNLIN SNAPSHOT s", "MSET {k# v}", "DUNLIN SNAPSHOT t"], &["DUNLIN DIFF SNAPSHOT s t"]),
     case(&["MSET {k#:a v}"], &["DUNLIN TREE ! DEPTH 2"]),
     case(&["MSET {k:# v}"], &["DUNLIN TREE k: LIMIT 10000"]),
     case(&["DUNLIN FREEZE", "*SET k# v PX ^"], &["DUNLIN DUE COUNT 10000"]),

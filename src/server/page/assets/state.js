@@ -1,5 +1,6 @@
 /**
- * State: snapshots to roll back to, what differs from a snapshot or another world, and the worlds of the server.
+ * State: snapshots to roll back to, what differs from a snapshot, another world or a server without data, and the worlds
+ * of the server.
  */
 import { html, useSignal } from './vendor/preact.js'
 import { enter, world } from './link.js'
@@ -30,21 +31,28 @@ function Difference(/** @type {{text: string}} */ { text }) {
   const groups = byKey(text)
   const total = text.split('\n').filter(Boolean).length
   return html`<p class="quiet" role="status">${count(groups.length)} keys differ, in ${count(total)} lines${total > MOST_LINES && `, of which ${MOST_LINES} are shown`}.${' '}
-      <b>−</b> only there, <b>+</b> only here</p>
+      <b>−</b> only before, <b>+</b> only after</p>
     <div class="difference" tabindex="0" role="region" aria-label="Difference">${groups.map(({ key, lines }) => html`<section key=${idOf(key)}><h3>${shown(key, 120)}</h3>${lines.map((line, at) => html`<p key=${at} class=${line[0] === '+' ? 'added' : line[0] === '-' ? 'removed' : ''}><code>${line}</code></p>`)}</section>`)}</div>`
 }
 
-/** Chooses what to compare with, and shows what differs. */
+/** Chooses what to compare, and shows what differs. */
 function Compare(/** @type {{snapshots: Word[], worlds: Word[]}} */ { snapshots, worlds }) {
   const found = useSignal(/** @type {{reply: any} | null} */ (null))
-  const all = [...snapshots.map(name => ({ kind: 'snapshot', name })), ...worlds.filter(name => name !== world.value).map(name => ({ kind: 'world', name }))]
-  const options = all.map(({ kind, name }) => ({ value: kind + idOf(name), title: `${kind} ${shown(name)}` }))
-  const words = (/** @type {FormData} */ data) => {
-    const chosen = all[options.findIndex(each => each.value === data.get('with'))]
-    return chosen ? ['DUNLIN', 'DIFF', chosen.kind.toUpperCase(), chosen.name] : null
-  }
-  if (!options.length) return html`<p class="quiet empty">Take a snapshot, or enter another world, to compare with it.</p>`
-  return html`<${SendForm} label="Compare" words=${words} onReply=${(/** @type {any} */ reply) => (found.value = { reply })}><${Choice} name="with" label="With" options=${options} /><//>
+  const from = useSignal('')
+  const others = worlds.filter(name => name !== world.value)
+  const all = [
+    ...snapshots.map(name => ({ title: `snapshot ${shown(name)}`, words: ['SNAPSHOT', name] })),
+    ...others.map(name => ({ title: `world ${shown(name)}`, words: ['WORLD', name] })),
+    { title: 'nothing: a server without data', words: [''] },
+  ].map(each => ({ ...each, value: each.words.map(idOf).join(' ') }))
+  const chosen = all.find(each => each.value === from.value) ?? all[0]
+  // Only a snapshot is compared with another one.
+  const later = chosen.words[0] === 'SNAPSHOT' ? snapshots.filter(name => name !== chosen.words[1]) : []
+  const targets = [{ value: '', title: 'the data now' }, ...later.map(name => ({ value: idOf(name), title: `snapshot ${shown(name)}` }))]
+  const words = (/** @type {FormData} */ data) => ['DUNLIN', 'DIFF', ...chosen.words, ...later.filter(name => idOf(name) === data.get('to'))]
+  return html`<${SendForm} label="Compare" words=${words} onReply=${(/** @type {any} */ reply) => (found.value = { reply })}>
+      <${Choice} name="from" label="From" options=${all} value=${chosen.value} onChange=${(/** @type {string} */ value) => (from.value = value)} />
+      <${Choice} name="to" label="To" options=${targets} /><//>
     ${found.value && (errorOf(found.value.reply) ? html`<${Problem} reply=${found.value.reply} />` : html`<${Difference} text=${textOf(found.value.reply)} />`)}`
 }
 
