@@ -13,17 +13,23 @@ import {
   asCli, beginning, bytesOf, errorOf, fields, idOf, isBinary, items, line, moment, number, pairs, shown, wordOf, wordOfId,
 } from './words.js'
 
-/** Each view: its name in the address, the key after `g`, and its module. */
+/** Each view: its name in the address, the key after `g`, the lines of its icon, and its module. */
 const VIEWS = [
-  { name: 'feed', title: 'Feed', key: 'f', load: () => import('./feed.js') },
-  { name: 'keys', title: 'Keys', key: 'k', load: () => import('./keys.js') },
-  { name: 'value', title: 'Value', key: 'v', load: () => import('./value.js') },
-  { name: 'time', title: 'Time', key: 't', load: () => import('./time.js') },
-  { name: 'state', title: 'State', key: 's', load: () => import('./state.js') },
-  { name: 'rules', title: 'Rules', key: 'r', load: () => import('./rules.js') },
-  { name: 'load', title: 'Load', key: 'l', load: () => import('./load.js') },
-  { name: 'console', title: 'Console', key: 'c', load: () => import('./console.js') },
+  { name: 'feed', title: 'Feed', key: 'f', icon: 'M2 4h12M2 8h8M2 12h10', load: () => import('./feed.js') },
+  { name: 'keys', title: 'Keys', key: 'k', icon: 'M3 2v10h4M3 6h4M10 6h3M10 12h3', load: () => import('./keys.js') },
+  { name: 'value', title: 'Value', key: 'v', icon: 'M8 2l6 3v6l-6 3-6-3V5zM2 5l6 3 6-3M8 8v6', load: () => import('./value.js') },
+  { name: 'time', title: 'Time', key: 't', icon: 'M14 8A6 6 0 1 1 2 8a6 6 0 0 1 12 0zM8 4.5V8l2.5 1.5', load: () => import('./time.js') },
+  { name: 'state', title: 'State', key: 's', icon: 'M2 5l6-3 6 3-6 3zM2 8l6 3 6-3M2 11l6 3 6-3', load: () => import('./state.js') },
+  { name: 'rules', title: 'Rules', key: 'r', icon: 'M8 2l6 11H2zM8 6v3M8 11v.2', load: () => import('./rules.js') },
+  { name: 'load', title: 'Load', key: 'l', icon: 'M2 10h3l2-6 3 9 2-5h2', load: () => import('./load.js') },
+  { name: 'console', title: 'Console', key: 'c', icon: 'M3 4l4 4-4 4M8 12h5', load: () => import('./console.js') },
 ]
+
+/**
+ * A picture of lines. It is a part of the page, since a browser makes a document for each picture that a style names,
+ * which took longer than all else before the first paint.
+ */
+const Icon = (/** @type {{lines: string}} */ { lines }) => html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true"><path d=${lines} /></svg>`
 
 /** What the address names: a view, and what it looks at. */
 const place = signal(read())
@@ -35,6 +41,13 @@ addEventListener('hashchange', () => (place.value = read()))
 
 const isHelpShown = signal(false)
 pending.current = signal(null)
+
+/** The icons of light, dark, and what the system says. */
+const THEMES = /** @type {Record<string, string>} */ ({
+  light: 'M11 8A3 3 0 1 1 5 8a3 3 0 0 1 6 0zM8 1v1.5M8 13.5V15M1 8h1.5M13.5 8H15M3 3l1 1M12 12l1 1M13 3l-1 1M4 12l-1 1',
+  dark: 'M13 9.5A5.5 5.5 0 1 1 6.5 3a4.5 4.5 0 0 0 6.5 6.5z',
+  system: 'M14 8A6 6 0 1 1 2 8a6 6 0 0 1 12 0zM8 2v12M6.3 3v10M4.6 4v8M3.2 6v4',
+})
 
 /** Light, dark, or what the system says. */
 const theme = signal(localStorage.getItem('dunlin.theme') ?? 'system')
@@ -71,7 +84,7 @@ function Navigation() {
   useEffect(() => void document.querySelector('nav [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' }), [place.value.view])
   return html`<nav aria-label="Views"><ul>
     ${VIEWS.map(view => html`<li key=${view.name}><a href=${`#${view.name}`} aria-current=${view === place.value.view ? 'page' : undefined}
-      aria-keyshortcuts=${`g ${view.key}`} title=${`g ${view.key}`}><span class=${`icon icon-${view.name}`} aria-hidden="true"></span>${view.title}</a></li>`)}
+      aria-keyshortcuts=${`g ${view.key}`} title=${`g ${view.key}`}><${Icon} lines=${view.icon} />${view.title}</a></li>`)}
   </ul></nav>`
 }
 
@@ -103,29 +116,35 @@ function Head() {
     <a class="name" href="#feed"><span class="bird" aria-hidden="true"></span>dunlin</a>
     <${Places} /><span class="space"></span><${Clock} />
     <button type="button" class="plain" onClick=${turnTheme} aria-keyshortcuts="d" aria-label=${`Colours: ${theme.value}`} title=${`Colours: ${theme.value} (d)`}>
-      <span class=${`icon icon-theme-${theme.value}`} aria-hidden="true"></span></button>
+      <${Icon} lines=${THEMES[theme.value] ?? ''} /></button>
     <button type="button" class="plain" onClick=${() => (isHelpShown.value = true)} aria-keyshortcuts="?" aria-label="Keys of the keyboard" title="Keys of the keyboard (?)">?</button>
   </header>`
 }
 
+/** A view with its module. @param {typeof VIEWS[0]} view */
+const loadedView = async view => ({ view, Component: /** @type {any} */ ((await view.load()).default) })
+
+/** What the address names at first is there before anything is shown. */
+const first = await loadedView(place.value.view)
+
 /** The view that the address names, once its module has come. */
 function View() {
   const { view, parameters } = place.value
-  const [loaded, setLoaded] = useState(/** @type {{name: string, Component: any} | null} */ (null))
+  const [loaded, setLoaded] = useState(first)
   const main = useRef(/** @type {HTMLElement | null} */ (null))
   useEffect(() => {
     let isCurrent = true
     document.title = `${view.title} – dunlin`
-    view.load().then(module => isCurrent && setLoaded({ name: view.name, Component: module.default }))
+    if (loaded.view !== view) loadedView(view).then(found => isCurrent && setLoaded(found))
     return () => void (isCurrent = false)
   }, [view])
   useEffect(() => {
-    if (loaded && document.activeElement === document.body) main.current?.focus()
+    if (document.activeElement === document.body) main.current?.focus()
   }, [loaded])
   return html`<main ref=${main} tabindex="-1" id="view" class=${`view-${view.name}`}>
     <h1 class="hidden">${view.title}</h1>
     ${trouble.value && html`<p class="problem" role="alert"><b aria-hidden="true">! </b>${trouble.value}</p>`}
-    ${loaded?.name === view.name && html`<${loaded.Component} parameters=${parameters} key=${`${world.value} ${database.value}`} />`}
+    ${loaded.view === view && html`<${loaded.Component} parameters=${parameters} key=${`${world.value} ${database.value}`} />`}
   </main>`
 }
 
@@ -266,6 +285,9 @@ document.addEventListener('visibilitychange', () => {
 })
 
 render(html`<${Page} />`, document.body)
-openStream()
-readClock()
-ask('DUNLIN', 'WORLD')
+// The server is asked once the page was painted.
+requestAnimationFrame(() => setTimeout(() => {
+  openStream()
+  readClock()
+  ask('DUNLIN', 'WORLD')
+}))
