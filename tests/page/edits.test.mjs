@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { close, keyAddress, look, sends, startWithFixture, TIME, visit } from './harness.mjs'
+import { close, keyAddress, look, opened, sends, TIME } from './harness.mjs'
 
 after(close)
 
@@ -19,9 +19,7 @@ async function fill(page, form, fields, line, told) {
 const button = (page, name) => page.getByRole('button', { name, exact: true })
 
 test('a string is saved, counted up and down, and shown as what it is', async t => {
-  const server = await startWithFixture(t)
-  const page = await visit(server)
-  await look(page, keyAddress('user:3:note'))
+  const { server, page } = await opened(t, keyAddress('user:3:note'))
   await page.getByLabel('Value', { exact: true }).fill('other')
   await sends(page, button(page, 'Save'), 'SET user:3:note other KEEPTTL', 'OK')
   assert.equal(await server.call('GET', 'user:3:note'), 'other')
@@ -56,9 +54,7 @@ test('a string is saved, counted up and down, and shown as what it is', async t 
 })
 
 test('a key gets a deadline, loses it, gets another name, and is deleted', async t => {
-  const server = await startWithFixture(t)
-  const page = await visit(server)
-  await look(page, keyAddress('user:3:note'))
+  const { server, page } = await opened(t, keyAddress('user:3:note'))
   for (const [name, seconds] of [['1 min', 60], ['1 h', 3600], ['1 day', 86_400]]) {
     await sends(page, button(page, `Expire in ${name}`), `EXPIRE user:3:note ${seconds}`, '(integer) 1')
     assert.equal(await number(server, 'TTL', 'user:3:note'), String(seconds))
@@ -84,9 +80,7 @@ test('a key gets a deadline, loses it, gets another name, and is deleted', async
 })
 
 test('a list is pushed and popped at both ends', async t => {
-  const server = await startWithFixture(t)
-  const page = await visit(server)
-  await look(page, keyAddress('jobs:queue'))
+  const { server, page } = await opened(t, keyAddress('jobs:queue'))
   await fill(page, 'LPUSH', { 'New element at the head': 'first of all' }, 'LPUSH jobs:queue "first of all"', '(integer) 6')
   await fill(page, 'RPUSH', { 'New element at the tail': 'last' }, 'RPUSH jobs:queue last', '(integer) 7')
   await page.locator('tr', { hasText: 'tail' }).getByText('last', { exact: true }).waitFor()
@@ -97,9 +91,7 @@ test('a list is pushed and popped at both ends', async t => {
 })
 
 test('a set gains and loses members', async t => {
-  const server = await startWithFixture(t)
-  const page = await visit(server)
-  await look(page, keyAddress('tags'))
+  const { server, page } = await opened(t, keyAddress('tags'))
   await fill(page, 'SADD', { 'New member': 'deep blue' }, 'SADD tags "deep blue"', '(integer) 1')
   await sends(page, button(page, 'Remove red'), 'SREM tags red', '(integer) 1')
   await button(page, 'Remove red').waitFor({ state: 'detached' })
@@ -107,8 +99,7 @@ test('a set gains and loses members', async t => {
 })
 
 test('fields of a hash are set, edited, deleted, and have deadlines of their own', async t => {
-  const server = await startWithFixture(t)
-  const page = await visit(server)
+  const { server, page } = await opened(t)
   const deadline = async field => (await server.call('HTTL', 'user:1', 'FIELDS', '1', field))[0].integer
   await look(page, keyAddress('user:1'))
   await page.locator('tr', { hasText: '7f3a' }).getByText('5 min 0 s').waitFor()
@@ -125,8 +116,7 @@ test('fields of a hash are set, edited, deleted, and have deadlines of their own
 })
 
 test('a leaderboard has its order, and its scores change', async t => {
-  const server = await startWithFixture(t)
-  const page = await visit(server)
+  const { page } = await opened(t)
   const members = () => page.locator('.table.zset td[data-name="Member"]').allTextContents()
   await look(page, keyAddress('board'))
   await page.locator('.table.zset tr', { hasText: 'gus' }).waitFor()
@@ -148,9 +138,7 @@ test('a leaderboard has its order, and its scores change', async t => {
 })
 
 test('a stream gains entries and groups, and entries are acknowledged', async t => {
-  const server = await startWithFixture(t)
-  const page = await visit(server)
-  await look(page, keyAddress('events'))
+  const { server, page } = await opened(t, keyAddress('events'))
   await fill(page, 'XADD', { 'Fields and values': 'kind order id 19' }, 'XADD events * kind order id 19', /^"\d+-0"$/)
   await page.locator('.table.stream tr', { hasText: '19' }).first().waitFor()
   await sends(page, button(page, 'Delete 1782986100000-0'), 'XDEL events 1782986100000-0', '(integer) 1')
@@ -169,9 +157,7 @@ test('a stream gains entries and groups, and entries are acknowledged', async t 
 })
 
 test('a vector set is searched from an element, by a condition, and edited', async t => {
-  const server = await startWithFixture(t)
-  const page = await visit(server)
-  await look(page, keyAddress('films'))
+  const { server, page } = await opened(t, keyAddress('films'))
   await page.getByText('4 vectors of 3 dimensions').waitFor()
   await page.getByLabel('Similar to', { exact: true }).fill('Solaris')
   await page.getByLabel('Condition', { exact: true }).fill('.year > 1925')
@@ -192,8 +178,7 @@ test('a vector set is searched from an element, by a condition, and edited', asy
 })
 
 test('a key is shown as the commands that make it', async t => {
-  const server = await startWithFixture(t)
-  const page = await visit(server)
+  const { page } = await opened(t)
   for (const [key, commands] of [['visits', ['SET visits 1842']], ['user:2:session', ['SET user:2:session', `PEXPIREAT user:2:session ${TIME + 59_000}`]]]) {
     await look(page, keyAddress(key))
     await page.getByText('As commands').click()

@@ -3,24 +3,23 @@
 
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { close, look, startWithFixture, until, visit } from './harness.mjs'
+import { close, look, opened, startWithFixture, until, visit } from './harness.mjs'
 
 after(close)
 
 /** Fills a filter, and waits until the stream is open with it. */
 async function filter(page, label, text) {
-  const opened = page.waitForResponse(answer => answer.url().includes('/stream?') && answer.url().includes(`${label.toLowerCase()}=${encodeURIComponent(text)}`))
+  const answered = page.waitForResponse(answer => answer.url().includes('/stream?') && answer.url().includes(`${label.toLowerCase()}=${encodeURIComponent(text)}`))
   await page.getByLabel(label, { exact: true }).fill(text)
   await page.keyboard.press('Enter')
-  await opened
+  await answered
   await page.getByText('Live from the world').waitFor()
 }
 
 const commands = page => page.locator('.table.feed tr.command .words b').allTextContents()
 
 test('the feed is filtered by command, by client and by errors, and tells how long each command took', async t => {
-  const server = await startWithFixture(t)
-  const page = await visit(server)
+  const { server, page } = await opened(t)
   await page.getByText('Live from the world').waitFor()
   const all = [['INCR', 'visits'], ['GET', 'visits'], ['LPUSH', 'visits', 'x'], ['ECHO', 'end']]
   await server.shop(...all)
@@ -51,9 +50,9 @@ test('the feed is filtered by command, by client and by errors, and tells how lo
 
   await page.getByLabel('Client', { exact: true }).fill('')
   await clear()
-  const opened = page.waitForResponse(answer => answer.url().includes('errors=1'))
+  const answered = page.waitForResponse(answer => answer.url().includes('errors=1'))
   await page.getByLabel('Errors only').check()
-  await opened
+  await answered
   await page.getByText('Live from the world').waitFor()
   await server.shop(...all, ['HGET', 'visits', 'f'])
   await page.locator('tr', { hasText: 'HGET' }).waitFor()
@@ -102,8 +101,7 @@ test('a finding leads to the row of its command, from the feed and from the rule
 })
 
 test('rows of several worlds name theirs', async t => {
-  const server = await startWithFixture(t)
-  const page = await visit(server)
+  const { server, page } = await opened(t)
   await page.getByText('Live from the world default').waitFor()
   await server.shop(['GET', 'visits'])
   await page.locator('tr', { hasText: 'visits' }).waitFor()

@@ -148,6 +148,14 @@ export async function look(page, address) {
   await page.locator(`main.view-${address.split('?')[0]} > :not(h1)`).first().waitFor()
 }
 
+/** A server with the fixture, and a page that looks at a view of it: at the first one if none is named. */
+export async function opened(test, address) {
+  const server = await startWithFixture(test)
+  const page = await visit(server)
+  if (address) await look(page, address)
+  return { server, page }
+}
+
 /** Where screenshots are. */
 export const SHOTS = fileURLToPath(new URL('../../target/page/', import.meta.url))
 mkdirSync(SHOTS, { recursive: true })

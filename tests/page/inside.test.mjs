@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { accessible, close, keyAddress, look, sends, SHOTS, start, startWithFixture, visit } from './harness.mjs'
+import { accessible, close, keyAddress, look, opened, sends, SHOTS, start, startWithFixture, visit } from './harness.mjs'
 
 after(close)
 
@@ -136,9 +136,7 @@ test('each part of the load', async t => {
 })
 
 test('the console with completions and replies, and each dialog', async t => {
-  const server = await startWithFixture(t)
-  const page = await visit(server)
-  await look(page, 'console')
+  const { page } = await opened(t, 'console')
   const field = page.getByRole('textbox', { name: 'Command', exact: true })
   for (const line of ['HGETALL user:1', 'LPUSH visits x', 'ZRANGE board 0 2 REV WITHSCORES']) {
     await field.fill(line)

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { paced } from '../../src/server/page/assets/pacing.js'
-import { close, keyAddress, look, start, startWithFixture, until, visit } from './harness.mjs'
+import { close, keyAddress, look, opened, start, startWithFixture, until, visit } from './harness.mjs'
 
 after(close)
 
@@ -51,9 +51,7 @@ test('looks come one after the other, with a rest between them unless a person w
 })
 
 test('one look at the tree is under way at a time, however often keys change', async t => {
-  const server = await startWithFixture(t)
-  const page = await visit(server)
-  await look(page, 'keys')
+  const { server, page } = await opened(t, 'keys')
   const jobs = page.locator('tr[aria-level="1"]', { hasText: 'jobs:' })
   await jobs.waitFor()
   let [underWay, most, all] = [0, 0, 0]
@@ -81,9 +79,7 @@ test('one look at the tree is under way at a time, however often keys change', a
 })
 
 test('a namespace that a person opens is asked for at once, after a long look too', async t => {
-  const server = await startWithFixture(t)
-  const page = await visit(server)
-  await look(page, 'keys')
+  const { page } = await opened(t, 'keys')
   await page.locator('tr[aria-level="1"]', { hasText: 'user:' }).waitFor()
   const asked = []
   page.on('request', request => isTree(request) && asked.push(bodyOf(request)))

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { close, look, sends, startWithFixture, until, visit } from './harness.mjs'
+import { close, look, opened, sends, startWithFixture, until, visit } from './harness.mjs'
 
 after(close)
 
@@ -17,8 +17,7 @@ async function part(page, name) {
 }
 
 test('commands are counted, with their failures, and how long each took', async t => {
-  const server = await startWithFixture(t)
-  const page = await visit(server)
+  const { server, page } = await opened(t)
   await part(page, 'Commands')
   await server.shop(...Array(50).fill(['INCR', 'visits']), ['LPUSH', 'visits', 'x'])
   await cell(row(page, 'incr'), 'Calls').getByText('50', { exact: true }).waitFor()
@@ -58,8 +57,7 @@ test('the slow log has what took long, and is cleared', async t => {
 })
 
 test('clients are listed with what they wait for, and one is closed', async t => {
-  const server = await startWithFixture(t)
-  const page = await visit(server)
+  const { server, page } = await opened(t)
   await part(page, 'Clients')
   const blocked = server.shop(['BLPOP', 'nothing', '0'])
   server.listen(['CLIENT', 'SETNAME', 'listener'], ['SUBSCRIBE', 'news'])
@@ -73,8 +71,7 @@ test('clients are listed with what they wait for, and one is closed', async t =>
 })
 
 test('channels of each kind are listed with their subscribers, and what is published is heard', async t => {
-  const server = await startWithFixture(t)
-  const page = await visit(server)
+  const { server, page } = await opened(t)
   await part(page, 'Channels')
   await page.getByText('Nobody has subscribed to a channel.').waitFor()
   const open = server.listen(['SUBSCRIBE', 'news', 'two words'], ['SSUBSCRIBE', 'orders'], ['PSUBSCRIBE', 'n*', 'o*'])

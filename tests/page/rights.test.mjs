@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { close, look, start, startWithFixture, visit } from './harness.mjs'
+import { close, look, opened, start, startWithFixture, visit } from './harness.mjs'
 
 after(close)
 
@@ -13,9 +13,7 @@ async function send(page, line) {
 }
 
 test('what ends, exposes or deletes needs a second click, and what does not needs none', async t => {
-  const server = await startWithFixture(t)
-  const page = await visit(server)
-  await look(page, 'console')
+  const { server, page } = await opened(t, 'console')
   const dialog = page.getByRole('dialog')
   for (const line of ['SHUTDOWN NOSAVE', 'CONFIG SET maxmemory 1', 'config rewrite', 'DEBUG SLEEP 0', 'ACL SETUSER x', 'ACL DELUSER x', 'FLUSHDB', 'DUNLIN LOAD x', 'DUNLIN DROP-WORLD x',
     'REPLICAOF NO ONE', 'MIGRATE h 1 k 0 1', 'CLUSTER RESET', 'FAILOVER', 'GET visits\nSHUTDOWN']) {
@@ -53,8 +51,7 @@ test('a user with few rights is told what is missing in the feed, at the clock a
 })
 
 test('the colours turn by a key, are kept, and a line is copied by another', async t => {
-  const server = await startWithFixture(t)
-  const page = await visit(server)
+  const { page } = await opened(t)
   const scheme = () => page.evaluate(() => [document.documentElement.dataset.theme, getComputedStyle(document.body).backgroundColor])
   const [first, ground] = await scheme()
   assert.equal(first, 'system')
@@ -77,9 +74,7 @@ test('the colours turn by a key, are kept, and a line is copied by another', asy
 })
 
 test('arrow keys move between tabs, and around their ends', async t => {
-  const server = await startWithFixture(t)
-  const page = await visit(server)
-  await look(page, 'load')
+  const { page } = await opened(t, 'load')
   const tabs = page.getByRole('tablist', { name: 'Load of' })
   const chosen = () => tabs.getByRole('tab', { selected: true })
   await chosen().focus()

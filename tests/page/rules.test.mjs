@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, test } from 'node:test'
-import { close, look, sends, start, startWithFixture, visit } from './harness.mjs'
+import { close, look, opened, sends, start, startWithFixture, visit } from './harness.mjs'
 
 after(close)
 
@@ -19,9 +19,7 @@ test('every rule of the server has an advice', async t => {
 })
 
 test('levels are set for all rules, for those of a cluster and for one, and shown before', async t => {
-  const server = await startWithFixture(t)
-  const page = await visit(server)
-  await look(page, 'rules')
+  const { server, page } = await opened(t, 'rules')
   await sends(page, button(page, 'All warn'), 'DUNLIN STRICT SET ALL warn', 'OK')
   await page.locator('.table.rules tr', { hasText: 'lossy-scores' }).getByRole('button', { name: 'lossy-scores: warn', pressed: true }).waitFor()
   await sends(page, button(page, 'Cluster error'), 'DUNLIN STRICT SET CLUSTER error', 'OK')
@@ -58,9 +56,7 @@ test('a finding tells its command and what to do instead, is checked for, and cl
 })
 
 test('a fault of commands is made by its form, counts, and is removed with all others', async t => {
-  const server = await startWithFixture(t)
-  const page = await visit(server)
-  await look(page, 'rules')
+  const { server, page } = await opened(t, 'rules')
   const form = page.getByRole('form', { name: 'New fault', exact: true })
   await form.getByLabel('Name', { exact: true }).fill('try again')
   await form.getByLabel('fails by').selectOption('ERROR')

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { close, look, sends, startWithFixture, TIME, visit } from './harness.mjs'
+import { close, look, opened, sends, startWithFixture, TIME, visit } from './harness.mjs'
 
 after(close)
 
@@ -12,9 +12,7 @@ const form = (page, name) => page.getByRole('form', { name, exact: true })
 const time = async server => Number((await server.call('DUNLIN', 'ADVANCE', '0')).integer)
 
 test('the clock is moved by steps, to the next deadline, by any time, and to a moment', async t => {
-  const server = await startWithFixture(t)
-  const page = await visit(server)
-  await look(page, 'time')
+  const { server, page } = await opened(t, 'time')
   const face = page.locator('.face .figure')
   let now = TIME
   for (const [name, ms, shown] of [['+1 s', 1000, '10:00:01'], ['+1 h', 3_600_000, '11:00:01'], ['+1 day', 86_400_000, '11:00:01']]) {
@@ -33,9 +31,7 @@ test('the clock is moved by steps, to the next deadline, by any time, and to a m
 })
 
 test('the clock stops, goes on, and runs faster', async t => {
-  const server = await startWithFixture(t)
-  const page = await visit(server)
-  await look(page, 'time')
+  const { server, page } = await opened(t, 'time')
   await page.getByText('Frozen: time passes only when it is moved').waitFor()
   await page.locator('.clock b', { hasText: 'frozen' }).waitFor()
   await sends(page, button(page, 'Resume'), 'DUNLIN RESUME', 'OK')
@@ -52,9 +48,7 @@ test('the clock stops, goes on, and runs faster', async t => {
 })
 
 test('what is due next stands in its order, and the last step tells what it has ended', async t => {
-  const server = await startWithFixture(t)
-  const page = await visit(server)
-  await look(page, 'time')
+  const { page } = await opened(t, 'time')
   const rows = page.locator('.table.due tbody tr')
   await rows.first().getByText('user:2:session').waitFor()
   assert.deepEqual(await rows.evaluateAll(all => all.map(row => [...row.querySelectorAll('td')].slice(0, 3).map(cell => cell.textContent))), [
@@ -93,22 +87,29 @@ test('a step that ends many tells how many, and lists the first', async t => {
 })
 
 test('a snapshot is taken, compared with, rolled back to, and dropped', async t => {
-  const server = await startWithFixture(t)
-  const page = await visit(server)
-  await look(page, 'state')
+  const { server, page } = await opened(t, 'state')
   await form(page, 'Take a snapshot').getByLabel('Name').fill('two words')
   await sends(page, button(page, 'Take a snapshot'), 'DUNLIN SNAPSHOT "two words"', 'OK')
   await button(page, 'Roll back to two words').waitFor()
   await server.run([['INCR', 'visits'], ['DEL', 'tags'], ['SADD', 'added', 'member']])
-  await form(page, 'Compare').getByLabel('With').selectOption({ label: 'snapshot two words' })
+  await form(page, 'Compare').getByLabel('From').selectOption({ label: 'snapshot two words' })
   await sends(page, button(page, 'Compare'), 'DUNLIN DIFF SNAPSHOT "two words"')
   await page.getByText('3 keys differ').waitFor()
-  const lines = async key => page.locator('.difference section', { hasText: key }).locator('p').evaluateAll(all => all.map(line => [line.className, line.textContent]))
+  const lines = async key => page.locator('.difference section', { has: page.getByRole('heading', { name: key, exact: true }) }).locator('p').evaluateAll(all => all.map(line => [line.className, line.textContent]))
   assert.deepEqual(await lines('visits'), [['removed', '- SET visits 1842'], ['added', '+ SET visits 1843']])
   assert.deepEqual((await lines('added')).map(each => each[0]), ['added'])
   assert.deepEqual([...new Set((await lines('tags')).map(each => each[0]))], ['removed'])
   await server.call('DUNLIN', 'SNAPSHOT', 'later')
   await page.locator('tr', { hasText: 'two words' }).getByText('drops 1 later').waitFor()
+  await server.call('SET', 'visits', '7')
+  await form(page, 'Compare').getByLabel('To').selectOption({ label: 'snapshot later' })
+  await sends(page, button(page, 'Compare'), 'DUNLIN DIFF SNAPSHOT "two words" later')
+  assert.deepEqual(await lines('visits'), [['removed', '- SET visits 1842'], ['added', '+ SET visits 1843']])
+  await form(page, 'Compare').getByLabel('From').selectOption({ label: 'nothing: a server without data' })
+  assert.deepEqual(await form(page, 'Compare').getByLabel('To').locator('option').allTextContents(), ['the data now'])
+  await sends(page, button(page, 'Compare'), 'DUNLIN DIFF ""')
+  assert.deepEqual(await lines('visits'), [['added', '+ SET visits 7']])
+  await form(page, 'Compare').getByLabel('From').selectOption({ label: 'snapshot two words' })
   await sends(page, button(page, 'Roll back to two words'), 'DUNLIN ROLLBACK "two words"', 'OK')
   assert.equal(await server.call('GET', 'visits'), '1842')
   await sends(page, button(page, 'Compare'), 'DUNLIN DIFF SNAPSHOT "two words"')
@@ -118,9 +119,7 @@ test('a snapshot is taken, compared with, rolled back to, and dropped', async t 
 })
 
 test('a world is entered, looked at, compared with, and dropped, and new ones start as a copy', async t => {
-  const server = await startWithFixture(t)
-  const page = await visit(server)
-  await look(page, 'state')
+  const { server, page } = await opened(t, 'state')
   await sends(page, button(page, 'Start new worlds as a copy of this one'), 'DUNLIN TEMPLATE', 'OK')
   const keys = Number((await server.call('DBSIZE')).integer)
   const entry = form(page, 'New world')
@@ -131,7 +130,7 @@ test('a world is entered, looked at, compared with, and dropped, and new ones st
   assert.equal((await server.run([['DBSIZE']], { world: 'north' }))[0].integer, String(keys), 'it is a copy')
   await server.run([['SET', 'compass', 'n']], { world: 'north' })
 
-  await form(page, 'Compare').getByLabel('With').selectOption({ label: 'world default' })
+  await form(page, 'Compare').getByLabel('From').selectOption({ label: 'world default' })
   await sends(page, button(page, 'Compare'), 'DUNLIN WORLD north ⏎ DUNLIN DIFF WORLD default')
   await page.locator('.difference p.added', { hasText: '+ SET compass n' }).waitFor()
   await sends(page, button(page, 'Start them empty'), 'DUNLIN DROP-TEMPLATE', 'OK')

@@ -3,14 +3,12 @@
 
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { accessible, close, keyAddress, look, start, startWithFixture, TIME, visit } from './harness.mjs'
+import { accessible, close, keyAddress, look, opened, start, startWithFixture, TIME, visit } from './harness.mjs'
 
 after(close)
 
 test('a button shows the command that it sends, in each language, and sends it', async t => {
-  const server = await startWithFixture(t)
-  const page = await visit(server)
-  await look(page, 'time')
+  const { server, page } = await opened(t, 'time')
   const button = page.getByRole('button', { name: '+1 min' })
   await button.hover()
   const shown = page.locator('.strip .sent')
@@ -28,9 +26,7 @@ test('a button shows the command that it sends, in each language, and sends it',
 })
 
 test('a deadline runs down by the clock of the server', async t => {
-  const server = await startWithFixture(t)
-  const page = await visit(server)
-  await look(page, keyAddress('user:1:session'))
+  const { server, page } = await opened(t, keyAddress('user:1:session'))
   const left = page.locator('.facts .left')
   assert.equal(await left.textContent(), '1 h 0 min')
   const width = () => page.locator('.facts .bar > span').evaluate(bar => bar.style.width)
@@ -85,9 +81,7 @@ async function tabTo(page, name) {
 }
 
 test('the tree opens and closes by the arrow keys', async t => {
-  const server = await startWithFixture(t)
-  const page = await visit(server)
-  await look(page, 'keys')
+  const { page } = await opened(t, 'keys')
   const user = page.locator('tr[aria-level="1"]', { hasText: 'user:' })
   await user.waitFor()
   await user.focus()
@@ -100,9 +94,7 @@ test('the tree opens and closes by the arrow keys', async t => {
 })
 
 test('names and values that look like code are texts', async t => {
-  const server = await startWithFixture(t)
-  const page = await visit(server)
-  await look(page, 'keys')
+  const { server, page } = await opened(t, 'keys')
   const hostile = `<img src=x onerror="document.title='hit'">`
   await page.locator('.key', { hasText: hostile }).click()
   await page.locator('textarea', { hasText: '' }).first().waitFor()
@@ -153,8 +145,7 @@ test('long keys, long values and large collections come in parts', async t => {
 })
 
 test('the feed shows commands, folds scripts, filters and pauses', async t => {
-  const server = await startWithFixture(t)
-  const page = await visit(server)
+  const { server, page } = await opened(t)
   await page.getByText('Live from the world').waitFor()
   await server.shop(['INCR', 'visits'], ['LPUSH', 'visits', 'x'], ['EVAL', "return redis.call('GET', KEYS[1])", '1', 'visits'])
   await page.locator('tr.failed', { hasText: 'WRONGTYPE' }).waitFor()
@@ -180,9 +171,7 @@ test('the feed shows commands, folds scripts, filters and pauses', async t => {
 })
 
 test('what ends or deletes all needs a second click', async t => {
-  const server = await startWithFixture(t)
-  const page = await visit(server)
-  await look(page, 'console')
+  const { server, page } = await opened(t, 'console')
   const send = async line => {
     await page.getByRole('textbox', { name: 'Command', exact: true }).fill(line)
     await page.keyboard.press('Enter')
@@ -197,9 +186,7 @@ test('what ends or deletes all needs a second click', async t => {
 })
 
 test('the console completes, helps, and remembers', async t => {
-  const server = await startWithFixture(t)
-  const page = await visit(server)
-  await look(page, 'console')
+  const { page } = await opened(t, 'console')
   const field = page.getByRole('textbox', { name: 'Command', exact: true })
   await field.fill('zrangeb')
   await page.locator('#completions [role=option]').first().waitFor()
@@ -216,9 +203,7 @@ test('the console completes, helps, and remembers', async t => {
 })
 
 test('worlds and databases are chosen above', async t => {
-  const server = await startWithFixture(t)
-  const page = await visit(server)
-  await look(page, 'state')
+  const { server, page } = await opened(t, 'state')
   await page.getByRole('form', { name: 'New world' }).getByLabel('World').fill('north')
   await page.keyboard.press('Enter')
   await page.locator('.top option', { hasText: 'north' }).waitFor({ state: 'attached' })
@@ -327,9 +312,7 @@ test('a value in a row is edited with its line breaks, and a field keeps its dea
 })
 
 test('what is typed stays when the value changes meanwhile', async t => {
-  const server = await startWithFixture(t)
-  const page = await visit(server)
-  await look(page, keyAddress('user:1'))
+  const { server, page } = await opened(t, keyAddress('user:1'))
   await page.getByRole('button', { name: 'Edit name' }).click()
   await page.getByRole('textbox', { name: 'name', exact: true }).fill('Ann Day')
   await server.call('HSET', 'user:1', 'name', 'Anna', 'zip', '8000')
@@ -364,7 +347,7 @@ test('names that are no texts are sent back as they are', async t => {
   const consumers = await server.call('XINFO', 'CONSUMERS', 'events', name)
   assert.equal(consumers.length, 1)
   await look(page, 'state')
-  await page.getByLabel('With').selectOption({ label: 'snapshot \\xff\\x00n' })
+  await page.getByLabel('From').selectOption({ label: 'snapshot \\xff\\x00n' })
   await page.getByRole('button', { name: 'Compare' }).click()
   await page.locator('.difference').or(page.getByText('Nothing differs')).waitFor()
   await page.getByRole('button', { name: 'Roll back to' }).click()
@@ -375,8 +358,7 @@ test('names that are no texts are sent back as they are', async t => {
 })
 
 test('a value is fetched again when its key changes, and not for others', async t => {
-  const server = await startWithFixture(t)
-  const page = await visit(server)
+  const { server, page } = await opened(t)
   await page.getByText('Live from the world').waitFor()
   await look(page, keyAddress('user:3:note'))
   await page.getByLabel('Value').waitFor()
@@ -464,9 +446,7 @@ test('the largest namespaces are drawn, and the rest beside them', async t => {
 })
 
 test('the keys that commands name most often are counted, and for a script those of its calls', async t => {
-  const server = await startWithFixture(t)
-  const page = await visit(server)
-  await look(page, 'load')
+  const { server, page } = await opened(t, 'load')
   await page.getByRole('tab', { name: 'Hot keys' }).click()
   await page.getByText('0 commands since this was opened').waitFor()
   await server.shop(['GET', 'visits'], ['MGET', 'visits', '\u00e9'], ['SELECT', '3'], ['GET', 'visits'], ['SELECT', '0'], ['EVAL', "return redis.call('GET', KEYS[1])", '1', 'visits'])

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
-import { accessible, close, keyAddress, look, SHOTS, startWithFixture, VIEWS, visit } from './harness.mjs'
+import { accessible, close, keyAddress, look, opened, SHOTS, startWithFixture, VIEWS, visit } from './harness.mjs'
 
 after(close)
 
@@ -37,6 +37,18 @@ async function lookAtAll(test, colours, width) {
     await page.screenshot({ path: `${SHOTS}${name}-${colours}-${width}.png` })
   }
 }
+
+test('what is painted before the modules have come is as the page has it then', async t => {
+  const { server, page } = await opened(t)
+  await page.locator('.top select').first().waitFor()
+  const both = await page.evaluate(async address => {
+    const early = new DOMParser().parseFromString(await (await fetch(address)).text(), 'text/html')
+    return [early, document].map(each => [each.querySelector('.skip'), each.querySelector('header'), each.querySelector('.top > .name')])
+      .map(([link, header, name]) => [link, header.cloneNode(), name].map(element => element.outerHTML))
+  }, server.origin)
+  assert.deepEqual(both[0], both[1])
+  assert.equal(await page.locator('body > header').count(), 1, 'it is the same')
+})
 
 describe('every view is accessible', { concurrency: 2 }, () => {
   for (const colours of ['light', 'dark']) {
