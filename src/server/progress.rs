@@ -14,8 +14,8 @@ use crate::engine::state::Checkpoint;
 /// The time between two lines, in microseconds.
 const INTERVAL_US: u64 = 3_000_000;
 
-/// The keys that are saved before the clock is read again.
-const KEYS_BETWEEN_CLOCKS: usize = 1 << 12;
+/// The keys that are saved before the clock is read again. They may be large.
+const KEYS_BETWEEN_CLOCKS: usize = 1 << 6;
 
 /// The moment of the next line.
 #[derive(Debug)]

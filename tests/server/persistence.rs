@@ -8,7 +8,7 @@ use dunlin::{Reply, Server, StartError};
 
 use crate::files::{DATA, Folder, ask, error, info, names_in, run, told, told_by};
 use crate::oracle::{Process, Program};
-use crate::program::dunlin;
+use crate::program::{Running, dunlin};
 use crate::timeout::wait_until;
 use crate::wire::connect;
 
@@ -105,6 +105,33 @@ fn a_client_that_wants_a_file_and_no_stream_gets_all_data_or_the_libraries_alone
     direct.call(["REPLCONF", "rdb-only", "1"]).expect("it is taken");
     let direct = direct.call(["SYNC"]).expect("it is sent");
     assert_eq!(seeded("direct.rdb", direct.bytes().expect("it is a string")).dump(), server.dump());
+}
+
+/// The share, and the words behind it, in the next line of a program that tells how far its work is.
+fn progress(program: &mut Running, work: &str) -> (u8, String) {
+    let line = program.line_with(work).expect("it takes longer than the time between two lines");
+    let numbers = line.split_once(work).and_then(|(_, progress)| progress.split_once(" %, "));
+    let (percent, keys) = numbers.expect("it tells a share and a count");
+    (percent.parse().expect("it is a number"), keys.to_owned())
+}
+
+#[test]
+fn a_load_and_a_save_that_take_long_log_how_far_they_are() {
+    let (folder, copy) = (Folder::new("progress-of-save"), Folder::new("progress-of-load"));
+    // At these paces, both would take until the timeout.
+    let mut saving = folder.program(&["--enable-debug-command", "yes"]);
+    for command in ["DEBUG POPULATE 10000", "SAVE", "CONFIG SET rdb-key-save-delay 10000"] {
+        assert_eq!(told(&saving, command), "+OK");
+    }
+    assert_eq!(told(&saving, "BGSAVE"), "+Background saving started");
+    fs::copy(folder.dump(), copy.dump()).expect("it is there");
+    let mut loading = copy.program(&["--save", "900 1", "--key-load-delay", "10000"]);
+    let (percent, keys) = progress(&mut loading, "Loading the DB: ");
+    assert!(percent < 100 && keys.strip_suffix(" keys so far").is_some_and(|keys| keys.parse::<u32>().is_ok()), "{keys}");
+    let (percent, keys) = progress(&mut saving, "Saving the DB: ");
+    let count = keys.strip_suffix(" of 10000 keys").and_then(|keys| keys.parse::<u32>().ok());
+    let expected = count.map(|keys| (f64::from(keys) / 100.0).round() as u8);
+    assert_eq!(expected, Some(percent), "{keys}");
 }
 
 #[test]
