@@ -60,6 +60,8 @@ fn commands_at_one_moment_are_listed_in_the_order_in_which_they_began() {
         ["1", "1", "1", "2", "2", "2"]
     );
     assert_eq!(listed(&mut three, "DUNLIN JOURNAL LIST", "world"), ["node-1", "node-1"]);
+    assert_eq!(listed(&mut three, "DUNLIN JOURNAL PATTERNS ALL-NODES", "count"), ["6"]);
+    assert_eq!(listed(&mut three, "DUNLIN JOURNAL PATTERNS", "count"), ["2"]);
 }
 
 #[test]

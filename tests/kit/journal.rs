@@ -38,6 +38,50 @@ fn commands_are_counted_by_name_key_client_and_outcome() {
 }
 
 #[test]
+fn commands_are_grouped_by_their_names_and_the_patterns_of_their_keys() {
+    let (server, mut test) = served();
+    server.freeze();
+    let mut ann = named(&server, "ann");
+    let grouped = |test: &mut Client, filter: &[&str]| -> Vec<String> {
+        let reply = call(test, ["DUNLIN", "JOURNAL", "PATTERNS"].into_iter().chain(filter.iter().copied()));
+        let groups = reply.items().expect("it is an array").iter();
+        let texts = groups.map(|group| {
+            let Reply::Map(fields) = group else { panic!("each is a map: {group:?}") };
+            let names: Vec<_> = fields.iter().filter_map(|(name, _)| name.text()).collect();
+            assert_eq!(names, ["command", "pattern", "count", "errors", "duration-microseconds"]);
+            let value = |value: &Reply| match value.integer() {
+                Some(number) => number.to_string(),
+                None => value.text().unwrap_or("-".into()).into_owned(),
+            };
+            fields.iter().map(|(_, of)| value(of)).collect::<Vec<_>>().join(" ")
+        });
+        texts.collect()
+    };
+    assert!(error(&mut test, ["DUNLIN", "JOURNAL", "PATTERNS"]).contains("no journal"));
+    call(&mut test, ["DUNLIN", "JOURNAL", "START"]);
+    for user in 1..=3 {
+        call(&mut ann, ["GET", &format!("user:{user}")]);
+    }
+    call(&mut ann, ["MGET", "user:1", "user:2", "order:0f8fad5b-d9cb-469f-a165-70867728950e"]);
+    call(&mut ann, ["SET", "user:1", "x"]);
+    error(&mut ann, ["LPUSH", "user:1", "x"]);
+    call(&mut ann, ["PING"]);
+    error(&mut ann, ["NOSUCH"]);
+    let all = [
+        "get user:{n} 3 0 0",
+        "- - 1 1 0",
+        "lpush user:{n} 1 1 0",
+        "mget order:{id} 1 0 0",
+        "mget user:{n} 1 0 0",
+        "ping - 1 0 0",
+        "set user:{n} 1 0 0",
+    ];
+    assert_eq!(grouped(&mut test, &[]), all);
+    assert_eq!(grouped(&mut test, &["ERRORS", "KEY", "user:*"]), ["lpush user:{n} 1 1 0"]);
+    assert_eq!(grouped(&mut test, &["CLIENT", "bob"]), [""; 0]);
+}
+
+#[test]
 fn an_entry_has_the_client_the_command_and_its_outcome() {
     let (server, mut test) = served();
     server.freeze();
@@ -67,7 +111,7 @@ fn an_unknown_command_name_in_a_filter_is_refused() {
     let (server, mut client) = served();
     let journal = server.journal();
     let text = "ERR unknown command name 'KEYZ'";
-    for words in ["JOURNAL COUNT", "JOURNAL EXPECT NONE", "JOURNAL LIST", "WAIT JOURNAL 1", "FAULT ADD rule"] {
+    for words in ["JOURNAL COUNT", "JOURNAL EXPECT NONE", "JOURNAL LIST", "JOURNAL PATTERNS", "WAIT JOURNAL 1", "FAULT ADD rule"] {
         let words = ["DUNLIN"].into_iter().chain(words.split(' ')).chain(["COMMAND", "KEYZ"]);
         assert_eq!(error(&mut client, words), text);
     }

@@ -47,6 +47,7 @@ fn what_may_show_any_key_is_for_users_who_may_read_all() {
         "DUNLIN DUE",
         "DUNLIN FEED",
         "DUNLIN JOURNAL LIST",
+        "DUNLIN JOURNAL PATTERNS",
         "DUNLIN JOURNAL EXPECT NONE",
         "DUNLIN JOURNAL EXPORT",
         "DUNLIN STRICT FINDINGS",

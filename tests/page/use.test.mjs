@@ -454,6 +454,10 @@ test('the keys that commands name most often are counted, and for a script those
   await row.first().getByText('3', { exact: true }).waitFor()
   assert.deepEqual(await row.evaluateAll(rows => rows.map(each => [...each.querySelectorAll('td')].slice(0, 3).map(cell => cell.textContent))), [['visits', '0', '3'], ['visits', '3', '1']])
   await page.getByRole('link', { name: 'é' }).waitFor()
+  await page.getByLabel('By').selectOption('pattern of keys')
+  await page.getByText('0 commands since this was opened').waitFor()
+  await server.shop(['MGET', 'page:1', 'page:2'], ['GET', 'page:17'])
+  await page.locator('tr', { hasText: 'page:{n}' }).getByText('2', { exact: true }).waitFor()
 })
 
 test('a fault of the disk is made by its form', async t => {

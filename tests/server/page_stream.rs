@@ -92,6 +92,7 @@ fn commands_come_with_their_replies_and_changed_keys() {
     for part in [
         "\"command\":[\"GET\",\"k\"]",
         "\"keys\":[\"k\"]",
+        "\"patterns\":[\"k\"]",
         "\"reply\":\"v\"",
         "\"name\":\"app\"",
         "\"user\":\"default\"",
@@ -100,6 +101,8 @@ fn commands_come_with_their_replies_and_changed_keys() {
         assert!(get.contains(part), "{part} in {get}");
     }
     assert!(of("LPUSH").contains("\"reply\":{\"error\":\"WRONGTYPE"), "{}", of("LPUSH"));
+    client.ask("GET user:17\r\n", "$-1\r\n");
+    stream.wait_for("\"patterns\":[\"user:{n}\"]");
     assert!(of("INCR").contains("\"source\":\"transaction\"") && !stream.text.contains("QUEUED"), "{}", stream.text);
     assert!(stream.text.contains("\"source\":\"script\""), "{}", stream.text);
     let keys = stream.events("keys").concat();

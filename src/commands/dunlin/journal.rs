@@ -2,7 +2,7 @@
 
 use super::filter::filter;
 use super::{ROW, check_reads_all, explained, has_nodes, order_host};
-use crate::engine::state::kit::{Bound, DEFAULT_ENTRIES, Entry, Filter, Journal, Kit, MAX_ENTRIES};
+use crate::engine::state::kit::{Bound, DEFAULT_ENTRIES, Entry, Filter, Journal, Kit, MAX_ENTRIES, by_pattern};
 use crate::engine::{
     Args, Arity, Command, Ctx, Engine, Error, HostCall, HostReply, JournalOrder, KitError, ServerError, WorldName, says,
 };
@@ -16,12 +16,13 @@ pub(super) const JOURNAL: Command = Command {
     name: "JOURNAL",
     syntax: "action:<start:<START [ALL-NODES] [count]>|stop:<STOP [ALL-NODES]>|clear:<CLEAR [ALL-NODES]>|\
              list:<LIST [ALL-NODES] [COMMAND command] [KEY pattern] [CLIENT name] [ERRORS] [REDIRECTED]>|\
+             patterns:<PATTERNS [ALL-NODES] [COMMAND command] [KEY pattern] [CLIENT name] [ERRORS] [REDIRECTED]>|\
              count-of:<COUNT [ALL-NODES] [COMMAND command] [KEY pattern] [CLIENT name] [ERRORS] [REDIRECTED]>|\
              expect:<EXPECT bound:<NONE|AT-MOST number|AT-LEAST number|EXACTLY number> [ALL-NODES] \
              [COMMAND command] [KEY pattern] [CLIENT name] [ERRORS] [REDIRECTED]>|EXPORT>",
     arity: Arity::AtLeast(3),
     cost: "O(N), N being the commands that are kept",
-    about: "Records the last commands, lists and counts them, checks their number, exports a transcript; of this node or \
+    about: "Records the last commands, lists, groups and counts them, checks their number, exports a transcript; of this node or \
             of all nodes of a cluster.",
     run: |cx, args| explained(&JOURNAL, journal(cx, args)),
     ..ROW
@@ -34,6 +35,7 @@ fn journal(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         () if says(action, "STOP") => change(cx, args, JournalOrder::Stop, Kit::stop_journal),
         () if says(action, "CLEAR") => change(cx, args, JournalOrder::Clear, Kit::clear_journal),
         () if says(action, "LIST") => list(cx, args),
+        () if says(action, "PATTERNS") => patterns(cx, args),
         () if says(action, "COUNT") => count(cx, args),
         () if says(action, "EXPECT") => expect(cx, args),
         () if says(action, "EXPORT") => export(cx, args),
@@ -127,6 +129,28 @@ fn list(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
             match entry.node {
                 Some(node) => entry.write(world.of_node(node).as_str(), reply),
                 None => entry.write(own, reply),
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Lists the commands grouped by their name and the patterns of their keys.
+fn patterns(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
+    read(cx, args, false, |engine, reply, _, entries| {
+        let groups = by_pattern(entries, &engine.table);
+        reply.array(groups.len());
+        for group in groups {
+            reply.map(5);
+            for (name, text) in [("command", group.command.map(String::into_bytes)), ("pattern", group.pattern)] {
+                reply.bulk(name.as_bytes());
+                reply.bulk_or_null(text.as_deref());
+            }
+            let figures =
+                [("count", group.commands), ("errors", group.errors), ("duration-microseconds", group.elapsed_us)];
+            for (name, number) in figures {
+                reply.bulk(name.as_bytes());
+                reply.integer(number.cast_signed());
             }
         }
         Ok(())

@@ -24,7 +24,7 @@ use super::guards::{NO_WORLD, Refusal};
 use super::json::{put_bytes, put_cut, put_reply, put_separated};
 use super::query::parameters;
 use super::{Site, login};
-use crate::engine::state::kit::{FeedEvent, Filter, Finding, Shown, ShownReply, Unread};
+use crate::engine::state::kit::{FeedEvent, Filter, Finding, Shown, ShownReply, Unread, pattern_of};
 use crate::engine::{Now, WorldName};
 use crate::server::clock::{Clock, monotonic_us};
 use crate::server::shared::Shared;
@@ -274,7 +274,12 @@ fn put_command(out: &mut Vec<u8>, event: &FeedEvent, number: u64) {
     out.push(b']');
     put_field(out, ',', "keys");
     out.push(b'[');
-    put_separated(out, event.keys.iter().filter_map(|place| event.words.get(*place)), put_shown);
+    let keys = || event.keys.iter().filter_map(|place| event.words.get(*place));
+    put_separated(out, keys(), put_shown);
+    out.push(b']');
+    put_field(out, ',', "patterns");
+    out.push(b'[');
+    put_separated(out, keys(), |out, key| put_bytes(out, &pattern_of(&key.bytes)));
     out.push(b']');
     put_field(out, ',', "reply");
     match &event.reply {

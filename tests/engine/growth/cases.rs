@@ -391,6 +391,8 @@ pub const CASES: &[Case] = &[
     case(&["DUNLIN FREEZE", "*SET k# v PX ^"], &["DUNLIN ADVANCE 10000000"]),
     case(&["DUNLIN JOURNAL START !"], &["*SET k# v"]),
     case(&["DUNLIN JOURNAL START !", "*SET k# v"], &["DUNLIN JOURNAL LIST", "DUNLIN JOURNAL EXPORT"]),
+    case(&["DUNLIN JOURNAL START !", "*SET k# v"], &["DUNLIN JOURNAL PATTERNS"]),
+    case(&["DUNLIN JOURNAL START !", "*GET k:x#y"], &["DUNLIN JOURNAL PATTERNS"]),
     case(&["DUNLIN JOURNAL START !", "*SET k# v"], &["DUNLIN JOURNAL COUNT KEY k*", "DUNLIN JOURNAL CLEAR"]),
     case(&[], &["DUNLIN FAULT ADD $ COMMAND GET KEY $ ERROR $", "-GET $", "DUNLIN FAULT LIST", "DUNLIN FAULT CLEAR"]),
     case(&["DUNLIN STRICT SET ALL WARN"], &["*SET k# v", "DUNLIN STRICT FINDINGS"]),

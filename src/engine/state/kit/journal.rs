@@ -6,12 +6,12 @@
 //!
 //! Costs: a copy of each request and its reply, as many as the journal may have.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::{self, Display};
 
 use crate::engine::spec::{CommandId, Now, Table};
-use crate::engine::state::kit::quoted;
 use crate::engine::state::kit::reply_text::reply_lines;
+use crate::engine::state::kit::{pattern_of, quoted};
 use crate::resp::{Protocol, Reply, Request, Requests};
 use crate::value::glob;
 
@@ -177,6 +177,40 @@ impl Display for Entry {
     }
 }
 
+/// The commands of one name that are about keys of one pattern.
+#[derive(Debug, Default)]
+pub(crate) struct Group {
+    /// The full name of the command; `None` for words that are none.
+    pub(crate) command: Option<String>,
+    /// The pattern of the keys; `None` for commands without keys.
+    pub(crate) pattern: Option<Vec<u8>>,
+    pub(crate) commands: u64,
+    pub(crate) errors: u64,
+    pub(crate) elapsed_us: u64,
+}
+
+/// Groups commands by their name and the patterns of their keys, the largest group first. A command about keys of several
+/// patterns is in a group of each.
+pub(crate) fn by_pattern(entries: &[&Entry], table: &Table) -> Vec<Group> {
+    let mut groups = BTreeMap::<_, Group>::new();
+    for entry in entries {
+        let command = entry.command.map(|id| table.entry(id).name.to_string());
+        let request = entry.request.iter().next();
+        let keys = request.map(|request| keys_of(table, entry.command, request)).unwrap_or_default();
+        let patterns: BTreeSet<Option<Vec<u8>>> = keys.into_iter().map(|key| Some(pattern_of(key))).collect();
+        for pattern in if patterns.is_empty() { BTreeSet::from([None]) } else { patterns } {
+            let group = groups.entry((command.clone(), pattern)).or_default();
+            group.commands += 1;
+            group.errors += u64::from(entry.is_error());
+            group.elapsed_us += entry.elapsed_us;
+        }
+    }
+    let named = groups.into_iter().map(|((command, pattern), group)| Group { command, pattern, ..group });
+    let mut named: Vec<Group> = named.collect();
+    named.sort_by_key(|group| std::cmp::Reverse(group.commands));
+    named
+}
+
 /// The commands of several nodes of a cluster in the order in which they began.
 pub fn in_order(of_nodes: Vec<Vec<Entry>>) -> Vec<Entry> {
     let mut entries: Vec<Entry> = of_nodes.into_iter().flatten().collect();
@@ -242,10 +276,14 @@ pub(in crate::engine) fn touches(
     request: Request<'_>,
     pattern: &[u8],
 ) -> bool {
-    let Some(id) = command else { return false };
-    let places = table.entry(id).command.keys_of(request);
-    let mut keys = places.iter().filter_map(|(place, _)| request.get(*place));
+    let mut keys = keys_of(table, command, request).into_iter();
     keys.any(|key| glob::matches(pattern, key, false) || pattern == b"*")
+}
+
+/// The keys of `request`.
+fn keys_of<'r>(table: &Table, command: Option<CommandId>, request: Request<'r>) -> Vec<&'r [u8]> {
+    let places = command.map(|id| table.entry(id).command.keys_of(request)).unwrap_or_default();
+    places.iter().filter_map(|(place, _)| request.get(*place)).collect()
 }
 
 /// The number of commands that a test expects.

@@ -5,7 +5,7 @@
 import { html, signal, useEffect, useSignal } from './vendor/preact.js'
 import { RUNS } from './feed.js'
 import { listen, ROW_BYTES, send, world } from './link.js'
-import { Key, Problem, Section, Send, Table, Tabs, useLook, useReplies } from './parts.js'
+import { Choice, Key, Problem, Section, Send, Table, Tabs, useLook, useReplies } from './parts.js'
 import { brief, count, errorOf, fields, idOf, isBinary, isCut, items, moment, number, pairs, quoted, shown, size, textOf } from './words.js'
 
 const KEPT = 60
@@ -224,11 +224,15 @@ const HOTTEST = 20
 
 /** @typedef {{word: any, database: number, commands: number}} Counted */
 
+/** What is counted: each key, or all of a pattern. */
+const KINDS = [{ value: 'keys', title: 'key' }, { value: 'patterns', title: 'pattern of keys' }]
+
 /** Those of the most commands, by what identifies them. @param {Map<string, Counted>} keys @param {number} most */
 const hottestOf = (keys, most) => [...keys].sort((one, other) => other[1].commands - one[1].commands).slice(0, most)
 
 /** The keys that commands name most often, as the feed tells it; for a script, those of the commands that it runs. */
 function HotKeys() {
+  const kind = useSignal('keys')
   const hottest = useSignal(/** @type {Counted[]} */ ([]))
   const seen = useSignal({ commands: 0, missed: 0 })
   useEffect(() => {
@@ -238,7 +242,9 @@ function HotKeys() {
       if (name === 'lag') missed += event.dropped
       if (name !== 'command' || RUNS.test(shown(event.command[0]))) return
       commands += 1
-      for (const word of event.keys ?? []) {
+      // However often a command names it.
+      const words = new Map((event[kind.value] ?? []).map((/** @type {any} */ word) => [idOf(word), word]))
+      for (const word of words.values()) {
         const id = `${event.database} ${idOf(word)}`
         const counted = keys.get(id)
         if (counted) counted.commands += 1
@@ -254,14 +260,20 @@ function HotKeys() {
       clearInterval(timer)
       stop()
     }
-  }, [world.value])
+  }, [world.value, kind.value])
   const { commands, missed } = seen.value
   const row = (/** @type {number} */ at) => {
     const each = hottest.value[at]
-    return [html`<${Key} word=${each.word} />`, each.database, count(each.commands), `${((100 * each.commands) / commands).toFixed(1)} %`]
+    return [kind.value === 'keys' ? html`<${Key} word=${each.word} />` : html`<code>${shown(each.word, 120)}</code>`, each.database, count(each.commands), `${((100 * each.commands) / commands).toFixed(1)} %`]
   }
-  return html`<p class="quiet">${count(commands)} commands since this was opened${missed > 0 && `, and ${count(missed)} that were too fast to be counted`}</p>
-    <${Table} name="Hot keys" kind="short" columns=${['Key', { name: 'Db', kind: 'number' }, { name: 'Commands', kind: 'number' }, { name: 'Of all', kind: 'number' }]} count=${hottest.value.length} row=${row} empty="Counting. The keys of commands that run now are shown here." />`
+  const choose = (/** @type {string} */ value) => {
+    hottest.value = []
+    seen.value = { commands: 0, missed: 0 }
+    kind.value = value
+  }
+  return html`<div class="line"><${Choice} name="kind" label="By" options=${KINDS} value=${kind.value} onChange=${choose} /></div>
+    <p class="quiet">${count(commands)} commands since this was opened${missed > 0 && `, and ${count(missed)} that were too fast to be counted`}</p>
+    <${Table} name="Hot keys" kind="short" columns=${[kind.value === 'keys' ? 'Key' : 'Pattern', { name: 'Db', kind: 'number' }, { name: 'Commands', kind: 'number' }, { name: 'Of all', kind: 'number' }]} count=${hottest.value.length} row=${row} empty="Counting. The keys of commands that run now are shown here." />`
 }
 
 const PARTS = /** @type {Record<string, any>} */ ({ Commands, 'Hot keys': HotKeys, 'Slow log': Slow, Clients, Memory, Channels })
