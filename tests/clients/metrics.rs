@@ -226,7 +226,8 @@ fn assert_same(exporter: &Exporter, own: impl Fn() -> Metrics) {
         assert_eq!(before.types.get(name).map(String::as_str), Some(kind), "{name}");
     }
     let more = |own: &str| own.starts_with("redis_") && !begins_with(own, LATER);
-    let more_types: Vec<_> = before.types.keys().filter(|name| more(name) && !theirs.types.contains_key(*name)).collect();
+    let more_types: Vec<_> =
+        before.types.keys().filter(|name| more(name) && !theirs.types.contains_key(*name)).collect();
     assert!(more_types.is_empty(), "the exporter does not have {more_types:?}");
     let is_new = |sample: &&String| !theirs.samples.contains_key(*sample) && !sample.starts_with("redis_instance_info");
     let more_samples: Vec<_> = before.samples.keys().filter(|name| more(name)).filter(is_new).collect();
@@ -254,10 +255,10 @@ fn assert_same(exporter: &Exporter, own: impl Fn() -> Metrics) {
     assert!(info(&theirs).iter().all(|label| own.contains(label)), "{own:?}");
 }
 
-/// The series that the expressions of redis_exporter's dashboards (763 and 14091 at Grafana) and the alerts of its mixin
-/// read of a server without peers, with the labels by which they sum. They name two more that the exporter does not have
-/// either: `redis_command_calls_total` of its versions before 1.0, and `redis_memory_fragmentation_ratio`, which a rule
-/// of the mixin makes of two of these.
+/// The series that the expressions of redis_exporter's dashboards (763 and 14091 at Grafana) and the alerts of its
+/// mixin read of a server without peers, with the labels by which they sum. They name two more that the exporter does
+/// not have either: `redis_command_calls_total` of its versions before 1.0, and `redis_memory_fragmentation_ratio`,
+/// which a rule of the mixin makes of two of these.
 const READ: &[(&str, &[&str])] = &[
     ("blocked_clients", &[]),
     ("commands_duration_seconds_total", &["cmd"]),

@@ -111,7 +111,9 @@ fn an_unknown_command_name_in_a_filter_is_refused() {
     let (server, mut client) = served();
     let journal = server.journal();
     let text = "ERR unknown command name 'KEYZ'";
-    for words in ["JOURNAL COUNT", "JOURNAL EXPECT NONE", "JOURNAL LIST", "JOURNAL PATTERNS", "WAIT JOURNAL 1", "FAULT ADD rule"] {
+    for words in
+        ["JOURNAL COUNT", "JOURNAL EXPECT NONE", "JOURNAL LIST", "JOURNAL PATTERNS", "WAIT JOURNAL 1", "FAULT ADD rule"]
+    {
         let words = ["DUNLIN"].into_iter().chain(words.split(' ')).chain(["COMMAND", "KEYZ"]);
         assert_eq!(error(&mut client, words), text);
     }

@@ -166,7 +166,9 @@ fn a_snapshot_is_compared_with_the_data_of_now_and_nothing_changes() {
         let words = [&["DUNLIN", "DIFF", "SNAPSHOT"], names].concat();
         assert_eq!(error(&mut client, words), "ERR no snapshot named 'none'");
     }
-    assert!(error(&mut client, ["DUNLIN", "DIFF", "SNAPSHOT", "begin", "middle", "more"]).starts_with("ERR syntax error"));
+    assert!(
+        error(&mut client, ["DUNLIN", "DIFF", "SNAPSHOT", "begin", "middle", "more"]).starts_with("ERR syntax error")
+    );
     call(&mut client, ["DUNLIN", "ROLLBACK", "begin"]);
     assert_eq!(call(&mut client, ["DUNLIN", "DIFF", "SNAPSHOT", "begin"]), "");
 }

@@ -84,7 +84,9 @@ fn commands_come_with_their_replies_and_changed_keys() {
     );
     client.ask("MULTI\r\nINCR n\r\nEXEC\r\n", "+OK\r\n+QUEUED\r\n*1\r\n:1\r\n");
     client.ask("EVAL \"return redis.call('GET', 'k')\" 0\r\n", "$1\r\nv\r\n");
+    client.ask("MGET user:1 user:17\r\n", "*2\r\n$-1\r\n$-1\r\n");
     stream.wait_for("\"EVAL\"");
+    stream.wait_for("\"patterns\":[\"user:{n}\",\"user:{n}\"]");
     stream.wait_for("event: keys");
     let commands = stream.events("command");
     let of = |name: &str| commands.iter().find(|data| data.contains(&format!("[\"{name}\""))).expect("it is there");
@@ -101,8 +103,6 @@ fn commands_come_with_their_replies_and_changed_keys() {
         assert!(get.contains(part), "{part} in {get}");
     }
     assert!(of("LPUSH").contains("\"reply\":{\"error\":\"WRONGTYPE"), "{}", of("LPUSH"));
-    client.ask("GET user:17\r\n", "$-1\r\n");
-    stream.wait_for("\"patterns\":[\"user:{n}\"]");
     assert!(of("INCR").contains("\"source\":\"transaction\"") && !stream.text.contains("QUEUED"), "{}", stream.text);
     assert!(stream.text.contains("\"source\":\"script\""), "{}", stream.text);
     let keys = stream.events("keys").concat();

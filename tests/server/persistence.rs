@@ -127,7 +127,10 @@ fn a_load_and_a_save_that_take_long_log_how_far_they_are() {
     fs::copy(folder.dump(), copy.dump()).expect("it is there");
     let mut loading = copy.program(&["--save", "900 1", "--key-load-delay", "10000"]);
     let (percent, keys) = progress(&mut loading, "Loading the DB: ");
-    assert!(percent < 100 && keys.strip_suffix(" keys so far").is_some_and(|keys| keys.parse::<u32>().is_ok()), "{keys}");
+    assert!(
+        percent < 100 && keys.strip_suffix(" keys so far").is_some_and(|keys| keys.parse::<u32>().is_ok()),
+        "{keys}"
+    );
     let (percent, keys) = progress(&mut saving, "Saving the DB: ");
     let count = keys.strip_suffix(" of 10000 keys").and_then(|keys| keys.parse::<u32>().ok());
     let expected = count.map(|keys| (f64::from(keys) / 100.0).round() as u8);

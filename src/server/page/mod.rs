@@ -9,8 +9,9 @@
 //! changes data, and it needs a token.
 //!
 //! Limits: [`MAX_CONNECTIONS`] at a time ([`connections`]), [`HEAD_BYTES`] for the head of a request, ten seconds for
-//! its arrival and for that of a body, and a time for which a reader may leave unread what is sent ([`write_timeout`]), so that it holds its
-//! place no longer. Bodies are read only by `/command`, which has limits of its own.
+//! its arrival and for that of a body, and a time for which a reader may leave unread what is sent
+//! ([`write_timeout`]), so that it holds its place no longer. Bodies are read only by `/command`, which has limits of
+//! its own.
 
 mod answers;
 mod assets;

@@ -189,8 +189,8 @@ pub(crate) struct Group {
     pub(crate) elapsed_us: u64,
 }
 
-/// Groups commands by their name and the patterns of their keys, the largest group first. A command about keys of several
-/// patterns is in a group of each.
+/// Groups commands by their name and the patterns of their keys, the largest group first. A command about keys of
+/// several patterns is in a group of each.
 pub(crate) fn by_pattern(entries: &[&Entry], table: &Table) -> Vec<Group> {
     let mut groups = BTreeMap::<_, Group>::new();
     for entry in entries {

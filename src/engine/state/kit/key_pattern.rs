@@ -1,5 +1,5 @@
-//! The pattern of a key: the same for all keys whose names differ in numbers and ids alone, so that commands can be grouped
-//! by what they are about. Nobody declares patterns; they are read off the names.
+//! The pattern of a key: the same for all keys whose names differ in numbers and ids alone, so that commands can be
+//! grouped by what they are about. Nobody declares patterns; they are read off the names.
 
 /// The length of a UUID as text.
 const UUID: usize = 36;
