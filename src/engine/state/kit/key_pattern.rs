@@ -56,7 +56,7 @@ mod tests {
             ("job:0f8fad5b-d9cb-469f-a165-70867728950e:log", "job:{id}:log"),
             ("0F8FAD5B-D9CB-469F-A165-70867728950E", "{id}"),
             ("0f8fad5b-d9cb-469f-a165-70867728950e1", "0f8fad5b-d9cb-469f-a165-70867728950e1"),
-            ("0f8fad5b-d9cb-469f-a165-70867728950", "0f8fad5b-d9cb-469f-a165-70867728950"),
+            ("0f8fad5b-d9cb-469f-a165-70867728950", "0f8fad5b-d9cb-469f-a165-{n}"),
             ("blob:9e107d9d372bb6826bd81d3542a419d6", "blob:{id}"),
             ("blob:9e107d9d372bb682", "blob:{id}"),
             ("blob:9e107d9d372bb68", "blob:9e107d9d372bb68"),
