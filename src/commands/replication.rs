@@ -2,7 +2,7 @@
 //!
 //! The nodes of a cluster in this process replicate to each other ([`crate::engine::exec::replication`]). Replication
 //! from or to another server is refused, since OK would be a promise. But a client that only wants a copy of all data,
-//! such as `redis-cli --rdb`, gets it by SYNC.
+//! such as `redis-cli --rdb` or `redis-cli --cluster backup`, gets it by SYNC.
 
 use crate::engine::cluster::{Address, NodeId};
 use crate::engine::exec::replication::{self, is_replica};
@@ -147,7 +147,7 @@ const SYNC: Command = Command {
     family: Family::Server,
     flags: Flags::ADMIN.and(Flags::NOSCRIPT).and(Flags::NO_MULTI).and(Flags::NO_ASYNC_LOADING),
     cost: "",
-    about: "Sends all data as an RDB file to a client that wants no more than that (REPLCONF rdb-only 1).",
+    about: "Sends all data as an RDB file and closes the connection; a client that follows changes is refused.",
     run: sync,
     ..Command::ROW
 };
@@ -157,13 +157,16 @@ const PSYNC: Command = Command {
     syntax: "replicationid offset",
     arity: Arity::AtLeast(3),
     since: "2.8.0",
-    about: "Like SYNC; first sends the replication id and the offset of the data.",
+    about: "Like SYNC for a client with REPLCONF rdb-only 1; first sends the data's replication id and offset.",
     run: psync,
     ..SYNC
 };
 
+/// Sends the file to any client that has not declared by `capa` what it can do, as replicas do before they ask:
+/// `redis-cli --cluster backup` declares nothing, and leaves when it has the file.
 fn sync(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    check_request(cx)?;
+    let RdbRequest { wants_rdb_only, has_capabilities, .. } = cx.session().rdb_request;
+    check_request(cx, wants_rdb_only || !has_capabilities)?;
     send_rdb(cx, None)
 }
 
@@ -173,25 +176,25 @@ fn psync(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         let is_replica = is_replica(cx.engine());
         return Err(if is_replica { ServerError::NoReplication } else { ServerError::FailoverAtPrimary }.into());
     }
-    check_request(cx)?;
+    check_request(cx, cx.session().rdb_request.wants_rdb_only)?;
     number::parse_i64(offset).ok_or(Error::NotAnInteger)?;
     send_rdb(cx, Some(id))
 }
 
 /// Refuses a client that wants more than an RDB file, such as the stream of changes after it, as a replica does. A
 /// request that runs again, because its file is ready, was checked before.
-fn check_request(cx: &Ctx<'_>) -> Result<(), Error> {
+fn check_request(cx: &Ctx<'_>, wants_file_alone: bool) -> Result<(), Error> {
     if cx.session().host_call.is_some() {
         return Ok(());
     }
-    let RdbRequest { wants_rdb_only, takes_eof_mark, parts } = cx.session().rdb_request;
+    let RdbRequest { takes_eof_mark, parts, .. } = cx.session().rdb_request;
     if replication::is_disconnected(cx.engine()) {
         return Err(ServerError::SyncWithoutPrimary.into());
     }
     if parts.is_some() && !takes_eof_mark {
         return Err(ServerError::FilterNeedsMark.into());
     }
-    if wants_rdb_only { Ok(()) } else { Err(ServerError::NoReplication.into()) }
+    if wants_file_alone { Ok(()) } else { Err(ServerError::NoReplication.into()) }
 }
 
 /// Sends the data as an RDB file, and closes the connection. For PSYNC, with the replication id that the client knows
@@ -255,7 +258,10 @@ fn replconf(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         let (option, value) = (args.word()?, args.word()?);
         let request = &mut cx.session_mut().rdb_request;
         match () {
-            () if says(option, "capa") => request.takes_eof_mark |= says(value, "eof"),
+            () if says(option, "capa") => {
+                request.has_capabilities = true;
+                request.takes_eof_mark |= says(value, "eof");
+            }
             () if says(option, "rdb-only") => request.wants_rdb_only = flag(value)?,
             () if says(option, "rdb-filter-only") => request.parts = Some(parts(value)?),
             () if OF_REPLICAS.iter().any(|name| says(option, name)) => return Err(ServerError::NoReplication.into()),

@@ -1,5 +1,5 @@
-//! Clients of clusters, and redis-cli's commands for them, against nodes of the program: while slots move from one
-//! primary to another, and while replicas replace their primaries.
+//! Clients of clusters against nodes of the program: while slots move from one primary to another, and while replicas
+//! replace their primaries.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -10,7 +10,6 @@ use redis::{Commands, Connection, RedisResult, Script, Value, cmd};
 
 use crate::binary::Binary;
 use crate::programs::{Program, run};
-use crate::support::process::{self, Process};
 use crate::timeout::wait_until;
 
 /// The counters that the programs count with, whose slots move.
@@ -27,19 +26,19 @@ enum Change {
 }
 
 /// Three primaries, perhaps with a replica each, and a connection to each node.
-struct Cluster {
-    program: Binary,
-    nodes: Vec<Node>,
+pub struct Cluster {
+    pub program: Binary,
+    pub nodes: Vec<Node>,
 }
 
-struct Node {
-    id: String,
-    port: u16,
-    connection: Connection,
+pub struct Node {
+    pub id: String,
+    pub port: u16,
+    pub connection: Connection,
 }
 
 impl Cluster {
-    fn start(replicas: u16) -> Cluster {
+    pub fn start(replicas: u16) -> Cluster {
         // Within twice the timeout, nodes vote for replicas of one primary only once.
         let (wanted, timeout_ms) = (replicas.to_string(), "5");
         let words = ["--cluster", "3", "--replicas", &wanted, "--cluster-node-timeout", timeout_ms];
@@ -56,12 +55,12 @@ impl Cluster {
     }
 
     /// Where the nodes are, as redis-cli names them.
-    fn places(&self) -> Vec<String> {
+    pub fn places(&self) -> Vec<String> {
         self.nodes.iter().map(|node| format!("127.0.0.1:{}", node.port)).collect()
     }
 
     /// Makes all nodes know no other, the replicas first.
-    fn reset(&mut self) {
+    pub fn reset(&mut self) {
         for node in self.nodes.iter_mut().rev() {
             let () = cmd("CLUSTER").arg("RESET").arg("HARD").query(&mut node.connection).expect("it is reset");
         }
@@ -122,7 +121,7 @@ impl Cluster {
         Ok(sum)
     }
 
-    fn set_slot(&mut self, node: usize, slot: u16, action: &str, id: &str) -> RedisResult<()> {
+    pub fn set_slot(&mut self, node: usize, slot: u16, action: &str, id: &str) -> RedisResult<()> {
         let mut set_slot = cmd("CLUSTER");
         set_slot.arg("SETSLOT").arg(slot).arg(action).arg(id).query(&mut self.nodes[node].connection)
     }
@@ -270,165 +269,6 @@ fn redis_rs_finds_its_way_while_slots_move() {
 #[test]
 fn redis_rs_survives_failovers() {
     redis_rs_succeeds(Change::FailsOver);
-}
-
-/// Runs `redis-cli --cluster` with these words.
-fn cluster_command(cli: &Program, words: &[&str]) -> String {
-    run(cli.command().arg("--cluster").args(words), "")
-}
-
-#[test]
-fn redis_cli_creates_checks_reshards_and_takes_apart_a_cluster() {
-    let Some(cli) = Program::find("redis-cli", &["--version"]) else { return };
-    let mut cluster = Cluster::start(0);
-    let places = cluster.places();
-    let [first, second, third] = [&*places[0], &*places[1], &*places[2]];
-
-    assert!(cluster_command(&cli, &["check", first]).contains("[OK] All 16384 slots covered."));
-    cluster.reset();
-    let created = cluster_command(&cli, &["create", first, second, third, "--cluster-yes"]);
-    assert!(created.contains("[OK] All 16384 slots covered."), "{created}");
-    for node in &mut cluster.nodes {
-        node.id = cmd("CLUSTER").arg("MYID").query(&mut node.connection).expect("it has a new id");
-    }
-
-    let sets: String = (0..60).map(|number| format!("SET key:{number} {number}\n")).collect();
-    run(cli.command().args(["-c", "-p", &cluster.program.port()]), &sets);
-    let third_id = cluster.nodes[2].id.clone();
-    let to_third = ["--cluster-from", "all", "--cluster-to", &third_id, "--cluster-slots", "300", "--cluster-yes"];
-    cluster_command(&cli, &[&["reshard", first], &to_third[..]].concat());
-    assert!(cluster_command(&cli, &["check", second]).contains("[OK] All nodes agree about slots configuration."));
-    assert!(cluster_command(&cli, &["info", first]).contains("[OK] 60 keys in 3 masters."));
-
-    let first_id = cluster.nodes[0].id.clone();
-    let from_third =
-        ["--cluster-from", &third_id, "--cluster-to", &first_id, "--cluster-slots", "5761", "--cluster-yes"];
-    cluster_command(&cli, &[&["reshard", first], &from_third[..]].concat());
-    let removed = cluster_command(&cli, &["del-node", first, &third_id]);
-    assert!(removed.contains("Sending CLUSTER RESET SOFT"), "{removed}");
-    assert!(cluster_command(&cli, &["info", first]).contains("[OK] 60 keys in 2 masters."));
-    let added = cluster_command(&cli, &["add-node", third, first]);
-    assert!(added.contains("[OK] New node added correctly."), "{added}");
-    cluster_command(&cli, &["rebalance", first, "--cluster-use-empty-masters", "--cluster-threshold", "20"]);
-    assert!(cluster_command(&cli, &["info", third]).contains("[OK] 60 keys in 3 masters."));
-}
-
-/// What Redis's own cli sends to mend a slot that a migration has left open, to call all nodes, to import the keys of
-/// another server, and to set the timeout, which needs a configuration file.
-#[test]
-fn redis_cli_fixes_a_cluster_calls_its_nodes_and_imports_keys() {
-    let Some(cli) = Program::find("redis-cli", &["--version"]) else { return };
-    let mut cluster = Cluster::start(0);
-    let places = cluster.places();
-    let (first, keys) = (&*places[0], |cli: &Program| cluster_command(cli, &["info", &places[0]]));
-    run(cli.command().args(["-c", "-p", &cluster.program.port()]), "SET {bar}1 1\nSET {bar}2 2\nSET abc 3\n");
-
-    let (source, target) = (cluster.nodes[0].id.clone(), cluster.nodes[1].id.clone());
-    cluster.set_slot(1, 5061, "IMPORTING", &source).expect("it may come");
-    cluster.set_slot(0, 5061, "MIGRATING", &target).expect("it may go");
-    let migrate = ["MIGRATE", "127.0.0.1", &cluster.nodes[1].port.to_string(), "{bar}1", "0", "5000"];
-    let mut moved = cmd(migrate[0]);
-    let _: Value = moved.arg(&migrate[1..]).query(&mut cluster.nodes[0].connection).expect("the key moves");
-    let checked = cli.command().args(["--cluster", "check", first]).output().expect("it runs");
-    assert!(String::from_utf8_lossy(&checked.stdout).contains("[WARNING] The following slots are open: 5061."));
-    let fixed = cluster_command(&cli, &["fix", first, "--cluster-yes"]);
-    assert!(fixed.contains(">>> Fixing open slot 5061"), "{fixed}");
-    assert!(cluster_command(&cli, &["check", first]).contains("[OK] All 16384 slots covered."));
-    assert_eq!(keys(&cli).matches("[OK] 3 keys in 3 masters.").count(), 1);
-
-    let called = cluster_command(&cli, &["call", first, "DBSIZE"]);
-    assert_eq!(places.iter().filter(|place| called.contains(&format!("{place}: "))).count(), 3, "{called}");
-
-    let other = Binary::start_with(&[]);
-    let from = format!("127.0.0.1:{}", other.port());
-    run(cli.command().args(["-p", &other.port()]), "SET one 1\nRPUSH two a b\nHSET three field 3\n");
-    let imported = cluster_command(&cli, &["import", first, "--cluster-from", &from, "--cluster-copy"]);
-    assert!(imported.contains("*** Importing 3 keys from DB 0"), "{imported}");
-    assert_eq!(keys(&cli).matches("[OK] 6 keys in 3 masters.").count(), 1);
-    assert_eq!(run(cli.command().args(["-p", &other.port(), "DBSIZE"]), "").trim(), "3");
-
-    let set = cluster_command(&cli, &["set-timeout", first, "20000"]);
-    assert_eq!(set.matches("ERR The server is running without a config file").count(), 3, "{set}");
-}
-
-#[test]
-fn redis_cli_creates_a_cluster_with_replicas() {
-    let Some(cli) = Program::find("redis-cli", &["--version"]) else { return };
-    let mut cluster = Cluster::start(1);
-    let places = cluster.places();
-    cluster.reset();
-    let words = ["create"].into_iter().chain(places.iter().map(String::as_str));
-    let created = cluster_command(&cli, &words.chain(["--cluster-replicas", "1", "--cluster-yes"]).collect::<Vec<_>>());
-    assert!(created.contains("[OK] All 16384 slots covered."), "{created}");
-    assert_eq!(created.matches("1 additional replica(s)").count(), 3, "{created}");
-    run(cli.command().args(["-c", "-p", &cluster.program.port()]), "SET bar 1\nSET abc 1\nSET foo 1\n");
-    for node in &mut cluster.nodes {
-        let keys: i64 = cmd("DBSIZE").query(&mut node.connection).expect("it answers");
-        assert_eq!(keys, 1, "each key is at its primary and at the replica of that");
-    }
-}
-
-#[test]
-fn redis_cli_adds_a_replica_and_covers_a_slot_without_owner() {
-    let Some(cli) = Program::find("redis-cli", &["--version"]) else { return };
-    let mut cluster = Cluster::start(1);
-    let places = cluster.places();
-    let (first, replica) = (&*places[0], &*places[3]);
-    run(cli.command().args(["-c", "-p", &cluster.program.port()]), "SET bar 1\n");
-
-    let [primary_id, replica_id] = [0, 3].map(|node: usize| cluster.nodes[node].id.clone());
-    let removed = cluster_command(&cli, &["del-node", first, &replica_id]);
-    assert!(removed.contains("Sending CLUSTER RESET SOFT"), "{removed}");
-    let of_first = ["--cluster-slave", "--cluster-master-id", &primary_id];
-    let added = cluster_command(&cli, &[&["add-node", replica, first], &of_first[..]].concat());
-    assert!(added.contains("[OK] New node added correctly."), "{added}");
-    let replicas: Vec<String> =
-        cmd("CLUSTER").arg("REPLICAS").arg(&primary_id).query(&mut cluster.nodes[1].connection).expect("it answers");
-    assert!(replicas.len() == 1 && replicas[0].starts_with(&replica_id), "{replicas:?}");
-    let keys: i64 = cmd("DBSIZE").query(&mut cluster.nodes[3].connection).expect("it answers");
-    assert_eq!(keys, 1, "the replica has the key of its primary");
-
-    for node in &mut cluster.nodes[..3] {
-        let () = cmd("CLUSTER").arg("DELSLOTS").arg(3300).query(&mut node.connection).expect("the slot has an owner");
-    }
-    let checked = cli.command().args(["--cluster", "check", first]).output().expect("it runs");
-    let checked = String::from_utf8_lossy(&checked.stdout).into_owned();
-    assert!(checked.contains("[ERR] Not all 16384 slots are covered by nodes."), "{checked}");
-    let fixed = run(cli.command().args(["--cluster", "fix", first]), "yes\n");
-    assert!(fixed.contains(">>> Fixing slots coverage..."), "{fixed}");
-    assert!(cluster_command(&cli, &["check", first]).contains("[OK] All 16384 slots covered."));
-}
-
-/// A node of Redis's own takes what redis-cli imports from here, and what a node of ours migrates to it.
-#[test]
-fn a_real_node_takes_keys_from_here() {
-    let Some(cli) = Program::find("redis-cli", &["--version"]) else { return };
-    let Some(oracle) = process::Program::from_environment("a real node takes keys from here") else { return };
-    // Above some ports there is none for the other nodes.
-    let start = || Process::start_with(&oracle, &["--cluster-enabled", "yes"]);
-    let real = (0..10).fold(start(), |started, _| started.or_else(|_| start())).expect("it starts");
-    let (place, port) = (real.address.to_string(), real.address.port().to_string());
-    let ask = |words: &[&str]| run(cli.command().args(["-p", &port]).args(words), "").trim().to_owned();
-    assert_eq!(ask(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]), "OK");
-    wait_until("the node serves keys", || ask(&["CLUSTER", "INFO"]).contains("cluster_state:ok"));
-
-    let server = Binary::start_with(&[]);
-    let from = format!("127.0.0.1:{}", server.port());
-    run(
-        cli.command().args(["-p", &server.port()]),
-        "SET one 1\nRPUSH two a b\nHSET three field 3\nXADD four 1-1 f v\n",
-    );
-    let imported = cluster_command(&cli, &["import", &place, "--cluster-from", &from, "--cluster-copy"]);
-    assert!(imported.contains("*** Importing 4 keys from DB 0"), "{imported}");
-    assert_eq!((ask(&["DBSIZE"]), ask(&["LRANGE", "two", "0", "-1"])), ("4".to_owned(), "a\nb".to_owned()));
-
-    let mut cluster = Cluster::start(0);
-    let connection = &mut cluster.nodes[0].connection;
-    let () = cmd("HSET").arg("bar").arg("field").arg("value").query(connection).expect("the node owns the slot");
-    let migrated: String =
-        cmd("MIGRATE").arg("127.0.0.1").arg(&port).arg("bar").arg(0).arg(5000).query(connection).expect("it arrives");
-    let left: i64 = cmd("EXISTS").arg("bar").query(connection).expect("the node owns the slot");
-    assert_eq!((&*migrated, left, &*ask(&["HGET", "bar", "field"])), ("OK", 0, "value"));
 }
 
 /// A client that got its map of the slots from a node with an old view is sent to the former owner, and from there on.

@@ -5,6 +5,7 @@
 
 mod binary;
 mod cluster;
+mod cluster_cli;
 mod metrics;
 mod page;
 #[cfg(unix)]

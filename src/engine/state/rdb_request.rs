@@ -5,6 +5,8 @@
 pub struct RdbRequest {
     /// It wants a file, and no stream of changes after it (`rdb-only`): it is no replica.
     pub wants_rdb_only: bool,
+    /// It has declared a capability (`capa`), as replicas do before they ask.
+    pub has_capabilities: bool,
     /// It accepts a file without its length in front, which ends with a mark instead (`capa eof`).
     pub takes_eof_mark: bool,
     /// The parts that it wants (`rdb-filter-only`); `None` for all.
