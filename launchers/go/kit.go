@@ -123,6 +123,10 @@ func (f FaultRule) ReadOnly()                          { f.add("READONLY") }
 func (f FaultRule) OOM()                               { f.add("OOM") }
 func (f FaultRule) MasterDown()                        { f.add("MASTERDOWN") }
 func (f FaultRule) Moved(slot int, hostAndPort string) { f.add("MOVED", slot, hostAndPort) }
+func (f FaultRule) Ask(slot int, hostAndPort string)   { f.add("ASK", slot, hostAndPort) }
+func (f FaultRule) ClusterDown()                       { f.add("CLUSTERDOWN") }
+func (f FaultRule) TryAgain()                          { f.add("TRYAGAIN") }
+func (f FaultRule) CrossSlot()                         { f.add("CROSSSLOT") }
 
 // RemoveFault removes a rule.
 func (w *World) RemoveFault(name string) { w.must("DUNLIN", "FAULT", "REMOVE", name) }

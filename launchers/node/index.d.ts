@@ -143,6 +143,10 @@ export interface Fault {
   oom(): Promise<void>
   masterdown(): Promise<void>
   moved(slot: number, node: string): Promise<void>
+  ask(slot: number, node: string): Promise<void>
+  clusterdown(): Promise<void>
+  tryagain(): Promise<void>
+  crossslot(): Promise<void>
 }
 
 /** Waits take five seconds of real time at most, or their timeout. */

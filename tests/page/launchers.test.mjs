@@ -23,7 +23,7 @@ const PACKAGES = {
 /** What belongs to a language itself. */
 const OF_LANGUAGE = new Set(['datetime', 'fromisoformat', 'Date', 'Instant', 'parse', 'UnixMilli', 'from_millis', 'into', 'Duration', 'ofMillis', 'Millisecond', 'time'])
 
-const FAULTS = ['DELAY 10', 'ERROR "ERR no"', 'DROP-BEFORE', 'DROP-AFTER', 'HALF-REPLY', 'SPLIT-REPLY', 'SILENCE', 'LOADING', 'BUSY', 'READONLY', 'OOM', 'MASTERDOWN', 'MOVED 7 127.0.0.1:7001']
+const FAULTS = ['DELAY 10', 'ERROR "ERR no"', 'DROP-BEFORE', 'DROP-AFTER', 'HALF-REPLY', 'SPLIT-REPLY', 'SILENCE', 'LOADING', 'BUSY', 'READONLY', 'OOM', 'MASTERDOWN', 'MOVED 7 127.0.0.1:7001', 'ASK 7 127.0.0.1:7001', 'CLUSTERDOWN', 'TRYAGAIN', 'CROSSSLOT']
 const RULES = ['undeclared-keys', 'cross-slot', 'keys-command', 'whole-reads', 'large-elements', 'unbounded-collection', 'late-expire', 'lossy-scores', 'endless-waits', 'select', 'whole-server', 'sort-outside', 'moved-unhandled', 'stale-read']
 const COMMANDS = [
   'FREEZE', 'RESUME', 'ADVANCE 1000', 'ADVANCE-TO-NEXT', 'SPEED 60', 'SPEED 0.5', 'SET-TIME 1782986400000', 'SNAPSHOT s', 'ROLLBACK s', 'DROP-SNAPSHOT s', 'DUMP', 'TEMPLATE', 'DROP-TEMPLATE',

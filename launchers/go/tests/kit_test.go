@@ -90,6 +90,15 @@ func TestAFaultStrikesTheCommandsThatItIsAbout(t *testing.T) {
 	l.is(c.call("LPUSH l x"), "closed")
 	s.ClearFaults()
 	s.CheckList(t, "l", "x")
+	c = connect(t, s.Addr())
+	s.Fault("cluster").Command("MSET").Ask(7, "127.0.0.1:1")
+	l.is(c.call("MSET a b c d"), "-ASK 7 127.0.0.1:1")
+	s.Fault("cluster").Command("MSET").ClusterDown()
+	l.is(c.call("MSET a b c d"), "-CLUSTERDOWN The cluster is down")
+	s.Fault("cluster").Command("MSET").TryAgain()
+	l.is(c.call("MSET a b c d"), "-TRYAGAIN Multiple keys request during rehashing of slot")
+	s.Fault("cluster").Command("MSET").CrossSlot()
+	l.is(c.call("MSET a b c d"), "-CROSSSLOT Keys in request don't hash to the same slot")
 }
 
 func TestTheJournalHasWhatTheApplicationDid(t *testing.T) {

@@ -162,7 +162,11 @@ class World {
       readonly: () => fails('READONLY'),
       oom: () => fails('OOM'),
       masterdown: () => fails('MASTERDOWN'),
-      moved: (slot, node) => fails('MOVED', slot, node)
+      moved: (slot, node) => fails('MOVED', slot, node),
+      ask: (slot, node) => fails('ASK', slot, node),
+      clusterdown: () => fails('CLUSTERDOWN'),
+      tryagain: () => fails('TRYAGAIN'),
+      crossslot: () => fails('CROSSSLOT')
     }
   }
   faults = async () => objects(await this.dunlin('FAULT', 'LIST'))

@@ -53,10 +53,12 @@ test('faults strike as their rules say', async t => {
   await dunlin.fault('slow', { command: 'PING' }).delay({ seconds: 1 })
   await dunlin.fault('moved', { percent: 100 }).moved(1, '127.0.0.1:7')
   const losses = ['dropBefore', 'dropAfter', 'halfReply', 'splitReply', 'silence']
-  for (const kind of [...losses, 'loading', 'busy', 'readonly', 'oom', 'masterdown']) {
+  await dunlin.fault('ask', { percent: 100 }).ask(1, '127.0.0.1:7')
+  const states = ['loading', 'busy', 'readonly', 'oom', 'masterdown', 'clusterdown', 'tryagain', 'crossslot']
+  for (const kind of [...losses, ...states]) {
     await dunlin.fault(kind, { command: 'GET', client: 'nobody' })[kind]()
   }
-  assert.equal((await dunlin.faults()).length, 12)
+  assert.equal((await dunlin.faults()).length, 16)
   await dunlin.clearFaults()
   assert.deepEqual(await dunlin.faults(), [])
   assert.throws(() => dunlin.fault('no', { comand: 'GET' }), /there are the options command, .* but not comand/)

@@ -99,6 +99,22 @@ def test_a_server_in_a_state_refuses_writes(dunlin, name):
     assert dunlin.client().set("key", "value")
 
 
+@pytest.mark.parametrize("name", ["clusterdown", "tryagain", "crossslot"])
+def test_a_node_of_a_cluster_refuses_keys(dunlin, name):
+    getattr(dunlin.fault("state", times=1), name)()
+    client = dunlin.client(retry=None)
+    assert client.ping()
+    with pytest.raises(redis.ResponseError):
+        client.mset({"one": 1, "two": 2})
+    assert client.mset({"one": 1, "two": 2})
+
+
+def test_a_key_is_at_another_node_for_once(dunlin):
+    dunlin.fault("moves").ask(7, "127.0.0.1:1")
+    with pytest.raises(redis.ResponseError, match="7 127.0.0.1:1"):
+        dunlin.client(retry=None).get("key")
+
+
 def test_an_error_can_be_chosen(dunlin):
     dunlin.fault("later", command="GET", nth=2).error("TRYAGAIN later")
     dunlin.fault("other", command="SET").moved(7, "127.0.0.1:1")

@@ -64,6 +64,11 @@ public final class Fault {
         add("MOVED", slot, address);
     }
 
+    /** Commands with keys are redirected to the node at this address, each time anew. */
+    public void ask(int slot, String address) {
+        add("ASK", slot, address);
+    }
+
     /** The connection closes; the command was not run. */
     public void dropBefore() {
         add("DROP-BEFORE");
@@ -112,6 +117,21 @@ public final class Fault {
     /** The server refuses what a replica without its master refuses. */
     public void masterdown() {
         add("MASTERDOWN");
+    }
+
+    /** Commands with keys are refused, as by a node of a cluster that is down. */
+    public void clusterdown() {
+        add("CLUSTERDOWN");
+    }
+
+    /** Commands with several keys are refused, as by a node of which some of these have moved. */
+    public void tryagain() {
+        add("TRYAGAIN");
+    }
+
+    /** Commands with several keys are refused, as if their keys were in different slots. */
+    public void crossslot() {
+        add("CROSSSLOT");
     }
 
     private Fault with(Object... more) {

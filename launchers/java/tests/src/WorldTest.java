@@ -6,6 +6,7 @@ import static redis.clients.jedis.args.ListDirection.LEFT;
 import dunlin.CommandException;
 import dunlin.Dunlin;
 import dunlin.DunlinException;
+import dunlin.Fault;
 import dunlin.Level;
 import dunlin.WaitException;
 import dunlin.World;
@@ -16,10 +17,12 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import redis.clients.jedis.DefaultJedisClientConfig;
@@ -215,6 +218,14 @@ class WorldTest {
         world.fault("full").command("SET").oom();
         var refused = assertThrows(CommandException.class, () -> world.call("SET", "a", "b"));
         assertTrue(refused.getMessage().startsWith("OOM"), refused::getMessage);
+        world.clearFaults();
+        Map<String, Consumer<Fault>> ofClusters = Map.of("ASK 7 127.0.0.1:1", fault -> fault.ask(7, "127.0.0.1:1"),
+            "CLUSTERDOWN", Fault::clusterdown, "TRYAGAIN", Fault::tryagain, "CROSSSLOT", Fault::crossslot);
+        ofClusters.forEach((error, failure) -> {
+            failure.accept(world.fault("cluster").command("MSET"));
+            var of = assertThrows(CommandException.class, () -> world.call("MSET", "a", "b", "c", "d"));
+            assertTrue(of.getMessage().startsWith(error), of::getMessage);
+        });
     }
 
     @Test

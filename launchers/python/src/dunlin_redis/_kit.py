@@ -151,6 +151,10 @@ class FaultRule:
         """Commands with keys are redirected to the node at this address."""
         self._add("MOVED", slot, address)
 
+    def ask(self, slot: int, address: str) -> None:
+        """Commands with keys are redirected to the node at this address, each time anew."""
+        self._add("ASK", slot, address)
+
     def drop_before(self) -> None:
         """The connection closes; the command was not run."""
         self._add("DROP-BEFORE")
@@ -190,3 +194,15 @@ class FaultRule:
     def masterdown(self) -> None:
         """The server refuses what a replica without its master refuses."""
         self._add("MASTERDOWN")
+
+    def clusterdown(self) -> None:
+        """Commands with keys are refused, as by a node of a cluster that is down."""
+        self._add("CLUSTERDOWN")
+
+    def tryagain(self) -> None:
+        """Commands with several keys are refused, as by a node of which some of these have moved."""
+        self._add("TRYAGAIN")
+
+    def crossslot(self) -> None:
+        """Commands with several keys are refused, as if their keys were in different slots."""
+        self._add("CROSSSLOT")

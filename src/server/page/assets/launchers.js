@@ -71,16 +71,16 @@ function ofTime(ms) {
     `SetTime(time.UnixMilli(${ms}))`, `set_time(UNIX_EPOCH + Duration::from_millis(${ms}))`])
 }
 
-const STATES = /** @type {Record<string, string>} */ ({ LOADING: 'Loading', BUSY: 'Busy', READONLY: 'ReadOnly', OOM: 'OutOfMemory', MASTERDOWN: 'MasterDown' })
-const GO_FAILURES = /** @type {Record<string, string>} */ ({ READONLY: 'ReadOnly', OOM: 'OOM', MASTERDOWN: 'MasterDown' })
+const STATES = /** @type {Record<string, string>} */ ({ LOADING: 'Loading', BUSY: 'Busy', READONLY: 'ReadOnly', OOM: 'OutOfMemory', MASTERDOWN: 'MasterDown', CLUSTERDOWN: 'ClusterDown', TRYAGAIN: 'TryAgain', CROSSSLOT: 'CrossSlot' })
+const GO_FAILURES = /** @type {Record<string, string>} */ ({ READONLY: 'ReadOnly', OOM: 'OOM', MASTERDOWN: 'MasterDown', CLUSTERDOWN: 'ClusterDown', TRYAGAIN: 'TryAgain', CROSSSLOT: 'CrossSlot' })
 
 /** How commands fail, as the last method of each language. @param {string} failure @param {string[]} more */
 function failureIn(failure, more) {
   const all = [snake(failure), camel(failure), camel(failure), GO_FAILURES[failure] ?? pascal(failure)]
   if (failure === 'DELAY') return [...all, 'delay'].map((name, at) => `${name}(${durations(more[0])[at]})`)
   if (failure === 'ERROR') return [...all, 'error'].map((name, at) => `${name}(${QUOTES[at](more[0])})`)
-  if (failure === 'MOVED') {
-    return [...all.map((name, at) => `${name}(${more[0]}, ${QUOTES[at](more[1])})`), `state(State::Moved { slot: ${more[0]}, node: ${rust(more[1])}.into() })`]
+  if (failure === 'MOVED' || failure === 'ASK') {
+    return [...all.map((name, at) => `${name}(${more[0]}, ${QUOTES[at](more[1])})`), `state(State::${pascal(failure)} { slot: ${more[0]}, node: ${rust(more[1])}.into() })`]
   }
   return [...all.map(name => `${name}()`), STATES[failure] ? `state(State::${STATES[failure]})` : `${snake(failure)}()`]
 }
