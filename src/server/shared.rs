@@ -187,7 +187,8 @@ impl Shared {
         }
         engine.end_batch();
         self.complete(&mut engine);
-        if !is_brief || before != engine.due_state() {
+        let may_be_due = !is_brief || before != engine.due_state();
+        if may_be_due {
             self.wake_timer_since(&engine, before);
         }
         let mut offset = release_offset(&mut engine);
@@ -198,7 +199,7 @@ impl Shared {
             offset = self.aof_offset(&engine);
         }
         drop(engine);
-        self.deliver_and_settle();
+        self.deliver_and_settle_if(may_be_due);
         self.wait_released(offset);
         Some(flow)
     }

@@ -85,6 +85,15 @@ impl Shared {
         }
     }
 
+    /// Like [`Shared::deliver_and_settle`], but if nothing can have fallen due, as after a read, it only delivers.
+    #[inline]
+    pub(crate) fn deliver_and_settle_if(&self, may_be_due: bool) {
+        match self.membership() {
+            Some(own) if !may_be_due => own.cluster.deliver(),
+            _ => self.deliver_and_settle(),
+        }
+    }
+
     /// Whether something happens at a moment at any node. At one that runs a script nothing does before its end.
     fn is_due_at_any_node(&self, moment: Now) -> bool {
         let is_due = |node: &Shared| {

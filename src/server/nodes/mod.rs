@@ -14,7 +14,7 @@
 //! gives up after its timeout. So two nodes that move keys to each other at once both fail, as two servers of Redis do.
 //!
 //! Costs: a server without a cluster reads one flag after each batch. With a frozen clock, each batch checks all nodes
-//! for what is due.
+//! for what is due, unless it is a direct call that changes nothing.
 
 mod agreement;
 mod bus;
