@@ -247,10 +247,12 @@ pub(super) fn rewrite(cx: &mut Ctx<'_>, added: Added) -> Result<(), Error> {
     if engine.host.facts().config_file.is_empty() {
         return Err(ServerError::NoConfigFile.into());
     }
+    let mut settings = engine.settings.clone();
+    settings.port = engine.host.facts().port_in_config_file.unwrap_or(settings.port);
     let old = engine.host.read_config().map_err(ServerError::ConfigNotWritten)?;
     let users = engine.acl.users.iter().map(|user| user.line());
-    let users = engine.settings.acl_file.is_empty().then(|| users.collect());
-    let text = config::rewritten(&old, &engine.settings, users, added);
+    let users = settings.acl_file.is_empty().then(|| users.collect());
+    let text = config::rewritten(&old, &settings, users, added);
     engine.host.write_config(&text).map_err(ServerError::ConfigNotWritten)?;
     let line = "CONFIG REWRITE executed with success.".to_owned();
     cx.effects().push(Effect::Log(LogLevel::Notice, line));

@@ -348,9 +348,11 @@ impl Worlds {
     ) -> Engine {
         let config = &self.config;
         let name_seed = self.seed_of(name);
+        let is_node = cluster.is_some() && name.world_and_node().0.is_first();
         let facts = Facts {
             run_id: os_host::run_id(&mut fastrand::Rng::with_seed(name_seed)),
-            config_file: String::new(),
+            config_file: if is_node { config.facts.config_file.clone() } else { String::new() },
+            port_in_config_file: is_node.then_some(config.settings.port),
             world: name.as_str().to_owned(),
             ..config.facts.clone()
         };

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 /// The program that is tested: the one that cargo has built, unless DUNLIN_TEST_PROGRAM names another one, such as that
@@ -27,9 +27,16 @@ impl Binary {
 
     /// Starts it with more arguments.
     pub fn start_with(arguments: &[&str]) -> Binary {
-        let mut process = Command::new(program())
-            .args(["--port", "0", "--test-kit", "yes"])
-            .args(arguments)
+        Binary::begin(Command::new(program()).args(["--port", "0", "--test-kit", "yes"]).args(arguments))
+    }
+
+    /// Starts it with a configuration file.
+    pub fn start_with_file(file: &Path) -> Binary {
+        Binary::begin(Command::new(program()).arg(file))
+    }
+
+    fn begin(command: &mut Command) -> Binary {
+        let mut process = command
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()

@@ -91,6 +91,22 @@ fn redis_cli_fixes_a_cluster_calls_its_nodes_and_imports_keys() {
     assert_eq!(set.matches("ERR The server is running without a config file").count(), 3, "{set}");
 }
 
+/// The nodes share the file, whose port is that of the first one.
+#[test]
+fn redis_cli_sets_the_timeout_of_nodes_that_have_a_configuration_file() {
+    let Some(cli) = Program::find("redis-cli", &["--version"]) else { return };
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("set-timeout.conf");
+    fs::write(&file, "port 0\ncluster 3\n").expect("it can be written");
+    let program = Binary::start_with_file(&file);
+    let set = cluster_command(&cli, &["set-timeout", &format!("127.0.0.1:{}", program.port()), "20000"]);
+    assert!(set.contains("New node timeout set. 3 OK, 0 ERR."), "{set}");
+    let text = fs::read_to_string(&file).expect("it is there");
+    assert!(text.contains("\ncluster-node-timeout 20000\n"), "{text}");
+    let port = |text: &str| text.lines().find_map(|line| line.strip_prefix("port ").map(str::to_owned));
+    assert!(port(&text).is_some_and(|port| port == "0" || port == program.port()), "{text}");
+    fs::remove_file(&file).expect("it is there");
+}
+
 #[test]
 fn redis_cli_creates_a_cluster_with_replicas() {
     let Some(cli) = Program::find("redis-cli", &["--version"]) else { return };

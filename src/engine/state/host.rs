@@ -25,6 +25,8 @@ pub struct Facts {
     pub executable: Arc<str>,
     /// The configuration file's path, empty without one.
     pub config_file: String,
+    /// The port in that file if it is another server's, as all nodes of a cluster share the file of the first one.
+    pub port_in_config_file: Option<u16>,
     /// The operating system, as `uname` names it.
     pub system: Arc<str>,
     /// The Unix socket's path, empty without one.
