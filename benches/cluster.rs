@@ -1,8 +1,11 @@
 //! The time that a test needs for a cluster of its own: three primaries with a replica each until all six know each
-//! other, as a server or as a world of one; an ordered failover; and one after a node has died, on a clock that the
+//! other, as a server, as the program or as a world of one; an ordered failover; and one after a node has died, on a clock that the
 //! test moves. What has a goal is printed with its median and 99th percentile. And the time that a request costs more
 //! at a node, which looks at the slot of its key.
 
+use std::io::{BufRead, BufReader, Write};
+use std::net::{Ipv4Addr, TcpStream};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
@@ -41,6 +44,34 @@ fn started() -> Server {
     let cluster = cluster();
     (0..6).for_each(|node| assert_ok(&cluster, node));
     cluster
+}
+
+/// A running program, ended when dropped.
+struct Program(Child);
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The program as a cluster whose nodes have all said over TCP that it is ok.
+fn started_program() -> Program {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dunlin"));
+    let words = ["--port", "0", "--cluster", "3", "--replicas", "1"];
+    let process = command.args(words).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    let mut program = Program(process.expect("the program starts"));
+    let log = BufReader::new(program.0.stdout.take().expect("its output is a pipe"));
+    let port = |line: String| line.split("ready on 127.0.0.1:").nth(1)?.split(',').next()?.parse().ok();
+    let first: u16 = log.lines().map_while(Result::ok).find_map(port).expect("it names its port");
+    for port in first..first + 6 {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).expect("it listens");
+        stream.write_all(b"CLUSTER INFO\r\n").expect("it reads");
+        let state = BufReader::new(stream).lines().map_while(Result::ok).nth(1);
+        assert_eq!(state.as_deref(), Some("cluster_state:ok"), "behind the length of the reply");
+    }
+    program
 }
 
 fn world(criterion: &mut Criterion) {
@@ -130,13 +161,18 @@ fn failover(criterion: &mut Criterion) {
 #[expect(clippy::print_stdout, reason = "criterion tells of means alone")]
 fn percentiles(_: &mut Criterion) {
     // As a test it only has to run.
-    let count = if std::env::args().any(|word| word == "--bench") { 1000 } else { 2 };
-    let print = |what: &str, measure: &mut dyn FnMut() -> Duration| {
+    let is_bench = std::env::args().any(|word| word == "--bench");
+    let print_all = |count: usize, what: &str, measure: &mut dyn FnMut() -> Duration| {
         let mut times: Vec<Duration> = (0..count).map(|_| measure()).collect();
         times.sort();
         println!("{what}: p50 {:?}, p99 {:?}", times[count / 2], times[count * 99 / 100]);
     };
+    let print = |what: &str, measure: &mut dyn FnMut() -> Duration| {
+        print_all(if is_bench { 1000 } else { 2 }, what, measure);
+    };
     print("start six nodes until each says that the cluster is ok", &mut || time_of(started));
+    let (runs, what) = (if is_bench { 100 } else { 1 }, "start the program until each of six nodes says so over TCP");
+    print_all(runs, what, &mut || time_of(started_program));
     let (mut ordered, mut automatic) = (Shard::start(), shard_without_replica());
     print("ordered failover", &mut || time_ordered(&mut ordered, 1));
     print("failover after 16 s on the clock", &mut || time_automatic(&mut automatic, 1));

@@ -36,11 +36,7 @@ impl Binary {
     }
 
     fn begin(command: &mut Command) -> Binary {
-        let mut process = command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("the program starts");
+        let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the program starts");
         let mut log = BufReader::new(process.stdout.take().expect("its output is a pipe"));
         let port = log.by_ref().lines().map_while(Result::ok).find_map(|line| port_in(&line));
         Binary { process, port: port.expect("it names its port"), log }

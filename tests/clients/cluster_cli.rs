@@ -176,7 +176,8 @@ fn has_data_of(node: &mut Node, file: &Path) {
 fn redis_cli_backs_up_the_data_of_each_primary() {
     let Some(cli) = Program::find("redis-cli", &["--version"]) else { return };
     let mut cluster = Cluster::start(1);
-    let data = "SET bar 1\nSET abc 2\nRPUSH foo a b\nHSET hello field 3\nSADD list 1 2\nSET later 4 PXAT 4102444800000\n";
+    let data =
+        "SET bar 1\nSET abc 2\nRPUSH foo a b\nHSET hello field 3\nSADD list 1 2\nSET later 4 PXAT 4102444800000\n";
     run(cli.command().args(["-c", "-p", &cluster.program.port()]), data);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("backup");
     fs::create_dir_all(&folder).expect("the folder can be made");

@@ -99,7 +99,10 @@ fn a_client_that_wants_a_file_and_no_stream_gets_all_data_or_the_libraries_alone
     assert!(stats.contains("sync_full:3\r\nsync_partial_ok:0\r\nsync_partial_err:1\r\n"), "{stats}");
 
     let undeclared = received("SYNC\r\n");
-    assert!(undeclared.starts_with(b"$") && undeclared.ends_with(file), "a client that has declared nothing gets a file");
+    assert!(
+        undeclared.starts_with(b"$") && undeclared.ends_with(file),
+        "a client that has declared nothing gets a file"
+    );
 
     let refused = "-ERR this server does not replicate\r\n";
     let replies = received("REPLCONF listening-port 1\r\nREPLCONF capa x\r\nPSYNC ? -1\r\nSYNC\r\nQUIT\r\n");
