@@ -22,6 +22,9 @@ const STEPS: usize = 40;
 /// The longest delay of a link.
 const LONGEST_DELAY: Duration = Duration::from_secs(3);
 
+/// The longest delay of a link when all links have one.
+const LONGEST_JITTER: Duration = Duration::from_millis(200);
+
 /// The most redirects that a client follows.
 const MAX_REDIRECTS: usize = 5;
 
@@ -158,7 +161,8 @@ impl Simulation {
             69..76 => self.restart(),
             76..79 => self.partition(),
             79..81 => self.cut_link(),
-            81 => self.delay_link(),
+            81 if self.generator.bool() => self.delay_link(),
+            81 => self.delay_all_links(),
             82..86 => self.heal_links(),
             86..90 => self.set_lag(),
             90..94 => self.fail_over(),
@@ -365,6 +369,19 @@ impl Simulation {
         let outcome = self.server.delay_link(one, other, delay);
         self.has_slow_links |= outcome.is_ok();
         self.tell(&format!("delay {one} {other} {delay:?}: {outcome:?}"));
+    }
+
+    /// Gives each link a delay of its own, as in a real network: most are short, and a few are long.
+    fn delay_all_links(&mut self) {
+        let members = self.members();
+        for (place, one) in members.iter().enumerate() {
+            for other in &members[place + 1..] {
+                let delay = LONGEST_JITTER.mul_f64(self.generator.f64().powi(3));
+                let outcome = self.server.delay_link(*one, *other, delay);
+                self.has_slow_links |= outcome.is_ok();
+                self.tell(&format!("delay {one} {other} {delay:?}: {outcome:?}"));
+            }
+        }
     }
 
     fn heal_links(&mut self) {
