@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::View;
+use super::owners::Owners;
+use super::{NodeId, View};
 
 /// What the nodes have to agree on, as one of them sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +38,14 @@ pub enum Disagreement {
     Roles(usize, usize),
     /// Two nodes see different failures.
     Failures(usize, usize),
+}
+
+/// The digest of the owners of all slots, and what it was computed from.
+#[derive(Clone, Debug)]
+pub(super) struct OwnersDigest {
+    owners: Owners,
+    ids: Vec<NodeId>,
+    digest: u64,
 }
 
 impl Opinion {
@@ -77,13 +86,26 @@ impl Display for Disagreement {
 
 impl View {
     /// What this node sees of that which all have to agree on.
-    pub fn opinion(&self, is_settled: bool) -> Opinion {
-        let owners = self.owned_ranges().map(|(slots, owner)| (slots, owner.map(|node| node.id)));
+    pub fn opinion(&mut self, is_settled: bool) -> Opinion {
+        let owners = self.digest_of_owners();
         let mut roles: Vec<_> = self.nodes().iter().map(|node| (node.id, node.primary)).collect();
         roles.sort_unstable();
         let states = |id| (self.suspects(id), self.has_failed(id));
         let failures = roles.iter().map(|(id, _)| (*id, states(*id))).filter(|(_, states)| *states != (false, false));
-        Opinion { owners: digest(owners), roles: digest(&roles), failures: digest(failures), is_settled }
+        Opinion { owners, roles: digest(&roles), failures: digest(failures), is_settled }
+    }
+
+    /// The digest of the owners, computed anew only if they have changed: slots that were dealt out at random have
+    /// thousands of runs, and most news is about something else.
+    fn digest_of_owners(&mut self) -> u64 {
+        let ids: Vec<NodeId> = self.nodes().iter().map(|node| node.id).collect();
+        let is_same = |known: &&OwnersDigest| known.owners.are_shared_with(&self.owners) && known.ids == ids;
+        if let Some(known) = self.owners_digest.as_ref().filter(is_same) {
+            return known.digest;
+        }
+        let digest = digest(self.owned_ranges().map(|(slots, owner)| (slots, owner.map(|node| node.id))));
+        self.owners_digest = Some(OwnersDigest { owners: self.owners.clone(), ids, digest });
+        digest
     }
 }
 
@@ -107,7 +129,8 @@ mod tests {
     }
 
     fn disagreement(views: &[View], is_settled: bool) -> Option<Disagreement> {
-        let opinions = views.iter().map(|view| view.opinion(is_settled)).enumerate().collect();
+        let mut views = views.to_vec();
+        let opinions = views.iter_mut().map(|view| view.opinion(is_settled)).enumerate().collect();
         Disagreement::among(&opinions)
     }
 
@@ -126,5 +149,24 @@ mod tests {
         assert_eq!(changed(3, &|view| view.follow(second)), Some(Disagreement::Roles(0, 3)));
         assert_eq!(changed(1, &|view| view.apply_failure(third, Now::from_us(0))), Some(Disagreement::Failures(0, 1)));
         assert_eq!(changed(2, &|view| view.assign(16383, Some(third))), None, "it owns that slot already");
+    }
+
+    #[test]
+    fn an_opinion_follows_each_change_of_the_owners_and_of_their_places() {
+        let mut view = views().remove(0);
+        let (first, third) = (view.opinion(true), view.nodes()[2].id);
+        assert_eq!(view.opinion(true), first);
+        view.assign(7, Some(third));
+        let moved = view.opinion(true);
+        assert_ne!(moved.owners, first.owners);
+        let fresh = |view: &View| {
+            let mut view = view.clone();
+            view.owners_digest = None;
+            view.opinion(true)
+        };
+        assert_eq!(moved, fresh(&view));
+        view.forget(view.nodes()[1].id, Now::from_us(0));
+        assert_ne!(view.opinion(true).owners, moved.owners);
+        assert_eq!(view.opinion(true), fresh(&view));
     }
 }

@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
+use super::agreement::OwnersDigest;
 use super::election::{Election, Votes};
 use super::failure::NodeFailure;
 use super::orphans::Orphans;
@@ -57,7 +58,7 @@ pub struct View {
     nodes: Vec<Node>,
     myself: usize,
     /// The place of each slot's owner among the nodes.
-    owners: Owners,
+    pub(super) owners: Owners,
     slot_migrations: BTreeMap<u16, SlotMigration>,
     /// The slots that their owner, another node, no longer claims.
     pub(super) unclaimed: BTreeSet<u16>,
@@ -88,6 +89,8 @@ pub struct View {
     pub received: MessageCounts,
     /// Whether what it sees may have changed since that was published ([`super::Opinion`]).
     pub is_unpublished: bool,
+    /// The digest of the owners that was published last.
+    pub(super) owners_digest: Option<OwnersDigest>,
 }
 
 impl View {
@@ -113,6 +116,7 @@ impl View {
             sent: MessageCounts::default(),
             received: MessageCounts::default(),
             is_unpublished: true,
+            owners_digest: None,
         }
     }
 
