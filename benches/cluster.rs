@@ -1,7 +1,7 @@
 //! The time that a test needs for a cluster of its own: three primaries with a replica each until all six know each
-//! other, as a server, as the program or as a world of one; an ordered failover; and one after a node has died, on a clock that the
-//! test moves. What has a goal is printed with its median and 99th percentile. And the time that a request costs more
-//! at a node, which looks at the slot of its key.
+//! other, as a server, as the program or as a world of one; an ordered failover; and one after a node has died, on a
+//! clock that the test moves. What has a goal is printed with its median and 99th percentile. And the time that a
+//! request costs more at a node, which looks at the slot of its key.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, TcpStream};
