@@ -25,10 +25,7 @@ const VIEWS = [
   { name: 'console', title: 'Console', key: 'c', icon: 'M3 4l4 4-4 4M8 12h5', load: () => import('./console.js') },
 ]
 
-/**
- * A picture of lines. It is a part of the page, since a browser makes a document for each picture that a style names,
- * which took longer than all else before the first paint.
- */
+/** A picture of lines, within the page: each one that a style names is a document of its own, which takes long. */
 const Icon = (/** @type {{lines: string}} */ { lines }) => html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true"><path d=${lines} /></svg>`
 
 /** What the address names: a view, and what it looks at. */

@@ -72,11 +72,11 @@ function ofTime(ms) {
 }
 
 const STATES = /** @type {Record<string, string>} */ ({ LOADING: 'Loading', BUSY: 'Busy', READONLY: 'ReadOnly', OOM: 'OutOfMemory', MASTERDOWN: 'MasterDown', CLUSTERDOWN: 'ClusterDown', TRYAGAIN: 'TryAgain', CROSSSLOT: 'CrossSlot' })
-const GO_FAILURES = /** @type {Record<string, string>} */ ({ READONLY: 'ReadOnly', OOM: 'OOM', MASTERDOWN: 'MasterDown', CLUSTERDOWN: 'ClusterDown', TRYAGAIN: 'TryAgain', CROSSSLOT: 'CrossSlot' })
 
 /** How commands fail, as the last method of each language. @param {string} failure @param {string[]} more */
 function failureIn(failure, more) {
-  const all = [snake(failure), camel(failure), camel(failure), GO_FAILURES[failure] ?? pascal(failure)]
+  const inGo = failure === 'OOM' ? failure : (STATES[failure] ?? pascal(failure))
+  const all = [snake(failure), camel(failure), camel(failure), inGo]
   if (failure === 'DELAY') return [...all, 'delay'].map((name, at) => `${name}(${durations(more[0])[at]})`)
   if (failure === 'ERROR') return [...all, 'error'].map((name, at) => `${name}(${QUOTES[at](more[0])})`)
   if (failure === 'MOVED' || failure === 'ASK') {
