@@ -162,11 +162,12 @@ const PSYNC: Command = Command {
     ..SYNC
 };
 
-/// Sends the file to any client that has not declared by `capa` what it can do, as replicas do before they ask:
-/// `redis-cli --cluster backup` declares nothing, and leaves when it has the file.
+/// A node of a cluster sends the file also to a client that has not declared by `capa` what it can do, as replicas do
+/// before they ask: `redis-cli --cluster backup` declares nothing, and leaves when it has the file.
 fn sync(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     let RdbRequest { wants_rdb_only, has_capabilities, .. } = cx.session().rdb_request;
-    check_request(cx, wants_rdb_only || !has_capabilities)?;
+    let is_node = cx.engine().peers.cluster.is_some();
+    check_request(cx, wants_rdb_only || is_node && !has_capabilities)?;
     send_rdb(cx, None)
 }
 
