@@ -146,7 +146,7 @@ async fn run_timer(shared: &Shared) {
             #[cfg(test)]
             shared.faults().happen("timer");
             shared.wakeup().set(if let NextTick::At(moment) = next { Some(moment) } else { None });
-            // Whoever waits for the lock has it before the next tick of much work, or of a script.
+            // The lock goes to a thread that waits for it, before the next tick of a script or of much work.
             MutexGuard::unlock_fair(engine);
             next
         });

@@ -255,8 +255,8 @@ fn assert_same(exporter: &Exporter, own: impl Fn() -> Metrics) {
     assert!(info(&theirs).iter().all(|label| own.contains(label)), "{own:?}");
 }
 
-/// The series that the expressions of redis_exporter's dashboards (763 and 14091 at Grafana) and the alerts of its
-/// mixin read of a server without peers, with the labels by which they sum. They name two more that the exporter does
+/// The series that the expressions of redis_exporter's own dashboard, and the dashboard and the alerts of its mixin,
+/// read of a server without peers, with the labels by which they sum. They name two more that the exporter does
 /// not have either: `redis_command_calls_total` of its versions before 1.0, and `redis_memory_fragmentation_ratio`,
 /// which a rule of the mixin makes of two of these.
 const READ: &[(&str, &[&str])] = &[

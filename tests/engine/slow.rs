@@ -207,7 +207,6 @@ fn commands_of_the_cluster_bus_and_of_replication_are_refused() {
     for command in ["CLUSTER MEET 127.0.0.1 1", "CLUSTER NODES", "READONLY", "ASKING"] {
         assert_eq!(world.ask(command), "-ERR This instance has cluster support disabled\r\n", "{command}");
     }
-    assert_eq!(world.ask("REPLCONF capa psync2"), "+OK\r\n");
     for command in ["PSYNC ? -1", "SYNC", "REPLCONF listening-port 1", "REPLICAOF localhost 6379"] {
         assert_eq!(world.ask(command), "-ERR this server does not replicate\r\n", "{command}");
     }

@@ -162,14 +162,7 @@ impl Play {
                 self.world.engine.timing.pause_mut().end();
             }
             Flow::Block if !self.clients[who].listens && reply.is_empty() => self.clients[who].waits = true,
-            Flow::CallHost => {
-                // There is no host that answers, so it does not come to its end, where it would be counted.
-                let entries = self.world.engine.table.entries().iter().zip(&mut self.reached);
-                let named = |name: &str| name.as_bytes().eq_ignore_ascii_case(words[0]);
-                entries.filter(|(entry, _)| named(entry.name.as_str())).for_each(|(_, reached)| *reached = true);
-                self.replace(who);
-            }
-            Flow::Close | Flow::Abort | Flow::Block => self.replace(who),
+            Flow::Close | Flow::Abort | Flow::Block | Flow::CallHost => self.replace(who),
             Flow::Next if reply.is_empty() => self.replace(who),
             Flow::Next if self.clients[who].listens => {
                 assert!(frames(&reply).is_some(), "{context}: {text}");
