@@ -9,8 +9,9 @@
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{self, RecvTimeoutError};
 
-use super::background_saver::{FAULT, STOPPED, TestDelay, announce_temporary_file, wait_or_stop};
+use super::background_saver::{FAULT, PAUSE_PART, STOPPED, TestDelay, announce_temporary_file, goes_on};
 use super::contain::contain;
 use super::os_host::reason;
 use super::processors::at_low_priority;
@@ -62,27 +63,63 @@ fn try_rewrite(shared: &Shared, id: u64, delay: TestDelay, is_stopped: &AtomicBo
     })
 }
 
-/// Takes the base of the rewrite of that number as soon as no script is suspended, and has the stream behind it go into
-/// `file`, if it has a new one. `None` if the rewrite was stopped before.
+/// The base of a rewrite, whose thread waits for it.
+#[derive(Debug)]
+pub(super) struct AwaitedBase {
+    rewrite: u64,
+    /// The file into which the stream behind the base goes, if it is a new one.
+    next: Option<(Arc<dyn StorageFile>, NextFile)>,
+    /// `None` if the rewrite was stopped before.
+    taken: mpsc::Sender<Option<Checkpoint>>,
+}
+
+impl AwaitedBase {
+    fn take(self, shared: &Shared, engine: &mut Engine) {
+        let writer = shared.worlds().aof();
+        writer.append(engine);
+        let base = aof::take_base(engine, self.rewrite);
+        if let (Some(_), Some((file, next))) = (&base, self.next) {
+            writer.switch(file, next);
+        }
+        // Nobody waits any more when the process ends.
+        drop(self.taken.send(base));
+    }
+}
+
+/// Takes the base that waits for the end of a script. It is taken in the same step of the server as that end: were it
+/// left to the waiting thread, scripts that follow each other would put it off for ever.
+pub(super) fn take_awaited_base(shared: &Shared, engine: &mut Engine) {
+    if let Some(awaited) = shared.worlds().aof().awaited_base.lock().take() {
+        awaited.take(shared, engine);
+    }
+}
+
+/// Takes the base of the rewrite of that number as soon as no script is suspended. `None` if the rewrite was stopped
+/// before.
 fn take_base(
     shared: &Shared,
-    id: u64,
-    file: Option<(Arc<dyn StorageFile>, NextFile)>,
+    rewrite: u64,
+    next: Option<(Arc<dyn StorageFile>, NextFile)>,
     is_stopped: &AtomicBool,
 ) -> Option<Checkpoint> {
-    let writer = shared.worlds().aof();
-    let take = |engine: &mut Engine| {
-        writer.append(engine);
-        let base = aof::take_base(engine, id)?;
-        if let Some((file, next)) = &file {
-            writer.switch(Arc::clone(file), *next);
+    let slot = &shared.worlds().aof().awaited_base;
+    let (sender, taken) = mpsc::channel();
+    let awaited = AwaitedBase { rewrite, next, taken: sender };
+    shared.act(|engine| {
+        if aof::may_take_base(engine) {
+            awaited.take(shared, engine);
+        } else {
+            *slot.lock() = Some(awaited);
         }
-        Some(base)
-    };
+    });
     loop {
-        if let Some(base) = shared.act(|engine| aof::may_take_base(engine).then(|| take(engine))) {
-            return base;
+        match taken.recv_timeout(PAUSE_PART) {
+            Ok(base) => return base,
+            Err(RecvTimeoutError::Timeout) if goes_on(is_stopped) => {}
+            Err(_) => {
+                slot.lock().take_if(|awaited| awaited.rewrite == rewrite);
+                return None;
+            }
         }
-        wait_or_stop(is_stopped).ok()?;
     }
 }

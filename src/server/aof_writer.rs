@@ -35,6 +35,7 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 use tracing::{info, warn};
 
+use super::aof_rewrite::AwaitedBase;
 use super::aof_threads::Worker;
 use super::aof_waiters::{self, Waiters};
 use super::background_saver::{STOPPED, TestDelay};
@@ -93,6 +94,8 @@ pub(crate) struct AofWriter {
     is_watched: AtomicBool,
     /// Notified when the files are closed.
     closed: Notify,
+    /// The base that a rewrite takes when the suspended script ends.
+    pub(super) awaited_base: Mutex<Option<AwaitedBase>>,
     /// Whether the next write syncs a file that has ended.
     is_switching: AtomicBool,
     /// When the present write of the thread began, in microseconds of the monotonic clock, or the one before it, during

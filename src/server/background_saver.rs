@@ -23,7 +23,7 @@ use super::processors;
 pub(crate) struct TestDelay(i64);
 
 /// A long pause is split into parts of this length, and the save checks after each whether it was stopped.
-const PAUSE_PART: Duration = Duration::from_millis(10);
+pub(super) const PAUSE_PART: Duration = Duration::from_millis(10);
 
 impl TestDelay {
     /// A pause of `us` microseconds after each key. As in Redis, a negative value means a pause of one microsecond
@@ -119,14 +119,13 @@ pub(crate) const STOPPED: &str = "it was stopped";
 
 /// Pauses after a key, or fails if the save was stopped.
 pub(crate) fn pause_or_stop(delay: TestDelay, is_stopped: &AtomicBool) -> io::Result<()> {
-    let goes_on = || !is_stopped.load(Ordering::Relaxed) && !PROCESS_ENDS.load(Ordering::Relaxed);
-    delay.pause_while(goes_on);
-    if goes_on() { Ok(()) } else { Err(io::Error::other(STOPPED)) }
+    delay.pause_while(|| goes_on(is_stopped));
+    if goes_on(is_stopped) { Ok(()) } else { Err(io::Error::other(STOPPED)) }
 }
 
-/// Pauses for some milliseconds, or fails if the save was stopped.
-pub(crate) fn wait_or_stop(is_stopped: &AtomicBool) -> io::Result<()> {
-    pause_or_stop(TestDelay(PAUSE_PART.as_micros() as i64), is_stopped)
+/// Whether a save was not stopped.
+pub(crate) fn goes_on(is_stopped: &AtomicBool) -> bool {
+    !is_stopped.load(Ordering::Relaxed) && !PROCESS_ENDS.load(Ordering::Relaxed)
 }
 
 /// Whether the process is about to end, and every save in it is to fail.

@@ -401,6 +401,7 @@ impl Shared {
                 Effect::Save(checkpoint) => self.save(engine, checkpoint),
                 Effect::StopSave => self.worlds.saver().stop(),
                 Effect::Rewrite(id) => self.rewrite_aof(engine, id),
+                Effect::TakeBase => aof_rewrite::take_awaited_base(self, engine),
                 Effect::SyncAof => self.worlds.aof().sync_soon(),
                 Effect::EndAof => self.end_aof(engine),
                 Effect::Setting(name) => self.apply(engine, name),

@@ -6,6 +6,8 @@
 //!
 //! While data are saved in the background no rewrite begins, and the other way round, as in Redis.
 
+use std::mem;
+
 use crate::engine::Engine;
 use crate::engine::exec::aof_load::AofLoad;
 use crate::engine::exec::persistence::{checkpoint, has_file, log, reclaim, remove_all, stop_save};
@@ -259,10 +261,24 @@ fn start_over(engine: &mut Engine) {
     await_base(engine, false);
 }
 
-/// Whether a base can be taken: not while a script is suspended, as the base would have a part of what the script does,
-/// and the stream behind it all of that.
-pub fn may_take_base(engine: &Engine) -> bool {
-    !engine.scripts.is_busy()
+/// Whether the base of the rewrite in progress can be taken: not while a script is suspended, as the base would have a
+/// part of what the script does, and the stream behind it all of that. [`Effect::TakeBase`] follows when the script
+/// ends, before anything else runs.
+pub fn may_take_base(engine: &mut Engine) -> bool {
+    let is_busy = engine.scripts.is_busy();
+    if let Some(rewrite) = &mut engine.persistence.aof.rewrite {
+        rewrite.awaits_script = is_busy;
+    }
+    !is_busy
+}
+
+/// Has the base taken that waits for the end of the script that was suspended.
+pub(super) fn end_script(engine: &mut Engine) {
+    if let Some(rewrite) = &mut engine.persistence.aof.rewrite
+        && mem::take(&mut rewrite.awaits_script)
+    {
+        engine.effects.push(Effect::TakeBase);
+    }
 }
 
 /// Takes the base of a rewrite if [`may_take_base`]: the data of this moment. The stream of commands goes on behind it,

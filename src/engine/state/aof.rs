@@ -98,6 +98,8 @@ pub struct Rewrite {
     pub began: Now,
     /// The number of commands of the stream at that moment.
     pub commands: u64,
+    /// Whether its base is to be taken when the suspended script ends.
+    pub(in crate::engine) awaits_script: bool,
 }
 
 /// A client that waits until the files are synced up to the offset of its last write.
@@ -181,7 +183,7 @@ impl Aof {
     pub(in crate::engine) fn begin_rewrite(&mut self, now: Now, commands: u64) -> u64 {
         self.is_scheduled = false;
         self.rewrites += 1;
-        self.rewrite = Some(Rewrite { id: self.rewrites, began: now, commands });
+        self.rewrite = Some(Rewrite { id: self.rewrites, began: now, commands, awaits_script: false });
         self.rewrites
     }
 

@@ -49,6 +49,9 @@ pub enum Effect {
     /// ([`crate::engine::exec::aof::take_base`]) and write it, then call [`crate::engine::exec::aof::end_rewrite`] with
     /// this number (BGREWRITEAOF).
     Rewrite(u64),
+    /// Take the base that a rewrite waits for: no script is suspended any more
+    /// ([`crate::engine::exec::aof::may_take_base`]).
+    TakeBase,
     /// Sync the append-only file, or try again to write it.
     SyncAof,
     /// Write and close the append-only file, then call [`crate::engine::exec::aof::end`].

@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::engine::exec::ctx::Halt;
 use crate::engine::exec::scripts::{load, take_vm};
 use crate::engine::exec::stages::Ending;
-use crate::engine::exec::{Ctx, blocking, dispatch, propagation, replication, snapshots, timing, tracking};
+use crate::engine::exec::{Ctx, aof, blocking, dispatch, propagation, replication, snapshots, timing, tracking};
 use crate::engine::spec::{ClusterError, CommandId, Error, Flags, Now, ServerError};
 use crate::engine::state::SessionId;
 use crate::engine::state::scripts::{Digest, Kind, Name, Outer, Running};
@@ -202,6 +202,7 @@ impl Engine {
         if !self.scripts.is_busy() {
             propagation::end_suspended_unit(self, session);
             self.unblock_ready();
+            aof::end_script(self);
         }
     }
 }
