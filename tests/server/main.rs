@@ -16,6 +16,7 @@ mod launching;
 mod limits;
 mod listeners;
 mod migrate;
+mod old_files;
 mod other_versions;
 mod page;
 mod page_commands;

@@ -71,7 +71,7 @@ fn contents_of(server: &Server) -> [String; 3] {
 }
 
 /// Panics if our tool finds something wrong with a file.
-fn expect_whole(file: &Path) {
+pub(crate) fn expect_whole(file: &Path) {
     let output = dunlin(&["check", file.to_str().expect("it is text")]).output().expect("it runs");
     assert!(output.status.success(), "{}: {}", file.display(), String::from_utf8_lossy(&output.stdout));
 }

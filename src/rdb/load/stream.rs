@@ -39,9 +39,11 @@ impl Reader<'_> {
     fn counters(&mut self, kind: u8, log: &mut Log) -> Option<()> {
         let (len, last) = (self.length()?, self.id()?);
         let (first, max_deleted, added) = match kind {
+            kind::STREAM if log.is_empty() => (Id::MAX, Id::MIN, len),
             kind::STREAM => (log.first(), Id::MIN, len),
             _ => (self.id()?, self.id()?, self.length()?),
         };
+        log.set_first_of_empty(first);
         let fits = len == log.len() as u64
             && first == log.first()
             && last >= log.last()

@@ -103,7 +103,7 @@ impl Log {
         self.blocks.memory() + self.block_bytes
     }
 
-    /// The id of the first entry; 0-0 if there is none.
+    /// The id of the first entry. Without entries it is 0-0, or what a file said ([`Log::set_first_of_empty`]).
     pub fn first(&self) -> Id {
         self.first
     }
@@ -126,6 +126,14 @@ impl Log {
     /// The number of entries that were ever added.
     pub fn added(&self) -> u64 {
         self.added
+    }
+
+    /// Sets the id that stands for the first entry while there is none: Redis takes the largest for an empty stream of a
+    /// file of Redis 5 or 6, shows it, and saves it.
+    pub fn set_first_of_empty(&mut self, id: Id) {
+        if self.is_empty() {
+            self.first = id;
+        }
     }
 
     /// Sets the largest assigned id, which must not be before that of an entry.
