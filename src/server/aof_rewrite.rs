@@ -22,8 +22,16 @@ use crate::engine::exec::aof;
 use crate::engine::{Checkpoint, Engine};
 use crate::storage::{StorageFile, replace};
 
+/// Starts to rewrite the append-only file in the background.
+pub(super) fn start(shared: &Shared, engine: &mut Engine, id: u64) {
+    let delay = TestDelay::of_us(engine.settings.files.save_delay_us);
+    if let Err(reason) = shared.start_save(move |shared, stop| rewrite(shared, id, delay, stop)) {
+        aof::end_rewrite(engine, id, Err(reason));
+    }
+}
+
 /// Rewrites the append-only file, and tells the engine how that ended.
-pub(super) fn rewrite(shared: &Shared, id: u64, delay: TestDelay, is_stopped: &AtomicBool) {
+fn rewrite(shared: &Shared, id: u64, delay: TestDelay, is_stopped: &AtomicBool) {
     let result = contain("the thread that saves", || try_rewrite(shared, id, delay, is_stopped));
     let result = result.unwrap_or_else(|| Err(FAULT.to_owned()));
     shared.act(|engine| aof::end_rewrite(engine, id, result));

@@ -400,7 +400,7 @@ impl Shared {
                 Effect::Shutdown => self.shut_down(engine),
                 Effect::Save(checkpoint) => self.save(engine, checkpoint),
                 Effect::StopSave => self.worlds.saver().stop(),
-                Effect::Rewrite(id) => self.rewrite_aof(engine, id),
+                Effect::Rewrite(id) => aof_rewrite::start(self, engine, id),
                 Effect::TakeBase => aof_rewrite::take_awaited_base(self, engine),
                 Effect::SyncAof => self.worlds.aof().sync_soon(),
                 Effect::EndAof => self.end_aof(engine),
@@ -483,16 +483,8 @@ impl Shared {
         }
     }
 
-    /// Starts to rewrite the append-only file in the background.
-    fn rewrite_aof(&self, engine: &mut Engine, id: u64) {
-        let delay = TestDelay::of_us(engine.settings.files.save_delay_us);
-        if let Err(reason) = self.start_save(move |shared, stop| aof_rewrite::rewrite(shared, id, delay, stop)) {
-            aof::end_rewrite(engine, id, Err(reason));
-        }
-    }
-
     /// Starts a thread for a save of this world, which is the first.
-    fn start_save(&self, save: impl FnOnce(&Shared, &AtomicBool) + Send + 'static) -> Result<(), String> {
+    pub(super) fn start_save(&self, save: impl FnOnce(&Shared, &AtomicBool) + Send + 'static) -> Result<(), String> {
         let shared = self.worlds.first().ok_or("the server is ending")?;
         self.worlds.saver().start(move |is_stopped| save(&shared, is_stopped))
     }

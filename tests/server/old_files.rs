@@ -1,5 +1,5 @@
-//! Files of Redis 2.8 to 6.2, which servers of these versions have written (`tests/fixtures/files/make`): RDB files with
-//! the types of their time, append-only files of commands, and those whose base is an RDB file.
+//! Files of Redis 2.8 to 6.2, which servers of these versions have written (`tests/fixtures/files/make`): RDB files
+//! with the types of their time, append-only files of commands, and those whose base is an RDB file.
 
 use std::fs;
 use std::path::{Path, PathBuf};

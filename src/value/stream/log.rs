@@ -128,8 +128,8 @@ impl Log {
         self.added
     }
 
-    /// Sets the id that stands for the first entry while there is none: Redis takes the largest for an empty stream of a
-    /// file of Redis 5 or 6, shows it, and saves it.
+    /// Sets the id that stands for the first entry while there is none. For an empty stream of a file of Redis 5 or 6,
+    /// Redis takes the largest, shows it, and saves it.
     pub fn set_first_of_empty(&mut self, id: Id) {
         if self.is_empty() {
             self.first = id;
