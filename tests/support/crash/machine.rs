@@ -19,11 +19,14 @@ use dunlin::aof::scan::Tail;
 use dunlin::engine::exec::aof;
 use dunlin::engine::exec::aof_load::AofLoad;
 use dunlin::engine::state::host::AofSource;
-use dunlin::engine::{Checkpoint, Effect, Settings, SyncPolicy};
+use dunlin::engine::{Checkpoint, Effect, SessionId, Settings, SyncPolicy};
 use dunlin::storage::simulated::SimulatedDisk;
 use dunlin::storage::{Storage, StorageFile, replace};
 
 use crate::support::world::World;
+
+/// The reply of WAITAOF when the files have what the client wrote.
+const SYNCED: &str = "*2\r\n:1\r\n:0\r\n";
 
 /// A change of the data.
 #[derive(Debug)]
@@ -61,6 +64,8 @@ pub(crate) struct Machine {
     log: Log,
     sync: Option<SyncOrder>,
     rewrite: Option<(u64, Rewrite)>,
+    /// The clients that wait until the files have so many changes (WAITAOF).
+    waiting: Vec<(SessionId, usize)>,
     has_checksums: bool,
     policy: SyncPolicy,
     /// The offset up to which clients may have seen the stream.
@@ -185,6 +190,7 @@ impl Machine {
             log: Log::new(file, offset, true),
             sync: None,
             rewrite: None,
+            waiting: Vec::new(),
             has_checksums: setup.has_checksums,
             policy: setup.policy,
             released: offset,
@@ -199,6 +205,41 @@ impl Machine {
             self.world.ask(request);
         }
         self.note_change();
+    }
+
+    /// Sends the request of a client that then waits until what it has changed is durable.
+    pub(crate) fn run_and_wait(&mut self, request: &str) {
+        let (client, before) = (self.world.join(), self.history.changes.len());
+        self.world.ask_as(client, request);
+        self.note_change();
+        let after = self.history.changes.len();
+        self.waiting.push((client, if after > before { after } else { 0 }));
+        let (reply, _) = self.world.ask_as(client, "WAITAOF 1 0 0");
+        self.end_wait(client, &reply);
+        self.follow_effects();
+    }
+
+    /// Tells the clients that wait what is durable by now.
+    fn end_waits(&mut self) {
+        aof::end_synced_waits(&mut self.world.engine);
+        for client in self.waiting.iter().map(|(client, _)| *client).collect::<Vec<_>>() {
+            let reply = self.world.take_pushes(client);
+            self.end_wait(client, &reply);
+        }
+    }
+
+    /// Ends a client's wait if that is its reply: what it was told to be durable has to be.
+    fn end_wait(&mut self, client: SessionId, reply: &str) {
+        if reply.is_empty() {
+            return;
+        }
+        let waited = self.waiting.extract_if(.., |(waiting, _)| *waiting == client);
+        if reply == SYNCED {
+            waited.for_each(|(_, changes)| self.history.make_durable(changes));
+        } else {
+            drop(waited);
+        }
+        self.world.engine.disconnect(client);
     }
 
     /// Lets time pass, a millisecond after the other, in which keys expire.
@@ -283,6 +324,7 @@ impl Machine {
             self.release(offset);
         }
         self.report(result.err().map(|error| error.to_string()));
+        self.end_waits();
     }
 
     /// Lets clients see what the stream has up to an offset. With `always` no power loss may take that back.
@@ -316,6 +358,7 @@ impl Machine {
             Err(error) => aof::end_rewrite(&mut self.world.engine, id, Err(error)),
         }
         self.follow_effects();
+        self.end_waits();
     }
 
     fn rewrite_step(&mut self, id: u64, step: Rewrite) -> Result<Option<Rewrite>, String> {

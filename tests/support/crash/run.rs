@@ -155,7 +155,11 @@ impl<'b> Run<'b> {
     /// Does one thing after the other until the machine stops, or for a while.
     fn work(&mut self, machine: &mut Machine) {
         for _ in 0..self.choices.below(60) {
-            match self.choices.below(42) {
+            match self.choices.below(45) {
+                42..45 => {
+                    let request = self.request();
+                    machine.run_and_wait(&request);
+                }
                 0..12 => {
                     let requests = self.requests();
                     machine.run(&requests);
