@@ -171,7 +171,7 @@ const MAX_STEP_KB: c_int = 8;
 /// The most by which the memory in use grows, in bytes or as this part of it, before the collector begins its next
 /// round.
 const MAX_GROWTH: usize = 512 << 10;
-const MAX_GROWTH_PART: usize = 16;
+const MAX_GROWTH_PART: usize = 2;
 
 /// The reader of `lua_load`: returns the next part of a source.
 ///

@@ -426,6 +426,6 @@ fn without_line_ends(text: &[u8]) -> &[u8] {
 /// The SHA-1 of bytes, in hexadecimal digits: the name of a script.
 pub fn sha1_hex(bytes: &[u8]) -> [u8; 40] {
     let mut hex = [0; 40];
-    hex.iter_mut().zip(hexadecimal::digits(&Sha1::digest(bytes))).for_each(|(place, digit)| *place = digit);
+    hexadecimal::write(&Sha1::digest(bytes), &mut hex);
     hex
 }

@@ -11,7 +11,16 @@ pub fn text(bytes: &[u8]) -> String {
 
 /// The digits of `bytes`, one after the other.
 pub fn digits(bytes: &[u8]) -> impl Iterator<Item = u8> {
-    bytes.iter().flat_map(|byte| [byte >> 4, byte & 15].map(|half| DIGITS[usize::from(half)]))
+    bytes.iter().flat_map(|byte| pair(*byte))
+}
+
+/// Writes the digits of `bytes` to `digits`, as far as there is room.
+pub fn write(bytes: &[u8], digits: &mut [u8]) {
+    digits.as_chunks_mut().0.iter_mut().zip(bytes).for_each(|(place, byte)| *place = pair(*byte));
+}
+
+fn pair(byte: u8) -> [u8; 2] {
+    [byte >> 4, byte & 15].map(|half| DIGITS[usize::from(half)])
 }
 
 #[cfg(test)]
@@ -22,5 +31,8 @@ mod tests {
     fn every_byte_has_two_digits() {
         assert_eq!(text(&[0, 9, 0x0a, 0x5f, 0xff]), "00090a5fff");
         assert_eq!(text(&[]), "");
+        let mut digits = [b'-'; 4];
+        write(&[0x3c, 0xf0], &mut digits);
+        assert_eq!(&digits, b"3cf0");
     }
 }

@@ -11,6 +11,7 @@ use ::dunlin::commands::dunlin;
 use ::dunlin::engine::Engine;
 use ::dunlin::engine::exec::snapshots;
 use ::dunlin::rdb;
+use std::collections::BTreeSet;
 
 /// All that a snapshot promises to bring back.
 #[derive(Debug, PartialEq)]
@@ -35,7 +36,7 @@ pub fn picture(engine: &Engine) -> Picture {
     let scripts = &engine.scripts;
     let sources = scripts.functions.registry.sources().into_iter().map(|source| source.escape_ascii().to_string());
     let mut rules =
-        vec![format!("{:?}", engine.settings), format!("{:?}", scripts.cache.digests().collect::<Vec<_>>())];
+        vec![format!("{:?}", engine.settings), format!("{:?}", scripts.cache.digests().collect::<BTreeSet<_>>())];
     rules.push(engine.acl.users.text().escape_ascii().to_string());
     rules.extend(sources);
     Picture { keys, rules, now_us: engine.now().unix_us, chance: engine.generator.clone().u64(..) }

@@ -22,7 +22,7 @@ impl NodeId {
     /// The id with that value.
     pub fn of(bytes: [u8; DIGITS / 2]) -> NodeId {
         let mut digits = [b'0'; DIGITS];
-        digits.iter_mut().zip(hexadecimal::digits(&bytes)).for_each(|(place, digit)| *place = digit);
+        hexadecimal::write(&bytes, &mut digits);
         NodeId(digits)
     }
 

@@ -213,10 +213,11 @@ impl Engine {
 /// The fault in the script.
 pub fn load_script(engine: &mut Engine, source: &[u8]) -> Result<Digest, Error> {
     let digest = Digest::of(source);
-    let mut vm = take_vm(&mut engine.scripts);
-    if !engine.scripts.cache.contains(digest) {
-        snapshots::before_scripts_change(engine);
+    if engine.scripts.cache.contains(digest) {
+        return Ok(digest);
     }
+    snapshots::before_scripts_change(engine);
+    let mut vm = take_vm(&mut engine.scripts);
     let added = engine.scripts.cache.add(source, digest, true, &mut vm);
     engine.scripts.vm = Some(vm);
     added.map(|()| digest)

@@ -6,7 +6,7 @@
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
 
 use crate::engine::spec::Error;
@@ -16,7 +16,7 @@ use crate::script::{Compiled, Header, LuaVm, sha1_hex};
 const MAX_EVALUATED: usize = 500;
 
 /// The name of a script: the SHA-1 digest of its source, as 40 hexadecimal digits in lower case.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 40]);
 
 impl Digest {
@@ -73,7 +73,7 @@ struct SavedScript {
 /// Invariant: `evaluated` has each script from EVAL once, with a use that is its last or an earlier one.
 #[derive(Debug, Default)]
 pub struct Cache {
-    scripts: BTreeMap<Digest, CachedScript>,
+    scripts: HashMap<Digest, CachedScript>,
     /// The scripts from EVAL, the least recently used first. A use of a script does not move it: its place is corrected
     /// when it is to be evicted.
     evaluated: BinaryHeap<Reverse<(u64, Digest)>>,
