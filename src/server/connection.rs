@@ -5,7 +5,8 @@
 //! pipeline, which runs as a whole ([`super::fairness`]); requests beyond that run after the other connections had
 //! their turns, so no client starves.
 //! The rest of a long word is read in the same turn, since nothing can run before the word is complete. So CLIENT LIST,
-//! called by another client, counts everything that this client has sent.
+//! called by another client, counts everything that this client has sent. If the turn has time left then, it reads on:
+//! several replies leave with one write.
 //!
 //! Small replies are held back until every connection that became readable with this one has had its turn, and are then
 //! sent back to back. The first of them wakes the clients' process, the others find it awake: with 50 clients that
@@ -222,30 +223,7 @@ impl Connection {
             // A process that is stopped reads nothing: what a client sends before it gives up is there when it goes on.
             return Poll::Pending;
         }
-        let (received, mut goes_on) = (self.buffers.received, false);
-        while self.state != State::Closing {
-            match self.read_word()? {
-                Some(length) => {
-                    self.note_read(length);
-                    self.run_appended(cx, length, &mut scratch.work)?;
-                }
-                None => {
-                    let length = ready!(self.poll_read(cx, &mut scratch.input, goes_on))?;
-                    if length == 0 {
-                        self.state = State::Closing;
-                        break;
-                    }
-                    self.note_read(length);
-                    self.take_in(cx, &scratch.input[..length], &mut scratch.work)?;
-                }
-            }
-            self.guard_unauthenticated()?;
-            let is_within_word = self.missing_of_word() > 0;
-            goes_on = is_within_word && self.buffers.received - received < TURN_BYTES;
-            if self.has_more || (self.is_streaming() && !goes_on) {
-                return self.go_on_after_others(cx);
-            }
-        }
+        ready!(self.read_requests(cx, scratch))?;
         // When the whole server ends, the connection stays until the listeners are closed: the client cannot reconnect.
         let is_over = self.write_queue.is_empty() && !self.shared.is_ending();
         if is_over { Poll::Ready(Ok(())) } else { Poll::Pending }

@@ -76,23 +76,27 @@ impl Extent {
     }
 }
 
-/// The end of a turn. It is set at the first check, so a short turn never reads the clock.
+/// The end of a turn. It is set by [`TurnEnd::begin`] or at the first check, so a short turn never reads the clock.
 #[derive(Debug, Default)]
 pub(crate) struct TurnEnd {
     at_ns: Cell<Option<u64>>,
 }
 
 impl TurnEnd {
+    /// Sets the end, if it is not set.
+    pub(crate) fn begin(&self) {
+        if self.at_ns.get().is_none() {
+            self.at_ns.set(Some(monotonic_ns() + TURN_NS));
+        }
+    }
+
     /// Whether the turn's time is over.
     pub(crate) fn is_reached(&self) -> bool {
-        let now_ns = monotonic_ns();
-        match self.at_ns.get() {
-            Some(at_ns) => now_ns >= at_ns,
-            None => {
-                self.at_ns.set(Some(now_ns + TURN_NS));
-                false
-            }
-        }
+        let Some(at_ns) = self.at_ns.get() else {
+            self.begin();
+            return false;
+        };
+        monotonic_ns() >= at_ns
     }
 
     /// Removes the limit on the turn's time; its bytes alone end it.

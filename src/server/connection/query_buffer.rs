@@ -52,6 +52,14 @@ impl QueryBuffer {
         self.bytes.extend_from_slice(arrived);
     }
 
+    /// Adds the first bytes to an empty buffer. If they are the beginning of a long word, of which `missing` bytes are
+    /// missing, it gets at once the room that [`QueryBuffer::reserve`] would give it.
+    pub(super) fn begin(&mut self, arrived: &[u8], missing: usize) {
+        let room = missing.min(GROWTH * arrived.len());
+        self.bytes.reserve_exact(arrived.len() + room);
+        self.bytes.extend_from_slice(arrived);
+    }
+
     /// Grows, so that up to `missing` bytes can be read into it: by no more than four times what it holds, as the
     /// length of a word is only what its client says.
     pub(super) fn reserve(&mut self, missing: usize) {
@@ -134,6 +142,20 @@ mod tests {
         buffer.bytes_mut().resize(before, 1);
         buffer.reserve(100);
         assert_eq!(buffer.capacity(), before + 100, "the end of the word is known");
+    }
+
+    #[test]
+    fn a_buffer_that_begins_with_a_long_word_has_room_for_it() {
+        for (missing, room) in [(50_000, 50_000), (1 << 30, 80_000), (0, 0)] {
+            let mut buffer = QueryBuffer::default();
+            buffer.begin(&[1; 20_000], missing);
+            assert_eq!((buffer.len(), buffer.capacity()), (20_000, 20_000 + room));
+            buffer.reserve(missing);
+            assert_eq!(buffer.capacity(), 20_000 + room, "there is room already");
+        }
+        let mut buffer = QueryBuffer::default();
+        buffer.begin(&[], 1 << 30);
+        assert_eq!(buffer.capacity(), 0);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::ReadBuf;
 
 use super::query_buffer::QueryBuffer;
-use super::{Connection, Ended, LONG_BYTES, State, Work};
+use super::{Connection, Ended, LONG_BYTES, Scratch, State, TURN_BYTES, Work};
 use crate::value::ReceivedBuffer;
 
 /// Bytes of requests, and the buffer that holds them if a long word may be stored in it.
@@ -36,14 +36,45 @@ impl<'a> Input<'a> {
 }
 
 impl Connection {
+    /// Reads and runs requests until the turn is over, or until the client has sent its last. `Pending` if the turn is
+    /// over.
+    pub(super) fn read_requests(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Poll<Result<(), Ended>> {
+        let (received, mut goes_on, mut is_within_word) = (self.buffers.received, false, false);
+        while self.state != State::Closing {
+            match self.read_word()? {
+                Some(length) => {
+                    self.note_read(length);
+                    self.run_appended(cx, length, &mut scratch.work)?;
+                }
+                None => {
+                    let length = ready!(self.poll_read(cx, &mut scratch.input, goes_on))?;
+                    if length == 0 {
+                        self.state = State::Closing;
+                        break;
+                    }
+                    self.note_read(length);
+                    self.take_in(cx, &scratch.input[..length], &mut scratch.work)?;
+                }
+            }
+            self.guard_unauthenticated()?;
+            let was_within_word = mem::replace(&mut is_within_word, self.missing_of_word() > 0);
+            if is_within_word {
+                self.turn_end.begin();
+            }
+            goes_on = is_within_word && self.buffers.received - received < TURN_BYTES;
+            // Short requests that stream are many in a read; of those with a long word, a turn takes several reads.
+            let ends_word = was_within_word && !is_within_word;
+            let may_read = !self.is_streaming() || goes_on || ends_word && !self.turn_end.is_reached();
+            if self.has_more || !may_read {
+                return self.go_on_after_others(cx);
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
     /// Reads what has arrived. Within a long word (`goes_on`) it also reads what arrived during the last read, as the
     /// system had no room for it before.
-    pub(super) fn poll_read(
-        &mut self,
-        cx: &mut Context<'_>,
-        input: &mut [u8],
-        goes_on: bool,
-    ) -> Poll<io::Result<usize>> {
+    fn poll_read(&mut self, cx: &mut Context<'_>, input: &mut [u8], goes_on: bool) -> Poll<io::Result<usize>> {
         let stream = self.stream.as_mut().ok_or(io::ErrorKind::NotConnected)?;
         if goes_on && let Some(length) = stream.read_on(input)? {
             return Poll::Ready(Ok(length));
@@ -55,14 +86,14 @@ impl Connection {
     }
 
     /// The number of bytes that are missing of a long word and the line end behind it.
-    pub(super) fn missing_of_word(&self) -> usize {
+    fn missing_of_word(&self) -> usize {
         let end = self.parser.word_end(LONG_BYTES).map_or(0, |end| end.saturating_add(2));
         end.saturating_sub(self.unread.len())
     }
 
     /// Reads more of a long word directly to where it will be stored; `None` if there is none, or nothing more has
     /// arrived.
-    pub(super) fn read_word(&mut self) -> Result<Option<usize>, Ended> {
+    fn read_word(&mut self) -> Result<Option<usize>, Ended> {
         let missing = self.missing_of_word();
         if missing == 0 || self.unread.is_empty() {
             return Ok(None);
@@ -74,11 +105,12 @@ impl Connection {
     }
 
     /// Runs the requests in `arrived`, after those that had arrived before.
-    pub(super) fn take_in(&mut self, cx: &mut Context<'_>, arrived: &[u8], work: &mut Work) -> Result<(), Ended> {
+    fn take_in(&mut self, cx: &mut Context<'_>, arrived: &[u8], work: &mut Work) -> Result<(), Ended> {
         if self.unread.is_empty() && self.state == State::Open {
             let taken = self.run(cx, Input::of(arrived), work)?;
             if self.state != State::Closing {
-                self.unread.append(&arrived[taken..]);
+                let rest = &arrived[taken..];
+                self.unread.begin(rest, self.missing_of_word().saturating_sub(rest.len()));
             }
         } else {
             self.unread.append(arrived);
@@ -88,7 +120,7 @@ impl Connection {
     }
 
     /// Runs the unread requests after `length` bytes were added to them, if one of them may be complete now.
-    pub(super) fn run_appended(&mut self, cx: &mut Context<'_>, length: usize, work: &mut Work) -> Result<(), Ended> {
+    fn run_appended(&mut self, cx: &mut Context<'_>, length: usize, work: &mut Work) -> Result<(), Ended> {
         self.guard_query()?;
         if self.state == State::Open && self.missing_of_word() == 0 {
             return self.run_unread(cx, work);
