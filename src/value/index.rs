@@ -33,6 +33,7 @@
 //!
 //! Sources: extendible hashing (Fagin et al. 1979); linear probing in sorted order (Amble & Knuth 1974).
 
+mod common;
 mod cursor;
 #[cfg(test)]
 mod tests;
@@ -44,7 +45,6 @@ use crate::value::base::{Base, Fork};
 use crate::value::hashing::Flood;
 use cursor::Cursor;
 use std::iter;
-use std::ops::ControlFlow;
 
 /// The leading bits of a hash that can choose a segment.
 const PREFIX_BITS: u32 = 24;
@@ -421,29 +421,6 @@ impl Index {
     /// Every cell once, in no meaningful order.
     pub(super) fn cells(&self) -> impl Iterator<Item = Handle> + Clone {
         (0..self.segments.len()).flat_map(|number| self.segment(number).used()).map(Slot::cell)
-    }
-
-    /// Visits the cells that, by `is_same`, have an equal cell of the same hash in another index, each with that cell,
-    /// until `visit` breaks off. It hashes nothing, and compares cells only when their tags are equal: both indices
-    /// have the same order.
-    pub(super) fn common(
-        &self,
-        other: &Index,
-        is_same: impl Fn(Handle, Handle) -> bool,
-        mut visit: impl FnMut(Handle, Handle) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        let mut prefix = 0;
-        while prefix < 1 << PREFIX_BITS {
-            let segment = self.segment(self.segment_at(prefix));
-            let beside = other.segment(other.segment_at(prefix));
-            for slot in segment.used() {
-                if let Some(at) = beside.find(slot.tag, |cell| is_same(slot.cell(), cell)) {
-                    visit(slot.cell(), beside.slots[at].cell())?;
-                }
-            }
-            prefix += 1 << (PREFIX_BITS - segment.depth.max(beside.depth));
-        }
-        ControlFlow::Continue(())
     }
 
     /// A random cell, each as likely as another, of an index that has one.

@@ -3,6 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 
 /// A well spread hash of a handle.
 fn hash_of(cell: Handle) -> u64 {
