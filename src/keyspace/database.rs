@@ -196,6 +196,9 @@ impl<const LINES: usize> Database<LINES> {
             }
         };
         self.hasher = hasher;
+        if self.slot_index.is_some() {
+            self.index_hash_slots();
+        }
     }
 
     /// Stores another value at `slot`, which keeps its deadline and access; the caller drops the old value.

@@ -1,19 +1,29 @@
-//! The keys of each slot of a cluster: an ordered index of (slot, handle), beside the number of keys in each slot.
+//! The keys of each slot of a cluster: an ordered index of (slot, section, handle), beside the number of keys in each
+//! slot.
 //!
-//! Only a node of a cluster has one. The order is that of [`Deadlines`], with a slot in the place of a deadline: it
-//! takes as few bytes, and its forks share their leaves.
+//! Only a node of a cluster has one. The order is that of [`Deadlines`], with slot and section in the place of a
+//! deadline: it takes as few bytes, and its forks share their leaves. A section is the part of the table's line of
+//! positions where the hash of a key is, in [`SECTION_BITS`]: so a walk through a slot has the order of a walk through
+//! the table, and each step goes on where the one before has stopped. Slot and section together have the 32 bits that
+//! cost nothing there.
 //!
-//! Invariants: the order has every record of the database once, under the slot of its key; a count is the number of
-//! entries of its slot.
+//! Invariants: the order has every record of the database once, under the slot of its key and the section of its
+//! hash; a count is the number of entries of its slot.
 //!
 //! Costs: 8 to 12 bytes a key, and 256 bytes for each 64 slots of which one had a key; O(log n) for a change, O(1) for
 //! a count, O(log n) for the first key of a slot and O(1) for each further one.
 
+use super::table::CURSOR_BITS;
 use crate::value::deadlines::Deadlines;
 use crate::value::hash_slot::HASH_SLOTS;
 
 /// The slots whose counts are in one page.
 const PAGE: usize = 64;
+
+/// The leading bits of a position that tell its section. A slot of fewer than 2^18 keys has about one in each.
+const SECTION_BITS: u32 = u32::BITS - HASH_SLOTS.ilog2();
+/// The bits of a cursor's position within its section.
+const WITHIN_BITS: u32 = CURSOR_BITS - SECTION_BITS;
 
 type Page = Option<Box<[u32; PAGE]>>;
 
@@ -26,9 +36,9 @@ pub(super) struct SlotIndex {
 }
 
 impl SlotIndex {
-    /// Adds a record whose key is in that slot.
-    pub(super) fn insert(&mut self, slot: u16, handle: u32) {
-        self.order.insert(slot.into(), handle);
+    /// Adds a record whose key is in that slot, and whose hash is at that position of a cursor.
+    pub(super) fn insert(&mut self, slot: u16, position: u64, handle: u32) {
+        self.order.insert(place(slot, position), handle);
         if self.counts.is_empty() {
             self.counts.resize(usize::from(HASH_SLOTS) / PAGE, None);
         }
@@ -37,8 +47,8 @@ impl SlotIndex {
     }
 
     /// Removes a record, which must be there.
-    pub(super) fn remove(&mut self, slot: u16, handle: u32) {
-        self.order.remove(slot.into(), handle);
+    pub(super) fn remove(&mut self, slot: u16, position: u64, handle: u32) {
+        self.order.remove(place(slot, position), handle);
         if let Some(Some(page)) = self.counts.get_mut(usize::from(slot) / PAGE) {
             page[usize::from(slot) % PAGE] -= 1;
         }
@@ -50,10 +60,11 @@ impl SlotIndex {
         page.map_or(0, |page| page[usize::from(slot) % PAGE] as usize)
     }
 
-    /// The handles of the records in a slot, in their order.
-    pub(super) fn handles(&self, slot: u16) -> impl Iterator<Item = u32> {
-        let slot = i64::from(slot);
-        self.order.iter_from(slot).take_while(move |(of, _)| *of == slot).map(|(_, handle)| handle)
+    /// The handles of the records in a slot, from the section of that position on, each with where its section begins.
+    pub(super) fn handles_from(&self, slot: u16, position: u64) -> impl Iterator<Item = (u64, u32)> {
+        let entries = self.order.iter_from(place(slot, position));
+        let of_slot = entries.take_while(move |(place, _)| *place >> SECTION_BITS == i64::from(slot));
+        of_slot.map(|(place, handle)| (start_of_section(place), handle))
     }
 
     /// A form of this whose clones share its order until they change it.
@@ -76,7 +87,17 @@ impl SlotIndex {
     pub(super) fn check(&self) {
         self.order.check();
         let mut counts = vec![0; usize::from(HASH_SLOTS)];
-        self.order.iter().for_each(|(slot, _)| counts[slot as usize] += 1);
+        self.order.iter().for_each(|(place, _)| counts[(place >> SECTION_BITS) as usize] += 1);
         assert!((0..HASH_SLOTS).all(|slot| counts[usize::from(slot)] == self.count(slot)), "a slot is miscounted");
     }
+}
+
+/// Where a record of that slot and position is in the order: the slot above the section.
+fn place(slot: u16, position: u64) -> i64 {
+    i64::from(slot) << SECTION_BITS | (position >> WITHIN_BITS) as i64
+}
+
+/// The first position of the section of a place.
+fn start_of_section(place: i64) -> u64 {
+    (place as u64 & ((1 << SECTION_BITS) - 1)) << WITHIN_BITS
 }

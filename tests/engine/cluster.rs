@@ -5,7 +5,9 @@
 use dunlin::engine::Flow;
 use dunlin::engine::exec::cluster::apply_claim;
 
+use crate::growth::measure::too_fast;
 use crate::node::{PORTS, node, node_of_three};
+use crate::support::processor_time::processor_time;
 use crate::world::World;
 
 fn id(port: u16) -> String {
@@ -369,6 +371,29 @@ fn a_node_tells_which_keys_are_in_a_slot() {
     assert_eq!(node.ask("CLUSTER COUNTKEYSINSLOT 5061"), ":1\r\n");
     node.ask("FLUSHALL");
     assert_eq!(node.ask("CLUSTER COUNTKEYSINSLOT 5061"), ":0\r\n");
+}
+
+#[test]
+fn a_walk_through_a_slot_takes_as_long_as_the_slot_has_keys() {
+    let walk = |keys: usize| {
+        let mut node = node_of_three(0);
+        for number in 0..keys {
+            let (one, other) = (format!("{{bar}}{number}"), format!("{{b}}{number}"));
+            node.send(node.client, &[b"SET", one.as_bytes(), b"1"]);
+            node.send(node.client, &[b"SET", other.as_bytes(), b"1"]);
+        }
+        let (start, mut cursor, mut steps) = (processor_time(), "0".to_owned(), 0);
+        loop {
+            let reply = node.ask(&format!("SCAN {cursor} MATCH {{bar}}* COUNT 10"));
+            reply.split("\r\n").nth(2).expect("the reply has a cursor").clone_into(&mut cursor);
+            steps += 1;
+            if cursor == "0" {
+                assert!(steps <= keys.div_ceil(10), "{steps} steps through {keys} keys");
+                return processor_time() - start;
+            }
+        }
+    };
+    assert_eq!(too_fast("SCAN of a slot", walk), None);
 }
 
 #[test]

@@ -355,12 +355,21 @@ fn grow(hash: &mut Hash, fields: usize) {
     }
 }
 
-/// A whole walk; `meanwhile` runs between two calls.
-fn walk(pair: &mut Pair, count: usize, mut meanwhile: impl FnMut(&mut Pair)) -> BTreeMap<Vec<u8>, usize> {
+/// A whole walk through all keys, or those of one slot of the cluster; `meanwhile` runs between two calls.
+fn walk(
+    pair: &mut Pair,
+    of_slot: Option<u16>,
+    count: usize,
+    mut meanwhile: impl FnMut(&mut Pair),
+) -> BTreeMap<Vec<u8>, usize> {
     let (mut cursor, mut seen) = (0, BTreeMap::new());
     loop {
         let database = &pair.database;
-        cursor = database.scan(cursor, count, |slot| *seen.entry(database.key(slot).to_vec()).or_default() += 1);
+        let visit = |slot| *seen.entry(database.key(slot).to_vec()).or_default() += 1;
+        cursor = match of_slot {
+            Some(hash_slot) => database.scan_hash_slot(hash_slot, cursor, count, visit),
+            None => database.scan(cursor, count, visit),
+        };
         if cursor == 0 {
             return seen;
         }
@@ -379,9 +388,13 @@ proptest! {
             pair.database.check();
         }
         pair.agree();
-        let seen = walk(&mut pair, 5, |_| ());
+        let seen = walk(&mut pair, None, 5, |_| ());
         prop_assert!(seen.values().all(|&times| times == 1));
         prop_assert_eq!(seen.len(), pair.model.len());
+        let in_slot = hash_slot(b"3");
+        let seen = walk(&mut pair, Some(in_slot), 5, |_| ());
+        prop_assert!(seen.iter().all(|(key, &times)| hash_slot(key) == in_slot && times == 1));
+        prop_assert_eq!(seen.len(), pair.database.hash_slot_len(in_slot));
     }
 
     #[test]
@@ -389,15 +402,17 @@ proptest! {
         seed: u64,
         stay in 1u16..300,
         count in 1usize..30,
+        is_of_slot: bool,
         steps in prop::collection::vec(step(), 1..60),
     ) {
-        let mut pair = Pair::new(seed);
-        let name = |number: u16| format!("stays:{number}").into_bytes();
+        let mut pair = if is_of_slot { Pair::new(seed | 1) } else { Pair::new(seed) };
+        let of_slot = is_of_slot.then(|| hash_slot(b"3"));
+        let name = |number: u16| format!("stays:{number}{{3}}").into_bytes();
         for number in 0..stay {
             pair.database.insert(&name(number), New::Text(TextView::Int(i64::from(number))));
         }
         let mut steps = steps.into_iter().filter(|step| !matches!(step, Step::Clear));
-        let seen = walk(&mut pair, count, |pair| {
+        let seen = walk(&mut pair, of_slot, count, |pair| {
             if let Some(step) = steps.next() {
                 pair.take(step);
             }

@@ -89,7 +89,7 @@ fn scan(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         }
     };
     let only = options.pattern().and_then(|pattern| only_hash_slot(engine, pattern));
-    let next = match only.filter(|hash_slot| is_sooner_by_slot(database, *hash_slot, options.count)) {
+    let next = match only {
         Some(hash_slot) => database.scan_hash_slot(hash_slot, cursor, options.count, visit),
         None => database.scan(cursor, options.count, visit),
     };
@@ -106,13 +106,6 @@ fn scan(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     stats.keyspace_misses += looked_up.1;
     delete_expired(cx, &due);
     Ok(())
-}
-
-/// Whether all steps through the keys of one slot, each of which looks at all of them, look at fewer keys than a walk
-/// through the whole database.
-fn is_sooner_by_slot(database: &Database, hash_slot: u16, count: usize) -> bool {
-    let keys = database.hash_slot_len(hash_slot);
-    keys.saturating_mul(keys) <= database.len().saturating_mul(count)
 }
 
 pub(super) const RANDOMKEY: Command = Command {
