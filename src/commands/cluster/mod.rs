@@ -6,7 +6,7 @@ mod nodes;
 mod report;
 mod slots;
 
-pub(in crate::commands) use report::figures;
+pub(in crate::commands) use report::{figures, message_figures};
 
 use slots::Assignment;
 

@@ -215,17 +215,43 @@ pub(in crate::commands) fn figures(view: &View) -> [(&'static str, u64); 8] {
     ]
 }
 
+/// A number of messages in CLUSTER INFO.
+pub(in crate::commands) struct MessageFigure {
+    /// `sent` or `received`.
+    pub direction: &'static str,
+    /// Their type; `None` for all together.
+    pub kind: Option<&'static str>,
+    pub count: u64,
+}
+
+impl MessageFigure {
+    /// The name of its line.
+    pub fn line(&self) -> String {
+        let direction = self.direction;
+        match self.kind {
+            Some(kind) => format!("cluster_stats_messages_{kind}_{direction}"),
+            None => format!("cluster_stats_messages_{direction}"),
+        }
+    }
+}
+
+/// The numbers of messages in CLUSTER INFO: in each direction those of each type, then of all together.
+pub(in crate::commands) fn message_figures(view: &View) -> impl Iterator<Item = MessageFigure> {
+    [("sent", &view.sent), ("received", &view.received)].into_iter().flat_map(|(direction, counts)| {
+        let by_type = counts.by_type().map(|(kind, count)| (Some(kind), count));
+        let all = by_type.chain([(None, counts.total())]);
+        all.map(move |(kind, count)| MessageFigure { direction, kind, count })
+    })
+}
+
 pub(super) fn info(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     let view = view(cx)?;
     let mut text = format!("cluster_state:{}\r\n", if view.health() == Health::Ok { "ok" } else { "fail" });
     for (name, figure) in figures(view) {
         let _ = write!(text, "{name}:{figure}\r\n");
     }
-    for (direction, counts) in [("sent", &view.sent), ("received", &view.received)] {
-        for (kind, count) in counts.by_type() {
-            let _ = write!(text, "cluster_stats_messages_{kind}_{direction}:{count}\r\n");
-        }
-        let _ = write!(text, "cluster_stats_messages_{direction}:{}\r\n", counts.total());
+    for figure in message_figures(view) {
+        let _ = write!(text, "{}:{}\r\n", figure.line(), figure.count);
     }
     text.push_str("total_cluster_links_buffer_limit_exceeded:0\r\n");
     cx.reply().verbatim("txt", text.as_bytes());

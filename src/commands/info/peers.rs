@@ -79,14 +79,12 @@ fn nodes(context: &InfoContext<'_>, out: &mut Exposition) {
             figure,
         );
     }
-    for (direction, counts) in [("sent", &view.sent), ("received", &view.received)] {
-        for (kind, count) in counts.by_type() {
-            let name = format!("redis_cluster_stats_messages_{}_{direction}", kind.replace('-', "_"));
-            let help = format_args!("The line cluster_stats_messages_{kind}_{direction} of CLUSTER INFO.");
-            out.metric(name, MetricType::Gauge, help, count);
-        }
-        let name = format!("redis_cluster_messages_{direction}_total");
-        let help = format_args!("The line cluster_stats_messages_{direction} of CLUSTER INFO.");
-        out.metric(name, MetricType::Gauge, help, counts.total());
+    for figure in cluster::message_figures(view) {
+        let line = figure.line();
+        let name = match figure.kind {
+            Some(_) => format!("redis_{}", line.replace('-', "_")),
+            None => format!("redis_cluster_messages_{}_total", figure.direction),
+        };
+        out.metric(name, MetricType::Gauge, format_args!("The line {line} of CLUSTER INFO."), figure.count);
     }
 }
