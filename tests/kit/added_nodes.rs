@@ -271,6 +271,35 @@ fn a_node_that_was_down_paused_or_stale_learns_of_an_added_one_when_it_hears_the
 }
 
 #[test]
+fn an_added_node_introduces_itself_to_those_that_nobody_else_tells_of_it() {
+    for (is_killed, is_stale) in [(true, false), (false, false), (false, true)] {
+        let mut nodes = Nodes::start();
+        let met = nodes.add();
+        for node in 0..3 {
+            if is_stale {
+                nodes.server.make_view_stale(node).expect("it is up");
+            }
+            let ended = if is_killed { nodes.server.kill_node(node) } else { nodes.server.pause_node(node) };
+            ended.expect("it is up");
+        }
+        let added = nodes.add();
+        assert_eq!(nodes.known(&[added]), ["5"]);
+        nodes.server.remove_node(met).expect("it has no slots");
+        for node in 0..3 {
+            if is_killed {
+                nodes.restart(node);
+            } else {
+                nodes.server.resume_node(node).expect("it is paused");
+            }
+            nodes.server.refresh_view(node).expect("it is up");
+        }
+        assert_eq!(nodes.known(&[0, 1, 2, added]), ["4"; 4], "killed: {is_killed}, stale: {is_stale}");
+        nodes.advance_ms(5000);
+        nodes.expect(&[(0, "DUNLIN WAIT CLUSTER AGREED", "OK")]);
+    }
+}
+
+#[test]
 fn a_node_that_is_added_to_a_divided_network_is_on_the_side_of_the_one_that_it_meets() {
     let mut nodes = Nodes::with_replicas();
     nodes.expect(&[(0, "DUNLIN PARTITION 2,5", "OK")]);

@@ -3,9 +3,12 @@
 //! A node that hears of one for the first time takes over that it is suspected or has failed, until it hears that node
 //! itself; in Redis these are flags in the gossip. Of nodes that it knows already it learns by reports.
 //!
+//! A node may learn of one that it does not reach, and that has not heard of it. It introduces itself when the two hear
+//! each other. In Redis this is a handshake: the first message to a node that was learned of is MEET.
+//!
 //! Source: nodes of Redis 8.0.6 that met a cluster of which some nodes had failed, or were suspected.
 
-use super::{Node, View};
+use super::{Node, NodeId, View};
 use crate::engine::spec::Now;
 
 /// What a node passes on of one that it knows.
@@ -17,9 +20,16 @@ pub struct Gossip {
     is_suspected: bool,
     /// Since when it has failed, if it has.
     failed: Option<Now>,
+    /// Whether the sender introduces itself to it.
+    is_greeted: bool,
 }
 
 impl Gossip {
+    /// Whether the sender introduces itself to the node that this is about.
+    pub fn is_greeted(&self) -> bool {
+        self.is_greeted
+    }
+
     /// Forgets that the node is suspected or has failed: whoever learns of it hears it.
     pub fn forget_failure(&mut self) {
         (self.is_suspected, self.failed) = (false, None);
@@ -33,18 +43,27 @@ impl View {
             node: node.clone(),
             is_suspected: self.suspects(node.id),
             failed: self.failed_since(node.id),
+            is_greeted: self.handshakes.contains(&node.id),
         };
         self.nodes().iter().map(of).collect()
     }
 
     /// Adds a node that another one has passed on; false if it is known, or there are too many.
     pub fn meet(&mut self, gossip: &Gossip, now: Now) -> bool {
-        let Gossip { node, is_suspected, failed } = gossip;
+        let Gossip { node, is_suspected, failed, .. } = gossip;
         let is_new = self.add(Node { met_ms: now.unix_ms(), ..node.clone() });
+        if is_new {
+            self.handshakes.insert(node.id);
+        }
         if is_new && (*is_suspected || failed.is_some()) {
             self.take_over_failure(node.id, *failed, now);
         }
         is_new
+    }
+
+    /// Records that another node has learned of this one.
+    pub fn end_handshake(&mut self, id: NodeId) {
+        self.handshakes.remove(&id);
     }
 }
 
@@ -80,6 +99,13 @@ mod tests {
         assert_eq!(states(&newcomer), states(&view));
         assert_eq!(newcomer.failed_since(ids[2]), Some(second(10)), "all date it to the same moment");
         assert_eq!(newcomer.suspect_overdue(second(60), 15_000), [], "it says so from the beginning");
+
+        let greeted = |view: &View| view.gossip().iter().filter(|about| about.is_greeted()).count();
+        assert_eq!(greeted(&newcomer), 5, "none of them has heard of it");
+        newcomer.end_handshake(ids[1]);
+        newcomer.forget(ids[4], second(20));
+        assert_eq!((greeted(&newcomer), greeted(&view)), (3, 0));
+        newcomer.meet(&view.gossip()[4], second(20));
 
         newcomer.reconnect(ids[1], second(21), 15_000);
         newcomer.reconnect(ids[2], second(21), 15_000);

@@ -74,6 +74,8 @@ pub struct View {
     pub(super) votes: Votes,
     /// The replicas of others, as it saw them last.
     pub(super) orphans: Orphans,
+    /// The nodes that it has learned of, and that may not have learned of it yet.
+    pub(super) handshakes: BTreeSet<NodeId>,
     /// The nodes that were forgotten lately, each with the moment when.
     forgotten: Vec<(NodeId, Now)>,
     health: Health,
@@ -108,6 +110,7 @@ impl View {
             election: None,
             votes: Votes::default(),
             orphans: Orphans::default(),
+            handshakes: BTreeSet::new(),
             forgotten: Vec::new(),
             health: Health::Fail,
             is_in_minority: false,
@@ -221,6 +224,7 @@ impl View {
         self.failures.retain(|failure| failure.node() != id);
         self.drop_reports(id, |_| true);
         self.votes.forget(id);
+        self.handshakes.remove(&id);
         self.myself -= usize::from(self.myself > place);
         self.owners.renumber(|owner| match usize::from(owner) {
             owner_place if owner_place == place => None,

@@ -283,14 +283,16 @@ pub fn introduce(engine: &mut Engine, nodes: &[Gossip], ip: &str) -> Vec<NodeId>
     met
 }
 
-/// Learns of the nodes that another one knows, but for those that were forgotten lately, if the two know each other.
-/// Returns the ids of those that were not known.
+/// Learns of the nodes that another one knows, but for those that were forgotten lately, if the two know each other or
+/// the other one introduces itself. Returns the ids of those that were not known.
 pub fn learn(engine: &mut Engine, from: NodeId, nodes: &[Gossip]) -> Vec<NodeId> {
-    let Some(view) = &engine.peers.cluster else { return Vec::new() };
+    let Some(view) = &mut engine.peers.cluster else { return Vec::new() };
     let now = engine.timing.now;
-    if !view.knows_other(from) || !nodes.iter().any(|gossip| view.is_myself(&gossip.node)) {
+    let about_me = nodes.iter().find(|gossip| view.is_myself(&gossip.node));
+    if !about_me.is_some_and(|gossip| view.knows_other(from) || gossip.is_greeted()) {
         return Vec::new();
     }
+    view.end_handshake(from);
     let is_welcome = |gossip: &&Gossip| !view.has_forgotten(gossip.node.id.as_bytes(), now);
     let welcome: Vec<Gossip> = nodes.iter().filter(is_welcome).cloned().collect();
     let met = meet_all(engine, &welcome);
@@ -368,6 +370,11 @@ pub fn reconnect(engine: &mut Engine, id: NodeId) {
     if may_be_reported {
         tell_suspicion(engine, id, None);
     }
+}
+
+/// Records that another node has learned of this one.
+pub fn end_handshake(engine: &mut Engine, id: NodeId) {
+    engine.peers.cluster.iter_mut().for_each(|view| view.end_handshake(id));
 }
 
 /// The id of this node; `None` if the server is not a node of a cluster.

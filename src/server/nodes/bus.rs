@@ -278,6 +278,9 @@ impl Shared {
             BusMessage::NodeUp(claim) => self.act_alone(|engine| {
                 messages::drop_claims(engine, from);
                 cluster::reconnect(engine, claim.node.id);
+                if !self.cluster().bus.is_stale(from) {
+                    cluster::end_handshake(engine, claim.node.id);
+                }
                 cluster::apply_claim(engine, claim);
             }),
         }
