@@ -3,6 +3,7 @@
 
 use std::io::Cursor;
 
+use dunlin::engine::exec::aof;
 use dunlin::engine::exec::aof_load::AofLoad;
 use dunlin::engine::state::host::AofSource;
 use dunlin::engine::{Effect, Now, SessionId};
@@ -111,6 +112,21 @@ fn time_is_fixed_within_a_script_until_it_takes_too_long() {
     let (began, ended) = (START.unix_s().to_string(), later.unix_s().to_string());
     let expected = format!("*4\r\n$10\r\n{began}\r\n$10\r\n{ended}\r\n:1\r\n:1000\r\n");
     assert_eq!(end(&mut world, later), expected);
+}
+
+/// Another script may follow at once.
+#[test]
+fn a_rewrite_that_waits_for_a_script_takes_its_base_where_the_script_ends() {
+    let (mut world, other) = slow_world();
+    let takes_base = |world: &mut World| world.engine.effects.take().iter().any(|it| matches!(it, Effect::TakeBase));
+    world.ask_as(other, "BGREWRITEAOF");
+    assert_eq!(eval(&mut world, "for n = 1, 200 do redis.call('DBSIZE') end"), "");
+    assert!(!aof::may_take_base(&mut world.engine) && !takes_base(&mut world));
+    assert_eq!(end(&mut world, START), "$-1\r\n");
+    assert!(takes_base(&mut world), "before anything else runs");
+    assert_eq!(eval(&mut world, "for n = 1, 200 do redis.call('DBSIZE') end"), "");
+    end(&mut world, START);
+    assert!(!takes_base(&mut world), "nothing waits any more");
 }
 
 #[test]

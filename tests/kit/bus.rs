@@ -25,6 +25,14 @@ fn messages_are_counted_by_their_types_at_both_ends() {
 }
 
 #[test]
+fn a_reset_node_goes_on_counting_its_messages() {
+    let mut nodes = Nodes::with_replicas();
+    nodes.expect(&[(3, "CLUSTER RESET HARD", "OK")]);
+    let of_replica = messages(&mut nodes, 3);
+    assert!(of_replica.contains("pong_received:5"), "{of_replica}");
+}
+
+#[test]
 fn a_failover_is_a_start_requests_votes_and_announcements() {
     let mut nodes = Nodes::with_replicas();
     nodes.expect(&[(3, "CLUSTER FAILOVER", "OK")]);

@@ -274,38 +274,6 @@ fn a_rewrite_has_all_that_a_script_does_or_nothing() {
     assert_eq!(get(&start(&disk, "everysec"), "counter"), "12");
 }
 
-/// A script that runs until the rewrite is over, unless that takes very long.
-const UNTIL_REWRITTEN: &str = "for _ = 1, 1000000 do
-        if redis.call('INFO', 'persistence'):find('aof_rewrite_in_progress:0') then return 'rewritten' end
-    end";
-
-/// The second script is there before the first ends, and needs the rewrite that waits for that end.
-#[test]
-fn a_rewrite_begins_between_two_slow_scripts() {
-    let disk = Disk::new();
-    let builder = Server::builder().disk(&disk).set("appendonly", "yes").set("busy-reply-threshold", "1");
-    let server = builder.start().expect("it starts");
-    ask(&server, "SET counter 10").expect("it is written");
-    disk.fault("slow").syncs().delay(TIMEOUT);
-    ask(&server, "BGREWRITEAOF").expect("it begins");
-    server.wait_until_fired("slow", 1, TIMEOUT).expect("the next file is synced");
-    let mut stream = TcpStream::connect(server.addr()).expect("it listens");
-    stream.set_read_timeout(Some(TIMEOUT)).expect("it is not zero");
-    for script in [COUNTS_TWICE, UNTIL_REWRITTEN] {
-        let request = format!("*3\r\n$4\r\nEVAL\r\n${}\r\n{script}\r\n$1\r\n0\r\n", script.len());
-        stream.write_all(request.as_bytes()).expect("it is connected");
-    }
-    let is_busy = || ask(&server, "PING").is_err_and(|error| error.starts_with("BUSY"));
-    wait_until("the first script takes too long", is_busy);
-    assert!(disk.remove_fault("slow"));
-    // Time for the rewrite to find that it has to wait.
-    assert!((0..200).all(|_| is_busy()), "the script has ended too early");
-    let _guests: Vec<Client> = (0..6).map(|_| server.client().expect("there is room")).collect();
-    let mut replies = [0; "$-1\r\n$9\r\nrewritten\r\n".len()];
-    stream.read_exact(&mut replies).expect("both scripts end");
-    assert_eq!(&replies, b"$-1\r\n$9\r\nrewritten\r\n");
-}
-
 #[test]
 fn a_sync_that_fails_acknowledges_nothing_until_a_new_file_is_durable() {
     for seed in 0..10 {

@@ -7,6 +7,7 @@
 //! ([`Owners`]), which copies of a view share until one of them changes.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
 use std::ops::RangeInclusive;
 
 use super::agreement::OwnersDigest;
@@ -236,7 +237,7 @@ impl View {
     }
 
     /// Makes this node one that knows no other and owns no slot. A hard reset also gives it another id, and begins the
-    /// epochs anew.
+    /// epochs anew. The counts of messages go on.
     pub fn reset(&mut self, is_hard: bool, random: impl FnMut() -> u64) {
         let mut random = random;
         let mut myself = self.myself().clone();
@@ -248,8 +249,9 @@ impl View {
             myself.shard = NodeId::random(&mut random);
         }
         myself.primary = None;
-        let own_ip = std::mem::take(&mut self.own_ip);
-        *self = View { current_epoch, own_ip, ..View::alone(myself) };
+        let (own_ip, sent, received) =
+            (mem::take(&mut self.own_ip), mem::take(&mut self.sent), mem::take(&mut self.received));
+        *self = View { current_epoch, own_ip, sent, received, ..View::alone(myself) };
     }
 
     /// The owner of a slot, if it has one.
@@ -387,7 +389,7 @@ impl View {
             (self.is_in_minority, self.health) = (size > 0, Health::Fail);
             return;
         }
-        if std::mem::take(&mut self.is_in_minority) {
+        if mem::take(&mut self.is_in_minority) {
             self.serve_not_before(now, settings.node_timeout_ms.clamp(SHORTEST_REJOIN_MS, LONGEST_REJOIN_MS));
         }
         let served = self.slots_of(|node| !self.has_failed(node.id));
