@@ -327,7 +327,9 @@ fn a_page_that_is_off_has_no_thread_and_no_socket() {
         };
         (has_thread, table.lines().filter(listens).count())
     };
-    let (with_page, _) = start(&[]);
+    let (with_page, page) = start(&[]);
+    // A thread names itself when it runs.
+    assert_eq!(get(page, "/ready", "").status, 200);
     assert_eq!(of(&with_page), (true, 2));
     assert_eq!(of(&program::start(&["--port", "0"])), (false, 1));
 }
