@@ -14,7 +14,8 @@
 //!               a long key or text, a collection        slab.rs
 //!
 //! deadline ---> order of (deadline, handle)             value/deadlines.rs
-//! slot -------> order of (slot, section of the hash, handle), in a cluster   slot_index.rs
+//! slot -------> order of (slot, section, handle),       slot_index.rs
+//!               in a cluster
 //! ```
 //!
 //! One record per key in one cell of an arena, so a look-up reads one cache line of the table and one record, and a

@@ -4,7 +4,8 @@
 //! server is killed, the files in the manifest together hold all changes. A fresh incremental file is listed together
 //! with its base if the append-only file was just switched on, or if its files cannot be relied on.
 //!
-//! No base is taken while a script is suspended: it would have a part of what the script does.
+//! No base is taken while a script is suspended: it would have a part of what the script does. One that waits is taken
+//! where the script ends ([`take_awaited_base`]).
 
 use std::io::Write;
 use std::sync::Arc;

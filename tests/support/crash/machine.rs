@@ -233,11 +233,10 @@ impl Machine {
         if reply.is_empty() {
             return;
         }
-        let waited = self.waiting.extract_if(.., |(waiting, _)| *waiting == client);
-        if reply == SYNCED {
-            waited.for_each(|(_, changes)| self.history.make_durable(changes));
-        } else {
-            drop(waited);
+        for (_, changes) in self.waiting.extract_if(.., |(waiting, _)| *waiting == client) {
+            if reply == SYNCED {
+                self.history.make_durable(changes);
+            }
         }
         self.world.engine.disconnect(client);
     }

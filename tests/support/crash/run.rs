@@ -156,10 +156,6 @@ impl<'b> Run<'b> {
     fn work(&mut self, machine: &mut Machine) {
         for _ in 0..self.choices.below(60) {
             match self.choices.below(45) {
-                42..45 => {
-                    let request = self.request();
-                    machine.run_and_wait(&request);
-                }
                 0..12 => {
                     let requests = self.requests();
                     machine.run(&requests);
@@ -169,6 +165,10 @@ impl<'b> Run<'b> {
                 22..30 => machine.sync(),
                 30..38 => machine.rewrite(),
                 38..40 => machine.pass_ms(1 + self.choices.below(50)),
+                42..45 => {
+                    let request = self.request();
+                    machine.run_and_wait(&request);
+                }
                 _ => machine.begin_anew(),
             }
             if self.disk.is_stopped() {

@@ -98,7 +98,7 @@ impl Cache {
         self.scripts.get(&digest).map(|cached| &cached.header)
     }
 
-    /// The cached scripts.
+    /// The names of the cached scripts, in no particular order.
     pub fn digests(&self) -> impl Iterator<Item = Digest> {
         self.scripts.keys().copied()
     }
