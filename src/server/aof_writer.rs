@@ -14,6 +14,8 @@
 //!   disk. If all that were served wait, and the disk is quick, the event loop syncs by itself: it has nothing else to
 //!   do, and changes of threads cost more than they save.
 //!
+//! While a rule of the test kit may make the disk slow, only the threads write and sync, so that others are served.
+//!
 //! Unwritten bytes are limited ([`is_full`]): beyond that replies wait, and so do the requests of
 //! clients that do not wait for replies ([`AofWriter::is_full`]).
 //!
@@ -46,6 +48,7 @@ use crate::aof::decisions::{LONG_WRITE_US, NextFile, PATIENCE_US, SyncPolicy, is
 use crate::aof::files::{AofFiles, LogFile, Place};
 use crate::aof::log::Log;
 use crate::engine::state::host::AofSource;
+use crate::engine::state::kit::DiskFaults;
 use crate::engine::{AofProgress, Engine, FileSettings, Settings};
 use crate::storage::{Storage, StorageFile};
 
@@ -84,6 +87,8 @@ pub(crate) struct AofWriter {
     is_sync_planned: AtomicBool,
     /// The number of syncs that are still left to the thread, as a client was served that waits for none.
     threaded_syncs: AtomicU32,
+    /// The rules by which the disk may be slow; `None` in a server without the test kit.
+    disk_faults: Option<DiskFaults>,
     /// Locked during a sync.
     sync_lock: Mutex<()>,
     /// The length of the last sync, in microseconds; 0 before the first.
@@ -120,6 +125,11 @@ impl std::fmt::Debug for OnFailureHook {
 }
 
 impl AofWriter {
+    /// Makes the writer of a server whose disk may fail by these rules.
+    pub(crate) fn new(disk_faults: Option<DiskFaults>) -> AofWriter {
+        AofWriter { disk_faults, ..AofWriter::default() }
+    }
+
     /// How far the files are, which the engine reads.
     pub(crate) fn progress(&self) -> &Arc<AofProgress> {
         &self.progress
@@ -423,6 +433,13 @@ impl AofWriter {
         self.progress.is_syncing()
             || self.is_switching.load(Ordering::SeqCst)
             || self.write_began_us.load(Ordering::SeqCst) > 0
+            || self.is_disk_slow()
+    }
+
+    /// Whether a rule of the test kit may make the disk slow. Then only the threads write and sync, so that all others
+    /// are served, and the rule can be removed.
+    fn is_disk_slow(&self) -> bool {
+        self.disk_faults.as_ref().is_some_and(DiskFaults::may_delay)
     }
 
     /// Writes and syncs on this thread if syncs are short and none is in progress; otherwise, or if that fails, orders
@@ -437,7 +454,7 @@ impl AofWriter {
     fn sync_here(&self) -> bool {
         let is_short = (1..=SHORT_SYNC_US).contains(&self.last_sync_us.load(Ordering::Relaxed));
         // Clients that wait by WAITAOF are told by the thread, so the sync is left to it.
-        let may_sync = is_short && !self.progress.is_awaited();
+        let may_sync = is_short && !self.progress.is_awaited() && !self.is_disk_slow();
         let Some(lock) = self.sync_lock.try_lock().filter(|_| may_sync) else { return false };
         self.write().is_ok() && self.sync_with(&lock).is_ok()
     }

@@ -271,6 +271,7 @@ impl Connection {
             work.output.clear();
             let mut engine = self.shared.engine();
             let Some(session) = engine.sessions.get_mut(self.session) else { return Err(Ended) };
+            let shows_data = session.push_queue.shows_data();
             let large = session.push_queue.take_or_share(work.output.written_mut(), PUSHED_BYTES);
             self.may_have_pushes = !session.push_queue.is_empty();
             let hangs_up = session.hangs_up && !self.may_have_pushes;
@@ -280,7 +281,9 @@ impl Connection {
             engine.sessions.account_memory(self.session);
             engine.check_output_limit(self.session, 0);
             self.shared.carry_out(&mut engine, None);
-            self.awaited_offset = self.shared.aof_offset(&engine);
+            if shows_data {
+                self.awaited_offset = self.shared.aof_offset(&engine);
+            }
             let is_answered = self.state == State::Blocked && !engine.is_blocked(self.session);
             drop(engine);
             self.produced += (work.output.len() + large.as_ref().map_or(0, |frame| frame.len())) as u64;

@@ -581,13 +581,13 @@ fn release_offset(engine: &mut Engine) -> u64 {
     if engine.persistence.aof.is_on() { engine.persistence.aof.end_batch(&engine.settings.files) } else { 0 }
 }
 
-/// Takes what the engine holds for a client without a socket; returns whether there was something.
+/// Takes what the engine holds for a client without a socket; returns whether there was something that may show data.
 fn fetch(engine: &mut Engine, session: SessionId, output: &mut ReplyBuffer) -> Option<bool> {
     let client = engine.sessions.get_mut(session)?;
-    let has_pushes = !client.push_queue.is_empty();
-    if has_pushes {
+    let shows_data = client.push_queue.shows_data();
+    if !client.push_queue.is_empty() {
         client.push_queue.take(output.written_mut(), usize::MAX);
         engine.check_output_limit(session, 0);
     }
-    Some(has_pushes)
+    Some(shows_data)
 }

@@ -1,5 +1,5 @@
-//! A disk that is busy, and a server with `appendfsync everysec`: replies do not wait for it longer than in Redis, what
-//! the disk takes survives a kill, and what it does not take is limited.
+//! A disk that is busy. With `appendfsync everysec` replies do not wait for it longer than in Redis, what the disk takes
+//! survives a kill, and what it does not take is limited. Whatever waits for it, others are served.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -93,4 +93,32 @@ fn a_client_that_streams_changes_waits_when_too_much_is_unwritten() {
     });
     stream.write_all(&requests[sent..]).expect("it reads on");
     assert_eq!(read.join().expect("it ends").expect("all is answered"), b"+OK\r\n".repeat(REQUESTS));
+}
+
+/// A connection whose change was run, and waits for the disk.
+fn unanswered(program: &Running, change: &str, rule: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(program.address()).expect("it listens");
+    stream.write_all(format!("{change}\r\n").as_bytes()).expect("it is sent");
+    assert_eq!(told(program, &format!("DUNLIN WAIT FAULT {rule} 1")), "+OK");
+    stream
+}
+
+#[test]
+fn others_are_served_while_a_write_or_a_sync_is_slow_and_learn_that_it_is() {
+    for (policy, calls) in [("everysec", "WRITE"), ("always", "WRITE"), ("always", "SYNC")] {
+        let folder = Folder::new(&format!("slow-{policy}-{calls}"));
+        let program = folder.program(&["--test-kit", "yes", "--appendonly", "yes", "--appendfsync", policy]);
+        wait_until("it is loaded", || told(&program, "PING") == "+PONG");
+        assert_eq!(told(&program, "SET other kept"), "+OK");
+        let rule = format!("DUNLIN FAULT ADD slow DISK {calls} FILE *.incr.aof DELAY 600000");
+        assert_eq!(told(&program, &rule), "+OK");
+        let mut waiting = unanswered(&program, "SET key value", "slow");
+        assert_eq!(told(&program, "GET other"), "$4\r\nkept", "{policy} {calls}");
+        let late = told(&program, "DUNLIN WAIT FAULT slow 2 TIMEOUT 1");
+        assert_eq!(late, "-ERR waited in vain: the rule 'slow' has fired 1 of 2 times", "{policy} {calls}");
+        assert_eq!(told(&program, "DUNLIN FAULT REMOVE slow"), ":1");
+        let mut reply = [0; 5];
+        waiting.read_exact(&mut reply).expect("it is answered");
+        assert_eq!(&reply, b"+OK\r\n", "{policy} {calls}");
+    }
 }

@@ -19,6 +19,7 @@ pub(super) const WAIT: Command = Command {
     about: "Waits until clients are blocked on a key, subscribed to a channel or connected, a fault has fired, \
             commands were run, this node of a cluster serves keys or no longer does, all nodes agree, or replicas have \
             all writes.",
+    shows_data: false,
     run: |cx, args| explained(&WAIT, wait(cx, args)),
     ..ROW
 };

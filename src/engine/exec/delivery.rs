@@ -13,6 +13,7 @@ use std::sync::Arc;
 use crate::engine::Engine;
 use crate::engine::exec::client_line;
 use crate::engine::spec::Now;
+use crate::engine::state::PushQueue;
 use crate::engine::state::output_limits::{FREE_BYTES, Overfull};
 use crate::engine::state::push_queue::RecentPacks;
 use crate::engine::state::{Effect, Effects, OutputLimits, Session, SessionId, Sessions, Stats, Subscriptions};
@@ -42,8 +43,17 @@ impl Delivery<'_> {
 
     /// Queues a frame for a session.
     pub(super) fn send(&mut self, session: SessionId, frame: Arc<[u8]>) {
+        self.add(session, |queue| queue.push(frame));
+    }
+
+    /// Queues a frame that shows nothing of the data for a session.
+    pub(super) fn send_without_data(&mut self, session: SessionId, frame: Arc<[u8]>) {
+        self.add(session, |queue| queue.push_without_data(frame));
+    }
+
+    fn add(&mut self, session: SessionId, push: impl FnOnce(&mut PushQueue) -> bool) {
         let Some(client) = self.sessions.get_mut(session).filter(|client| !client.closing) else { return };
-        if client.push_queue.push(frame) {
+        if push(&mut client.push_queue) {
             self.effects.push(Effect::Wake(session));
         }
         client.push_queue.pack(self.recent_packs);

@@ -146,6 +146,7 @@ pub(super) fn run_delayed(engine: &mut Engine, session: SessionId) {
     engine.observers.kit().delayed.remove(&session);
     let Some(wait) = engine.observers.waiting.leave(session) else { return };
     let Some(request) = wait.request.iter().next() else { return };
+    let shows_data = engine.table.entry(wait.command).command.shows_data;
     let (now, mut out) = (engine.now(), Vec::new());
     let flow = dispatch::run_full(engine, Arrival { session, request, was_delayed: true }, &mut out);
     engine.finish(now, request);
@@ -158,7 +159,8 @@ pub(super) fn run_delayed(engine: &mut Engine, session: SessionId) {
             let text = KitError::WorldTooLate.to_string();
             delivery::send(engine, session, format!("-{text}\r\n").into_bytes().into());
         }
-        Flow::Next => delivery::send(engine, session, out.into()),
+        Flow::Next if shows_data => delivery::send(engine, session, out.into()),
+        Flow::Next => delivery::of(engine).send_without_data(session, out.into()),
         Flow::Close => {
             delivery::send(engine, session, out.into());
             hang_up(engine, session);

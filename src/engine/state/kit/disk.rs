@@ -177,6 +177,15 @@ impl DiskFaults {
         self.table.state().rules.iter().find(|(_, rule)| rule.name == name).map(|(_, rule)| rule.clone())
     }
 
+    /// Whether writing or syncing a file may take longer by a rule, and so is not for a thread that serves clients.
+    pub fn may_delay(&self) -> bool {
+        let is_slow = |rule: &DiskFault| {
+            matches!(rule.failure, DiskFailure::Delay { .. })
+                && [CallKind::Write, CallKind::Sync].into_iter().any(|kind| rule.calls.include(kind))
+        };
+        self.table.state().rules.iter().any(|(_, rule)| is_slow(rule))
+    }
+
     /// Begins a call: the first rule that fires delays it or makes it fail. Returns how many of `bytes` a write may
     /// write.
     ///

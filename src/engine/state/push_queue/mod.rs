@@ -32,6 +32,7 @@ pub struct PushQueue {
     loose_from: usize,
     frames: usize,
     bytes: usize,
+    shows_data: bool,
 }
 
 /// One frame, or several that were packed.
@@ -68,6 +69,12 @@ impl Piece {
 impl PushQueue {
     /// Adds a frame; returns whether it is the first.
     pub fn push(&mut self, frame: Arc<[u8]>) -> bool {
+        self.shows_data = true;
+        self.push_without_data(frame)
+    }
+
+    /// Adds a frame that shows nothing of the data; returns whether it is the first.
+    pub fn push_without_data(&mut self, frame: Arc<[u8]>) -> bool {
         self.bytes += frame.len();
         self.frames += 1;
         self.pieces.push_back(Piece::Frame(frame));
@@ -76,6 +83,7 @@ impl PushQueue {
 
     /// Adds a frame behind the first `place` ones, which were there before it.
     pub fn insert(&mut self, place: usize, frame: Arc<[u8]>) {
+        self.shows_data = true;
         let index = self.piece_at(place);
         self.bytes += frame.len();
         self.frames += 1;
@@ -148,6 +156,7 @@ impl PushQueue {
                 },
             }
         }
+        self.shows_data &= !self.is_empty();
         None
     }
 
@@ -177,6 +186,11 @@ impl PushQueue {
     /// True when no frame waits.
     pub fn is_empty(&self) -> bool {
         self.frames == 0
+    }
+
+    /// Whether a frame may show something of the data, which then has to be durable under `appendfsync always`.
+    pub fn shows_data(&self) -> bool {
+        self.shows_data
     }
 
     /// The number of bytes that wait.
