@@ -9,12 +9,11 @@ use std::sync::{Arc, Mutex};
 
 use dunlin::storage::simulated::{Call, CallKind};
 
+use crate::seeds;
 use crate::support::choices::Choices;
 use crate::support::crash::machine::Sites;
 use crate::support::crash::run::Run;
 
-/// How many seeds are run, unless DUNLIN_CRASHES says it.
-const SEEDS: u64 = 1000;
 /// The most seeds until one notices that a sync is left out.
 const SEEDS_TO_NOTICE: u64 = 40_000;
 
@@ -24,11 +23,6 @@ fn choices(seed: u64) -> Choices<'static> {
 
 fn run_of(seed: u64, has_faults: bool) -> Run<'static> {
     Run::new(choices(seed), has_faults)
-}
-
-/// The number of seeds to run.
-fn seeds() -> u64 {
-    std::env::var("DUNLIN_CRASHES").map_or(SEEDS, |seeds| seeds.parse().expect("DUNLIN_CRASHES is a number"))
 }
 
 fn run_seeds(has_faults: bool) {

@@ -11,6 +11,14 @@ mod support;
 
 use dunlin::storage::simulated::{DataLoss, NameLoss, PowerLossModel, SimulatedDisk};
 
+/// How many seeds are run, unless DUNLIN_CRASHES says it.
+const SEEDS: u64 = 1000;
+
+/// The number of seeds to run.
+fn seeds() -> u64 {
+    std::env::var("DUNLIN_CRASHES").map_or(SEEDS, |seeds| seeds.parse().expect("DUNLIN_CRASHES is a number"))
+}
+
 /// A disk for a seed. The kinds of disks take turns.
 fn disk_of(seed: u64) -> SimulatedDisk {
     SimulatedDisk::with(PowerLossModel {

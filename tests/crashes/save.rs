@@ -9,8 +9,10 @@ use dunlin::rdb::file::is_whole;
 use dunlin::storage::simulated::{CallKind, Fault, SimulatedDisk};
 use dunlin::storage::{Storage, replace};
 
-use crate::disk_of;
+use crate::support::choices::Choices;
+use crate::support::crash::requests::Requests;
 use crate::support::world::World;
+use crate::{disk_of, seeds};
 
 const FILE: &str = "data/dump.rdb";
 const SEEDS: u64 = 40;
@@ -43,13 +45,23 @@ fn checkpoint(world: &mut World) -> Box<Checkpoint> {
 
 /// Saves the data, as the server does.
 fn save(disk: &SimulatedDisk, world: &mut World) -> bool {
+    save_beside(disk, world, |_| ())
+}
+
+/// Saves the data of this moment, while others change them after each key that is written.
+fn save_beside(disk: &SimulatedDisk, world: &mut World, mut change: impl FnMut(&mut World)) -> bool {
     let checkpoint = checkpoint(world);
     let temporary = Path::new("data/temp-1.rdb");
     let written = replace::replace(
         disk,
         Path::new(FILE),
         temporary,
-        |out| checkpoint.write(out, || Ok(())),
+        |out| {
+            checkpoint.write(out, || {
+                change(world);
+                Ok(())
+            })
+        },
         |file| is_whole(file),
     );
     let id = checkpoint.id();
@@ -120,6 +132,95 @@ fn a_save_that_fails_leaves_the_old_dump() {
         assert_eq!(found == before, !is_replaced, "call {passed}, {fault:?}");
         assert!(save(&disk, &mut world), "the next save succeeds");
         assert_eq!(disk.paths(), [Path::new(FILE)], "nothing else is left");
+    }
+}
+
+/// A server that saves, and crashes several times in a row.
+struct Run {
+    disk: SimulatedDisk,
+    choices: Choices<'static>,
+    requests: Requests,
+    world: World,
+    /// The data of the last save that has succeeded, and of those since then that have not.
+    saved: Vec<String>,
+}
+
+impl Run {
+    fn new(seed: u64) -> Run {
+        let disk = disk_of(seed);
+        disk.add_folder("data");
+        let mut world = World::fresh();
+        let saved = vec![digest(&mut world)];
+        let choices = Choices::Seed(fastrand::Rng::with_seed(seed).u64(1..));
+        Run { disk, choices, requests: Requests::default(), world, saved }
+    }
+
+    /// Changes the data and saves, until the disk stops or for a while.
+    fn work(&mut self) {
+        for _ in 0..self.choices.below(20) {
+            if self.choices.below(4) == 0 {
+                self.save();
+            } else {
+                change_by_chance(&mut self.world, &mut self.requests, &mut self.choices);
+            }
+            if self.disk.is_stopped() {
+                return;
+            }
+        }
+    }
+
+    fn save(&mut self) {
+        let wanted = digest(&mut self.world);
+        let (requests, choices) = (&mut self.requests, &mut self.choices);
+        let change = |world: &mut World| change_by_chance(world, requests, choices);
+        if save_beside(&self.disk, &mut self.world, change) {
+            self.saved.clear();
+        }
+        self.saved.push(wanted);
+    }
+
+    /// Crashes, and starts the server again.
+    fn crash(&mut self) -> Result<(), String> {
+        let keeps_power = self.choices.below(2) == 0;
+        if keeps_power {
+            self.disk.process_end();
+        } else {
+            self.disk.power_loss(self.choices.below(u32::MAX as usize) as u64);
+        }
+        let has_file = self.disk.paths().iter().any(|path| path == Path::new(FILE));
+        self.world = if has_file { load(&self.disk)? } else { World::fresh() };
+        let found = digest(&mut self.world);
+        let known = self.saved.iter().position(|saved| *saved == found);
+        known.ok_or_else(|| format!("the data are none of {} saves", self.saved.len()))?;
+        // What is read while the power is on may still be lost with it, if its save did not succeed.
+        if !keeps_power {
+            self.saved = vec![found];
+        }
+        Ok(())
+    }
+}
+
+/// Makes a request, or lets a millisecond pass, in which keys expire.
+fn change_by_chance(world: &mut World, requests: &mut Requests, choices: &mut Choices<'_>) {
+    if choices.below(8) == 0 {
+        world.pass_ms(1);
+        world.expire();
+    } else {
+        world.ask(&requests.make(choices));
+    }
+}
+
+#[test]
+fn a_dump_has_the_data_of_the_moment_of_bgsave_whatever_changes_meanwhile_and_wherever_it_crashes() {
+    for seed in 0..seeds() {
+        let mut run = Run::new(seed);
+        for _ in 0..4 {
+            if run.choices.below(4) > 0 {
+                run.disk.stop_at_call(run.choices.below(30) as u64);
+            }
+            run.work();
+            run.crash().unwrap_or_else(|fault| panic!("seed {seed}: {fault}"));
+        }
     }
 }
 

@@ -8,16 +8,13 @@ use dunlin::storage::Storage;
 use dunlin::storage::simulated::{DataLoss, Fault, NameLoss, PowerLossModel, SimulatedDisk};
 
 use super::machine::{History, Machine, Setup, Sites};
+use super::requests::Requests;
 use crate::support::choices::Choices;
-use crate::support::world::START;
 
 /// How often the machine is restarted on the same files.
 const CRASHES: usize = 4;
 /// The only file of a server before Redis 7.
 const SINGLE_FILE: (&str, &str) = ("SET text:0 old", "*3\r\n$3\r\nSET\r\n$6\r\ntext:0\r\n$3\r\nold\r\n");
-
-/// A script that changes two keys.
-const SCRIPT: &str = "redis.call('INCR',KEYS[1])redis.call('RPUSH',KEYS[2],ARGV[1],ARGV[1])";
 
 /// A run of a machine that is restarted several times.
 pub(crate) struct Run<'b> {
@@ -30,10 +27,7 @@ pub(crate) struct Run<'b> {
     has_faults: bool,
     /// Whether much is done before anything is written.
     writes_rarely: bool,
-    /// The number of the client's request, with which it makes different ones.
-    number: usize,
-    /// The number of deadlines that were set, so that no two keys expire at once.
-    deadlines: i64,
+    requests: Requests,
 }
 
 impl<'b> Run<'b> {
@@ -76,8 +70,7 @@ impl<'b> Run<'b> {
             history,
             has_faults,
             writes_rarely,
-            number: 0,
-            deadlines: 0,
+            requests: Requests::default(),
         }
     }
 
@@ -166,7 +159,7 @@ impl<'b> Run<'b> {
                 30..38 => machine.rewrite(),
                 38..40 => machine.pass_ms(1 + self.choices.below(50)),
                 42..45 => {
-                    let request = self.request();
+                    let request = self.requests.make(&mut self.choices);
                     machine.run_and_wait(&request);
                 }
                 _ => machine.begin_anew(),
@@ -183,43 +176,15 @@ impl<'b> Run<'b> {
 
     /// The requests of a client: one, or a transaction.
     fn requests(&mut self) -> Vec<String> {
-        self.number += 1;
         match self.choices.below(6) {
             0 => {
                 let mut requests = vec!["MULTI".to_owned(), format!("SELECT {}", self.choices.below(2))];
-                requests.extend((0..2 + self.choices.below(3)).map(|_| self.request()));
+                requests.extend((0..2 + self.choices.below(3)).map(|_| self.requests.make(&mut self.choices)));
                 requests.push("EXEC".to_owned());
                 requests
             }
-            1 => vec![format!("SELECT {}", self.choices.below(3)), self.request()],
-            _ => vec![self.request()],
-        }
-    }
-
-    fn request(&mut self) -> String {
-        let (key, number) = (self.choices.below(4), self.number);
-        match self.choices.below(18) {
-            0 => format!("SET text:{key} {number}"),
-            1 => format!("APPEND text:{key} {}", "x".repeat(1 + self.choices.below(699))),
-            2 => format!("INCRBY number:{key} {number}"),
-            3 => format!("RPUSH list:{key} {number} {number}"),
-            4 => format!("LPOP list:{key}"),
-            5 => format!("HSET hash:{key} field:{} {number}", number % 7),
-            6 => format!("HPEXPIREAT hash:{key} {} FIELDS 1 field:1", 4_000_000_000_000 + number),
-            7 => format!("SADD set:{key} {number} {}", number % 5),
-            8 => format!("SPOP set:{key}"),
-            9 => format!("ZADD zset:{key} {number} member:{}", number % 9),
-            10 => format!("XADD stream:{key} * number {number}"),
-            11 => format!("XTRIM stream:{key} MAXLEN 3"),
-            12 => format!("PEXPIREAT text:{key} {}", 4_000_000_000_000 + number),
-            13 => format!("DEL text:{key} list:{key}"),
-            14 => format!("COPY list:{key} list:{} REPLACE", (key + 1) % 4),
-            15 => format!("RENAME text:{key} text:{}", (key + 1) % 4),
-            16 => {
-                self.deadlines += 1;
-                format!("PEXPIREAT number:{key} {}", START.unix_us / 1000 + 20 + self.deadlines)
-            }
-            _ => format!("EVAL {SCRIPT} 2 number:{key} list:{key} {number}"),
+            1 => vec![format!("SELECT {}", self.choices.below(3)), self.requests.make(&mut self.choices)],
+            _ => vec![self.requests.make(&mut self.choices)],
         }
     }
 }
