@@ -1,5 +1,5 @@
-//! The decisions about the append-only file: when replies may leave, what follows a write, which file a rewrite goes on
-//! in, and what a start does with a torn end.
+//! The decisions about the append-only file: when replies may leave, what follows a write or its failure, which file a
+//! rewrite goes on in, and what a start does with a torn end.
 //!
 //! Each follows from its arguments alone, without a thread or a clock. The server's threads carry them out, and the
 //! simulator of crashes does so in any order that the threads could (`tests/support/crash`). When to rewrite, to sync
@@ -75,6 +75,36 @@ pub enum SyncBehind {
     SameThread,
     /// Another thread syncs, so that writes go on meanwhile.
     OtherThread,
+}
+
+/// What follows from how a write, or a sync, has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AfterWrite {
+    /// Whether writes fail from now on, which the next one that succeeds heals.
+    pub has_failed: bool,
+    /// The last words of a program that cannot go on; a server within a test refuses writes instead.
+    pub ends_program: Option<String>,
+    /// Whether the engine has to know: something has failed, or works again.
+    pub tells_engine: bool,
+}
+
+impl SyncPolicy {
+    /// Decides what follows when a write, or a sync, has failed for a reason, or has not. `needs_base` says whether a
+    /// sync has failed, which only a new base heals, and `had_failed` whether the write before failed.
+    pub fn after_write(self, failure: Option<&str>, needs_base: bool, had_failed: bool) -> AfterWrite {
+        let ends_program = failure.filter(|_| self == SyncPolicy::Always).map(|reason| {
+            if needs_base {
+                format!("Can't persist AOF for fsync error when the AOF fsync policy is 'always': {reason}. Exiting...")
+            } else {
+                "Can't recover from AOF write error when the AOF fsync policy is 'always'. Exiting...".to_owned()
+            }
+        });
+        AfterWrite {
+            has_failed: failure.is_some() && !needs_base,
+            ends_program,
+            tells_engine: failure.is_some() || had_failed,
+        }
+    }
 }
 
 /// The time that a reply waits for a write in progress before it may leave unwritten, in microseconds.
@@ -201,6 +231,25 @@ mod tests {
         assert_eq!(behind(SyncPolicy::Always), [SyncBehind::SameThread; 2]);
         assert_eq!(behind(SyncPolicy::EverySecond), [SyncBehind::None, SyncBehind::OtherThread]);
         assert_eq!(behind(SyncPolicy::Never), [SyncBehind::None; 2]);
+    }
+
+    #[test]
+    fn the_engine_learns_of_failures_and_that_writes_work_again_and_a_program_that_syncs_always_ends() {
+        for (failure, needs_base, had_failed, has_failed, tells_engine) in [
+            (None, false, false, false, false),
+            (Some("full"), false, false, true, true),
+            (Some("full"), false, true, true, true),
+            (None, false, true, false, true),
+            (Some("lost"), true, false, false, true),
+            (Some("lost"), true, true, false, true),
+        ] {
+            for policy in [SyncPolicy::Always, SyncPolicy::EverySecond, SyncPolicy::Never] {
+                let after = policy.after_write(failure, needs_base, had_failed);
+                assert_eq!((after.has_failed, after.tells_engine), (has_failed, tells_engine), "{failure:?}");
+                let ends = policy == SyncPolicy::Always && failure.is_some();
+                assert_eq!(after.ends_program.is_some(), ends, "{policy:?} {failure:?}");
+            }
+        }
     }
 
     #[test]

@@ -146,22 +146,19 @@ impl AofWriter {
         let failure = written.and(synced).err().map(|error| reason(&error));
         // A failure is reported as it was: there may be new files by the time the engine learns of it.
         let needs_base = self.needs_base();
-        let had_failed = self.has_failed.swap(failure.is_some() && !needs_base, Ordering::AcqRel);
-        if let Some(why) = &failure
-            && policy == SyncPolicy::Always
+        let had_failed = self.has_failed.load(Ordering::Acquire);
+        let after = policy.after_write(failure.as_deref(), needs_base, had_failed);
+        self.has_failed.store(after.has_failed, Ordering::Release);
+        if let Some(last_words) = &after.ends_program
             && let Some(OnFailureHook(end)) = &*self.on_failure.lock()
         {
-            end(&if needs_base {
-                format!("Can't persist AOF for fsync error when the AOF fsync policy is 'always': {why}. Exiting...")
-            } else {
-                "Can't recover from AOF write error when the AOF fsync policy is 'always'. Exiting...".to_owned()
-            });
+            end(last_words);
         }
-        if failure.is_some() {
-            shared.act(|engine| aof::end_write(engine, failure, needs_base));
-        } else if had_failed {
-            // The other thread's sync may have failed meanwhile.
-            shared.act(|engine| aof::end_write(engine, None, self.needs_base()));
+        if after.tells_engine {
+            // When writes work again, the other thread's sync may have failed meanwhile.
+            let has_failed = failure.is_some();
+            let needs_base = |writer: &AofWriter| if has_failed { needs_base } else { writer.needs_base() };
+            shared.act(|engine| aof::end_write(engine, failure, needs_base(self)));
         }
     }
 

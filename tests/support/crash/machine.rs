@@ -68,6 +68,8 @@ pub(crate) struct Machine {
     waiting: Vec<(SessionId, usize)>,
     has_checksums: bool,
     policy: SyncPolicy,
+    /// Whether the last write failed.
+    has_failed: bool,
     /// The offset up to which clients may have seen the stream.
     released: u64,
     pub(crate) sites: Sites,
@@ -193,6 +195,7 @@ impl Machine {
             waiting: Vec::new(),
             has_checksums: setup.has_checksums,
             policy: setup.policy,
+            has_failed: false,
             released: offset,
             sites: sites.clone(),
             history: std::mem::take(history),
@@ -337,7 +340,11 @@ impl Machine {
     /// Tells the engine how a write or a sync has ended.
     fn report(&mut self, failure: Option<String>) {
         let needs_base = self.log.sync_error().is_some();
-        aof::end_write(&mut self.world.engine, failure, needs_base);
+        let after = self.policy.after_write(failure.as_deref(), needs_base, self.has_failed);
+        self.has_failed = after.has_failed;
+        if after.tells_engine {
+            aof::end_write(&mut self.world.engine, failure, needs_base);
+        }
         self.follow_effects();
     }
 
