@@ -175,14 +175,20 @@ pub const TYPES: [&str; 7] = [TEXT_TYPE, "zset", "list", "set", "hash", "stream"
 impl View<'_> {
     /// The type name that `TYPE` replies.
     pub fn type_name(&self) -> &'static str {
+        TYPES[self.type_number()]
+    }
+
+    /// The place of its type in [`TYPES`].
+    #[inline]
+    pub fn type_number(&self) -> usize {
         match self {
-            View::Text(_) => TEXT_TYPE,
-            View::Zset(_) => "zset",
-            View::List(_) => "list",
-            View::Set(_) => "set",
-            View::Hash(_) => "hash",
-            View::Stream(_) => "stream",
-            View::VectorSet(_) => "vectorset",
+            View::Text(_) => 0,
+            View::Zset(_) => 1,
+            View::List(_) => 2,
+            View::Set(_) => 3,
+            View::Hash(_) => 4,
+            View::Stream(_) => 5,
+            View::VectorSet(_) => 6,
         }
     }
 
