@@ -2,7 +2,7 @@
 
 use super::{Coded, EQUAL_INTEGERS, HEAD, Head, PackedList, TEXT};
 use crate::value::columns::{number, tail};
-use crate::value::item::{AHEAD, Item, Word, Words};
+use crate::value::item::{AHEAD, Item, Word, Words, has_prefix};
 use crate::value::number::parse_i64;
 use std::ops::Range;
 
@@ -67,7 +67,7 @@ impl<'a> PackedListView<'a> {
     /// Like [`PackedListView::find`], of an item in one piece.
     pub(in crate::value) fn find_item(self, item: Item<'_>, step: usize) -> Option<usize> {
         let head = self.head();
-        if matches!(item, Item::Text(bytes, _) if !bytes.starts_with(self.prefix(&head))) {
+        if matches!(item, Item::Text(bytes, _) if !has_prefix(bytes, self.prefix(&head))) {
             return None;
         }
         let coded = Coded::new(item, head.prefix);
