@@ -65,10 +65,14 @@ impl<const N: usize> Branch<N> {
 
     /// The node that the search key leads to: the last whose first entry is not behind it, or the first. It bisects
     /// by scores alone, without branches that the processor would have to predict, and reads cells only for equal
-    /// scores.
+    /// scores. Both ends, where a queue works, are tried before.
     pub(super) fn child(&self, arena: &Arena, key: &SearchKey<'_>) -> usize {
         let rivals = &self.separators[1..];
-        let below = rivals.partition_point(|separator| separator.score < key.score);
+        let below = match rivals {
+            [first, ..] if first.score > key.score => return 0,
+            [.., last] if last.score < key.score => return rivals.len(),
+            _ => rivals.partition_point(|separator| separator.score < key.score),
+        };
         if rivals.get(below).is_none_or(|separator| separator.score != key.score) {
             return below;
         }
