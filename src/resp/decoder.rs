@@ -155,6 +155,21 @@ impl<'b> Frame<'b> {
         let string = reader.string(length).ok()??;
         (reader.at == bytes.len()).then_some(string)
     }
+
+    /// The line in `bytes`, without its first byte, if they are one line and nothing else.
+    ///
+    /// ```
+    /// use dunlin::resp::Frame;
+    ///
+    /// assert_eq!(Frame::only_line(b"+OK\r\n"), Some(&b"OK"[..]));
+    /// assert_eq!(Frame::only_line(b"+OK\r\n:1\r\n"), None);
+    /// ```
+    #[inline]
+    pub fn only_line(bytes: &'b [u8]) -> Option<&'b [u8]> {
+        let mut reader = Reader { bytes, at: 0 };
+        let line = reader.line()?;
+        (reader.at == bytes.len()).then_some(line)
+    }
 }
 
 struct Reader<'b> {

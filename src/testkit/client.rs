@@ -217,8 +217,8 @@ impl Client {
     /// Stores the messages among the server's output, and returns the reply, or several replies as an array; `nothing`
     /// if there is none.
     pub(super) fn sort(&mut self, output: &[u8], nothing: Result<Reply, CallError>) -> Result<Reply, CallError> {
-        if let Some(string) = Frame::only_string(output) {
-            return Ok(Reply::Bytes(string.to_vec()));
+        if let Some(reply) = Reply::of_simple(output) {
+            return Ok(reply);
         }
         // Nearly always it is one reply, which is made where the caller wants it.
         match Frame::decode(output).map_err(unreadable)? {

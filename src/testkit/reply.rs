@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt::{self, Display};
 
 use crate::resp::{DecodeError, Frame, write_escaped};
+use crate::value::number::parse_i64;
 
 /// A reply of the server.
 ///
@@ -46,6 +47,19 @@ impl Reply {
     pub(super) fn decode(bytes: &[u8]) -> Result<Option<(Reply, &[u8])>, DecodeError> {
         let decoded = Frame::decode(bytes)?;
         Ok(decoded.map(|(frame, length)| (Reply::of(frame), bytes.get(length..).unwrap_or_default())))
+    }
+
+    /// The reply in `bytes` if they are one string, status, integer or null and nothing else, as the replies of most
+    /// calls are. It is made without a [`Frame`], whose way through the memory takes longer than the decoding.
+    #[inline(always)]
+    pub(super) fn of_simple(bytes: &[u8]) -> Option<Reply> {
+        match bytes.first()? {
+            b'$' => Frame::only_string(bytes).map(|string| Reply::Bytes(string.to_vec())),
+            b'+' => Frame::only_line(bytes).map(|line| Reply::Status(text(line))),
+            b':' => Frame::only_line(bytes).and_then(parse_i64).map(Reply::Integer),
+            b'_' => Frame::only_line(bytes).filter(|line| line.is_empty()).map(|_| Reply::Null),
+            _ => None,
+        }
     }
 
     /// Converts a decoded reply. Inlined but for aggregates, as [`Frame::decode`] is: copies of a reply would take
@@ -223,6 +237,23 @@ mod tests {
         let reply = Reply::Array(vec![Reply::Integer(7), inner, map, Reply::Set(Vec::new())]);
         let expected = "1) (integer) 7\n2) 1) \"a\\\"\\n\"\n   2) (nil)\n3) 1# key => (double) 1.5\n4) (empty set)";
         assert_eq!(reply.to_string(), expected);
+    }
+
+    #[test]
+    fn a_simple_reply_is_what_the_decoder_makes_of_it() {
+        for bytes in [&b"$2\r\nhi\r\n"[..], b"+OK\r\n", b"+a\rb\xff\r\n", b":-7\r\n", b"_\r\n"] {
+            let decoded = Reply::decode(bytes);
+            assert_eq!(decoded, Ok(Reply::of_simple(bytes).map(|reply| (reply, &b""[..]))));
+        }
+    }
+
+    #[test]
+    fn what_is_more_or_less_than_one_simple_reply_is_left_to_the_decoder() {
+        for bytes in
+            [&b""[..], b"_", b"_x\r\n", b"_\r\n_\r\n", b":07\r\n", b":7\r", b"+OK\r\n+", b"-ERR no\r\n", b"$-1\r\n"]
+        {
+            assert_eq!(Reply::of_simple(bytes), None);
+        }
     }
 
     #[test]
