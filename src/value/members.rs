@@ -22,7 +22,7 @@ use std::ops::ControlFlow;
 
 /// If the other collection has this many times as many members, each member is looked up there; otherwise both are
 /// walked together.
-const SKEW: usize = 8;
+const SKEW: usize = 5;
 
 #[derive(Clone)]
 pub(super) struct Members {
