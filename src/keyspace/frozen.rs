@@ -72,8 +72,8 @@ impl<const LINES: usize> FrozenDatabase<LINES> {
         prefetched(handles.into_iter(), move |handles| records.prefetch_whole(handles)).map(|handle| self.key(handle))
     }
 
-    /// Every key with the bytes that it takes, as [`Database::memory_of`] counts them, in the order in which they are in
-    /// memory. To sort the handles takes a fraction of the time that reading keys from all over the memory takes.
+    /// Every key with the bytes that it takes, as [`Database::memory_of`] counts them, in the order of the memory. To
+    /// sort the handles takes a fraction of the time that reading keys from all over the memory takes.
     pub fn sized_keys(&self) -> impl Iterator<Item = (FrozenKey<'_>, usize)> {
         let records = self.records.by_ref();
         let mut handles: Vec<u32> = self.handles().collect();

@@ -105,8 +105,8 @@ impl Server {
         let phase = watch::Sender::new(Phase::Serving);
         let migrate_client = Arc::new(MigrateClient::new(phase.subscribe(), &settings.process.background_processors));
         let first_clock = Arc::new(clock.like());
-        let aof = Arc::new(AofWriter::new(disk_faults.clone()));
-        let cluster = (settings.cluster.nodes() > 0).then(Arc::default);
+        let (aof, cluster) =
+            (Arc::new(AofWriter::new(disk_faults.clone())), (settings.cluster.nodes() > 0).then(Arc::default));
         let files = HostFiles::new(storage, Some(Arc::clone(&aof)), disk_faults.clone());
         let host = Box::new(OsHost::new(
             facts.clone(),

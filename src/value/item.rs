@@ -261,8 +261,9 @@ impl PartialEq<[u8]> for Item<'_> {
     }
 }
 
-/// Whether `bytes` begin with `prefix`, without a comparison of no bytes. An empty slice may have no address, and glibc's
-/// `memcmp` reads there with wide instructions, of which the processor has to suppress the fault: that takes 50 ns.
+/// Whether `bytes` begin with `prefix`, without a comparison of no bytes. An empty slice may have no address, and
+/// glibc's `memcmp` reads there with wide instructions, of which the processor has to suppress the fault: that takes
+/// 50 ns.
 #[inline]
 pub(crate) fn has_prefix(bytes: &[u8], prefix: &[u8]) -> bool {
     prefix.is_empty() || bytes.starts_with(prefix)

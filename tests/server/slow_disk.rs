@@ -1,5 +1,5 @@
-//! A disk that is busy. With `appendfsync everysec` replies do not wait for it longer than in Redis, what the disk takes
-//! survives a kill, and what it does not take is limited. Whatever waits for it, others are served.
+//! A disk that is busy. With `appendfsync everysec` replies do not wait for it longer than in Redis, what the disk
+//! takes survives a kill, and what it does not take is limited. Whatever waits for it, others are served.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
