@@ -32,7 +32,9 @@ fn a_file_to_load_is_only_read_and_a_saved_one_comes_first() {
     assert_eq!(told(&program, "SET a own"), "+OK");
     assert_eq!(told(&program, "SHUTDOWN SAVE"), "");
     assert!(program.end().0.success());
-    let program = start(&["--port", "0", "--dir", other.text(), "--load", &path]);
+    let mut program = start(&["--port", "0", "--dir", other.text(), "--load", &path]);
+    let line = program.line_with("dump.rdb is not loaded").expect("it is said");
+    assert!(line.ends_with(&format!("{path} is not loaded: the server has files of its own")), "{line}");
     wait_until("it is loaded", || told(&program, "GET a") == "$3\r\nown");
     assert_eq!(fs::read(folder.dump()).expect("it is there"), bytes);
     assert_eq!(folder.files(), ["dump.rdb"]);

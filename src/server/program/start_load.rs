@@ -252,10 +252,14 @@ fn plan(shared: &Arc<Shared>) -> Result<Planned, (String, Option<PathBuf>)> {
     if settings.files.appends {
         let opened = shared.act(|engine| AofStart::begin(engine, storage, &settings)).map_err(|why| (why, None))?;
         match opened {
-            Opened::Loading(load) => return Ok((Some(StartLoad::of_aof(load)), None)),
+            Opened::Loading(load) => {
+                note_left_out(&settings);
+                return Ok((Some(StartLoad::of_aof(load)), None));
+            }
             Opened::New(files) => new_aof = Some(*files),
         }
     } else if let Some(own) = own_file(&**storage, &settings) {
+        note_left_out(&settings);
         return Ok((Some(begin_rdb(shared, own)?), None));
     }
     let Some(path) = file_to_load(&settings) else { return Ok((None, new_aof)) };
@@ -271,6 +275,13 @@ fn plan(shared: &Arc<Shared>) -> Result<Planned, (String, Option<PathBuf>)> {
     }
     let loaded = load_whole(shared, &**storage, &loading::Source::File(path.clone()));
     loaded.map(|()| (None, new_aof)).map_err(|why| (named(why, Some(&path)), None))
+}
+
+/// Logs that the file of `load` is not loaded, as the server has data that it has saved itself.
+fn note_left_out(settings: &Settings) {
+    if let Some(path) = file_to_load(settings) {
+        info!("{} is not loaded: the server has files of its own", path.display());
+    }
 }
 
 /// Begins to load an RDB file; a fault comes with the file.
