@@ -1,6 +1,6 @@
 //! Partitions of a cluster, and primaries that come back.
 
-use dunlin::Server;
+use dunlin::{Entry, Server};
 
 use crate::nodes::Nodes;
 use crate::timeout::wait_until;
@@ -21,6 +21,30 @@ fn a_minority_serves_nothing_and_loses_what_it_took_before_it_noticed() {
     assert_eq!(nodes.shown(2, 0).0, "slave");
     nodes.expect(&[(0, "GET bar", &owner), (0, "READONLY", "OK"), (0, "GET bar", "2")]);
     nodes.assert_equal_data(0, 3);
+}
+
+/// The lost writes have names: those that a journal shows as answered, and that are not there in the end.
+#[test]
+fn both_primaries_of_a_divided_shard_serve_and_the_writes_of_the_replaced_one_are_lost() {
+    let mut nodes = Nodes::with_replicas();
+    let servers = nodes.nodes.clone();
+    let journal = servers[1].journal_of_all_nodes().command("RPUSH");
+    nodes.expect(&[(0, "RPUSH bar first", "1"), (1, "DUNLIN PARTITION 0", "OK")]);
+    nodes.expect(&[(3, "CLUSTER FAILOVER TAKEOVER", "OK")]);
+    nodes.expect(&[
+        (0, "RPUSH bar old:1", "2"),
+        (3, "RPUSH bar new:1", "2"),
+        (0, "RPUSH bar old:2", "3"),
+        (3, "RPUSH bar new:2", "3"),
+        (1, "DUNLIN HEAL", "OK"),
+    ]);
+    let kept = nodes.text(3, "LRANGE bar 0 -1");
+    assert_eq!(kept, "[first, new:1, new:2]");
+    nodes.assert_equal_data(0, 3);
+    let value = |entry: &Entry| String::from_utf8_lossy(entry.words().last().unwrap_or_default()).into_owned();
+    let written = journal.entries().into_iter().map(|entry| (entry.node, value(&entry)));
+    let lost: Vec<(Option<usize>, String)> = written.filter(|(_, value)| !kept.contains(value)).collect();
+    assert_eq!(lost, [(Some(0), "old:1".to_owned()), (Some(0), "old:2".to_owned())]);
 }
 
 #[test]
