@@ -288,7 +288,8 @@ impl Shared {
 
     /// Sets the timer for what may fall due earlier than in the state `before`.
     fn wake_timer_since(&self, engine: &Engine, before: DueState) {
-        engine.next_due_since(before).into_iter().for_each(|moment| self.wakeup.no_later_than(moment));
+        let next = engine.next_due_since(before).filter(|_| self.is_timer_used(engine));
+        next.into_iter().for_each(|moment| self.wakeup.no_later_than(moment));
     }
 
     /// Completes a batch or a tick: sends gathered invalidations, evicts clients, carries out the effects, and wakes

@@ -146,7 +146,7 @@ impl View {
     /// Marks as failed the nodes that this one and a majority of the primaries suspect. Returns those that had not
     /// failed before, each with the moment at which the majority was reached.
     pub fn mark_failed_by_majority(&mut self, timeout_ms: i64) -> Vec<(NodeId, Now)> {
-        // Nearly always, and the size of the cluster takes a look at all slots.
+        // Nearly always.
         if self.failures.iter().all(|failure| failure.suspected.is_none() || failure.failed.is_some()) {
             return Vec::new();
         }

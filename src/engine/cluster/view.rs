@@ -3,8 +3,8 @@
 //! Invariants: every owner, and every other end of an open slot, is a known node; the node itself is always known; a
 //! slot that is migrating is owned by this node, unless it was taken from it meanwhile.
 //!
-//! Costs: O(1) for the owner of a slot; questions about all slots read the few runs of slots with one owner
-//! ([`Owners`]), which copies of a view share until one of them changes.
+//! Costs: O(1) for the owner of a slot, and for how many slots a known node has; other questions about all slots read
+//! the few runs of slots with one owner ([`Owners`]), which copies of a view share until one of them changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
@@ -322,8 +322,8 @@ impl View {
 
     /// The runs of slots that a node owns.
     fn runs_of(&self, id: NodeId) -> impl Iterator<Item = Run> {
-        let place = self.place_of(id);
-        self.owners.runs().filter(move |(_, owner)| owner.is_some() && *owner == place)
+        let place = self.place_of(id).filter(|place| self.owners.count(*place) > 0);
+        place.into_iter().flat_map(|place| self.owners.runs().filter(move |(_, owner)| *owner == Some(place)))
     }
 
     /// All slots, in ranges with one owner or none.
@@ -355,21 +355,18 @@ impl View {
 
     /// The number of nodes that own a slot.
     pub fn size(&self) -> usize {
-        let mut owns = vec![false; self.nodes.len()];
-        self.owners.runs().filter_map(|(_, place)| place).for_each(|place| owns[usize::from(place)] = true);
-        owns.into_iter().filter(|owns| *owns).count()
+        self.owners.counts().iter().filter(|count| **count > 0).count()
     }
 
     /// Whether a node owns a slot.
     pub fn owns_slots(&self, id: NodeId) -> bool {
-        self.runs_of(id).next().is_some()
+        self.place_of(id).is_some_and(|place| self.owners.count(place) > 0)
     }
 
     /// How many slots belong to nodes of which `is_meant` is true.
     pub fn slots_of(&self, is_meant: impl Fn(&Node) -> bool) -> usize {
-        let meant: Vec<bool> = self.nodes.iter().map(is_meant).collect();
-        let is_meant = |place: u16| meant.get(usize::from(place)) == Some(&true);
-        self.owners.runs().filter(|(_, place)| place.is_some_and(is_meant)).map(|(slots, _)| slots.len()).sum()
+        let counts = self.nodes.iter().zip(self.owners.counts()).filter(|(node, count)| **count > 0 && is_meant(node));
+        counts.map(|(_, count)| count).sum()
     }
 
     /// Whether the node serves keys.

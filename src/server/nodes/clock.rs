@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::Cluster;
 use crate::engine::exec::due;
-use crate::engine::{Advance, ClockOrder, Now};
+use crate::engine::{Advance, ClockOrder, Engine, Now};
 use crate::server::clock::later;
 use crate::server::shared::Shared;
 use crate::server::timer;
@@ -118,7 +118,7 @@ impl Shared {
     pub(in crate::server) fn tick_beside_nodes<R>(&self, tick: impl FnOnce() -> R) -> Option<R> {
         let Some(own) = self.membership() else { return Some(tick()) };
         let ticks = own.cluster.ticks.try_read()?;
-        if self.clock().is_frozen() && !timer::goes_on_without_moment(&self.engine()) {
+        if !self.is_timer_used(&self.engine()) {
             return None;
         }
         self.end_sleep_by(self.clock().now());
@@ -127,6 +127,12 @@ impl Shared {
         drop(ticks);
         self.deliver_and_settle();
         Some(result)
+    }
+
+    /// Whether the timer is to wake when something falls due: not at a node with a frozen clock, where it has nothing to
+    /// do then, unless there is work without a due time.
+    pub(in crate::server) fn is_timer_used(&self, engine: &Engine) -> bool {
+        self.membership().is_none() || !self.clock().is_frozen() || timer::goes_on_without_moment(engine)
     }
 
     /// Moves the clocks of all nodes by an order, or that of this server if it is by itself.
@@ -153,6 +159,7 @@ impl Cluster {
         let ticks = self.ticks.write();
         act();
         drop(ticks);
-        self.nodes().iter().for_each(|node| node.wake_timer());
+        let nodes = self.nodes();
+        nodes.iter().filter(|node| node.is_timer_used(&node.engine())).for_each(|node| node.wake_timer());
     }
 }
