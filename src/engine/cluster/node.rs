@@ -1,6 +1,7 @@
 //! A node of a cluster: its id, its addresses, and what the others know of it.
 
 use std::fmt::{self, Display, Formatter};
+use std::hash::{Hash, Hasher};
 
 use sha1::{Digest, Sha1};
 
@@ -15,15 +16,21 @@ pub const BUS_OFFSET: u16 = 10_000;
 const DIGITS: usize = 40;
 
 /// The id of a node or of a shard: forty hexadecimal digits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NodeId([u8; DIGITS]);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NodeId {
+    /// The first digits, read as a number. A view looks for ids in short lists all the time, and comparing numbers
+    /// takes no call.
+    first: u64,
+    digits: [u8; DIGITS],
+}
 
 impl NodeId {
     /// The id with that value.
     pub fn of(bytes: [u8; DIGITS / 2]) -> NodeId {
         let mut digits = [b'0'; DIGITS];
         hexadecimal::write(&bytes, &mut digits);
-        NodeId(digits)
+        let first = digits.first_chunk().copied().map_or(0, u64::from_be_bytes);
+        NodeId { first, digits }
     }
 
     /// An id whose value `random` gives, eight bytes at a time.
@@ -40,13 +47,20 @@ impl NodeId {
 
     /// The digits.
     pub fn as_bytes(&self) -> &[u8] {
-        &self.0
+        &self.digits
+    }
+}
+
+/// By its first digits alone: a hash of all takes several times as long.
+impl Hash for NodeId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.first.hash(state);
     }
 }
 
 impl Display for NodeId {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        out.write_str(std::str::from_utf8(&self.0).unwrap_or_default())
+        out.write_str(std::str::from_utf8(&self.digits).unwrap_or_default())
     }
 }
 

@@ -7,7 +7,7 @@
 //! share the entries until one of them changes.
 
 use std::ops::RangeInclusive;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use crate::value::hash_slot::HASH_SLOTS;
 
@@ -63,9 +63,10 @@ fn count_of(counts: &mut Vec<usize>, place: u16) -> &mut usize {
 }
 
 impl Owners {
-    /// No slot has an owner.
+    /// No slot has an owner. All nodes that begin so share this.
     pub(super) fn none() -> Owners {
-        Owners(Arc::new(Table::of(|_| NOBODY)))
+        static NONE: LazyLock<Owners> = LazyLock::new(|| Owners(Arc::new(Table::of(|_| NOBODY))));
+        NONE.clone()
     }
 
     /// The slots dealt out to that many nodes, as `redis-cli --cluster create` does it.

@@ -183,14 +183,14 @@ impl View {
         !self.is_myself_id(id) && self.place_of(id).is_some()
     }
 
-    /// The node with that id.
+    /// The node with an id that a client has named.
     pub fn find(&self, id: &[u8]) -> Option<&Node> {
         self.nodes.iter().find(|node| node.id.as_bytes() == id)
     }
 
     /// The node with that id.
     pub fn get(&self, id: NodeId) -> Option<&Node> {
-        self.find(id.as_bytes())
+        self.nodes.iter().find(|node| node.id == id)
     }
 
     pub(super) fn find_mut(&mut self, id: NodeId) -> Option<&mut Node> {
@@ -199,7 +199,7 @@ impl View {
 
     /// Adds a node that was not known; false if there are too many.
     pub(super) fn add(&mut self, node: Node) -> bool {
-        let is_new = self.nodes.len() < MAX_NODES && self.find(node.id.as_bytes()).is_none();
+        let is_new = self.nodes.len() < MAX_NODES && self.get(node.id).is_none();
         if is_new {
             self.nodes.push(node);
         }
