@@ -243,9 +243,10 @@ impl<const LINES: usize> Database<LINES> {
     }
 
     fn replace_handle(&mut self, slot: Slot, handle: u32, deadline_ms: Option<i64>) {
-        self.move_in_hash_slot(slot.0, handle);
+        let hash = self.hash(Slot(handle));
+        self.move_in_hash_slot(hash, slot.0, handle);
         self.move_in_patterns(slot.0, handle);
-        self.table.rename(self.hasher.hash(self.records.key(handle)), slot.0, handle);
+        self.table.rename(hash, slot.0, handle);
         if let Some(deadline_ms) = deadline_ms {
             self.deadlines.remove(deadline_ms, slot.0);
             self.deadlines.insert(deadline_ms, handle);

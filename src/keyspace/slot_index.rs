@@ -13,9 +13,9 @@
 //! Costs: 8 to 12 bytes a key, and 256 bytes for each 64 slots of which one had a key; O(log n) for a change, O(1) for
 //! a count, O(log n) for the first key of a slot and O(1) for each further one.
 
-use super::table::CURSOR_BITS;
+use super::table::{CURSOR_BITS, cursor_at_hash};
 use crate::value::deadlines::Deadlines;
-use crate::value::hash_slot::HASH_SLOTS;
+use crate::value::hash_slot::{HASH_SLOTS, hash_slot};
 
 /// The slots whose counts are in one page.
 const PAGE: usize = 64;
@@ -36,21 +36,21 @@ pub(super) struct SlotIndex {
 }
 
 impl SlotIndex {
-    /// Adds a record whose key is in that slot, and whose hash is at that position of a cursor.
-    pub(super) fn insert(&mut self, slot: u16, position: u64, handle: u32) {
-        self.order.insert(place(slot, position), handle);
+    /// Adds a record whose key is at that place.
+    pub(super) fn insert(&mut self, place: Place, handle: u32) {
+        self.order.insert(place.0, handle);
         if self.counts.is_empty() {
             self.counts.resize(usize::from(HASH_SLOTS) / PAGE, None);
         }
-        let page = self.counts[usize::from(slot) / PAGE].get_or_insert_with(|| Box::new([0; PAGE]));
-        page[usize::from(slot) % PAGE] += 1;
+        let page = self.counts[place.slot() / PAGE].get_or_insert_with(|| Box::new([0; PAGE]));
+        page[place.slot() % PAGE] += 1;
     }
 
     /// Removes a record, which must be there.
-    pub(super) fn remove(&mut self, slot: u16, position: u64, handle: u32) {
-        self.order.remove(place(slot, position), handle);
-        if let Some(Some(page)) = self.counts.get_mut(usize::from(slot) / PAGE) {
-            page[usize::from(slot) % PAGE] -= 1;
+    pub(super) fn remove(&mut self, place: Place, handle: u32) {
+        self.order.remove(place.0, handle);
+        if let Some(Some(page)) = self.counts.get_mut(place.slot() / PAGE) {
+            page[place.slot() % PAGE] -= 1;
         }
     }
 
@@ -62,9 +62,9 @@ impl SlotIndex {
 
     /// The handles of the records in a slot, from the section of that position on, each with where its section begins.
     pub(super) fn handles_from(&self, slot: u16, position: u64) -> impl Iterator<Item = (u64, u32)> {
-        let entries = self.order.iter_from(place(slot, position));
-        let of_slot = entries.take_while(move |(place, _)| *place >> SECTION_BITS == i64::from(slot));
-        of_slot.map(|(place, handle)| (start_of_section(place), handle))
+        let entries = self.order.iter_from(Place::at(slot, position).0).map(|(place, handle)| (Place(place), handle));
+        let of_slot = entries.take_while(move |(place, _)| place.slot() == usize::from(slot));
+        of_slot.map(|(place, handle)| (place.start_of_section(), handle))
     }
 
     /// A form of this whose clones share its order until they change it.
@@ -87,17 +87,32 @@ impl SlotIndex {
     pub(super) fn check(&self) {
         self.order.check();
         let mut counts = vec![0; usize::from(HASH_SLOTS)];
-        self.order.iter().for_each(|(place, _)| counts[(place >> SECTION_BITS) as usize] += 1);
+        self.order.iter().for_each(|(place, _)| counts[Place(place).slot()] += 1);
         assert!((0..HASH_SLOTS).all(|slot| counts[usize::from(slot)] == self.count(slot)), "a slot is miscounted");
     }
 }
 
-/// Where a record of that slot and position is in the order: the slot above the section.
-fn place(slot: u16, position: u64) -> i64 {
-    i64::from(slot) << SECTION_BITS | (position >> WITHIN_BITS) as i64
-}
+/// Where a key is in the order: its slot, and below that the section of its hash.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place(i64);
 
-/// The first position of the section of a place.
-fn start_of_section(place: i64) -> u64 {
-    (place as u64 & ((1 << SECTION_BITS) - 1)) << WITHIN_BITS
+impl Place {
+    /// The place of a key with that hash.
+    pub(super) fn of(key: &[u8], hash: u64) -> Place {
+        Place::at(hash_slot(key), cursor_at_hash(hash))
+    }
+
+    /// The place of the keys in a slot whose hashes are at that position of a cursor.
+    fn at(slot: u16, position: u64) -> Place {
+        Place(i64::from(slot) << SECTION_BITS | (position >> WITHIN_BITS) as i64)
+    }
+
+    fn slot(self) -> usize {
+        (self.0 >> SECTION_BITS) as usize
+    }
+
+    /// The first position of its section.
+    fn start_of_section(self) -> u64 {
+        (self.0 as u64 & ((1 << SECTION_BITS) - 1)) << WITHIN_BITS
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::Database;
 use crate::keyspace::Slot;
-use crate::keyspace::slot_index::SlotIndex;
+use crate::keyspace::slot_index::{Place, SlotIndex};
 use crate::keyspace::table::cursor_at_hash;
 use crate::value::hash_slot::hash_slot;
 
@@ -10,13 +10,8 @@ impl<const LINES: usize> Database<LINES> {
     /// Keeps an index of the keys by their slots in a cluster from now on.
     pub fn index_hash_slots(&mut self) {
         let mut index = Box::<SlotIndex>::default();
-        self.slots().for_each(|slot| index.insert(hash_slot(self.key(slot)), self.position(slot), slot.0));
+        self.slots().for_each(|slot| index.insert(Place::of(self.key(slot), self.hash(slot)), slot.0));
         self.slot_index = Some(index);
-    }
-
-    /// Where the hash of the key at `slot` is on the line that a walk follows.
-    fn position(&self, slot: Slot) -> u64 {
-        cursor_at_hash(self.hash(slot))
     }
 
     /// The number of keys in a slot of the cluster; 0 without an index.
@@ -48,31 +43,29 @@ impl<const LINES: usize> Database<LINES> {
         0
     }
 
-    /// Enters a record into the index.
+    /// Enters a record into the index, whose key has that hash.
     #[inline]
-    pub(super) fn enter_hash_slot(&mut self, key: &[u8], handle: u32) {
+    pub(super) fn enter_hash_slot(&mut self, key: &[u8], hash: u64, handle: u32) {
         if let Some(index) = &mut self.slot_index {
-            index.insert(hash_slot(key), cursor_at_hash(self.hasher.hash(key)), handle);
+            index.insert(Place::of(key, hash), handle);
         }
     }
 
-    /// Removes the record at `slot` from the index.
+    /// Removes the record at `slot` from the index, whose key has that hash.
     #[inline]
-    pub(super) fn leave_hash_slot(&mut self, slot: Slot) {
+    pub(super) fn leave_hash_slot(&mut self, slot: Slot, hash: u64) {
         if let Some(index) = &mut self.slot_index {
-            let key = self.records.key(slot.0);
-            index.remove(hash_slot(key), cursor_at_hash(self.hasher.hash(key)), slot.0);
+            index.remove(Place::of(self.records.key(slot.0), hash), slot.0);
         }
     }
 
-    /// Gives the record `before` another handle in the index; its key is that of `after`.
+    /// Gives the record `before` another handle in the index; its key is that of `after`, and has that hash.
     #[inline]
-    pub(super) fn move_in_hash_slot(&mut self, before: u32, after: u32) {
+    pub(super) fn move_in_hash_slot(&mut self, hash: u64, before: u32, after: u32) {
         if let Some(index) = &mut self.slot_index {
-            let key = self.records.key(after);
-            let (hash_slot, position) = (hash_slot(key), cursor_at_hash(self.hasher.hash(key)));
-            index.remove(hash_slot, position, before);
-            index.insert(hash_slot, position, after);
+            let place = Place::of(self.records.key(after), hash);
+            index.remove(place, before);
+            index.insert(place, after);
         }
     }
 
@@ -82,7 +75,7 @@ impl<const LINES: usize> Database<LINES> {
         index.check();
         assert_eq!(index.len(), self.len());
         for slot in self.slots() {
-            let position = self.position(slot);
+            let position = cursor_at_hash(self.hash(slot));
             let from = index.handles_from(hash_slot(self.key(slot)), position);
             let mut section = from.take_while(|(section, _)| *section <= position);
             assert!(section.any(|(_, handle)| handle == slot.0), "a key has no slot");

@@ -5,7 +5,6 @@
 
 use super::{Database, Keys};
 use crate::keyspace::record::Payload;
-use crate::keyspace::table::Hashes;
 use crate::keyspace::{New, Slot};
 use crate::value::hashing::Flood;
 
@@ -30,9 +29,9 @@ impl<const LINES: usize> Database<LINES> {
     #[inline]
     pub(super) fn list(&mut self, key: &[u8], handle: u32, part_deadline: Option<i64>) -> Slot {
         self.move_part_deadline(handle, None, part_deadline);
-        self.enter_hash_slot(key, handle);
-        self.enter_patterns(key, handle);
         let hash = self.hasher.hash(key);
+        self.enter_hash_slot(key, hash, handle);
+        self.enter_patterns(key, handle);
         let keys = Keys { records: &self.records, hasher: &self.hasher };
         if self.table.insert(hash, handle, &keys) == Err(Flood) {
             self.rebuild_guarded(handle);
@@ -47,10 +46,11 @@ impl<const LINES: usize> Database<LINES> {
             self.deadlines.remove(deadline_ms, slot.0);
         }
         self.move_part_deadline(slot.0, self.part_deadline(slot), None);
-        self.leave_hash_slot(slot);
+        let hash = self.hash(slot);
+        self.leave_hash_slot(slot, hash);
         self.leave_patterns(slot);
         let keys = Keys { records: &self.records, hasher: &self.hasher };
-        self.table.remove(keys.hash_of(slot.0), slot.0, &keys);
+        self.table.remove(hash, slot.0, &keys);
     }
 }
 
