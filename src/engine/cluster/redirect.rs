@@ -96,21 +96,18 @@ pub fn redirect(
 
 /// Finds the one slot of all keys, and which of them are missing if it moves.
 fn find(view: &View, query: &Query<'_>, has_key: impl Fn(&[u8]) -> bool) -> Result<Option<Found>, Refusal> {
-    let Some(first) = query.keys.first() else { return Ok(None) };
+    let Some((first, others)) = query.keys.split_first() else { return Ok(None) };
     let slot = hash_slot(first.name);
     let owner = view.owner(slot).ok_or(Refusal::Unowned)?;
     let migration = view.slot_migration(slot).filter(|migration| match migration {
         SlotMigration::Migrating(_) => view.is_myself(owner),
         SlotMigration::Importing(_) => true,
     });
+    if others.iter().any(|key| hash_slot(key.name) != slot) {
+        return Err(Refusal::CrossSlot);
+    }
     let mut found = Found { slot, migration, are_several: false, missing: 0, present: 0 };
-    for key in &query.keys {
-        if hash_slot(key.name) != slot {
-            return Err(Refusal::CrossSlot);
-        }
-        if migration.is_none() {
-            continue;
-        }
+    for key in query.keys.iter().filter(|_| migration.is_some()) {
         found.are_several |= key.name != first.name;
         if key.is_channel {
             continue;

@@ -15,7 +15,9 @@ use crate::engine::exec::ctx::databases;
 use crate::engine::exec::gates::GateRequest;
 use crate::engine::exec::kit::redirects;
 use crate::engine::exec::{access, blocking, changes, failover, messages, propagation, publish, replication};
-use crate::engine::spec::{ClusterError, Command, CommandId, Entry, Error, Event, Family, Flags, KeyFlags, Now};
+use crate::engine::spec::{
+    ClusterError, Command, CommandId, Entry, Error, Event, Family, Flags, KeyFlags, Now, PlainKeys,
+};
 use crate::engine::state::{Asking, Effect, LogLevel, NodeMessage, Presence, Session, SessionId, Settings, Topic};
 use crate::resp::Request;
 use crate::value::hash_slot::hash_slot;
@@ -44,11 +46,21 @@ pub(super) fn serves_what_it_owns(engine: &Engine, client: &Session) -> bool {
         && view.is_none_or(|view| view.health() == Health::Ok && view.slot_migrations().next().is_none())
 }
 
-/// Whether a request has one key, whose slot this node owns; or the server is no node of a cluster.
+/// Whether this node owns the one slot of all keys of a request, which are found at sight; or the server is no node of
+/// a cluster.
 #[inline]
-pub(super) fn owns_key(engine: &Engine, entry: &Entry, request: Request<'_>) -> bool {
-    let owns = |view: &View| entry.has_one_key && request.get(1).is_some_and(|key| view.owns(hash_slot(key)));
-    engine.peers.cluster.as_ref().is_none_or(|view| owns(view))
+pub(super) fn owns_keys(engine: &Engine, entry: &Entry, request: Request<'_>) -> bool {
+    let Some(view) = &engine.peers.cluster else { return true };
+    match entry.plain_keys {
+        PlainKeys::None => true,
+        PlainKeys::First => request.get(1).is_some_and(|key| view.owns(hash_slot(key))),
+        PlainKeys::Each(step) => {
+            let places = (1..request.len()).step_by(step as usize);
+            let mut slots = places.filter_map(|place| request.get(place)).map(hash_slot);
+            slots.next().is_some_and(|first| view.owns(first) && slots.all(|slot| slot == first))
+        }
+        PlainKeys::Other => false,
+    }
 }
 
 /// Refuses a request of a script whose keys this node does not serve, or that are in another slot than those before.
@@ -119,7 +131,7 @@ fn add_keys<'r>(command: &Command, request: Request<'r>, keys: &mut Vec<QueriedK
 /// The error for the client of a request that is not served here.
 fn error_of(engine: &Engine, refusal: Refusal) -> ClusterError {
     let at = |id: NodeId| {
-        let node = engine.peers.cluster.as_ref().and_then(|view| view.find(id.as_bytes()));
+        let node = engine.peers.cluster.as_ref().and_then(|view| view.get(id));
         let address = node.map(|node| node.address.clone()).unwrap_or_default();
         (endpoint(&engine.settings, &address).unwrap_or_default(), address.port)
     };

@@ -70,7 +70,7 @@ fn eligible_command(engine: &Engine, request: Request<'_>) -> Option<FastCommand
     }
     let entry = engine.table.entry(id);
     let is_wanted =
-        entry.may_run_fast && entry.command.arity.admits(request.len()) && cluster::owns_key(engine, entry, request);
+        entry.may_run_fast && entry.command.arity.admits(request.len()) && cluster::owns_keys(engine, entry, request);
     is_wanted.then(|| FastCommand { id, is_brief: entry.is_brief && is_brief(engine, request) })
 }
 

@@ -7,6 +7,19 @@ use crate::engine::spec::{Command, Find, KeyFlags, KeySpec};
 use crate::resp::Request;
 use crate::value::number;
 
+/// Which arguments of a command are keys, where its row says so for every request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::engine) enum PlainKeys {
+    /// There are none, and no shard channels.
+    None,
+    /// The first one.
+    First,
+    /// The first one, and all others that are so many words apart.
+    Each(i32),
+    /// It depends on the request.
+    Other,
+}
+
 impl Command {
     /// The access to the keys that `spec` finds in a request.
     pub fn access(&self, spec: &KeySpec, request: Request<'_>) -> KeyFlags {
@@ -19,10 +32,19 @@ impl Command {
         self.keys.iter().any(|spec| !spec.access.has(KeyFlags::NOT_KEY))
     }
 
-    /// True when each request of this command has one key, which is its first argument.
-    pub(in crate::engine) fn has_one_key(&self) -> bool {
-        let is_one = |spec: &KeySpec| *spec == KeySpec { notes: spec.notes, ..KeySpec::one(spec.access) };
-        matches!(self.keys, [spec] if is_one(spec)) && self.has_keys() && self.keys_by.is_none()
+    /// Which arguments are the keys in every request of this command.
+    pub(in crate::engine) fn plain_keys(&self) -> PlainKeys {
+        let is = |spec: &KeySpec, last, step| {
+            *spec == KeySpec { notes: spec.notes, ..KeySpec::range(1, last, step, spec.access) }
+        };
+        match self.keys {
+            _ if self.keys_by.is_some() => PlainKeys::Other,
+            [] => PlainKeys::None,
+            [spec] if spec.access.has(KeyFlags::NOT_KEY) => PlainKeys::Other,
+            [spec] if is(spec, 0, 1) => PlainKeys::First,
+            [spec] => [1, 2].into_iter().find(|step| is(spec, -1, *step)).map_or(PlainKeys::Other, PlainKeys::Each),
+            _ => PlainKeys::Other,
+        }
     }
 
     /// The places of all keys in a request, and the access to each. Empty for a request so malformed that no key will

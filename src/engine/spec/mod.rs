@@ -28,6 +28,7 @@ pub use error::{
 };
 pub use event::{Class, Event, Notifications};
 pub use key_spec::{Begin, Find, KeyFlags, KeySpec};
+pub(in crate::engine) use keys::PlainKeys;
 pub use moment::Now;
 pub use propagated::Propagated;
 pub use secrets::{REDACTED, Secrets};

@@ -9,7 +9,7 @@ use std::iter::repeat_n;
 use std::sync::Arc;
 
 use crate::engine::spec::descriptions::{Description, Descriptions};
-use crate::engine::spec::{Command, Error, Flags, shown};
+use crate::engine::spec::{Command, Error, Flags, PlainKeys, shown};
 use crate::resp::{EncodedElements, Protocol, Reply, Request};
 
 /// The number of a command in the table; statistics are indexed by it.
@@ -38,8 +38,8 @@ pub struct Entry {
     pub(in crate::engine) may_run_fast: bool,
     /// The result of [`Command::is_brief`], stored for quick access.
     pub(in crate::engine) is_brief: bool,
-    /// The result of [`Command::has_one_key`], stored for quick access.
-    pub(in crate::engine) has_one_key: bool,
+    /// The result of [`Command::plain_keys`], stored for quick access.
+    pub(in crate::engine) plain_keys: PlainKeys,
     /// The index of the first subcommand's entry; the others follow in the order of the row.
     first_child: u16,
 }
@@ -98,7 +98,7 @@ impl Table {
                 is_subcommand: true,
                 may_run_fast: child.may_run_fast(),
                 is_brief: child.is_brief(),
-                has_one_key: child.has_one_key(),
+                plain_keys: child.plain_keys(),
                 first_child: 0,
             });
             let children: Vec<Entry> = children.collect();
@@ -109,7 +109,7 @@ impl Table {
                 is_subcommand: false,
                 may_run_fast: command.may_run_fast(),
                 is_brief: command.is_brief(),
-                has_one_key: command.has_one_key(),
+                plain_keys: command.plain_keys(),
                 first_child,
             });
             entries.extend(children);
