@@ -129,8 +129,8 @@ impl Shared {
         Some(result)
     }
 
-    /// Whether the timer is to wake when something falls due: not at a node with a frozen clock, where it has nothing to
-    /// do then, unless there is work without a due time.
+    /// Whether the timer is to wake when something falls due: not at a node with a frozen clock, where it has nothing
+    /// to do then, unless there is work without a due time.
     pub(in crate::server) fn is_timer_used(&self, engine: &Engine) -> bool {
         self.membership().is_none() || !self.clock().is_frozen() || timer::goes_on_without_moment(engine)
     }
