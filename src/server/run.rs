@@ -105,8 +105,8 @@ impl Server {
         let phase = watch::Sender::new(Phase::Serving);
         let migrate_client = Arc::new(MigrateClient::new(phase.subscribe(), &settings.process.background_processors));
         let first_clock = Arc::new(clock.like());
-        let (aof, cluster) =
-            (Arc::new(AofWriter::new(disk_faults.clone())), (settings.cluster.nodes() > 0).then(Arc::default));
+        let aof = Arc::new(AofWriter::new(disk_faults.clone()));
+        let cluster = (settings.cluster.nodes() > 0).then(Arc::default);
         let files = HostFiles::new(storage, Some(Arc::clone(&aof)), disk_faults.clone());
         let host = Box::new(OsHost::new(
             facts.clone(),
@@ -140,9 +140,7 @@ impl Server {
         shared.worlds().set_first_listeners(&listeners);
         let started = cluster.map_or(Ok(()), |cluster| nodes::start(&shared, &cluster, sockets));
         let (runtime, ()) = with_runtime(runtime, started)?;
-        if let Some(faults) = &disk_faults {
-            wake_waiters_on_fire(faults, &shared, runtime.handle().clone());
-        }
+        disk_faults.iter().for_each(|faults| wake_waiters_on_fire(faults, &shared, runtime.handle().clone()));
         Ok(Server { shared, runtime, listeners, unix_socket, addresses, loops, processors, disk_faults })
     }
 

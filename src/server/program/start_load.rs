@@ -15,7 +15,7 @@ use tracing::{info, warn};
 use crate::aof::files::AofFiles;
 use crate::engine::exec::aof;
 use crate::engine::exec::loading::Load;
-use crate::engine::{Engine, LoadCounts, Loading};
+use crate::engine::{Engine, LoadCounts, Loading, Settings};
 use crate::server::aof_start::{self, AofStart, Opened};
 use crate::server::background_saver::{FAULT, TestDelay};
 use crate::server::clock::monotonic_us;
