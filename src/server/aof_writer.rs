@@ -526,18 +526,21 @@ impl AofWriter {
     }
 
     /// Writes, syncs and closes the files (`appendonly no`, the end of the server), and releases the clients that wait.
-    /// `commands` is the number of commands in the stream; the manifest gets it as the end offset of the last file.
+    /// `commands` is the number of commands in the stream; the manifest gets it as the end offset of the last file, if all is synced.
     pub(crate) fn close(&self, commands: u64) {
         let written = self.write().and_then(|()| self.sync());
-        if let Err(error) = written {
-            warn!("Fail to fsync the AOF file: {}.", reason(&error));
+        if let Err(error) = &written {
+            warn!("Fail to fsync the AOF file: {}.", reason(error));
         }
         self.is_open.store(false, Ordering::SeqCst);
-        *self.log.lock() = None;
-        if let Some(mut files) = self.files.lock().take()
-            && let Err(error) = files.end(commands)
-        {
-            warn!("Fail to write the AOF manifest: {}.", reason(&error));
+        let log = self.log.lock().take();
+        let is_synced = written.is_ok() && log.is_some_and(|log| log.sync_error().is_none());
+        if let Some(mut files) = self.files.lock().take() {
+            if !is_synced {
+                files.abandon_first();
+            } else if let Err(error) = files.end(commands) {
+                warn!("Fail to write the AOF manifest: {}.", reason(&error));
+            }
         }
         self.release_to(self.progress.appended.load(Ordering::Acquire));
         // Where the data were replaced, replies wait for bytes that do not come any more.

@@ -49,6 +49,9 @@ pub(crate) enum NextTick {
 impl Timer {
     /// Does a slice of what is due at `now`.
     pub(crate) fn tick(&mut self, shared: &Shared, engine: &mut Engine, now: Now) -> NextTick {
+        if engine.switches.is_ending {
+            return NextTick::Never;
+        }
         if shared.is_down() || engine.timing.pause().is_node_paused() {
             return sleep::ends(engine).filter(|_| !shared.is_down()).map_or(NextTick::Never, NextTick::At);
         }

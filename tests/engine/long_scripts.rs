@@ -2,6 +2,8 @@
 //! call, and in library functions.
 
 use std::io::Cursor;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use dunlin::engine::exec::aof;
 use dunlin::engine::exec::aof_load::AofLoad;
@@ -127,6 +129,24 @@ fn a_rewrite_that_waits_for_a_script_takes_its_base_where_the_script_ends() {
     assert_eq!(eval(&mut world, "for n = 1, 200 do redis.call('DBSIZE') end"), "");
     end(&mut world, START);
     assert!(!takes_base(&mut world), "nothing waits any more");
+}
+
+#[test]
+fn what_was_written_before_a_script_is_synced_each_second_while_it_runs() {
+    let (mut world, _) = slow_world();
+    aof::begin(&mut world.engine);
+    let syncs = |world: &mut World| world.engine.effects.take().iter().any(|it| matches!(it, Effect::SyncAof));
+    let progress = Arc::clone(&world.engine.persistence.aof.progress);
+    assert_eq!(eval(&mut world, "while true do end"), "");
+    world.engine.go_on(START);
+    assert!(!syncs(&mut world), "nothing was written");
+    progress.appended.store(1, Ordering::Relaxed);
+    let after_ms = |ms: i64| Now::from_us(START.unix_us + ms * 1000);
+    let due = [0, 500, 999, 1000, 1500, 2000].map(|ms| {
+        world.engine.go_on(after_ms(ms));
+        syncs(&mut world)
+    });
+    assert_eq!(due, [true, false, false, true, false, true]);
 }
 
 #[test]

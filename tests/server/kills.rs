@@ -1,5 +1,5 @@
-//! Programs that are killed while clients write: with `appendfsync always`, nothing that was acknowledged is lost, no
-//! transaction is halved, and nothing is there that nobody wrote.
+//! Programs that end while clients write. Killed, with `appendfsync always`, nothing that was acknowledged is lost, no
+//! transaction is halved, and nothing is there that nobody wrote. Shut down, nothing that was acknowledged is lost.
 //!
 //! Each round starts on the files that the last one has left, so what a start makes of a torn end is killed, too. The
 //! round ends after a number of acknowledgements, not after a time. DUNLIN_KILLS sets the number of rounds.
@@ -96,4 +96,58 @@ fn a_killed_program_loses_nothing_that_it_acknowledged() {
         rounds < DEFAULT_ROUNDS || rounds_with_rewrite > rounds / 10,
         "the files are hardly ever rewritten: {rounds_with_rewrite} of {rounds}"
     );
+}
+
+/// Counts in a key, many requests at once, until the server is gone; returns the last number that was acknowledged.
+#[cfg(unix)]
+fn count_up(address: SocketAddr, key: usize) -> u64 {
+    let (mut stream, mut last) = (TcpStream::connect(address).expect("it listens"), 0);
+    let (requests, mut replies) = (format!("INCR {key}\r\n").repeat(16), [0; 4096]);
+    while stream.write_all(requests.as_bytes()).is_ok()
+        && let Ok(length @ 1..) = stream.read(&mut replies)
+    {
+        // The last reply that is whole.
+        let lines = replies[..length].split(|byte| *byte == b'\n').rev().skip(1);
+        let numbers =
+            lines.filter_map(|line| std::str::from_utf8(line.strip_prefix(b":")?).ok()?.trim_end().parse().ok());
+        last = numbers.max().unwrap_or(last);
+    }
+    last
+}
+
+#[test]
+#[cfg(unix)]
+fn a_program_that_is_shut_down_loses_nothing_that_it_acknowledged() {
+    const CLIENTS: usize = 30;
+    let settings: [&[&str]; 3] = [
+        &["--save", "3600 1"],
+        &["--appendonly", "yes", "--io-threads", "4"],
+        &["--appendonly", "yes", "--appendfsync", "always", "--io-threads", "4"],
+    ];
+    for (settings, by_signal) in settings.iter().flat_map(|settings| [(settings, true), (settings, false)]) {
+        for _ in 0..3 {
+            let folder = Folder::new("shut-down");
+            let mut program = folder.program(settings);
+            wait_until("it is loaded", || told(&program, "PING") == "+PONG");
+            let address = program.address();
+            let counts: Vec<u64> = thread::scope(|scope| {
+                let clients: Vec<_> = (0..CLIENTS).map(|key| scope.spawn(move || count_up(address, key))).collect();
+                wait_until("all write", || told(&program, "DBSIZE") == format!(":{CLIENTS}"));
+                if by_signal {
+                    program.signal("TERM")
+                } else {
+                    assert_eq!(told(&program, "SHUTDOWN"), "")
+                }
+                assert!(program.end().0.success());
+                clients.into_iter().map(|client| client.join().expect("it does not panic")).collect()
+            });
+            let program = folder.program(settings);
+            wait_until("it is loaded", || told(&program, "PING") == "+PONG");
+            for (key, acknowledged) in counts.into_iter().enumerate() {
+                let found = told(&program, &format!("GET {key}"));
+                let found: u64 = found.lines().nth(1).map_or(0, |count| count.parse().expect("it is a number"));
+                assert!(found >= acknowledged, "{settings:?}: {found} of {acknowledged}");
+            }
+        }
+    }
 }

@@ -6,6 +6,8 @@ use std::time::Duration;
 use dunlin::Server;
 
 use crate::files::{Folder, ask};
+#[cfg(unix)]
+use crate::program::Running;
 use crate::timeout::{TIMEOUT, wait_until};
 use crate::wire::{Wire, connect, request};
 
@@ -83,18 +85,40 @@ fn a_script_that_has_written_cannot_be_killed_but_the_server_can_end() {
     assert_eq!(caller.rest(), b"");
 }
 
+/// A program with save points whose script has done its first half, and ends when `last` does.
+#[cfg(unix)]
+fn amid_a_script(folder: &Folder, last: &str) -> (Running, Client) {
+    let program = folder.program(&["--save", "3600 1", "--busy-reply-threshold", "20"]);
+    let mut caller = connect(program.address());
+    caller.ask("SET key before\r\nSAVE\r\n", "+OK\r\n+OK\r\n");
+    caller.send(eval(&format!("redis.call('SET', 'key', 'half') {last} redis.call('SET', 'key', 'whole')")));
+    wait_until_busy(&mut connect(program.address()));
+    (program, caller)
+}
+
 #[test]
 #[cfg(unix)]
-fn a_signal_during_a_script_saves_nothing_of_what_it_has_done() {
+fn a_signal_during_a_script_ends_the_server_when_the_script_has_ended() {
     let folder = Folder::new("signal-in-script");
-    let mut program = folder.program(&["--save", "3600 1", "--busy-reply-threshold", "20"]);
-    let mut caller = connect(program.address());
-    caller.ask("SET key whole\r\nSAVE\r\n", "+OK\r\n+OK\r\n");
-    caller.send(eval("redis.call('SET', 'key', 'half') while true do end"));
-    wait_until_busy(&mut connect(program.address()));
+    let (mut program, _caller) = amid_a_script(&folder, UNTIL_GUESTS_COME);
     program.signal("TERM");
+    assert!(program.line_with("scheduling shutdown").is_some());
+    wait_until_busy(&mut connect(program.address()));
+    let _guests: Vec<_> = (0..6).map(|_| connect(program.address())).collect();
     assert!(program.end().0.success());
     assert_eq!(ask(&folder.server(), "GET key"), "whole");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_second_signal_during_a_script_saves_nothing_of_what_it_has_done() {
+    let folder = Folder::new("signals-in-script");
+    let (mut program, _caller) = amid_a_script(&folder, "while true do end");
+    program.signal("TERM");
+    assert!(program.line_with("scheduling shutdown").is_some());
+    program.signal("TERM");
+    assert_eq!(program.end().0.code(), Some(1));
+    assert_eq!(ask(&folder.server(), "GET key"), "before");
 }
 
 /// A script that runs for a while of the machine's time.

@@ -194,10 +194,10 @@ pub(super) fn next_sync(engine: &Engine) -> Option<Now> {
     if is_deferred { None } else { aof.next_sync(&engine.settings.files) }
 }
 
-/// Orders the sync that is due, if one is.
-pub(super) fn sync_if_due(engine: &mut Engine) {
-    if next_sync(engine).is_some_and(|moment| moment <= engine.timing.now) {
-        engine.persistence.aof.ordered(engine.timing.now);
+/// Orders the sync that is due, if one is, also while time stands still for a script that is suspended.
+pub(super) fn sync_if_due(engine: &mut Engine, now: Now) {
+    if next_sync(engine).is_some_and(|moment| moment <= now) {
+        engine.persistence.aof.ordered(now);
         engine.effects.push(Effect::SyncAof);
     }
 }

@@ -101,7 +101,7 @@ impl Engine {
         self.unblock_ready();
         persistence::begin_next(self);
         aof::rewrite_if_due(self);
-        aof::sync_if_due(self);
+        aof::sync_if_due(self, now);
         cluster::take_steps(self);
         failover::take_step(self);
         replication::apply_due(self);

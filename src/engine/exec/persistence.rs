@@ -244,6 +244,13 @@ pub struct ShutdownOptions {
 /// # Errors
 /// The data cannot be saved, so the server goes on.
 pub fn prepare_shutdown(engine: &mut Engine, options: ShutdownOptions) -> Result<(), Error> {
+    save_before_shutdown(engine, options)?;
+    // The server has more to do until its connections are closed.
+    engine.switches.is_ending = has_file(engine);
+    Ok(())
+}
+
+fn save_before_shutdown(engine: &mut Engine, options: ShutdownOptions) -> Result<(), Error> {
     if !has_file(engine) {
         return if options.saves { Err(Error::ShutdownFailed) } else { Ok(()) };
     }

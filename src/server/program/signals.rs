@@ -174,6 +174,11 @@ impl Receiver {
             engine.switches.shutdown_pending = true;
             return;
         }
+        if engine.scripts.is_busy() && self.shared.saves_at_end() {
+            // As in Redis, the data are saved when the script has ended.
+            self.is_waiting = true;
+            return;
+        }
         let options = signal.options(&engine.settings);
         drop(engine);
         let shared = Arc::clone(&self.shared);

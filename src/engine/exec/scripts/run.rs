@@ -165,6 +165,8 @@ pub fn suspend_transaction_at(cx: &mut Ctx<'_>, next: usize) {
 impl Engine {
     /// Runs the suspended script for one time slice.
     pub fn go_on(&mut self, now: Now) {
+        // What was written before does not wait for its end.
+        aof::sync_if_due(self, now);
         self.timing.now = now;
         let now_us = self.host.elapsed_us();
         let Some(running) = &mut self.scripts.running else { return };
