@@ -6,8 +6,8 @@
 //! rest in the same write. When [`ENOUGH_BYTES`] wait for a client, all are woken, so that publishers do not run ahead
 //! of readers.
 //!
-//! A session that takes its pushes with a reply, and then gets another, is queued twice; the second wake-up finds
-//! nothing.
+//! A session is queued once, even if it takes its pushes with a reply, and then gets others: were it queued again for
+//! each, subscribers that send requests would have the others wait ever longer.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -70,15 +70,70 @@ async fn deliver_all(shared: &Shared) {
         while let Some(first) = shared.deliveries().first() {
             #[cfg(test)]
             shared.faults().happen("deliveries");
-            let is_enough = |bytes: usize| bytes >= ENOUGH_BYTES;
-            let is_behind =
-                shared.engine().sessions.get(first).is_some_and(|first| is_enough(first.push_queue.bytes()));
-            for session in shared.deliveries().take(if is_behind { usize::MAX } else { AT_ONCE }) {
+            for session in next(shared, first) {
                 shared.notify(session, WakeFlag::Pushed);
             }
             // The woken connections run now, then clients that have sent something, then this task again.
             tokio::task::yield_now().await;
         }
         shared.deliveries().added.notified().await;
+    }
+}
+
+/// Takes the sessions that are to be woken now, of which that is the first.
+fn next(shared: &Shared, first: SessionId) -> Vec<SessionId> {
+    let mut engine = shared.engine();
+    let bytes = engine.sessions.get(first).map_or(0, |first| first.push_queue.bytes());
+    let taken = shared.deliveries().take(if bytes >= ENOUGH_BYTES { usize::MAX } else { AT_ONCE });
+    for session in &taken {
+        if let Some(client) = engine.sessions.get_mut(*session) {
+            client.is_to_be_woken = false;
+        }
+    }
+    taken
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::state::host::Facts;
+    use crate::engine::{Flow, Now, Origin, Settings};
+    use crate::resp::{ReplyBuffer, Requests};
+    use crate::server::clock::Clock;
+    use crate::server::os_storage::OsStorage;
+    use crate::server::run::{Plan, Server};
+
+    fn ask(shared: &Shared, session: SessionId, line: &str) {
+        let request = Requests::of(line.split(' ').map(str::as_bytes));
+        let request = request.iter().next().expect("there is one");
+        let flow = shared.call(session, request, &mut ReplyBuffer::default()).expect("its session exists");
+        assert_eq!(flow, Flow::Next);
+    }
+
+    #[test]
+    fn a_subscriber_that_takes_its_messages_with_a_reply_is_queued_once() {
+        let (clock, storage) = (Clock::frozen(Now::from_us(0)), Arc::new(OsStorage));
+        let (settings, facts) = (Settings::default(), Facts::default());
+        let plan =
+            Plan { settings, tcp: false, clock, seed: 1, is_deterministic: true, facts, storage, disk_faults: None };
+        let server = Server::open(plan).expect("it opens no socket");
+        let shared = server.shared();
+        let come = || shared.connect(Origin::default()).expect("there is room").0;
+        let subscribers: Vec<SessionId> = (0..AT_ONCE + 10).map(|_| come()).collect();
+        for subscriber in &subscribers {
+            ask(shared, *subscriber, "HELLO 3");
+            ask(shared, *subscriber, "SUBSCRIBE news");
+        }
+        let publisher = come();
+        let mut publish = || {
+            ask(shared, publisher, "PUBLISH news message");
+            subscribers.iter().for_each(|subscriber| ask(shared, *subscriber, "PING"));
+            shared.deliveries().waiting.lock().len()
+        };
+        // The first are woken at once, and while others are queued they are, too.
+        let all = subscribers.len();
+        assert_eq!([publish(), publish(), publish()], [all - AT_ONCE, all, all]);
+        assert_eq!(next(shared, subscribers[AT_ONCE]).len(), AT_ONCE);
+        assert_eq!(publish(), all, "those that were woken are queued again");
     }
 }

@@ -9,6 +9,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -389,7 +390,7 @@ impl Shared {
                 Effect::Wake(session) if caller == Some(session) => {}
                 Effect::Wake(session) => {
                     woken += 1;
-                    self.wake(session, woken);
+                    self.wake(engine, session, woken);
                 }
                 Effect::Resume => self.resume(engine),
                 Effect::Clock(order) => {
@@ -417,10 +418,11 @@ impl Shared {
 
     /// Wakes a session to send its pushes, as number `woken` of those that one request wakes: the first [`AT_ONCE`] at
     /// once, the others paced by [`Deliveries`].
-    fn wake(&self, session: SessionId, woken: usize) {
+    fn wake(&self, engine: &mut Engine, session: SessionId, woken: usize) {
+        let Some(client) = engine.sessions.get_mut(session) else { return };
         if woken <= AT_ONCE && self.deliveries.is_empty() {
             self.notify(session, WakeFlag::Pushed);
-        } else {
+        } else if !mem::replace(&mut client.is_to_be_woken, true) {
             self.deliveries.add(session);
         }
     }

@@ -217,6 +217,8 @@ pub struct Session {
     pub is_bytewise: bool,
     /// The connection closes once its queued pushes are sent (a fault of the test kit).
     pub hangs_up: bool,
+    /// The connection is among those that are still to be woken for pushes.
+    pub is_to_be_woken: bool,
     /// The channels and patterns to which the client is subscribed.
     pub subscribed: Subscribed,
     /// The client receives every command (MONITOR).
@@ -359,6 +361,7 @@ impl Sessions {
             cut_off: false,
             is_bytewise: false,
             hangs_up: false,
+            is_to_be_woken: false,
             subscribed: Subscribed::default(),
             monitors: false,
             listens_to_feed: false,
