@@ -56,13 +56,13 @@ const STREAM_READ_BYTES: usize = READ_AT_ONCE;
 /// The length from which on a word is long, and is read further in the same turn.
 const LONG_BYTES: usize = 32 << 10;
 /// The most bytes of a long word that one turn reads: about what the system buffers of what was sent and not yet read.
-const TURN_BYTES: u64 = 4 << 20;
+const TURN_READ_BYTES: u64 = 4 << 20;
 /// The number of requests from which on the memory that they will access is prefetched.
-const PREFETCHED: usize = 4;
+const MIN_PREFETCHED_REQUESTS: usize = 4;
 /// The most bytes of small pushed frames that are gathered for one write.
-const PUSHED_BYTES: usize = 32 << 10;
+const MAX_PUSH_BYTES: usize = 32 << 10;
 /// The most bytes of replies that are held back until other connections had their turns.
-const HELD_BYTES: usize = 16 << 10;
+const MAX_HELD_BYTES: usize = 16 << 10;
 
 /// Buffers that all connections of a thread use in turn.
 struct Scratch {
@@ -272,7 +272,7 @@ impl Connection {
             let mut engine = self.shared.engine();
             let Some(session) = engine.sessions.get_mut(self.session) else { return Err(Ended) };
             let shows_data = session.push_queue.shows_data();
-            let large = session.push_queue.take_or_share(work.output.written_mut(), PUSHED_BYTES);
+            let large = session.push_queue.take_or_share(work.output.written_mut(), MAX_PUSH_BYTES);
             self.may_have_pushes = !session.push_queue.is_empty();
             let hangs_up = session.hangs_up && !self.may_have_pushes;
             if mem::take(&mut session.is_bytewise) {
@@ -329,7 +329,7 @@ impl Connection {
                 Stop::CallsHost if self.suspend_for_host(cx, work.output.written_mut()) => continue,
                 Stop::CallsHost => State::Paused,
                 Stop::Aborted => return Err(Ended),
-                Stop::Exhausted if self.write_queue.is_empty() && work.output.len() <= HELD_BYTES => {
+                Stop::Exhausted if self.write_queue.is_empty() && work.output.len() <= MAX_HELD_BYTES => {
                     self.write_queue.push(work.output.written());
                     self.holds_back = !self.write_queue.is_empty();
                     return Ok(taken);
@@ -465,7 +465,7 @@ impl Connection {
     ) -> (usize, Stop) {
         let mut done = 0;
         while let Some(request) = batch.get(input.bytes, done) {
-            if done % PART_REQUESTS == 0 && batch.len() - done >= PREFETCHED {
+            if done % PART_REQUESTS == 0 && batch.len() - done >= MIN_PREFETCHED_REQUESTS {
                 let next = (done..batch.len()).take(PART_REQUESTS);
                 engine.prefetch(self.session, next.filter_map(|index| batch.get(input.bytes, index)));
             }

@@ -125,7 +125,7 @@ mod tests {
             ask(shared, *subscriber, "SUBSCRIBE news");
         }
         let publisher = come();
-        let mut publish = || {
+        let publish = || {
             ask(shared, publisher, "PUBLISH news message");
             subscribers.iter().for_each(|subscriber| ask(shared, *subscriber, "PING"));
             shared.deliveries().waiting.lock().len()

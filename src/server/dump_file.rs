@@ -92,7 +92,8 @@ impl State {
 /// Replaces the RDB file by what `write` writes, unless a newer save has replaced it meanwhile.
 ///
 /// # Errors
-/// The message why that fails; the file is unchanged then.
+/// The message why that fails. The file is unchanged then, unless the sync of the folder failed: then it is the new
+/// one, which a power loss may undo.
 pub(crate) fn write<T>(
     storage: &dyn Storage,
     own: &OwnDump,

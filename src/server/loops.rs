@@ -4,7 +4,7 @@
 //! changes, a connection moves the next time it runs ([`super::connection`]), and takes its unsent replies along. An
 //! idle connection stays where it is and costs nothing.
 //!
-//! An iteration of a loop is all that it does between waking up and going to sleep. It is counted when the loop goes
+//! A cycle of a loop is all that it does between waking up and going to sleep. It is counted when the loop goes
 //! to sleep, which costs two readings of the clock beside the system calls for sleeping and waking. At most once in
 //! [`WINDOW_NS`], a loop that goes to sleep samples the load of all loops and decides how many are to be in use
 //! ([`super::loop_scaler`]): there is no timer, and an idle server does nothing.
@@ -134,7 +134,7 @@ impl Loops {
         &self.unauthenticated_log_limit
     }
 
-    /// Counts the iterations of a loop from now on, by hooks on sleeping and waking.
+    /// Counts the cycles of a loop from now on, by hooks on sleeping and waking.
     pub(crate) fn count_cycles(self: &Arc<Loops>, number: usize, event_loop: &mut Builder) {
         let began_ns = Arc::new(AtomicU64::new(monotonic_ns()));
         let (loops, woken) = (Arc::clone(self), Arc::clone(&began_ns));
@@ -158,7 +158,7 @@ impl Loops {
         }
     }
 
-    /// The iterations of all loops so far.
+    /// The cycles of all loops so far.
     pub(crate) fn cycles(&self) -> host::LoopCycles {
         let longest_ns = self.per_loop.iter().map(|stats| stats.longest_ns.load(Ordering::Relaxed)).max();
         host::LoopCycles {

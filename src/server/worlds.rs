@@ -215,7 +215,7 @@ impl Worlds {
         if name.is_first() {
             return self.first().ok_or(KitError::Ending);
         }
-        let lost = self.lost_node();
+        let lost = self.removed_initial_node();
         let mut list = self.list.lock();
         if let Some(world) = list.worlds.get(name) {
             return Ok(Arc::clone(world));
@@ -258,8 +258,9 @@ impl Worlds {
         nodes.into_iter().nth(number).ok_or(KitError::NoNode(number))
     }
 
-    /// The number of a node of the first world that was removed, though each world begins with one behind its port.
-    fn lost_node(&self) -> Option<usize> {
+    /// The number of a node that the server started with and that was removed: its port is free, so that no further
+    /// world can begin.
+    fn removed_initial_node(&self) -> Option<usize> {
         let first = self.first().filter(|_| self.are_clusters())?;
         (0..self.config.settings.cluster.nodes().into()).find(|&number| first.cluster().node(number).is_err())
     }

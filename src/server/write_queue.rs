@@ -28,7 +28,7 @@ const LITTLE_BYTES: usize = 2 << 10;
 const LARGE_BYTES: usize = 256 << 10;
 
 /// The most pieces that one system call sends.
-const PARTS: usize = 16;
+const MAX_PIECES: usize = 16;
 
 /// The most capacity for replies that a thread keeps: freeing and allocating again would cost more than filling it.
 const REUSED_BYTES: usize = 2 << 20;
@@ -228,7 +228,7 @@ impl WriteQueue {
         if self.later.is_empty() {
             return stream.poll_write(cx, rest);
         }
-        let mut parts = [IoSlice::new(rest); PARTS];
+        let mut parts = [IoSlice::new(rest); MAX_PIECES];
         let pieces = parts[1..].iter_mut().zip(&self.later);
         let count = 1 + pieces.map(|(part, piece)| *part = IoSlice::new(piece.bytes())).count();
         stream.poll_write_vectored(cx, &parts[..count])

@@ -106,15 +106,15 @@ pub enum Fault {
 }
 
 impl SimulatedDisk {
-    /// An empty disk with all freedom.
+    /// An empty disk that may lose anything that was not synced.
     pub fn new() -> SimulatedDisk {
         SimulatedDisk::default()
     }
 
     /// An empty disk that may do no more than this at a power loss.
-    pub fn with(freedom: PowerLossModel) -> SimulatedDisk {
+    pub fn with(model: PowerLossModel) -> SimulatedDisk {
         let disk = SimulatedDisk::default();
-        disk.state().image = Image::new(freedom);
+        disk.state().image = Image::new(model);
         disk
     }
 
@@ -162,7 +162,7 @@ impl SimulatedDisk {
         self.state().is_stopped
     }
 
-    /// Whether the disk has no space for any byte or name.
+    /// Sets whether the disk has no space for any byte or name.
     pub fn set_full(&self, is_full: bool) {
         self.state().is_full = is_full;
     }

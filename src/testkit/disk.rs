@@ -41,8 +41,8 @@ impl Disk {
     /// An empty disk.
     pub fn new() -> Disk {
         // The format of an append-only file has no checksum by which other damage of its end could be found.
-        let freedom = PowerLossModel { data: DataLoss::InOrder, ..PowerLossModel::default() };
-        Disk { simulated: SimulatedDisk::with(freedom), faults: DiskFaults::default() }
+        let model = PowerLossModel { data: DataLoss::InOrder, ..PowerLossModel::default() };
+        Disk { simulated: SimulatedDisk::with(model), faults: DiskFaults::default() }
     }
 
     /// Turns the machine off and on. The server that uses the disk is cut off from it for good, as all its calls fail.

@@ -320,6 +320,7 @@ fn abort_error(reason: Error) -> Error {
     Error::TransactionRefused(text.strip_prefix("ERR ").unwrap_or(&text).to_owned())
 }
 
+/// Notes which command a session runs now, and when it began.
 #[inline]
 pub(super) fn begin(engine: &mut Engine, session: SessionId, id: CommandId) {
     let (started, stalled_us) = (engine.timing.now, engine.timing.stalled_us);
@@ -342,6 +343,7 @@ pub(super) fn count(engine: &mut Engine, id: CommandId, failed: bool) {
     command.failed += u64::from(failed);
 }
 
+/// Counts an error, and replies with it.
 pub(super) fn refuse(engine: &mut Engine, error: Error, reply: &mut Reply<'_>) {
     let line = error.to_string();
     if !matches!(error, Error::ScriptFailed { is_counted: true, .. }) {

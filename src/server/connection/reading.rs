@@ -15,7 +15,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::ReadBuf;
 
 use super::query_buffer::QueryBuffer;
-use super::{Connection, Ended, LONG_BYTES, Scratch, State, TURN_BYTES, Work};
+use super::{Connection, Ended, LONG_BYTES, Scratch, State, TURN_READ_BYTES, Work};
 use crate::value::ReceivedBuffer;
 
 /// Bytes of requests, and the buffer that holds them if a long word may be stored in it.
@@ -61,7 +61,7 @@ impl Connection {
             if is_within_word {
                 self.turn_end.begin();
             }
-            goes_on = is_within_word && self.buffers.received - received < TURN_BYTES;
+            goes_on = is_within_word && self.buffers.received - received < TURN_READ_BYTES;
             // Short requests that stream are many in a read; of those with a long word, a turn takes several reads.
             let ends_word = was_within_word && !is_within_word;
             let may_read = !self.is_streaming() || goes_on || ends_word && !self.turn_end.is_reached();

@@ -67,7 +67,7 @@ enum NameChangeKind {
 /// Everything that is on a disk.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Image {
-    freedom: PowerLossModel,
+    model: PowerLossModel,
     files: BTreeMap<FileId, FileImage>,
     next_id: u64,
     /// The names as programs see them.
@@ -136,8 +136,8 @@ fn remove_if(names: &mut Names, path: &Path, file: FileId) {
 }
 
 impl Image {
-    pub(super) fn new(freedom: PowerLossModel) -> Image {
-        Image { freedom, ..Image::default() }
+    pub(super) fn new(model: PowerLossModel) -> Image {
+        Image { model, ..Image::default() }
     }
 
     /// The file or folder at a path.
@@ -254,7 +254,7 @@ impl Image {
         for change in std::mem::take(&mut image.pending) {
             change.apply(&mut image.durable);
         }
-        if self.freedom.sync_keeps_new_names {
+        if self.model.sync_keeps_new_names {
             self.sync_name_changes(|change| change.is_about(file));
         }
     }
@@ -282,7 +282,7 @@ impl Image {
     pub(super) fn lose_power(&mut self, seed: u64) {
         let mut random = fastrand::Rng::with_seed(seed);
         let changes = std::mem::take(&mut self.pending_names);
-        for change in survival::surviving(self.freedom.names, changes, NameChange::id, &mut random) {
+        for change in survival::surviving(self.model.names, changes, NameChange::id, &mut random) {
             change.apply(&mut self.durable_names);
         }
         remove_orphans(&mut self.durable_names);
@@ -291,7 +291,7 @@ impl Image {
         for entry in self.names.values() {
             let Entry::File(file) = entry else { continue };
             if let Some(image) = files.get(file) {
-                let contents = survival::contents(self.freedom.data, image, &self.stale, &mut random);
+                let contents = survival::contents(self.model.data, image, &self.stale, &mut random);
                 self.files.insert(*file, FileImage::of(contents));
             }
         }

@@ -5,7 +5,7 @@ use super::image::{Change, FileImage, NameChange, overwrite};
 /// The unit in which a disk writes.
 const SECTOR_BYTES: usize = 512;
 
-/// The freedom of a disk with changes that were not synced. By default it may do anything.
+/// What a disk may do at a power loss to changes that were not synced. By default it may do anything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PowerLossModel {
     /// Which changes of names may survive.

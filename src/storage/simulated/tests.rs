@@ -13,12 +13,12 @@ fn path(name: &str) -> &Path {
 
 /// The results of `read` after a power loss, for each seed, on a disk on which `prepare` did its work.
 fn outcomes<T>(
-    freedom: PowerLossModel,
+    model: PowerLossModel,
     prepare: impl Fn(&SimulatedDisk) -> io::Result<()>,
     read: impl Fn(&SimulatedDisk) -> T,
 ) -> Vec<T> {
     let outcome = |seed| {
-        let disk = SimulatedDisk::with(freedom);
+        let disk = SimulatedDisk::with(model);
         prepare(&disk).expect("no call fails");
         disk.power_loss(seed);
         read(&disk)
@@ -47,8 +47,8 @@ const IN_ORDER: PowerLossModel =
 
 #[test]
 fn what_was_synced_with_its_name_survives_every_power_loss() {
-    for freedom in [PowerLossModel::default(), IN_ORDER] {
-        for found in outcomes(freedom, |disk| durable(disk, "file", b"synced"), read) {
+    for model in [PowerLossModel::default(), IN_ORDER] {
+        for found in outcomes(model, |disk| durable(disk, "file", b"synced"), read) {
             assert_eq!(found.as_deref(), Some(&b"synced"[..]));
         }
     }
@@ -143,8 +143,8 @@ fn a_file_that_moves_to_another_folder_is_never_in_neither() {
         disk.rename(path("from/file"), path("to/file"))
     };
     let places = |disk: &SimulatedDisk| (disk.read("from/file").is_some(), disk.read("to/file").is_some());
-    for freedom in [PowerLossModel::default(), IN_ORDER] {
-        assert!(outcomes(freedom, prepare, places).iter().all(|(from, to)| *from || *to));
+    for model in [PowerLossModel::default(), IN_ORDER] {
+        assert!(outcomes(model, prepare, places).iter().all(|(from, to)| *from || *to));
     }
     let one = |disk: &SimulatedDisk| prepare(disk).and_then(|()| disk.sync_folder(path("to")));
     assert!(
