@@ -385,7 +385,7 @@ impl Connection {
         let before = output.len();
         let shared = &*self.shared;
         let mut engine = shared.engine();
-        if blocking::is_held_by_node(&mut engine, self.session) {
+        if engine.switches.is_ending || blocking::is_held_by_node(&mut engine, self.session) {
             self.parser = Parser::new();
             return (0, Stop::Paused);
         }

@@ -178,6 +178,7 @@ impl Server {
             self.shared.worlds().close_listeners();
             self.shared.close_connections();
         });
+        self.shared.end_requests();
         if let Some(faults) = &self.disk_faults {
             faults.end_waits();
         }

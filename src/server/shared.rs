@@ -177,6 +177,9 @@ impl Shared {
     pub(crate) fn call(&self, session: SessionId, request: Request<'_>, output: &mut ReplyBuffer) -> Option<Flow> {
         // Not `engine`, which ends a row of direct calls.
         let mut engine = self.engine.lock();
+        if engine.switches.is_ending {
+            return None;
+        }
         let mut has_pushes = fetch(&mut engine, session, output)?;
         engine.begin_direct_call(self.clock.now());
         let before = engine.due_state();
@@ -497,6 +500,12 @@ impl Shared {
         self.worlds.aof().append(engine);
         aof::end(engine);
         self.worlds.aof().close(engine.effects.propagation.commands());
+    }
+
+    /// Has no request run any more: what it changes would be in no file. Other event loops may not have closed their
+    /// connections yet.
+    pub(crate) fn end_requests(&self) {
+        self.engine().switches.is_ending = true;
     }
 
     /// Closes the append-only file when the server ends.

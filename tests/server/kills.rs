@@ -146,7 +146,7 @@ fn a_program_that_is_shut_down_loses_nothing_that_it_acknowledged() {
             for (key, acknowledged) in counts.into_iter().enumerate() {
                 let found = told(&program, &format!("GET {key}"));
                 let found: u64 = found.lines().nth(1).map_or(0, |count| count.parse().expect("it is a number"));
-                assert!(found >= acknowledged, "{settings:?}: {found} of {acknowledged}");
+                assert!(found >= acknowledged, "{settings:?}, {by_signal}: {found} of {acknowledged}");
             }
         }
     }
