@@ -20,13 +20,15 @@ use super::progress::after_each_key;
 use super::shared::Shared;
 use crate::aof::decisions::NextFile;
 use crate::engine::exec::aof;
+use crate::engine::state::BackgroundSave;
 use crate::engine::{Checkpoint, Engine};
 use crate::storage::{StorageFile, replace};
 
 /// Starts to rewrite the append-only file in the background.
 pub(super) fn start(shared: &Shared, engine: &mut Engine, id: u64) {
     let delay = TestDelay::of_us(engine.settings.files.save_delay_us);
-    if let Err(reason) = shared.start_save(move |shared, stop| rewrite(shared, id, delay, stop)) {
+    let write = move |shared: &Shared, stop: &AtomicBool| rewrite(shared, id, delay, stop);
+    if let Err(reason) = shared.start_save(BackgroundSave::Rewrite(id), write) {
         aof::end_rewrite(engine, id, Err(reason));
     }
 }

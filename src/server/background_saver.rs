@@ -16,6 +16,7 @@ use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 
 use super::os_host::reason;
 use super::processors;
+use crate::engine::state::BackgroundSave;
 
 /// A pause that a test has ordered, to see what happens meanwhile: after each key that is saved or loaded, or before
 /// each write of the append-only file.
@@ -54,7 +55,7 @@ impl TestDelay {
     }
 }
 
-/// The saves in the background: one at a time, and those that were stopped and have not ended yet.
+/// The saves in the background: a dump, a rewrite, and those that were stopped and have not ended yet.
 #[derive(Debug)]
 pub(crate) struct BackgroundSaver {
     runs: Mutex<Vec<Run>>,
@@ -63,6 +64,7 @@ pub(crate) struct BackgroundSaver {
 
 #[derive(Debug)]
 struct Run {
+    save: BackgroundSave,
     thread: JoinHandle<()>,
     is_stopped: Arc<AtomicBool>,
 }
@@ -77,29 +79,38 @@ impl BackgroundSaver {
     ///
     /// # Errors
     /// The system's message why it has no thread.
-    pub(crate) fn start(&self, save: impl FnOnce(&AtomicBool) + Send + 'static) -> Result<(), String> {
+    pub(crate) fn start(
+        &self,
+        save: BackgroundSave,
+        write: impl FnOnce(&AtomicBool) + Send + 'static,
+    ) -> Result<(), String> {
         let is_stopped = Arc::new(AtomicBool::new(false));
         let (processors, stop) = (self.processors.clone(), Arc::clone(&is_stopped));
         let run = move || {
             processors::pin_background_thread(&processors);
-            save(&stop);
+            write(&stop);
         };
         let thread =
             thread::Builder::new().name("dunlin-save".to_owned()).spawn(run).map_err(|error| reason(&error))?;
         let mut runs = self.runs.lock();
         runs.retain(|run| !run.thread.is_finished());
-        runs.push(Run { thread, is_stopped });
+        runs.push(Run { save, thread, is_stopped });
         Ok(())
     }
 
-    /// Makes all saves end soon, without a file.
-    pub(crate) fn stop(&self) {
-        self.runs.lock().iter().for_each(|run| run.is_stopped.store(true, Ordering::Relaxed));
+    /// Makes a save end soon, without a file.
+    pub(crate) fn stop(&self, save: BackgroundSave) {
+        self.stop_those(|run| run.save == save);
+    }
+
+    fn stop_those(&self, are_meant: impl Fn(&Run) -> bool) {
+        let runs = self.runs.lock();
+        runs.iter().filter(|run| are_meant(run)).for_each(|run| run.is_stopped.store(true, Ordering::Relaxed));
     }
 
     /// Stops all saves and waits for their ends.
     pub(crate) fn close(&self) {
-        self.stop();
+        self.stop_those(|_| true);
         self.wait();
     }
 

@@ -17,8 +17,8 @@ use super::os_host::reason;
 use super::processors::at_low_priority;
 use super::progress::after_each_key;
 use super::shared::Shared;
-use crate::engine::Settings;
-use crate::engine::state::Checkpoint;
+use crate::engine::state::{BackgroundSave, Checkpoint};
+use crate::engine::{Engine, Settings};
 use crate::rdb::file::is_whole;
 use crate::storage::{PathLock, Storage, replace};
 
@@ -179,14 +179,18 @@ pub(crate) fn open(storage: &dyn Storage, path: &Path) -> Result<Box<dyn Read + 
     storage.open(path).map_err(|error| reason(&error))
 }
 
+/// Starts to save a checkpoint in the background.
+pub(super) fn start(shared: &Shared, engine: &mut Engine, checkpoint: Box<Checkpoint>) {
+    let (id, path) = (checkpoint.id(), engine.settings.dump_path());
+    let delay = TestDelay::of_us(engine.settings.files.save_delay_us);
+    let write = move |shared: &Shared, stop: &AtomicBool| save(shared, checkpoint, &path, delay, stop);
+    if let Err(reason) = shared.start_save(BackgroundSave::Dump(id), write) {
+        engine.end_save(id, Err(reason));
+    }
+}
+
 /// Writes a checkpoint to the RDB file, and then tells the engine (SAVE, BGSAVE).
-pub(crate) fn save(
-    shared: &Shared,
-    checkpoint: Box<Checkpoint>,
-    path: &Path,
-    delay: TestDelay,
-    is_stopped: &AtomicBool,
-) {
+fn save(shared: &Shared, checkpoint: Box<Checkpoint>, path: &Path, delay: TestDelay, is_stopped: &AtomicBool) {
     let id = checkpoint.id();
     let (storage, own) = (&**shared.worlds().storage(), shared.worlds().own_dump());
     let this = Save { number: id, is_in_foreground: false };

@@ -18,7 +18,6 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
 use super::aof_rewrite;
-use super::background_saver::TestDelay;
 use super::clock::{Clock, later};
 use super::deliveries::{AT_ONCE, Deliveries};
 use super::dump_file;
@@ -31,7 +30,8 @@ use super::worlds::Worlds;
 use crate::engine::exec::kit::waits;
 use crate::engine::exec::persistence::ShutdownOptions;
 use crate::engine::exec::{agreement, aof, delivery, persistence, replication, tracking};
-use crate::engine::{Checkpoint, DueState, Effect, Engine, Flow, LogLevel, Origin, SessionId, Settings, Transport};
+use crate::engine::state::BackgroundSave;
+use crate::engine::{DueState, Effect, Engine, Flow, LogLevel, Origin, SessionId, Settings, Transport};
 use crate::resp::{ReplyBuffer, Request};
 
 /// One server, as its threads and its in-process clients see it.
@@ -403,8 +403,8 @@ impl Shared {
                 Effect::Sleep => self.fall_asleep(engine),
                 Effect::Stall(stall_us) => self.stall(engine, Duration::from_micros(stall_us)),
                 Effect::Shutdown => self.shut_down(engine),
-                Effect::Save(checkpoint) => self.save(engine, checkpoint),
-                Effect::StopSave => self.worlds.saver().stop(),
+                Effect::Save(checkpoint) => dump_file::start(self, engine, checkpoint),
+                Effect::StopSave(save) => self.worlds.saver().stop(save),
                 Effect::Rewrite(id) => aof_rewrite::start(self, engine, id),
                 Effect::TakeBase => aof_rewrite::take_awaited_base(self, engine),
                 Effect::SyncAof => self.worlds.aof().sync_soon(),
@@ -479,20 +479,14 @@ impl Shared {
         self.saves_at_end.load(Ordering::Relaxed)
     }
 
-    /// Starts to write a checkpoint in the background.
-    fn save(&self, engine: &mut Engine, checkpoint: Box<Checkpoint>) {
-        let (id, path) = (checkpoint.id(), engine.settings.dump_path());
-        let delay = TestDelay::of_us(engine.settings.files.save_delay_us);
-        let started = self.start_save(move |shared, stop| dump_file::save(shared, checkpoint, &path, delay, stop));
-        if let Err(reason) = started {
-            engine.end_save(id, Err(reason));
-        }
-    }
-
     /// Starts a thread for a save of this world, which is the first.
-    pub(super) fn start_save(&self, save: impl FnOnce(&Shared, &AtomicBool) + Send + 'static) -> Result<(), String> {
+    pub(super) fn start_save(
+        &self,
+        save: BackgroundSave,
+        write: impl FnOnce(&Shared, &AtomicBool) + Send + 'static,
+    ) -> Result<(), String> {
         let shared = self.worlds.first().ok_or("the server is ending")?;
-        self.worlds.saver().start(move |is_stopped| save(&shared, is_stopped))
+        self.worlds.saver().start(save, move |is_stopped| write(&shared, is_stopped))
     }
 
     /// Closes the append-only file.

@@ -156,6 +156,68 @@ fn a_save_is_scheduled_behind_a_rewrite() {
     assert!(shows(&server, "aof_rewrites:1"));
 }
 
+/// A server that rewrites its file. That rewrite, and a save, stay on the way to the disk until the rules are removed.
+fn start_rewriting(disk: &Disk, save_points: &str) -> Server {
+    let builder = Server::builder().disk(disk).set("save", save_points).set("appendonly", "yes");
+    let server = builder.start().expect("it starts");
+    ask(&server, "SET key before");
+    server.snapshot("before");
+    ask(&server, "SET key after");
+    for (rule, file) in [("rewrite", "*.base*"), ("save", "*.rdb")] {
+        disk.fault(rule).writes().file(file).times(1).delay(Duration::from_secs(3600));
+    }
+    server
+}
+
+#[test]
+fn a_save_goes_on_when_the_rewrite_beside_it_is_stopped() {
+    let disk = Disk::new();
+    let server = start_rewriting(&disk, "");
+    ask(&server, "BGREWRITEAOF");
+    server.wait_until_fired("rewrite", 1, TIMEOUT).expect("it is being rewritten");
+    thread::scope(|scope| {
+        let saved = call(scope, &server, "SAVE", 1);
+        server.wait_until_fired("save", 1, TIMEOUT).expect("it is being saved");
+        assert_eq!(ask(&server, "CONFIG SET appendonly no"), "OK");
+        disk.remove_fault("save");
+        assert_eq!(saved.join().expect("it does not panic"), "OK");
+    });
+}
+
+#[test]
+fn a_rewrite_goes_on_when_the_save_beside_it_is_stopped() {
+    let disk = Disk::new();
+    let server = start_rewriting(&disk, "3600 100");
+    ask(&server, "BGREWRITEAOF");
+    server.wait_until_fired("rewrite", 1, TIMEOUT).expect("it is being rewritten");
+    thread::scope(|scope| {
+        let saved = call(scope, &server, "SAVE", 1);
+        server.wait_until_fired("save", 1, TIMEOUT).expect("it is being saved");
+        assert_eq!(ask(&server, "FLUSHALL"), "OK");
+        assert_eq!(saved.join().expect("it does not panic"), "OK");
+    });
+    disk.remove_fault("rewrite");
+    wait_until("the rewrite has ended", || shows(&server, "aof_rewrite_in_progress:0"));
+    assert!(shows(&server, "aof_last_bgrewrite_status:ok"));
+}
+
+#[test]
+fn a_server_that_ends_during_a_save_leaves_the_base_of_a_file_that_begins_anew() {
+    let disk = Disk::new();
+    let server = start_rewriting(&disk, "");
+    server.rollback("before").expect("it is there");
+    server.wait_until_fired("rewrite", 1, TIMEOUT).expect("a base is being written");
+    let mut saving = server.client().expect("there is room");
+    let saved = thread::spawn(move || saving.call(["SAVE"]));
+    server.wait_until_fired("save", 1, TIMEOUT).expect("it is being saved");
+    assert_eq!(ask(&server, "SHUTDOWN"), "the connection is closed");
+    drop(server);
+    // The client may learn of the end before it has the reply.
+    let _ = saved.join().expect("it does not panic");
+    let server = Server::builder().disk(&disk).set("appendonly", "yes").start().expect("it starts");
+    assert_eq!(ask(&server, "GET key"), "before");
+}
+
 #[test]
 fn a_server_that_cannot_save_ends_only_if_it_is_forced_to() {
     let disk = Disk::new();

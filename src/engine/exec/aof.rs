@@ -14,7 +14,9 @@ use crate::engine::exec::persistence::{checkpoint, has_file, log, reclaim, remov
 use crate::engine::exec::{Ctx, blocking};
 use crate::engine::spec::{Error, Now, ServerError};
 use crate::engine::state::host::AofSource;
-use crate::engine::state::{AofState, Checkpoint, Effect, LateReply, LoadCounts, LogLevel, SessionId, SyncWait};
+use crate::engine::state::{
+    AofState, BackgroundSave, Checkpoint, Effect, LateReply, LoadCounts, LogLevel, SessionId, SyncWait,
+};
 
 /// Begins to rewrite the file, now or, while data are being saved or within a transaction, as soon as that is over
 /// (BGREWRITEAOF). Returns whether it begins now.
@@ -51,10 +53,10 @@ fn begin_rewrite(engine: &mut Engine) -> Result<(), Error> {
 
 /// Stops the rewrite in progress.
 fn stop_rewrite(engine: &mut Engine) {
-    if engine.persistence.aof.rewrite.take().is_some() {
+    if let Some(rewrite) = engine.persistence.aof.rewrite.take() {
         let process_id = engine.host.facts().process_id;
         log(engine, LogLevel::Notice, format!("Killing running AOF rewrite child: {process_id}"));
-        engine.effects.push(Effect::StopSave);
+        engine.effects.push(Effect::StopSave(BackgroundSave::Rewrite(rewrite.id)));
     }
 }
 

@@ -16,7 +16,9 @@ use crate::engine::exec::loading::Load;
 use crate::engine::exec::scripts::load;
 use crate::engine::exec::tracking;
 use crate::engine::spec::{Error, Now, ServerError};
-use crate::engine::state::{Checkpoint, Effect, FIRST_WORLD, LateReply, LoadCounts, LogLevel, SaveWait, Saving};
+use crate::engine::state::{
+    BackgroundSave, Checkpoint, Effect, FIRST_WORLD, LateReply, LoadCounts, LogLevel, SaveWait, Saving,
+};
 
 /// Takes a checkpoint of the present data. The databases share it until [`reclaim`] is called.
 pub fn checkpoint(engine: &mut Engine) -> Checkpoint {
@@ -147,9 +149,8 @@ pub fn save_flushed(engine: &mut Engine) {
 
 /// Stops the save in progress. The caller saves the data itself if clients wait for that.
 pub(super) fn stop_save(engine: &mut Engine) {
-    if engine.persistence.saving.is_some() {
-        engine.persistence.stop_saving();
-        engine.effects.push(Effect::StopSave);
+    if let Some(id) = engine.persistence.stop_saving() {
+        engine.effects.push(Effect::StopSave(BackgroundSave::Dump(id)));
     }
 }
 

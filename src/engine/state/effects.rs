@@ -20,6 +20,15 @@ pub struct Effects {
     pub propagation: Lazy<Propagation>,
 }
 
+/// A save on a thread. A SAVE may be in progress beside a rewrite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BackgroundSave {
+    /// The RDB file is written, from the checkpoint of this number.
+    Dump(u64),
+    /// The append-only file is rewritten, for the time of this number.
+    Rewrite(u64),
+}
+
 /// An action that the server carries out.
 #[derive(Debug)]
 pub enum Effect {
@@ -43,8 +52,8 @@ pub enum Effect {
     /// Write this checkpoint to the RDB file, on a thread, then call [`crate::engine::Engine::end_save`] (SAVE,
     /// BGSAVE).
     Save(Box<Checkpoint>),
-    /// Stop writing the checkpoint: nobody needs the file any more.
-    StopSave,
+    /// Stop this save: nobody needs its file any more.
+    StopSave(BackgroundSave),
     /// Rewrite the append-only file, on a thread: make its next file, take the base
     /// ([`crate::engine::exec::aof::take_base`]) and write it, then call [`crate::engine::exec::aof::end_rewrite`] with
     /// this number (BGREWRITEAOF).

@@ -56,7 +56,7 @@ pub use capacity::Capacity;
 pub use checkpoint::Checkpoint;
 pub use coarse_histogram::CoarseHistogram;
 pub use databases::Databases;
-pub use effects::{Advance, ClockOrder, Effect, Effects};
+pub use effects::{Advance, BackgroundSave, ClockOrder, Effect, Effects};
 pub use error_counts::ErrorCounts;
 pub use eviction::{ClientsLimit, Policy, Pressure};
 pub use file_settings::{FileSettings, SavePoint};

@@ -210,11 +210,12 @@ impl Persistence {
         Some(saving)
     }
 
-    /// Notes that the save in progress was stopped. Clients that wait for it wait for the next one.
-    pub(in crate::engine) fn stop_saving(&mut self) {
-        if let Some(saving) = self.saving.take() {
-            self.next_waits.splice(..0, saving.waits);
-        }
+    /// Notes that the save in progress was stopped, and returns its number. Clients that wait for it wait for the next
+    /// one.
+    pub(in crate::engine) fn stop_saving(&mut self) -> Option<u64> {
+        let saving = self.saving.take()?;
+        self.next_waits.splice(..0, saving.waits);
+        Some(saving.id)
     }
 
     /// Whether a session waits for a save.

@@ -18,6 +18,7 @@ use dunlin::aof::log::{Log, SyncOrder};
 use dunlin::aof::scan::Tail;
 use dunlin::engine::exec::aof;
 use dunlin::engine::exec::aof_load::AofLoad;
+use dunlin::engine::state::BackgroundSave;
 use dunlin::engine::state::host::AofSource;
 use dunlin::engine::{Checkpoint, Effect, SessionId, Settings, SyncPolicy};
 use dunlin::storage::simulated::SimulatedDisk;
@@ -285,7 +286,7 @@ impl Machine {
                     self.stop_rewrite();
                     self.rewrite = Some((id, Rewrite::Prepare));
                 }
-                Effect::StopSave => self.stop_rewrite(),
+                Effect::StopSave(BackgroundSave::Rewrite(_)) => self.stop_rewrite(),
                 _ => {}
             }
         }
