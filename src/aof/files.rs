@@ -27,7 +27,7 @@ use super::manifest::{self, Listed, Manifest};
 use crate::storage::{PathLock, Storage, StorageFile, reason, replace};
 
 /// Where an AOF is.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Its folder (`dir` and `appenddirname`).
     pub folder: PathBuf,
@@ -170,6 +170,11 @@ impl AofFiles {
         files.clean_up().map_err(failed)?;
         files.drop_former_locks();
         Ok(files)
+    }
+
+    /// Where they are.
+    pub fn place(&self) -> &Place {
+        &self.place
     }
 
     /// Whether nothing is listed: there is no AOF yet.

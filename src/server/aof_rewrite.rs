@@ -20,8 +20,8 @@ use super::progress::after_each_key;
 use super::shared::Shared;
 use crate::aof::decisions::NextFile;
 use crate::engine::exec::aof;
-use crate::engine::state::BackgroundSave;
-use crate::engine::{Checkpoint, Engine};
+use crate::engine::state::{BackgroundSave, Rewrite};
+use crate::engine::{Checkpoint, Engine, Settings};
 use crate::storage::{StorageFile, replace};
 
 /// Starts to rewrite the append-only file in the background.
@@ -55,9 +55,26 @@ fn try_rewrite(shared: &Shared, id: u64, delay: TestDelay, is_stopped: &AtomicBo
         (aof.state.next_file(), engine.settings.clone(), aof.rewrite.filter(|rewrite| rewrite.id == id))
     };
     let Some(rewrite) = rewrite else { return Err(STOPPED.to_owned()) };
+    make_files(shared, &settings, next, rewrite, delay, is_stopped).inspect_err(|_| {
+        if next.is_none() {
+            writer.close_unpublished(is_stopped);
+        }
+    })
+}
+
+/// Makes the next incremental file, if changes go into the files, and the base.
+fn make_files(
+    shared: &Shared,
+    settings: &Settings,
+    next: Option<NextFile>,
+    Rewrite { id, commands, .. }: Rewrite,
+    delay: TestDelay,
+    is_stopped: &AtomicBool,
+) -> Result<(), String> {
+    let writer = shared.worlds().aof();
     let storage = shared.worlds().storage();
     let _announced = announce_temporary_file();
-    let file = writer.prepare_rewrite(storage, &settings, next, rewrite.commands)?;
+    let file = writer.prepare_rewrite(storage, settings, next, commands, is_stopped)?;
     let temporary = writer.temporary_base(id)?;
     if let Some(shared) = shared.worlds().first() {
         writer.start(&shared).map_err(|error| reason(&error))?;
@@ -132,5 +149,29 @@ fn take_base(
                 return None;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::aof_writer::AofWriter;
+    use crate::storage::Storage;
+    use crate::storage::simulated::SimulatedDisk;
+
+    /// It was stopped by `appendonly no`, behind which no file may be listed.
+    #[test]
+    fn a_rewrite_that_was_stopped_makes_no_file() {
+        let disk = SimulatedDisk::new();
+        let settings = Settings { directory: "/data".to_owned(), ..Settings::default() };
+        disk.add_folder("/data");
+        let (writer, storage) = (AofWriter::default(), Arc::new(disk.clone()) as Arc<dyn Storage>);
+        let prepare = |is_stopped: bool| {
+            writer.prepare_rewrite(&storage, &settings, Some(NextFile::Following), 0, &AtomicBool::new(is_stopped))
+        };
+        assert_eq!(prepare(true).err().as_deref(), Some(STOPPED));
+        assert!(disk.paths().is_empty());
+        assert!(prepare(false).is_ok());
+        assert!(!disk.paths().is_empty());
     }
 }

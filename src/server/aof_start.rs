@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use tracing::{info, warn};
 
-use super::aof_writer;
+use super::aof_files;
 use super::clock::monotonic_us;
 use super::os_host::reason;
 use super::shared::Shared;
@@ -59,7 +59,7 @@ impl AofStart {
         storage: &Arc<dyn Storage>,
         settings: &Settings,
     ) -> Result<Opened, String> {
-        let files = aof_writer::open_files(storage, settings)?;
+        let files = aof_files::open_files(storage, settings)?;
         if files.is_empty() {
             warn_of_ignored_dump(&**storage, settings);
             return Ok(Opened::New(Box::new(files)));
@@ -255,7 +255,7 @@ fn go_on_with_loaded(shared: &Arc<Shared>, files: AofFiles) -> Result<(), String
 fn go_on(shared: &Arc<Shared>, mut files: AofFiles, base_bytes: u64, total_bytes: u64) -> Result<(), String> {
     let commands = known_commands(&files);
     let file = files.continue_last().map_err(|error| reason(&error))?;
-    aof_writer::log_lines(&mut files);
+    aof_files::log_lines(&mut files);
     let (policy, writer) = (shared.engine().settings.files.syncs, shared.worlds().aof());
     let last_bytes = files.to_load().last().map_or(0, |file| file.bytes);
     writer.set_sizes(base_bytes, total_bytes);

@@ -37,6 +37,7 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 use tracing::{info, warn};
 
+use super::aof_files::{log_lines, open_files, place};
 use super::aof_rewrite::AwaitedBase;
 use super::aof_threads::Worker;
 use super::aof_waiters::{self, Waiters};
@@ -45,7 +46,7 @@ use super::clock::monotonic_us;
 use super::os_host::reason;
 use super::shared::Shared;
 use crate::aof::decisions::{LONG_WRITE_US, NextFile, PATIENCE_US, SyncPolicy, is_full, may_leave_unwritten};
-use crate::aof::files::{AofFiles, LogFile, Place};
+use crate::aof::files::{AofFiles, LogFile};
 use crate::aof::log::Log;
 use crate::engine::state::host::AofSource;
 use crate::engine::state::kit::DiskFaults;
@@ -141,18 +142,29 @@ impl AofWriter {
         *self.on_failure.lock() = Some(OnFailureHook(Box::new(end)));
     }
 
-    /// Makes the next incremental file for a rewrite, if changes go into the files.
+    /// Makes the next incremental file for a rewrite, if changes go into the files. They are where the settings say,
+    /// unless the stream goes into other ones already.
     ///
     /// # Errors
-    /// The message why the files cannot be made.
+    /// The message why the files cannot be made, or that the rewrite was stopped.
     pub(crate) fn prepare_rewrite(
         &self,
         storage: &Arc<dyn Storage>,
         settings: &Settings,
         next: Option<NextFile>,
         commands: u64,
+        is_stopped: &AtomicBool,
     ) -> Result<Option<Arc<dyn StorageFile>>, String> {
         let mut guard = self.files.lock();
+        // Under the lock that the end of the files takes, so that none is made behind it.
+        if is_stopped.load(Ordering::Acquire) {
+            return Err(STOPPED.to_owned());
+        }
+        if self.log.lock().is_none()
+            && let Some(mut elsewhere) = guard.take_if(|files| *files.place() != place(settings))
+        {
+            elsewhere.abandon_first();
+        }
         let files = match &mut *guard {
             Some(files) => files,
             None => guard.insert(open_files(storage, settings)?),
@@ -202,6 +214,15 @@ impl AofWriter {
         drop(log);
         self.sync_soon();
         Ok(())
+    }
+
+    /// Closes the files of a rewrite that failed while the append-only file is off. If it was stopped, another one may
+    /// have them.
+    pub(crate) fn close_unpublished(&self, is_stopped: &AtomicBool) {
+        let mut files = self.files.lock();
+        if !is_stopped.load(Ordering::Acquire) && self.log.lock().is_none() {
+            *files = None;
+        }
     }
 
     /// Removes the files that a base has replaced, which were kept.
@@ -565,21 +586,4 @@ impl Drop for PlannedSync {
             writer.sync_here_or_order();
         }
     }
-}
-
-/// Logs the messages that the files have collected.
-pub(crate) fn log_lines(files: &mut AofFiles) {
-    files.take_lines().iter().for_each(|line| info!("{line}"));
-}
-
-/// Opens the files of the append-only file where the settings have them.
-///
-/// # Errors
-/// The message why they cannot be opened.
-pub(crate) fn open_files(storage: &Arc<dyn Storage>, settings: &Settings) -> Result<AofFiles, String> {
-    let folder = Path::new(&settings.directory).join(&settings.files.append_folder);
-    let place = Place { folder, name: settings.files.append_file.clone() };
-    let mut files = AofFiles::open(Arc::clone(storage), place).map_err(|fault| fault.lines().join("\n"))?;
-    log_lines(&mut files);
-    Ok(files)
 }

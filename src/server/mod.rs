@@ -6,6 +6,7 @@
 //! `program` is the whole `dunlin` program, and only compiled with the feature of that name, as is `page`; `testkit`
 //! starts servers inside other programs.
 
+mod aof_files;
 mod aof_rewrite;
 pub(crate) mod aof_start;
 mod aof_threads;

@@ -198,7 +198,8 @@ impl Host for OsHost {
 
     fn prepare_aof(&self, settings: &Settings) -> Result<(), String> {
         let Some(aof) = &self.files.aof else { return Err(ONE_FILE.to_owned()) };
-        aof.prepare_rewrite(&self.files.storage, settings, Some(NextFile::Anew), 0).map(drop)
+        let goes_on = AtomicBool::new(false);
+        aof.prepare_rewrite(&self.files.storage, settings, Some(NextFile::Anew), 0, &goes_on).map(drop)
     }
 
     fn open_aof(&self, settings: &Settings, rest: Vec<u8>) -> Result<Vec<host::AofSource>, String> {

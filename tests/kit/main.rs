@@ -24,6 +24,7 @@ mod links;
 mod lost_writes;
 mod measures;
 mod memory_metrics;
+mod moved_files;
 mod node_faults;
 mod nodes;
 mod orphans;

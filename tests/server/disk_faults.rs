@@ -112,6 +112,18 @@ fn a_slow_disk_delays_a_save_and_not_the_clients() {
 }
 
 #[test]
+fn a_rewrite_that_fails_leaves_the_append_only_file_to_other_servers_while_it_is_off() {
+    let folder = Folder::new("fault-rewrite");
+    let server = saving(&folder);
+    assert_eq!(ask(&server, "DUNLIN FAULT ADD full DISK WRITE FILE *.base TIMES 1 ENOSPC"), "+OK");
+    assert_eq!(ask(&server, "BGREWRITEAOF"), "+Background append only file rewriting started");
+    wait_until("it has failed", || ask(&server, "INFO persistence").contains("aof_last_bgrewrite_status:err"));
+    let other = Server::builder().set("dir", folder.text()).set("appendonly", "yes").start();
+    drop(other.expect("nobody has the files"));
+    drop(server);
+}
+
+#[test]
 fn the_end_of_a_server_does_not_wait_for_a_slow_disk() {
     let folder = Folder::new("fault-end");
     let server = saving(&folder);

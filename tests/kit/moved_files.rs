@@ -1,0 +1,64 @@
+//! Where the append-only file is made when its folder is set before it is switched on, or begins.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use dunlin::{Disk, Server};
+
+use crate::timeout::wait_until;
+
+/// A folder that the simulated disk has beside the one of the server.
+const ELSEWHERE: &str = "/tmp";
+
+/// A server without an append-only file.
+fn start(disk: &Disk) -> Server {
+    disk.write("/tmp/other", "");
+    let builder = Server::builder().disk(disk).set("enable-protected-configs", "yes");
+    builder.start().expect("it starts")
+}
+
+/// The reply, or the error.
+fn ask(server: &Server, line: &str) -> String {
+    let mut client = server.client().expect("there is room");
+    match client.call(line.split(' ')) {
+        Ok(reply) => reply.text().map_or_else(|| format!("{reply:?}"), |text| text.into_owned()),
+        Err(error) => error.to_string(),
+    }
+}
+
+fn shows(server: &Server, field: &str) -> bool {
+    ask(server, "INFO persistence").lines().any(|line| line == field)
+}
+
+/// Waits until the file has a base, and expects it in the other folder, and nothing in the first one.
+fn assert_is_elsewhere(disk: &Disk, server: &Server) {
+    wait_until("it has a base", || ask(server, "WAITAOF 1 0 100").contains("(1)"));
+    let is_of_file = |path: &PathBuf| path.to_string_lossy().contains("append");
+    let files: Vec<_> = disk.paths().into_iter().filter(is_of_file).collect();
+    assert!(!files.is_empty() && files.iter().all(|path| path.starts_with(ELSEWHERE)), "{files:?}");
+}
+
+#[test]
+fn a_file_that_is_switched_on_after_a_rewrite_that_failed_is_where_the_settings_say() {
+    let disk = Disk::new();
+    let server = start(&disk);
+    disk.fault("full").writes().file("*.base*").times(1).full();
+    assert_eq!(ask(&server, "BGREWRITEAOF"), "Background append only file rewriting started");
+    wait_until("it has failed", || shows(&server, "aof_last_bgrewrite_status:err"));
+    assert_eq!(ask(&server, &format!("CONFIG SET dir {ELSEWHERE}")), "OK");
+    assert_eq!(ask(&server, "CONFIG SET appendonly yes"), "OK");
+    assert_is_elsewhere(&disk, &server);
+}
+
+#[test]
+fn a_file_that_a_save_puts_off_is_where_the_settings_say_when_it_begins() {
+    let disk = Disk::new();
+    let server = start(&disk);
+    disk.fault("held").writes().file("*.rdb").times(1).delay(Duration::from_secs(3600));
+    assert_eq!(ask(&server, "BGSAVE"), "Background saving started");
+    assert_eq!(ask(&server, "CONFIG SET appendonly yes"), "OK");
+    assert!(shows(&server, "aof_rewrite_scheduled:1"));
+    assert_eq!(ask(&server, &format!("CONFIG SET dir {ELSEWHERE}")), "OK");
+    assert!(disk.remove_fault("held"));
+    assert_is_elsewhere(&disk, &server);
+}
