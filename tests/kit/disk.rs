@@ -555,3 +555,19 @@ fn a_dump_is_saved_to_the_disk_and_loaded_from_it() {
     assert_eq!(get(&start(), "key"), "saved");
     assert_eq!(disk.paths().len(), 1);
 }
+
+/// Redis has no data then, and would make that durable by the next rewrite.
+#[test]
+fn the_data_stay_when_the_file_that_they_are_to_be_loaded_from_again_cannot_be_opened() {
+    let disk = Disk::new();
+    let server = Server::builder().disk(&disk).set("appendonly", "yes").allow_debug().start().expect("it starts");
+    ask(&server, "SET key value").expect("it is written");
+    disk.fault("lost").reads().file("*.base*").input_output_error();
+    let refused = "ERR Error trying to load the AOF files, check server logs.";
+    assert_eq!(ask(&server, "DEBUG LOADAOF").as_ref().map_err(String::as_str), Err(refused));
+    assert_eq!(get(&server, "key"), "value");
+    assert!(disk.remove_fault("lost"));
+    ask(&server, "SET later value").expect("it is written");
+    ask(&server, "DEBUG LOADAOF").expect("it is loaded");
+    assert_eq!((get(&server, "key"), get(&server, "later")), ("value".to_owned(), "value".to_owned()));
+}

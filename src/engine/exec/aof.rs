@@ -120,7 +120,8 @@ fn switch_off(engine: &mut Engine) {
     }
 }
 
-/// Writes the rest of the file, and loads all data from it (DEBUG LOADAOF).
+/// Writes the rest of the file, and loads all data from it (DEBUG LOADAOF). The data stay if it cannot be opened, while
+/// Redis has removed them by then: the next rewrite would make that durable.
 ///
 /// # Errors
 /// The files cannot be loaded; the log has the reason.
@@ -128,12 +129,14 @@ pub fn reload(engine: &mut Engine) -> Result<(), Error> {
     let mut rest = Vec::new();
     engine.effects.propagation.take_into(&mut rest);
     let was_on = engine.effects.propagation.is_on();
-    remove_all(engine);
     let sources = engine.host.open_aof(&engine.settings, rest).and_then(|sources| match sources.is_empty() {
         true => Err("there is no append-only file".to_owned()),
         false => Ok(sources),
     });
-    let loaded = sources.and_then(|sources| load_all(engine, sources));
+    let loaded = sources.and_then(|sources| {
+        remove_all(engine);
+        load_all(engine, sources)
+    });
     if was_on {
         engine.effects.propagation.turn_on();
     }
