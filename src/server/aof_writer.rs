@@ -547,7 +547,8 @@ impl AofWriter {
     }
 
     /// Writes, syncs and closes the files (`appendonly no`, the end of the server), and releases the clients that wait.
-    /// `commands` is the number of commands in the stream; the manifest gets it as the end offset of the last file, if all is synced.
+    /// `commands` is the number of commands in the stream; the manifest gets it as the end offset of the last file if
+    /// all of it is synced.
     pub(crate) fn close(&self, commands: u64) {
         let written = self.write().and_then(|()| self.sync());
         if let Err(error) = &written {

@@ -571,3 +571,22 @@ fn the_data_stay_when_the_file_that_they_are_to_be_loaded_from_again_cannot_be_o
     ask(&server, "DEBUG LOADAOF").expect("it is loaded");
     assert_eq!((get(&server, "key"), get(&server, "later")), ("value".to_owned(), "value".to_owned()));
 }
+
+#[test]
+fn the_manifest_says_where_a_file_ends_only_if_all_of_it_is_durable() {
+    for fails in ["", "write", "sync"] {
+        let disk = Disk::new();
+        let server = start(&disk, "no");
+        let rule = disk.fault("lost").file("*.incr.aof");
+        match fails {
+            "write" => rule.writes().full(),
+            "sync" => rule.syncs().input_output_error(),
+            _ => drop(rule),
+        }
+        ask(&server, "SET key value").expect("it is stored");
+        drop(server);
+        let path = disk.paths().into_iter().find(|path| path.ends_with("appendonly.aof.manifest"));
+        let manifest = disk.read(path.expect("there is one")).expect("it is there");
+        assert_eq!(String::from_utf8_lossy(&manifest).contains("endoffset"), fails.is_empty(), "{fails}");
+    }
+}
