@@ -55,7 +55,7 @@ pub(super) fn end(engine: &mut Engine, call: &Call<'_>, recording: Recording, en
         let database = engine.sessions.get(call.session).map_or(0, |session| session.database);
         engine.effects.propagation.push_request(database, call.request);
     }
-    if engine.settings.files.syncs == SyncPolicy::Always {
+    if is_synced_always(engine) {
         hold_reply(engine, call, recording);
     }
     if recording.owns_unit && !matches!(ending, Ending::Suspended) {
@@ -74,9 +74,14 @@ fn note_written(engine: &mut Engine, session: SessionId, before: u64) {
     }
 }
 
+/// Whether replies wait until what they show is synced. Changes are recorded also for replicas, without a file.
+fn is_synced_always(engine: &Engine) -> bool {
+    engine.settings.files.syncs == SyncPolicy::Always && engine.persistence.aof.is_on()
+}
+
 /// Notes that a key changes, which is durable when the unit that is open has been synced.
 pub(super) fn note_change(engine: &mut Engine, database: usize, key: &[u8]) {
-    if engine.settings.files.syncs == SyncPolicy::Always {
+    if is_synced_always(engine) {
         let (offset, aof) = (engine.effects.propagation.offset(), &mut *engine.persistence.aof);
         aof.unsynced.note(database, key, offset, aof.progress.synced());
     }
@@ -186,4 +191,28 @@ pub fn propagate_nothing(cx: &mut Ctx<'_>) {
 /// Queues a command beside the running one, whatever a script says about its commands.
 pub fn propagate_also(cx: &mut Ctx<'_>, words: &[&[u8]]) {
     cx.engine.effects.propagation.push(cx.database, words.iter().copied());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::exec::aof;
+    use crate::engine::spec::Now;
+    use crate::engine::state::host::NoHost;
+    use crate::engine::{Settings, Table};
+
+    #[test]
+    fn only_a_server_with_a_file_keeps_which_keys_are_not_synced() {
+        let mut settings = Settings::default();
+        settings.files_mut().syncs = SyncPolicy::Always;
+        let mut engine = Engine::new(Table::of(&[]), settings, 0, Now::default(), Box::new(NoHost::default()));
+        let needed = |engine: &mut Engine| {
+            note_change(engine, 0, b"key");
+            engine.persistence.aof.unsynced.needed(0, b"key")
+        };
+        engine.effects.propagation.turn_on();
+        assert_eq!(needed(&mut engine), 0, "it has replicas alone");
+        aof::begin(&mut engine);
+        assert!(needed(&mut engine) > 0);
+    }
 }
