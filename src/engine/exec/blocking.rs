@@ -301,6 +301,7 @@ fn count_unblocking(engine: &mut Engine, keyless: Option<CommandId>) {
 /// Ends the wait of a session that disconnected. As in Redis, a command that waits for no key (WAIT) counts as
 /// having run; others as never called.
 pub(in crate::engine) fn stop_waiting(engine: &mut Engine, session: SessionId) {
+    forget_conditions(engine, session);
     if engine.observers.waiting.get(session).is_none_or(|wait| !wait.keys.is_empty())
         || engine.observers.is_delayed(session)
     {
@@ -310,6 +311,16 @@ pub(in crate::engine) fn stop_waiting(engine: &mut Engine, session: SessionId) {
     dispatch::count(engine, wait.command, false);
     if let Some(request) = wait.request.iter().next() {
         timing::record_time(engine, session, wait.command, request, wait.spent_us);
+    }
+}
+
+/// Forgets what a session waits for in WAIT or WAITAOF, or has waited for until its timeout: it may never come.
+fn forget_conditions(engine: &mut Engine, session: SessionId) {
+    if engine.persistence.aof.progress.is_awaited() {
+        engine.persistence.aof.forget_wait(session);
+    }
+    if let Some(replication) = &mut engine.peers.replication {
+        replication.waits.retain(|wait| wait.session != session);
     }
 }
 
@@ -333,4 +344,38 @@ enum ServeOutcome {
     All,
     /// A pause holds some of them back; the key must stay ready.
     HeldBack,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::exec::{aof, replication};
+    use crate::engine::state::SyncWait;
+    use crate::engine::state::host::NoHost;
+    use crate::engine::state::replication::ReplicaWait;
+    use crate::engine::{Origin, Settings, Table};
+
+    /// Nothing is synced under `appendfsync no`, and replicas may have gone.
+    #[test]
+    fn what_a_client_waits_for_is_forgotten_when_it_disconnects() {
+        let host = Box::new(NoHost::default());
+        let mut engine = Engine::new(Table::of(&[]), Settings::default(), 0, Now::default(), host);
+        aof::begin(&mut engine);
+        let wait = |engine: &mut Engine| {
+            let session = engine.connect(Now::default(), Origin::default()).expect("there is room");
+            let command = CommandId::default();
+            engine.persistence.aof.wait(SyncWait { session, command, offset: 1, ends: true });
+            replication::replication(engine).waits.push(ReplicaWait { session, command, count: 1, offset: 1 });
+            session
+        };
+        let (stays, leaves) = (wait(&mut engine), wait(&mut engine));
+        engine.disconnect(leaves);
+        let waits = &replication::replication(&mut engine).waits;
+        assert_eq!(waits.iter().map(|wait| wait.session).collect::<Vec<_>>(), [stays]);
+        assert!(engine.persistence.aof.progress.is_awaited());
+        engine.disconnect(stays);
+        assert!(!engine.persistence.aof.progress.is_awaited());
+        assert!(engine.persistence.aof.take_waiting().is_empty());
+        assert!(replication::replication(&mut engine).waits.is_empty());
+    }
 }

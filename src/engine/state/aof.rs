@@ -329,6 +329,12 @@ impl Aof {
         self.progress.is_awaited.store(true, Ordering::SeqCst);
     }
 
+    /// Forgets the wait of a client that has disconnected.
+    pub(in crate::engine) fn forget_wait(&mut self, session: SessionId) {
+        self.waiting.retain(|wait| wait.session != session);
+        self.progress.is_awaited.store(!self.waiting.is_empty(), Ordering::SeqCst);
+    }
+
     /// Whether the files have all changes up to an offset. Without a base they have nothing.
     pub(in crate::engine) fn has_synced(&self, offset: u64) -> bool {
         self.state == AofState::On && self.progress.synced() >= offset
