@@ -32,7 +32,7 @@ use super::timer;
 use super::worlds::{WorldConfig, Worlds};
 use crate::commands;
 use crate::engine::exec::kit::waits;
-use crate::engine::exec::rights;
+use crate::engine::exec::{persistence, rights};
 use crate::engine::state::host::Facts;
 use crate::engine::state::kit::DiskFaults;
 use crate::engine::{Engine, Settings, Table};
@@ -178,7 +178,8 @@ impl Server {
             self.shared.worlds().close_listeners();
             self.shared.close_connections();
         });
-        self.shared.end_requests();
+        // Other event loops may not have closed their connections yet.
+        persistence::end_requests(&mut self.shared.engine());
         if let Some(faults) = &self.disk_faults {
             faults.end_waits();
         }

@@ -496,12 +496,6 @@ impl Shared {
         self.worlds.aof().close(engine.effects.propagation.commands());
     }
 
-    /// Has no request run any more: what it changes would be in no file. Other event loops may not have closed their
-    /// connections yet.
-    pub(crate) fn end_requests(&self) {
-        self.engine().switches.is_ending = true;
-    }
-
     /// Closes the append-only file when the server ends.
     pub(crate) fn end_aof_with_server(&self) {
         let writer = self.worlds.aof();

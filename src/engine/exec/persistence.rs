@@ -247,8 +247,14 @@ pub struct ShutdownOptions {
 pub fn prepare_shutdown(engine: &mut Engine, options: ShutdownOptions) -> Result<(), Error> {
     save_before_shutdown(engine, options)?;
     // The server has more to do until its connections are closed.
-    engine.switches.is_ending = has_file(engine);
+    let saves = options.saves || !engine.settings.files.save_points.is_empty();
+    engine.switches.is_ending = has_file(engine) && (saves || engine.persistence.aof.is_on());
     Ok(())
+}
+
+/// Has no request run any more if the append-only file is about to be closed: what it changes would not be there.
+pub fn end_requests(engine: &mut Engine) {
+    engine.switches.is_ending |= engine.persistence.aof.is_on();
 }
 
 fn save_before_shutdown(engine: &mut Engine, options: ShutdownOptions) -> Result<(), Error> {

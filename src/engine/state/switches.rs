@@ -24,8 +24,8 @@ pub struct Switches {
     pub reply_room: ReplyRoom,
     /// A shutdown was requested during [`Switches::cron_paused`]; it happens when that is over.
     pub shutdown_pending: bool,
-    /// The data were saved for the end of the server, or its files are about to be closed: no request runs any more, as
-    /// what it changes would be in no file.
+    /// The data were saved for the end of the server, or its append-only file is about to be closed: no request runs
+    /// any more, as what it changes would be in no file.
     pub is_ending: bool,
     /// A test has chosen the seed: the system's randomness and wall-clock budgets are not used.
     pub is_deterministic: bool,
