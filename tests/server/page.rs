@@ -329,7 +329,7 @@ fn a_page_that_is_off_has_no_thread_and_no_socket() {
     };
     let (with_page, page) = start(&[]);
     // A thread names itself when it runs.
-    assert_eq!(get(page, "/ready", "").status, 200);
+    wait_until("it is ready", || get(page, "/ready", "").status == 200);
     assert_eq!(of(&with_page), (true, 2));
     assert_eq!(of(&program::start(&["--port", "0"])), (false, 1));
 }
