@@ -155,10 +155,12 @@ impl AofWriter {
             end(last_words);
         }
         if after.tells_engine {
-            // When writes work again, the other thread's sync may have failed meanwhile.
-            let has_failed = failure.is_some();
-            let needs_base = |writer: &AofWriter| if has_failed { needs_base } else { writer.needs_base() };
-            shared.act(|engine| aof::end_write(engine, failure, needs_base(self)));
+            let works_again = failure.is_none();
+            shared.act(|engine| {
+                // The other thread's sync may have failed meanwhile.
+                let needs_base = if works_again { self.needs_base() } else { needs_base };
+                aof::end_write(engine, failure, needs_base);
+            });
         }
     }
 

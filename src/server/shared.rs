@@ -3,7 +3,7 @@
 //!
 //! The lock is taken once for a batch of requests, and released between the parts of a long one while others wait. The
 //! engine's effects ([`Effect`]) are carried out here, at once and under the lock: none takes long except a stall,
-//! which is meant to hold everyone up.
+//! which is meant to hold everyone up, and the end of the append-only file, which waits for the disk.
 //!
 //! Lock order: the engine's first, then that of `wake_flags`. Neither is ever held across an `await`.
 
@@ -180,7 +180,7 @@ impl Shared {
         if engine.switches.is_ending {
             return None;
         }
-        let mut has_pushes = fetch(&mut engine, session, output)?;
+        let mut shows_data = fetch(&mut engine, session, output)?;
         engine.begin_direct_call(self.clock.now());
         let before = engine.due_state();
         let flow = self.run_in(&mut engine, session, request, output);
@@ -197,9 +197,9 @@ impl Shared {
         }
         let mut offset = release_offset(&mut engine);
         if flow == Flow::Next && !is_brief {
-            has_pushes |= fetch(&mut engine, session, output)?;
+            shows_data |= fetch(&mut engine, session, output)?;
         }
-        if has_pushes {
+        if shows_data {
             offset = self.aof_offset(&engine);
         }
         drop(engine);

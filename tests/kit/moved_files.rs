@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use dunlin::{Disk, Server};
 
+use crate::saves::ask;
 use crate::timeout::wait_until;
 
 /// A folder that the simulated disk has beside the one of the server.
@@ -15,15 +16,6 @@ fn start(disk: &Disk) -> Server {
     disk.write("/tmp/other", "");
     let builder = Server::builder().disk(disk).set("enable-protected-configs", "yes");
     builder.start().expect("it starts")
-}
-
-/// The reply, or the error.
-fn ask(server: &Server, line: &str) -> String {
-    let mut client = server.client().expect("there is room");
-    match client.call(line.split(' ')) {
-        Ok(reply) => reply.text().map_or_else(|| format!("{reply:?}"), |text| text.into_owned()),
-        Err(error) => error.to_string(),
-    }
 }
 
 fn shows(server: &Server, field: &str) -> bool {

@@ -15,7 +15,7 @@ fn start(disk: &Disk, save_points: &str) -> Server {
 }
 
 /// The reply, or the error.
-fn ask(server: &Server, line: &str) -> String {
+pub(crate) fn ask(server: &Server, line: &str) -> String {
     let mut client = server.client().expect("there is room");
     match client.call(line.split(' ')) {
         Ok(reply) => reply.text().map_or_else(|| format!("{reply:?}"), |text| text.into_owned()),

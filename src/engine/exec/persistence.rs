@@ -240,15 +240,15 @@ pub struct ShutdownOptions {
 /// Prepares the end of the server: saves the data if it is to be. Only the first world has a file.
 ///
 /// While a script is suspended nothing is saved, as the file would have a part of what the script does. SHUTDOWN is
-/// refused then, so only a signal or the end of an embedded server comes here.
+/// refused then, and a signal waits, so only the end of an embedded server comes here.
 ///
 /// # Errors
 /// The data cannot be saved, so the server goes on.
 pub fn prepare_shutdown(engine: &mut Engine, options: ShutdownOptions) -> Result<(), Error> {
     save_before_shutdown(engine, options)?;
     // The server has more to do until its connections are closed.
-    let saves = options.saves || !engine.settings.files.save_points.is_empty();
-    engine.switches.is_ending = has_file(engine) && (saves || engine.persistence.aof.is_on());
+    let keeps_data = is_to_save(engine, options) || engine.persistence.aof.is_on();
+    engine.switches.is_ending = has_file(engine) && keeps_data;
     Ok(())
 }
 
@@ -257,15 +257,20 @@ pub fn end_requests(engine: &mut Engine) {
     engine.switches.is_ending |= engine.persistence.aof.is_on();
 }
 
+/// Whether the end of the server is to save the data, unless it was told not to.
+fn is_to_save(engine: &Engine, options: ShutdownOptions) -> bool {
+    options.saves || !engine.settings.files.save_points.is_empty()
+}
+
+/// Saves the data before the server ends, if they are to be.
 fn save_before_shutdown(engine: &mut Engine, options: ShutdownOptions) -> Result<(), Error> {
     if !has_file(engine) {
         return if options.saves { Err(Error::ShutdownFailed) } else { Ok(()) };
     }
     log(engine, LogLevel::Notice, "User requested shutdown...".to_owned());
     aof::prepare_shutdown(engine, options.is_forced)?;
-    let is_to_save = options.saves || !engine.settings.files.save_points.is_empty();
     let is_awaited = !engine.persistence.next_waits.is_empty();
-    let saves = is_awaited || (is_to_save && !options.skips_save);
+    let saves = is_awaited || (is_to_save(engine, options) && !options.skips_save);
     // While a file is being loaded, a save would replace it by a part of its data.
     if !saves || engine.persistence.loading.is_some() || engine.scripts.is_busy() {
         return Ok(());
