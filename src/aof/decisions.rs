@@ -89,18 +89,18 @@ pub struct AfterWrite {
 }
 
 impl SyncPolicy {
-    /// Decides what follows when a write, or a sync, has failed for a reason, or has not. `needs_base` says whether a
+    /// Decides what follows when a write, or a sync, has failed for a reason, or has not. `has_failed_sync` says whether a
     /// sync has failed, which only a new base heals, and `had_failed` whether the write before failed.
-    pub fn after_write(self, failure: Option<&str>, needs_base: bool, had_failed: bool) -> AfterWrite {
+    pub fn after_write(self, failure: Option<&str>, has_failed_sync: bool, had_failed: bool) -> AfterWrite {
         let ends_program = failure.filter(|_| self == SyncPolicy::Always).map(|reason| {
-            if needs_base {
+            if has_failed_sync {
                 format!("Can't persist AOF for fsync error when the AOF fsync policy is 'always': {reason}. Exiting...")
             } else {
                 "Can't recover from AOF write error when the AOF fsync policy is 'always'. Exiting...".to_owned()
             }
         });
         AfterWrite {
-            has_failed: failure.is_some() && !needs_base,
+            has_failed: failure.is_some() && !has_failed_sync,
             ends_program,
             tells_engine: failure.is_some() || had_failed,
         }
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn the_engine_learns_of_failures_and_that_writes_work_again_and_a_program_that_syncs_always_ends() {
-        for (failure, needs_base, had_failed, has_failed, tells_engine) in [
+        for (failure, has_failed_sync, had_failed, has_failed, tells_engine) in [
             (None, false, false, false, false),
             (Some("full"), false, false, true, true),
             (Some("full"), false, true, true, true),
@@ -244,7 +244,7 @@ mod tests {
             (Some("lost"), true, true, false, true),
         ] {
             for policy in [SyncPolicy::Always, SyncPolicy::EverySecond, SyncPolicy::Never] {
-                let after = policy.after_write(failure, needs_base, had_failed);
+                let after = policy.after_write(failure, has_failed_sync, had_failed);
                 assert_eq!((after.has_failed, after.tells_engine), (has_failed, tells_engine), "{failure:?}");
                 let ends = policy == SyncPolicy::Always && failure.is_some();
                 assert_eq!(after.ends_program.is_some(), ends, "{policy:?} {failure:?}");

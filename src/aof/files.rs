@@ -7,7 +7,7 @@
 //! - Start: what a crash may have left unsynced is synced before anything is built on it. Only temporary files of
 //!   this module are removed; a file that is not listed is reported and left alone.
 //! - Rewrite: the next incremental file is listed first ([`AofFiles::next_incr`]). When the base is there, it is
-//!   read once more before it replaces the files before it ([`AofFiles::publish_base`]).
+//!   read once more ([`VerifiedBase`]) before it replaces the files before it ([`AofFiles::publish_base`]).
 //! - An AOF that begins anew writes to a temporary incremental file until its base is there
 //!   ([`AofFiles::first_incr`]).
 //!
@@ -22,6 +22,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use thiserror::Error;
+
+pub use self::verify::VerifiedBase;
 
 use super::manifest::{self, Listed, Manifest};
 use crate::storage::{PathLock, Storage, StorageFile, reason, replace};
@@ -305,21 +307,19 @@ impl AofFiles {
         let temporary = self.temporary_base(0);
         replace::create(&*self.storage, &temporary, write)?;
         let is_rdb = verify::is_rdb(&*self.storage, &temporary)?;
-        self.publish_base(&temporary, is_rdb, false)?;
+        let base = VerifiedBase::read(&*self.storage, temporary, is_rdb)?;
+        self.publish_base(&base, false)?;
         Ok(self.manifest.base.as_ref().map(|base| base.name.clone()).unwrap_or_default())
     }
 
-    /// Puts a base in place, which was written to `temporary` and synced. It is read once more, as the file system
-    /// has it now. The files that it replaces are removed, unless `keeps_history` (`aof-disable-auto-gc`).
+    /// Puts a base in place. The files that it replaces are removed, unless `keeps_history` (`aof-disable-auto-gc`).
     ///
     /// # Errors
-    /// The base is not as it was written, or the disk fails; the files before it are still listed then.
-    pub fn publish_base(&mut self, temporary: &Path, is_rdb: bool, keeps_history: bool) -> io::Result<()> {
-        let placed =
-            verify::verify(&*self.storage, temporary, is_rdb).and_then(|()| self.place_base(temporary, is_rdb));
-        let base = placed.inspect_err(|_| {
+    /// The disk fails; the files before it are still listed then.
+    pub fn publish_base(&mut self, base: &VerifiedBase, keeps_history: bool) -> io::Result<()> {
+        let base = self.place_base(base).inspect_err(|_| {
             // If it stays, the next start removes it.
-            let _ = self.storage.remove(temporary);
+            let _ = self.storage.remove(&base.path);
         })?;
         let path = self.path(&base.name);
         let published = self.place_pending().and_then(|incr| {
@@ -478,9 +478,9 @@ impl AofFiles {
     }
 
     /// Gives a base its name.
-    fn place_base(&self, temporary: &Path, is_rdb: bool) -> io::Result<Listed> {
+    fn place_base(&self, VerifiedBase { path: temporary, is_rdb }: &VerifiedBase) -> io::Result<Listed> {
         let first = self.manifest.base.as_ref().map_or(1, |base| base.sequence.saturating_add(1));
-        let format = if is_rdb { "rdb" } else { "aof" };
+        let format = if *is_rdb { "rdb" } else { "aof" };
         let base = self.free(first, |sequence| format!("{}.{sequence}.base.{format}", self.place.name))?;
         self.storage.rename(temporary, &self.path(&base.name))?;
         Ok(base)

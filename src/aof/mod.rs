@@ -5,6 +5,7 @@
 //!
 //! This room knows files only as [`crate::storage::Storage`], and no command.
 
+pub mod appended;
 pub mod checksum;
 pub mod decisions;
 pub mod files;

@@ -19,6 +19,7 @@ use super::processors::at_low_priority;
 use super::progress::after_each_key;
 use super::shared::Shared;
 use crate::aof::decisions::NextFile;
+use crate::aof::files::VerifiedBase;
 use crate::engine::exec::aof;
 use crate::engine::state::{BackgroundSave, Rewrite};
 use crate::engine::{Checkpoint, Engine, Settings};
@@ -84,8 +85,10 @@ fn make_files(
     let write = |out: &mut dyn Write| base.write_base(out, &settings.files, after_each_key(&base, delay, is_stopped));
     let written = at_low_priority(|| replace::create(&**storage, &temporary, write));
     drop(base);
-    let written = written.flatten().map_err(|error| reason(&error));
-    written.and_then(|_| writer.publish_base(&temporary, &settings.files, is_stopped)).inspect_err(|_| {
+    let written = written.flatten();
+    let verify = |_| VerifiedBase::read(&**storage, temporary.clone(), settings.files.has_rdb_base);
+    let verified = written.and_then(verify).map_err(|error| reason(&error));
+    verified.and_then(|base| writer.publish_base(&base, &settings.files, is_stopped)).inspect_err(|_| {
         // There may be nothing to remove.
         let _ = storage.remove(&temporary);
     })
@@ -104,7 +107,8 @@ pub(super) struct AwaitedBase {
 impl AwaitedBase {
     fn take(self, shared: &Shared, engine: &mut Engine) {
         let writer = shared.worlds().aof();
-        writer.append(engine);
+        // Where the data were replaced meanwhile, that stops the rewrite, and another one begins.
+        shared.append_to_aof(engine);
         let base = aof::take_base(engine, self.rewrite);
         if let (Some(_), Some((file, next))) = (&base, self.next) {
             writer.switch(file, next);
@@ -154,10 +158,14 @@ fn take_base(
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+    use std::thread;
+    use std::time::Duration;
+
     use super::*;
     use crate::server::aof_writer::AofWriter;
     use crate::storage::Storage;
-    use crate::storage::simulated::SimulatedDisk;
+    use crate::storage::simulated::{CallKind, SimulatedDisk};
 
     /// It was stopped by `appendonly no`, behind which no file may be listed.
     #[test]
@@ -173,5 +181,30 @@ mod tests {
         assert!(disk.paths().is_empty());
         assert!(prepare(false).is_ok());
         assert!(!disk.paths().is_empty());
+    }
+
+    /// The engine is locked while the stream is switched, so that would stop all clients.
+    #[test]
+    fn the_stream_is_switched_to_the_next_file_while_the_disk_takes_its_time_for_the_one_before() {
+        let disk = SimulatedDisk::new();
+        let writer = AofWriter::default();
+        let switch = |file| writer.switch(file, NextFile::Following);
+        let [first, second, third] = ["1", "2", "3"].map(|name| disk.create(Path::new(name)).expect("the disk works"));
+        switch(first);
+        writer.write().expect("the disk works");
+        switch(second);
+        disk.hold(|call| call.kind == CallKind::Sync);
+        let (sender, switched) = mpsc::channel();
+        thread::scope(|threads| {
+            threads.spawn(|| writer.write());
+            disk.wait_until_held();
+            threads.spawn(move || {
+                switch(third);
+                sender.send(())
+            });
+            let is_switched = switched.recv_timeout(Duration::from_secs(10));
+            disk.release();
+            assert_eq!(is_switched, Ok(()));
+        });
     }
 }

@@ -17,8 +17,8 @@ use crate::aof::decisions::{TornEnd, check_tail};
 use crate::aof::files::{AofFiles, LogFile, files_of};
 use crate::aof::manifest::Manifest;
 use crate::aof::scan::Tail;
-use crate::engine::exec::aof;
 use crate::engine::exec::aof_load::AofLoad;
+use crate::engine::exec::{aof, persistence};
 use crate::engine::state::host::AofSource;
 use crate::engine::{Engine, Loading, Settings};
 use crate::rdb::file::is_rdb;
@@ -230,7 +230,7 @@ pub(crate) fn begin_new(shared: &Arc<Shared>, mut files: AofFiles) -> Result<(),
     let settings = shared.engine().settings.clone();
     let created = files.create_base(|out| base.write_base(out, &settings.files, || Ok(())));
     drop(base);
-    shared.act(aof::reclaim_base);
+    shared.act(persistence::reclaim);
     let name = created.map_err(|error| reason(&error))?;
     info!("Creating AOF base file {name} on server start");
     // As in Redis, a base without data does not count until the next start.

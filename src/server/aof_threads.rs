@@ -17,9 +17,9 @@ use super::shared::Shared;
 use crate::aof::decisions::{PATIENCE_US, SyncBehind, SyncPolicy};
 use crate::engine::exec::aof;
 
-/// A thread and its orders.
+/// A thread that waits for the disk, and its orders.
 #[derive(Debug, Default)]
-pub(super) struct Worker {
+pub(super) struct DiskThread {
     orders: Mutex<Orders>,
     order_came: Condvar,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -36,7 +36,7 @@ pub(super) struct Orders {
     ends: bool,
 }
 
-impl Worker {
+impl DiskThread {
     /// Gives orders, which `set` adds to those that are open.
     pub(super) fn order(&self, set: impl FnOnce(&mut Orders)) {
         set(&mut self.orders.lock());
@@ -85,7 +85,7 @@ impl AofWriter {
     }
 
     /// A thread: carries out orders until the server ends.
-    fn run(&self, worker: &Worker, shared: &Weak<Shared>, carry_out: fn(&AofWriter, Orders, &Shared)) {
+    fn run(&self, worker: &DiskThread, shared: &Weak<Shared>, carry_out: fn(&AofWriter, Orders, &Shared)) {
         loop {
             let orders = worker.next_orders();
             if orders.ends {
@@ -145,9 +145,9 @@ impl AofWriter {
     fn report(&self, shared: &Shared, policy: SyncPolicy, written: io::Result<()>, synced: io::Result<()>) {
         let failure = written.and(synced).err().map(|error| reason(&error));
         // A failure is reported as it was: there may be new files by the time the engine learns of it.
-        let needs_base = self.needs_base();
+        let has_failed_sync = self.has_failed_sync();
         let had_failed = self.has_failed.load(Ordering::Acquire);
-        let after = policy.after_write(failure.as_deref(), needs_base, had_failed);
+        let after = policy.after_write(failure.as_deref(), has_failed_sync, had_failed);
         self.has_failed.store(after.has_failed, Ordering::Release);
         if let Some(last_words) = &after.ends_program
             && let Some(OnFailureHook(end)) = &*self.on_failure.lock()
@@ -158,15 +158,15 @@ impl AofWriter {
             let works_again = failure.is_none();
             shared.act(|engine| {
                 // The other thread's sync may have failed meanwhile.
-                let needs_base = if works_again { self.needs_base() } else { needs_base };
-                aof::end_write(engine, failure, needs_base);
+                let has_failed_sync = if works_again { self.has_failed_sync() } else { has_failed_sync };
+                aof::end_write(engine, failure, has_failed_sync);
             });
         }
     }
 
     /// Whether a sync has failed: only a new base heals that, and the engine knows when it is in place.
-    fn needs_base(&self) -> bool {
-        self.log.lock().as_ref().is_some_and(|log| log.sync_error().is_some())
+    fn has_failed_sync(&self) -> bool {
+        self.log().as_ref().is_some_and(|log| log.sync_error().is_some())
     }
 
     /// Ends the threads.

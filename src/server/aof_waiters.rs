@@ -3,13 +3,14 @@
 //! Waking a task from another thread is a system call, and a sync releases the replies of many connections at once. So
 //! the thread wakes each event loop once, with a task that wakes the connections there.
 
+use std::collections::HashMap;
 use std::task::Waker;
 
 use tokio::runtime::Handle;
 
-/// The connections that wait, in the order in which they came.
+/// The connections that wait, each once, by the address of its task.
 #[derive(Debug, Default)]
-pub(super) struct Waiters(Vec<Waiter>);
+pub(super) struct Waiters(HashMap<usize, Waiter>);
 
 /// A connection that waits for the stream up to an offset.
 #[derive(Debug)]
@@ -20,9 +21,11 @@ pub(super) struct Waiter {
 }
 
 impl Waiters {
-    /// Adds the connection of the task that runs now.
+    /// Adds the connection of the task that runs now. It may ask again before it is woken, as often as its client sends
+    /// something.
     pub(super) fn add(&mut self, offset: u64, waker: &Waker) {
-        self.0.push(Waiter { offset, waker: waker.clone(), event_loop: Handle::current() });
+        let waiter = Waiter { offset, waker: waker.clone(), event_loop: Handle::current() };
+        self.0.insert(waker.data().addr(), waiter);
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -32,7 +35,7 @@ impl Waiters {
     /// Takes those that wait for no more than the stream up to `offset`.
     #[must_use = "they are to be woken"]
     pub(super) fn take(&mut self, offset: u64) -> Vec<Waiter> {
-        self.0.extract_if(.., |waiter| waiter.offset <= offset).collect()
+        self.0.extract_if(|_, waiter| waiter.offset <= offset).map(|(_, waiter)| waiter).collect()
     }
 }
 
@@ -86,6 +89,18 @@ mod tests {
             })
             .await;
         }
+    }
+
+    #[test]
+    fn a_connection_that_asks_again_waits_once_and_for_what_it_asked_last() {
+        let event_loop = Builder::new_current_thread().build().expect("there is memory");
+        let mut waiters = Waiters::default();
+        event_loop.block_on(poll_fn(|cx| {
+            (1..=3).for_each(|offset| waiters.add(offset, cx.waker()));
+            Poll::Ready(())
+        }));
+        assert!(waiters.take(2).is_empty());
+        assert_eq!(waiters.take(3).len(), 1);
     }
 
     #[test]

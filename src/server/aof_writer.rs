@@ -22,11 +22,11 @@
 //! The threads tell the engine what it has to know: errors, and that what clients wait for (WAITAOF) is synced. They
 //! start with the first file, so a server without one has none.
 //!
-//! Lock order: the engine's first, then that of the files, of the log, of the appended bytes.
+//! Lock order: the engine's first, then that of the files, of the log, of the appended bytes. Under the engine's lock
+//! that of the log, which is held during a write, is taken only to open, close or reload the files.
 
 use std::io;
-use std::mem;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::task::Waker;
@@ -39,14 +39,15 @@ use tracing::{info, warn};
 
 use super::aof_files::{log_lines, open_files, place};
 use super::aof_rewrite::AwaitedBase;
-use super::aof_threads::Worker;
+use super::aof_threads::DiskThread;
 use super::aof_waiters::{self, Waiters};
 use super::background_saver::{STOPPED, TestDelay};
 use super::clock::monotonic_us;
 use super::os_host::reason;
 use super::shared::Shared;
+use crate::aof::appended::Appended;
 use crate::aof::decisions::{LONG_WRITE_US, NextFile, PATIENCE_US, SyncPolicy, is_full, may_leave_unwritten};
-use crate::aof::files::{AofFiles, LogFile};
+use crate::aof::files::{AofFiles, LogFile, VerifiedBase};
 use crate::aof::log::Log;
 use crate::engine::state::host::AofSource;
 use crate::engine::state::kit::DiskFaults;
@@ -73,9 +74,9 @@ type OnFailure = Box<dyn Fn(&str) + Send + Sync>;
 pub(crate) struct AofWriter {
     pub(super) progress: Arc<AofProgress>,
     files: Mutex<Option<AofFiles>>,
-    pub(super) log: Mutex<Option<Log>>,
-    /// The bytes that the engine has handed over, and that the log does not have yet.
-    appended: Mutex<Vec<u8>>,
+    log: Mutex<Option<Log>>,
+    /// What the engine has handed over, and the log does not have yet.
+    appended: Mutex<Appended>,
     pub(super) policy: Mutex<SyncPolicy>,
     /// The offset up to which replies may leave.
     released: AtomicU64,
@@ -110,9 +111,9 @@ pub(crate) struct AofWriter {
     /// The beginning and the end of the thread's last write.
     pub(super) last_write_us: Mutex<(u64, u64)>,
     /// Writes; and syncs, with the policy `always`.
-    pub(super) writing: Worker,
+    pub(super) writing: DiskThread,
     /// Syncs, with the policy `everysec`.
-    pub(super) syncing: Worker,
+    pub(super) syncing: DiskThread,
     pub(super) on_failure: Mutex<Option<OnFailureHook>>,
 }
 
@@ -160,7 +161,7 @@ impl AofWriter {
         if is_stopped.load(Ordering::Acquire) {
             return Err(STOPPED.to_owned());
         }
-        if self.log.lock().is_none()
+        if self.log().is_none()
             && let Some(mut elsewhere) = guard.take_if(|files| *files.place() != place(settings))
         {
             elsewhere.abandon_first();
@@ -184,14 +185,13 @@ impl AofWriter {
         files.as_ref().map(|files| files.temporary_base(rewrite)).ok_or_else(|| CLOSED.to_owned())
     }
 
-    /// Puts the base of a rewrite in place, which is written and synced. The files before it are removed, unless they
-    /// are kept.
+    /// Puts the base of a rewrite in place. The files before it are removed, unless they are kept.
     ///
     /// # Errors
     /// The message why that fails, or that the rewrite was stopped; the files are then as before.
     pub(crate) fn publish_base(
         &self,
-        temporary: &Path,
+        base: &VerifiedBase,
         settings: &FileSettings,
         is_stopped: &AtomicBool,
     ) -> Result<(), String> {
@@ -201,9 +201,9 @@ impl AofWriter {
             return Err(STOPPED.to_owned());
         }
         let Some(files) = &mut *guard else { return Err(CLOSED.to_owned()) };
-        files.publish_base(temporary, settings.has_rdb_base, settings.keeps_history).map_err(|error| reason(&error))?;
+        files.publish_base(base, settings.keeps_history).map_err(|error| reason(&error))?;
         log_lines(files);
-        let mut log = self.log.lock();
+        let mut log = self.log();
         let bytes = files.to_load().iter().map(|file| file.bytes).sum();
         self.set_sizes(bytes, bytes);
         match log.as_mut() {
@@ -220,7 +220,7 @@ impl AofWriter {
     /// have them.
     pub(crate) fn close_unpublished(&self, is_stopped: &AtomicBool) {
         let mut files = self.files.lock();
-        if !is_stopped.load(Ordering::Acquire) && self.log.lock().is_none() {
+        if !is_stopped.load(Ordering::Acquire) && self.log().is_none() {
             *files = None;
         }
     }
@@ -273,7 +273,7 @@ impl AofWriter {
         if engine.settings.files.has_log_checksums {
             stream.add_checksum();
         }
-        let needs_base = stream.take_into(&mut self.appended.lock());
+        let needs_base = stream.take_into(self.appended.lock().bytes_mut());
         self.progress.appended.store(stream.offset(), Ordering::SeqCst);
         needs_base
     }
@@ -281,18 +281,12 @@ impl AofWriter {
     /// Directs the stream into another file from now on. Called under the engine's lock, right after
     /// [`AofWriter::append`].
     pub(crate) fn switch(&self, file: Arc<dyn StorageFile>, next: NextFile) {
-        let mut guard = self.log.lock();
-        let offset = self.progress.appended.load(Ordering::Acquire);
-        match guard.as_mut() {
-            Some(log) => {
-                self.hand_over(log);
-                next.direct(file, log);
-                self.is_switching.store(log.is_switching(), Ordering::SeqCst);
-                self.writing.order(|orders| orders.writes = true);
-            }
-            None => *guard = Some(Log::new(file, offset, next == NextFile::Following)),
-        }
+        let mut appended = self.appended.lock();
+        appended.switch(file, next, self.progress.appended.load(Ordering::Acquire));
+        self.is_switching.store(true, Ordering::SeqCst);
+        drop(appended);
         self.is_open.store(true, Ordering::Release);
+        self.writing.order(|orders| orders.writes = true);
     }
 
     /// Writes the rest of the stream, and opens the files for reading (DEBUG LOADAOF).
@@ -305,7 +299,7 @@ impl AofWriter {
         settings: &Settings,
         rest: Vec<u8>,
     ) -> Result<Vec<AofSource>, String> {
-        self.appended.lock().extend_from_slice(&rest);
+        self.appended.lock().bytes_mut().extend_from_slice(&rest);
         self.write().map_err(|error| reason(&error))?;
         let listed = match &*self.files.lock() {
             Some(files) => files.to_load(),
@@ -480,34 +474,28 @@ impl AofWriter {
         self.write().is_ok() && self.sync_with(&lock).is_ok()
     }
 
-    /// Gives the log what the engine has handed over.
-    fn hand_over(&self, log: &mut Log) {
-        let mut appended = self.appended.lock();
-        log.append(|unwritten| {
-            if unwritten.is_empty() {
-                mem::swap(unwritten, &mut appended);
-            } else {
-                unwritten.append(&mut appended);
-            }
-        });
+    /// The log, with all that the engine has handed over.
+    pub(super) fn log(&self) -> MutexGuard<'_, Option<Log>> {
+        let mut log = self.log.lock();
+        self.appended.lock().hand_over(&mut log);
+        log
     }
 
     /// Writes what was appended.
     pub(super) fn write(&self) -> io::Result<()> {
-        let mut guard = self.log.lock();
+        let mut guard = self.log();
         let Some(log) = guard.as_mut() else {
-            // Nothing is open, so nobody needs it.
-            self.appended.lock().clear();
             self.release_to(self.progress.appended.load(Ordering::Acquire));
             return Ok(());
         };
-        self.hand_over(log);
         TestDelay::of_us(self.progress.delay_us.load(Ordering::Relaxed).cast_signed()).pause();
         let before = log.written_bytes();
         let result = log.write();
         self.progress.total_bytes.fetch_add(log.written_bytes() - before, Ordering::Relaxed);
         self.progress.written.store(log.written(), Ordering::Release);
-        self.is_switching.store(log.is_switching(), Ordering::SeqCst);
+        let appended = self.appended.lock();
+        self.is_switching.store(log.is_switching() || appended.is_switching(), Ordering::SeqCst);
+        drop(appended);
         let released = self.policy.lock().released_by_write(log, result.is_ok());
         released.into_iter().for_each(|offset| self.release_to(offset));
         result
@@ -555,7 +543,7 @@ impl AofWriter {
             warn!("Fail to fsync the AOF file: {}.", reason(error));
         }
         self.is_open.store(false, Ordering::SeqCst);
-        let log = self.log.lock().take();
+        let log = self.log().take();
         let is_synced = written.is_ok() && log.is_some_and(|log| log.sync_error().is_none());
         if let Some(mut files) = self.files.lock().take() {
             if !is_synced {

@@ -1,4 +1,4 @@
-//! The RDB file on the disk: replaced as a whole, on a thread for SAVE and BGSAVE, and opened for reading.
+//! The RDB file on the disk, which is replaced as a whole, on a thread for SAVE and BGSAVE.
 //!
 //! The thread has a checkpoint, which shares the data with the engine, and takes the engine's lock only when it is
 //! done. Meanwhile FLUSHALL or the end of the server may have saved newer data: then the thread leaves their file
@@ -121,18 +121,17 @@ pub(crate) fn write<T>(
     };
     let replaced = replace::replace(storage, path, &temporary, write, may_replace);
     if let Some(state) = &mut replacing {
-        // A file may be replaced though the folder could not be synced.
         state.keep_lock(storage, path, lock);
+        // Also where a power loss may bring the old file back: no older save may replace this one.
+        if replaced.as_ref().map_or_else(|failure| failure.may_be_undone, |_| true) {
+            state.replaced = Some((path.to_owned(), save.number));
+        }
     }
     match replaced {
-        Ok(_) => {
-            if let Some(mut state) = replacing {
-                state.replaced = Some((path.to_owned(), save.number));
-            }
-            Ok(())
-        }
-        Err(_) if is_outdated => Ok(()),
-        Err(error) => Err(reason(&error)),
+        Ok(_) => Ok(()),
+        // The newer one may not be durable yet.
+        Err(_) if is_outdated => storage.sync_folder(replace::folder_of(path)).map_err(|error| reason(&error)),
+        Err(failure) => Err(reason(&failure.error)),
     }
 }
 
@@ -171,14 +170,6 @@ impl Save {
     }
 }
 
-/// Opens the RDB file for reading.
-///
-/// # Errors
-/// The system's message why it cannot be read.
-pub(crate) fn open(storage: &dyn Storage, path: &Path) -> Result<Box<dyn Read + Send>, String> {
-    storage.open(path).map_err(|error| reason(&error))
-}
-
 /// Starts to save a checkpoint in the background.
 pub(super) fn start(shared: &Shared, engine: &mut Engine, checkpoint: Box<Checkpoint>) {
     let (id, path) = (checkpoint.id(), engine.settings.dump_path());
@@ -211,7 +202,7 @@ fn save(shared: &Shared, checkpoint: Box<Checkpoint>, path: &Path, delay: TestDe
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::storage::simulated::SimulatedDisk;
+    use crate::storage::simulated::{Fault, SimulatedDisk};
 
     const PATH: &str = "data/dump.rdb";
 
@@ -256,6 +247,22 @@ mod tests {
     fn a_save_leaves_the_file_of_a_newer_one_that_was_done_before() {
         let disk = disk();
         assert_eq!(save_beside(&disk, 1, 2, PATH), Ok(()));
+        assert_eq!((disk.read(PATH), disk.paths().len()), (Some(dump(b'F')), 1));
+    }
+
+    #[test]
+    fn a_save_leaves_the_file_of_a_newer_one_whose_name_is_not_durable_yet() {
+        let save_as = |disk: &SimulatedDisk, own: &OwnDump, number, note| {
+            write(disk, own, Path::new(PATH), save(number, false), |out: &mut dyn Write| out.write_all(&dump(note)))
+        };
+        let counted = disk();
+        save_as(&counted, &OwnDump::default(), 2, b'F').expect("the disk works");
+        let (disk, own) = (disk(), OwnDump::default());
+        // The last call is the sync of the folder.
+        disk.fail_call(counted.calls() - 1, Fault::InputOutput);
+        assert!(save_as(&disk, &own, 2, b'F').is_err());
+        assert_eq!(save_as(&disk, &own, 1, b'B'), Ok(()));
+        disk.power_loss(1);
         assert_eq!((disk.read(PATH), disk.paths().len()), (Some(dump(b'F')), 1));
     }
 

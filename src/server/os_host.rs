@@ -192,7 +192,7 @@ impl Host for OsHost {
     }
 
     fn open_dump(&self, path: &Path) -> Result<Box<dyn io::Read>, String> {
-        let file = dump_file::open(&*self.files.storage, path)?;
+        let file = self.files.storage.open(path).map_err(|error| reason(&error))?;
         Ok(file)
     }
 

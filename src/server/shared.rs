@@ -331,7 +331,7 @@ impl Shared {
         let timeout = Duration::from_secs(engine.settings.timeout_s.into());
         let wake_flags = Arc::new(WakeFlags::default());
         self.wake_flags.lock().insert(session, Arc::clone(&wake_flags));
-        self.notify_waiters(&mut engine);
+        self.carry_out_pending(&mut engine);
         drop(engine);
         if !timeout.is_zero() {
             self.wakeup.no_later_than(later(now, timeout));
@@ -346,14 +346,14 @@ impl Shared {
         let is_of_user = engine.sessions.get(session).is_none_or(|client| client.origin.is_of_user());
         engine.disconnect(session);
         self.wake_flags.lock().remove(&session);
-        self.notify_waiters(&mut engine);
+        self.carry_out_pending(&mut engine);
         if is_of_user {
             self.end_if_left(&mut engine);
         }
     }
 
-    /// Notifies those that wait for clients to connect or disconnect.
-    fn notify_waiters(&self, engine: &mut Engine) {
+    /// Carries out what follows from a client that has come or gone.
+    fn carry_out_pending(&self, engine: &mut Engine) {
         if !engine.effects.is_empty() {
             self.carry_out(engine, None);
         }
@@ -373,49 +373,54 @@ impl Shared {
         }
     }
 
-    /// Carries out the effects of the request that `caller` has run. A caller that closes itself ends when its replies
+    /// Carries out the effects of the request that `caller` has run, and what follows from them. A caller that closes itself ends when its replies
     /// are sent: its connection gets [`Flow::Close`].
     pub(crate) fn carry_out(&self, engine: &mut Engine, caller: Option<SessionId>) {
         let mut woken = 0;
-        for effect in engine.effects.take() {
-            match effect {
-                Effect::Close(session) if caller == Some(session) => {}
-                Effect::Close(session) => self.close(engine, session),
-                Effect::CutOff(session) => {
-                    if let Some(line) = delivery::close_log_line(engine, session) {
-                        log::write(LogLevel::Warning, &line);
-                    }
-                    if caller != Some(session) {
-                        self.close(engine, session);
-                    }
+        while !engine.effects.is_empty() {
+            let effects = engine.effects.take();
+            effects.into_iter().for_each(|effect| self.carry_out_one(engine, caller, effect, &mut woken));
+        }
+    }
+
+    fn carry_out_one(&self, engine: &mut Engine, caller: Option<SessionId>, effect: Effect, woken: &mut usize) {
+        match effect {
+            Effect::Close(session) if caller == Some(session) => {}
+            Effect::Close(session) => self.close(engine, session),
+            Effect::CutOff(session) => {
+                if let Some(line) = delivery::close_log_line(engine, session) {
+                    log::write(LogLevel::Warning, &line);
                 }
-                // The caller takes its pushes together with its reply.
-                Effect::Wake(session) if caller == Some(session) => {}
-                Effect::Wake(session) => {
-                    woken += 1;
-                    self.wake(engine, session, woken);
+                if caller != Some(session) {
+                    self.close(engine, session);
                 }
-                Effect::Resume => self.resume(engine),
-                Effect::Clock(order) => {
-                    self.set_clock(engine, order);
-                    self.send_to_nodes(BusMessage::Clock(order));
-                }
-                Effect::Sleep => self.fall_asleep(engine),
-                Effect::Stall(stall_us) => self.stall(engine, Duration::from_micros(stall_us)),
-                Effect::Shutdown => self.shut_down(engine),
-                Effect::Save(checkpoint) => dump_file::start(self, engine, checkpoint),
-                Effect::StopSave(save) => self.worlds.saver().stop(save),
-                Effect::Rewrite(id) => aof_rewrite::start(self, engine, id),
-                Effect::TakeBase => aof_rewrite::take_awaited_base(self, engine),
-                Effect::SyncAof => self.worlds.aof().sync_soon(),
-                Effect::EndAof => self.end_aof(engine),
-                Effect::Setting(name) => self.apply(engine, name),
-                Effect::Free(lazy_free) => self.worlds.lazy_free_thread().free(lazy_free),
-                Effect::Template(template) => self.worlds.set_template(template.map(|template| *template)),
-                Effect::Log(level, line) => log::write(level, &line),
-                Effect::SendToNodes(message) => self.send_to_nodes(BusMessage::Node(*message)),
-                Effect::KeyEvent { .. } => {}
             }
+            // The caller takes its pushes together with its reply.
+            Effect::Wake(session) if caller == Some(session) => {}
+            Effect::Wake(session) => {
+                *woken += 1;
+                self.wake(engine, session, *woken);
+            }
+            Effect::Resume => self.resume(engine),
+            Effect::Clock(order) => {
+                self.set_clock(engine, order);
+                self.send_to_nodes(BusMessage::Clock(order));
+            }
+            Effect::Sleep => self.fall_asleep(engine),
+            Effect::Stall(stall_us) => self.stall(engine, Duration::from_micros(stall_us)),
+            Effect::Shutdown => self.shut_down(engine),
+            Effect::Save(checkpoint) => dump_file::start(self, engine, checkpoint),
+            Effect::StopSave(save) => self.worlds.saver().stop(save),
+            Effect::Rewrite(id) => aof_rewrite::start(self, engine, id),
+            Effect::TakeBase => aof_rewrite::take_awaited_base(self, engine),
+            Effect::SyncAof => self.worlds.aof().sync_soon(),
+            Effect::EndAof => self.end_aof(engine),
+            Effect::Setting(name) => self.apply(engine, name),
+            Effect::Free(lazy_free) => self.worlds.lazy_free_thread().free(lazy_free),
+            Effect::Template(template) => self.worlds.set_template(template.map(|template| *template)),
+            Effect::Log(level, line) => log::write(level, &line),
+            Effect::SendToNodes(message) => self.send_to_nodes(BusMessage::Node(*message)),
+            Effect::KeyEvent { .. } => {}
         }
     }
 
@@ -507,8 +512,9 @@ impl Shared {
         writer.close(commands);
     }
 
-    /// Passes the new bytes of the engine's stream to the append-only file.
-    fn append_to_aof(&self, engine: &mut Engine) {
+    /// Passes the new bytes of the engine's stream to the append-only file, which begins anew if they do not tell how the
+    /// data came about.
+    pub(super) fn append_to_aof(&self, engine: &mut Engine) {
         if self.worlds.aof().append(engine) {
             aof::restart(engine);
             self.carry_out(engine, None);

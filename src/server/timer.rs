@@ -5,7 +5,7 @@
 //! due earlier calls [`super::wakeup::Wakeup::no_later_than`]. When much is due at once, a tick does a slice of it and
 //! unlocks the engine, so that clients are served in between. A test that moves the clock runs the ticks itself, one
 //! for each moment on the way. At a node of a cluster with a frozen clock, the timer does only work without a due time
-//! ([`goes_on_without_moment`]); everything else runs with the requests, so that a test has one order of events.
+//! ([`has_undated_work`]); everything else runs with the requests, so that a test has one order of events.
 //!
 //! The system's clock may be set while the timer sleeps. After it was set back, the timer wakes early and sleeps again.
 //! After it was set forward, commands remove the expired keys that they touch, and the timer removes the others when
@@ -127,7 +127,7 @@ fn idle_sessions(engine: &Engine, now: Now, timeout: Duration) -> (Vec<SessionId
 }
 
 /// Whether the timer may have work without a due time: a script to resume, keys to evict, or idle clients to close.
-pub(super) fn goes_on_without_moment(engine: &Engine) -> bool {
+pub(super) fn has_undated_work(engine: &Engine) -> bool {
     engine.scripts.is_busy() || engine.databases.is_evicting() || engine.settings.timeout_s > 0
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct World {
     name: WorldName,
     /// Whether it ends when its last client leaves.
     is_temporary: AtomicBool,
-    phase: Mutex<Phase>,
+    phase: Mutex<WorldPhase>,
     /// The task of its timer and its deliveries.
     task: Mutex<Option<AbortHandle>>,
     /// Its own port, if it has one, and what listens there.
@@ -30,7 +30,7 @@ pub(crate) struct World {
 
 /// How far a world is from its end. Each step towards that is made under the lock of the world's engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum WorldPhase {
     /// Clients may enter.
     Open,
     /// No client may enter until it is known whether the world ends.
@@ -45,7 +45,7 @@ impl World {
         World {
             name,
             is_temporary: AtomicBool::new(false),
-            phase: Mutex::new(Phase::Open),
+            phase: Mutex::new(WorldPhase::Open),
             task: Mutex::default(),
             port: Mutex::default(),
         }
@@ -58,7 +58,7 @@ impl World {
 
     /// Whether clients may enter: the world has not ended and is not about to.
     pub(crate) fn is_open(&self) -> bool {
-        *self.phase.lock() == Phase::Open
+        *self.phase.lock() == WorldPhase::Open
     }
 
     /// The name of the world.
@@ -73,11 +73,11 @@ impl World {
 
     /// Lets clients in again, unless it has ended meanwhile.
     pub(super) fn reopen(&self) {
-        self.change_phase(Phase::Closing, Phase::Open);
+        self.change_phase(WorldPhase::Closing, WorldPhase::Open);
     }
 
     /// Changes the phase if it is `from`; returns whether it was.
-    fn change_phase(&self, from: Phase, to: Phase) -> bool {
+    fn change_phase(&self, from: WorldPhase, to: WorldPhase) -> bool {
         let mut phase = self.phase.lock();
         let is_there = *phase == from;
         if is_there {
@@ -195,7 +195,7 @@ impl Shared {
     /// Ends this world and its clients' connections; does nothing to the first world.
     pub(super) fn end_world(&self, engine: &mut Engine) {
         let Some(world) = self.world() else { return };
-        if mem::replace(&mut *world.phase.lock(), Phase::Ended) != Phase::Ended {
+        if mem::replace(&mut *world.phase.lock(), WorldPhase::Ended) != WorldPhase::Ended {
             self.worlds().keep_findings(engine);
             self.worlds().forget(self, &world.name);
             world.close_port();
@@ -207,7 +207,7 @@ impl Shared {
     /// Lets no more clients into this world if it is temporary and has none; returns whether it did.
     pub(super) fn close_if_left(&self, engine: &Engine) -> bool {
         let world = self.world().filter(|world| world.is_temporary() && engine.sessions.clients_of_users() == 0);
-        world.is_some_and(|world| world.change_phase(Phase::Open, Phase::Closing))
+        world.is_some_and(|world| world.change_phase(WorldPhase::Open, WorldPhase::Closing))
     }
 
     /// Ends all connections, and disconnects the in-process clients, which have none.

@@ -17,7 +17,7 @@ pub mod replace;
 pub mod simulated;
 
 use std::fmt::Debug;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -125,20 +125,6 @@ pub trait StorageFile: Send + Sync + Debug {
     /// Drops what was written since the last sync, as a failed sync may do: for tests, on a simulated disk. Other files
     /// do nothing.
     fn lose_unsynced(&self) {}
-}
-
-/// A file as an [`io::Write`].
-#[derive(Clone, Copy, Debug)]
-pub struct StorageWriter<'a>(pub &'a dyn StorageFile);
-
-impl Write for StorageWriter<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 /// The system's text of an error, without the number that Rust adds.

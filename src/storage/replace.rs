@@ -17,15 +17,14 @@ const WRITEBACK_BYTES: u64 = 4 << 20;
 /// that once more before: a disk may have taken less than it said.
 ///
 /// # Errors
-/// When a step fails, or the file is not whole. The file is unchanged then, unless it was the sync of the folder: the
-/// file may be the old one or the new one after a power loss. The temporary file is removed, if the disk permits that.
+/// When a step fails, or the file is not whole. The temporary file is removed then, if the disk permits that.
 pub fn replace<T>(
     storage: &dyn Storage,
     path: &Path,
     temporary: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<T>,
     is_whole: impl FnOnce(&mut dyn Read) -> io::Result<bool>,
-) -> io::Result<T> {
+) -> Result<T, NotReplaced> {
     let written = create(storage, temporary, write).and_then(|result| {
         if !is_whole(&mut *storage.open(temporary)?)? {
             return Err(io::Error::other("the file is not as it was written"));
@@ -37,9 +36,19 @@ pub fn replace<T>(
         // There may be nothing to remove.
         let _ = storage.remove(temporary);
     }
-    let result = written?;
-    storage.sync_folder(folder_of(path))?;
+    let result = written.map_err(|error| NotReplaced { error, may_be_undone: false })?;
+    storage.sync_folder(folder_of(path)).map_err(|error| NotReplaced { error, may_be_undone: true })?;
     Ok(result)
+}
+
+/// A file that was not replaced, or not for good.
+#[derive(Debug)]
+pub struct NotReplaced {
+    /// The step's error.
+    pub error: io::Error,
+    /// Whether the new file is there, and a power loss may bring the old one back: the folder could not be synced.
+    /// Otherwise the file is unchanged.
+    pub may_be_undone: bool,
 }
 
 /// Creates a file with what `write` writes, and syncs it. Its name is not yet durable.
@@ -107,7 +116,7 @@ mod tests {
     }
 
     /// Replaces the file by `text`, which is written in two parts.
-    fn replace_by(disk: &SimulatedDisk, text: &str) -> io::Result<()> {
+    fn replace_by(disk: &SimulatedDisk, text: &str) -> Result<(), NotReplaced> {
         let (path, temporary) = (Path::new("folder/file"), Path::new("folder/temporary"));
         let write = |out: &mut dyn Write| {
             let (head, tail) = text.as_bytes().split_at(text.len() / 2);
@@ -158,7 +167,7 @@ mod tests {
         let disk = disk(0);
         let (path, temporary) = (Path::new("folder/file"), Path::new("folder/temporary"));
         let refused = replace(&disk, path, temporary, |out| out.write_all(b"torn"), |_| Ok(false));
-        assert_eq!(refused.expect_err("it is not whole").to_string(), "the file is not as it was written");
+        assert_eq!(refused.expect_err("it is not whole").error.to_string(), "the file is not as it was written");
         assert_eq!((contents(&disk), disk.paths().len()), ("old".to_owned(), 1));
     }
 

@@ -67,7 +67,7 @@ fn save_beside(disk: &SimulatedDisk, world: &mut World, mut change: impl FnMut(&
     let id = checkpoint.id();
     drop(checkpoint);
     let has_succeeded = written.is_ok();
-    world.engine.end_save(id, written.map(drop).map_err(|error| error.to_string()));
+    world.engine.end_save(id, written.map(drop).map_err(|failure| failure.error.to_string()));
     has_succeeded
 }
 

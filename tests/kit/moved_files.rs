@@ -1,12 +1,12 @@
 //! Where the append-only file is made when its folder is set before it is switched on, or begins.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dunlin::{Disk, Server};
 
 use crate::saves::ask;
-use crate::timeout::wait_until;
+use crate::timeout::{TIMEOUT, wait_until};
 
 /// A folder that the simulated disk has beside the one of the server.
 const ELSEWHERE: &str = "/tmp";
@@ -53,4 +53,18 @@ fn a_file_that_a_save_puts_off_is_where_the_settings_say_when_it_begins() {
     assert_eq!(ask(&server, &format!("CONFIG SET dir {ELSEWHERE}")), "OK");
     assert!(disk.remove_fault("held"));
     assert_is_elsewhere(&disk, &server);
+}
+
+/// A large base takes a while to be read.
+#[test]
+fn the_file_is_switched_off_while_a_rewrite_reads_its_base_once_more() {
+    let disk = Disk::new();
+    let server = Server::builder().disk(&disk).set("appendonly", "yes").start().expect("it starts");
+    disk.fault("slow").reads().file("*.base*").delay(TIMEOUT);
+    assert_eq!(ask(&server, "BGREWRITEAOF"), "Background append only file rewriting started");
+    server.wait_until_fired("slow", 1, TIMEOUT).expect("the base is read");
+    let begin = Instant::now();
+    assert_eq!(ask(&server, "CONFIG SET appendonly no"), "OK");
+    assert!(begin.elapsed() < TIMEOUT);
+    disk.remove_fault("slow");
 }

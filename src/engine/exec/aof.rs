@@ -10,7 +10,7 @@ use std::mem;
 
 use crate::engine::Engine;
 use crate::engine::exec::aof_load::AofLoad;
-use crate::engine::exec::persistence::{checkpoint, has_file, log, reclaim, remove_all, stop_save};
+use crate::engine::exec::persistence::{checkpoint, is_first_world, log, reclaim, remove_all, stop_save};
 use crate::engine::exec::{Ctx, blocking};
 use crate::engine::spec::{Error, Now, ServerError};
 use crate::engine::state::host::AofSource;
@@ -39,7 +39,7 @@ pub fn request_rewrite(engine: &mut Engine, is_nested: bool) -> Result<bool, Err
 /// Begins to rewrite the file. Nothing may be in progress.
 fn begin_rewrite(engine: &mut Engine) -> Result<(), Error> {
     engine.persistence.aof.is_scheduled = false;
-    if !has_file(engine) {
+    if !is_first_world(engine) {
         log(engine, LogLevel::Warning, "Can't rewrite the AOF: only the first world has a file".to_owned());
         return Err(ServerError::RewriteFailed.into());
     }
@@ -80,7 +80,8 @@ pub fn switch(engine: &mut Engine, is_nested: bool) -> Result<(), ServerError> {
 }
 
 fn switch_on(engine: &mut Engine, is_nested: bool) -> Result<(), ServerError> {
-    let prepared = if has_file(engine) { engine.host.prepare_aof(&engine.settings) } else { Err(ONE_FILE.to_owned()) };
+    let prepared =
+        if is_first_world(engine) { engine.host.prepare_aof(&engine.settings) } else { Err(ONE_FILE.to_owned()) };
     if let Err(reason) = prepared {
         log(engine, LogLevel::Warning, format!("Can't switch on the AOF: {reason}"));
         return Err(ServerError::RewriteFailed);
@@ -219,14 +220,9 @@ pub fn begin(engine: &mut Engine) {
     engine.effects.propagation.turn_on();
 }
 
-/// Takes the first base of the files, which has no stream before it. To be followed by [`reclaim_base`].
+/// Takes the first base of the files, which has no stream before it. To be followed by [`reclaim`].
 pub fn first_base(engine: &mut Engine) -> Checkpoint {
     checkpoint(engine).into_base()
-}
-
-/// Gives the databases back what a base that was dropped had shared.
-pub fn reclaim_base(engine: &mut Engine) {
-    reclaim(engine);
 }
 
 /// Ends the stream of commands: the files are closed.
@@ -353,18 +349,18 @@ pub fn end_rewrite(engine: &mut Engine, id: u64, result: Result<(), String>) {
     }
 }
 
-/// Notes how a write to the files, or a sync, has ended: `failure` says why it failed if it did, `needs_base` whether
+/// Notes how a write to the files, or a sync, has ended: `failure` says why it failed if it did, `has_failed_sync` whether
 /// any sync has failed since the last base. Then nothing that succeeds counts, and the files begin anew.
-pub fn end_write(engine: &mut Engine, failure: Option<String>, needs_base: bool) {
+pub fn end_write(engine: &mut Engine, failure: Option<String>, has_failed_sync: bool) {
     if engine.persistence.aof.state == AofState::Off {
         // It was switched off while a thread was about to report.
         return;
     }
     let has_failed = failure.is_some();
-    if has_failed || !needs_base {
+    if has_failed || !has_failed_sync {
         set_error(engine, failure);
     }
-    if has_failed && needs_base {
+    if has_failed && has_failed_sync {
         heal(engine);
     }
 }

@@ -64,7 +64,7 @@ pub fn follow_primary(cx: &mut Ctx<'_>, primary: NodeId) {
 
 /// Makes this node of a cluster a primary without data, if it is a replica.
 pub fn end_replication(cx: &mut Ctx<'_>) {
-    replication::abandon(cx.engine);
+    replication::become_empty_primary(cx.engine);
 }
 
 /// Changes the replication id of the data (DEBUG CHANGE-REPL-ID).

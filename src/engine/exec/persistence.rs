@@ -82,7 +82,7 @@ pub fn begin_awaited_save(engine: &mut Engine, wait: SaveWait) -> Result<(), Err
     match &engine.persistence.saving {
         Some(saving) if !saving.is_awaited() => return Err(ServerError::SaveInProgress.into()),
         Some(_) => engine.persistence.next_waits.push(wait),
-        None if has_file(engine) => begin(engine, vec![wait]),
+        None if is_first_world(engine) => begin(engine, vec![wait]),
         None => return Err(not_saved(engine, ONE_FILE)),
     }
     Ok(())
@@ -94,7 +94,7 @@ pub fn begin_awaited_save(engine: &mut Engine, wait: SaveWait) -> Result<(), Err
 /// This is not the first world, which alone has a file.
 pub fn begin_save(engine: &mut Engine) -> Result<(), Error> {
     engine.persistence.is_scheduled = false;
-    if !has_file(engine) {
+    if !is_first_world(engine) {
         log(engine, LogLevel::Warning, format!("Background saving error: {ONE_FILE}"));
         return Err(ServerError::Unspecified.into());
     }
@@ -127,8 +127,8 @@ pub(super) fn begin_next(engine: &mut Engine) {
     }
 }
 
-/// Whether the data of this world are ever saved: only those of the first are.
-pub(super) fn has_file(engine: &Engine) -> bool {
+/// Whether this is the first world, the only one whose data are in files.
+pub(super) fn is_first_world(engine: &Engine) -> bool {
     engine.host.facts().name_of_world() == FIRST_WORLD
 }
 
@@ -248,7 +248,7 @@ pub fn prepare_shutdown(engine: &mut Engine, options: ShutdownOptions) -> Result
     save_before_shutdown(engine, options)?;
     // The server has more to do until its connections are closed.
     let keeps_data = is_to_save(engine, options) || engine.persistence.aof.is_on();
-    engine.switches.is_ending = has_file(engine) && keeps_data;
+    engine.switches.is_ending = is_first_world(engine) && keeps_data;
     Ok(())
 }
 
@@ -264,7 +264,7 @@ fn is_to_save(engine: &Engine, options: ShutdownOptions) -> bool {
 
 /// Saves the data before the server ends, if they are to be.
 fn save_before_shutdown(engine: &mut Engine, options: ShutdownOptions) -> Result<(), Error> {
-    if !has_file(engine) {
+    if !is_first_world(engine) {
         return if options.saves { Err(Error::ShutdownFailed) } else { Ok(()) };
     }
     log(engine, LogLevel::Notice, "User requested shutdown...".to_owned());
@@ -290,7 +290,7 @@ fn save_before_shutdown(engine: &mut Engine, options: ShutdownOptions) -> Result
 /// The moment at which the next save in the background is to begin by itself.
 pub(super) fn next_save(engine: &Engine) -> Option<Now> {
     let next = engine.persistence.next_save(&engine.settings, engine.stats.changes)?;
-    (!engine.switches.cron_paused && has_file(engine)).then_some(next)
+    (!engine.switches.cron_paused && is_first_world(engine)).then_some(next)
 }
 
 /// Begins the save that is due, if one is.

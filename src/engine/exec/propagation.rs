@@ -91,16 +91,15 @@ pub(super) fn note_change(engine: &mut Engine, database: usize, key: &[u8]) {
 /// that it read. A command that may show anything waits for all that was changed before it.
 fn hold_reply(engine: &mut Engine, call: &Call<'_>, recording: Recording) {
     let command = engine.table.entry(call.id).command;
-    let offset = engine.effects.propagation.offset();
-    let database = engine.sessions.get(call.session).map_or(0, |session| session.database);
-    let aof = &mut *engine.persistence.aof;
     if command.flags.has(Flags::WRITE) && !command.has_keys() {
-        aof.unsynced.note_all(offset);
+        engine.persistence.aof.unsynced.note_all(engine.effects.propagation.offset());
     }
     if call.is_nested() || command.family == Family::Connection || !command.shows_data {
         return;
     }
     let has_changed = engine.stats.changes != recording.changes || engine.effects.propagation.has_open_commands();
+    let database = engine.sessions.get(call.session).map_or(0, |session| session.database);
+    let aof = &mut *engine.persistence.aof;
     let needed = if has_changed || !shows_only_its_keys(command) {
         u64::MAX
     } else {

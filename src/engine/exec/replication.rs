@@ -140,7 +140,7 @@ pub fn receive(engine: &mut Engine, message: &ReplicationMessage) {
         link.last_message = now;
     }
     match &message.content {
-        Content::Synchronize(known) => synchronize(engine, from, *known),
+        Content::Synchronize(known) => answer_sync_request(engine, from, *known),
         Content::Acknowledge(offset) => take_acknowledgement(engine, from, *offset),
         Content::Leave => forget_replica(engine, from),
         Content::BeginFailover => failover::pause_for(engine, from),
@@ -149,14 +149,14 @@ pub fn receive(engine: &mut Engine, message: &ReplicationMessage) {
         Content::Continue { .. } | Content::FullSync(_) if link(engine).is_some_and(|link| link.is_up()) => {}
         Content::Continue { id, offset, bytes } => begin_partial(engine, *id, *offset, bytes),
         Content::FullSync(data) => begin_full(engine, data),
-        Content::Restart => connect(engine),
+        Content::Restart => request_sync(engine),
         Content::Stream { offset, bytes } => take_stream(engine, *offset, bytes),
         Content::Paused(offset) => failover::begin_at(engine, *offset),
     }
 }
 
 /// Asks the primary for the stream of changes. If it does not run, it is asked when it does again.
-pub(super) fn connect(engine: &mut Engine) {
+pub(super) fn request_sync(engine: &mut Engine) {
     // A link that is closed behind DEBUG SLEEP in a transaction is after the sleep.
     let now = sleep::ends(engine).unwrap_or(engine.timing.now);
     let Some(replication) = &mut engine.peers.replication else { return };
@@ -169,7 +169,7 @@ pub(super) fn connect(engine: &mut Engine) {
 }
 
 /// Answers a node that wants to be a replica: with what it has missed, or with all data.
-fn synchronize(engine: &mut Engine, replica: NodeId, known: History) {
+fn answer_sync_request(engine: &mut Engine, replica: NodeId, known: History) {
     if is_replica(engine) {
         return;
     }
@@ -216,7 +216,7 @@ fn answer_waiting(engine: &mut Engine) {
     let is_to_wait = must_wait(engine);
     let Some(replication) = engine.peers.replication.as_mut().filter(|_| !is_to_wait) else { return };
     for (replica, known) in std::mem::take(&mut replication.waiting_replicas) {
-        synchronize(engine, replica, known);
+        answer_sync_request(engine, replica, known);
     }
 }
 
@@ -446,7 +446,7 @@ pub(super) fn follow(engine: &mut Engine, primary: NodeId) {
         blocking::end_all(engine, &Error::from(ServerError::RoleChanged));
     }
     failover::end(engine);
-    connect(engine);
+    request_sync(engine);
 }
 
 /// Tells the primary of this node, if it has one, that it no longer follows it, unless that is the next one, too.
@@ -477,7 +477,7 @@ pub(super) fn promote(engine: &mut Engine) {
 }
 
 /// Makes this node, if it is a replica, a primary without data.
-pub(super) fn abandon(engine: &mut Engine) {
+pub(super) fn become_empty_primary(engine: &mut Engine) {
     if is_replica(engine) {
         promote(engine);
         tracking::invalidate_all(engine);
@@ -500,7 +500,7 @@ pub fn disconnect(engine: &mut Engine, id: NodeId) {
 /// Connects to another node again, if it is the primary of this one.
 pub fn reconnect(engine: &mut Engine, id: NodeId) {
     if link(engine).is_some_and(|link| link.primary == id && !link.is_up()) {
-        connect(engine);
+        request_sync(engine);
     }
 }
 
@@ -509,7 +509,7 @@ pub fn reconnect(engine: &mut Engine, id: NodeId) {
 pub(super) fn replace_link(engine: &mut Engine, closed: SessionId) {
     if let Some(link) = link(engine).filter(|link| link.session == Some(closed)) {
         link.session = None;
-        connect(engine);
+        request_sync(engine);
     }
     link_sessions::reconnect_closed(engine, closed);
 }
@@ -526,7 +526,7 @@ pub(super) fn start(engine: &mut Engine, is_empty: bool) {
     if is_empty {
         replication.restart(id);
     }
-    connect(engine);
+    request_sync(engine);
 }
 
 /// Whether this node is a replica.

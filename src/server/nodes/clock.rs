@@ -132,7 +132,7 @@ impl Shared {
     /// Whether the timer is to wake when something falls due: not at a node with a frozen clock, where it has nothing
     /// to do then, unless there is work without a due time.
     pub(in crate::server) fn is_timer_used(&self, engine: &Engine) -> bool {
-        self.membership().is_none() || !self.clock().is_frozen() || timer::goes_on_without_moment(engine)
+        self.membership().is_none() || !self.clock().is_frozen() || timer::has_undated_work(engine)
     }
 
     /// Moves the clocks of all nodes by an order, or that of this server if it is by itself.

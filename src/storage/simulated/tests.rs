@@ -1,8 +1,6 @@
 //! Tests: each promise of [`crate::storage`] is kept for every seed, and each freedom is used for some seed.
 
 use super::*;
-use crate::storage::StorageWriter;
-use std::io::Write;
 use std::thread;
 
 const SEEDS: std::ops::Range<u64> = 0..400;
@@ -28,7 +26,7 @@ fn outcomes<T>(
 
 fn append(disk: &SimulatedDisk, name: &str, bytes: &[u8]) -> io::Result<Arc<dyn StorageFile>> {
     let file = disk.append(path(name)).or_else(|_| disk.create(path(name)))?;
-    StorageWriter(&*file).write_all(bytes)?;
+    assert_eq!(file.write(bytes)?, bytes.len());
     Ok(file)
 }
 

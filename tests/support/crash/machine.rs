@@ -13,11 +13,11 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use dunlin::aof::decisions::{NextFile, check_tail};
-use dunlin::aof::files::{AofFiles, Place};
+use dunlin::aof::files::{AofFiles, Place, VerifiedBase};
 use dunlin::aof::log::{Log, SyncOrder};
 use dunlin::aof::scan::Tail;
-use dunlin::engine::exec::aof;
 use dunlin::engine::exec::aof_load::AofLoad;
+use dunlin::engine::exec::{aof, persistence};
 use dunlin::engine::state::BackgroundSave;
 use dunlin::engine::state::host::AofSource;
 use dunlin::engine::{Checkpoint, Effect, SessionId, Settings, SyncPolicy};
@@ -172,7 +172,7 @@ impl Machine {
             let base = aof::first_base(&mut world.engine);
             let created = files.create_base(|out| base.write(out, || Ok(())));
             drop(base);
-            aof::reclaim_base(&mut world.engine);
+            persistence::reclaim(&mut world.engine);
             created.map_err(|error| error.to_string())?;
         } else {
             sites.begin("cut");
@@ -396,7 +396,8 @@ impl Machine {
             }
             Rewrite::Publish { changes } => {
                 self.sites.begin("publish");
-                self.files.publish_base(&temporary, true, false).map_err(text)?;
+                let base = VerifiedBase::read(&self.disk, temporary, true).map_err(text)?;
+                self.files.publish_base(&base, false).map_err(text)?;
                 self.log.relist();
                 self.history.make_durable(changes);
                 Ok(None)
