@@ -268,6 +268,7 @@ impl AofWriter {
 
     /// Takes the new bytes of the engine's stream, with a checksum if the settings say so. Returns whether the stream
     /// needs a new base.
+    #[must_use = "the files are to begin anew"]
     pub(crate) fn append(&self, engine: &mut Engine) -> bool {
         let stream = &mut engine.effects.propagation;
         if engine.settings.files.has_log_checksums {

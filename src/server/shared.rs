@@ -1,15 +1,15 @@
 //! The state that all threads of one server share: the engine behind its lock, the clock, and the means to wake each
 //! other.
 //!
-//! The lock is taken once for a batch of requests, and released between the parts of a long one while others wait. The
-//! engine's effects ([`Effect`]) are carried out here, at once and under the lock: none takes long except a stall,
-//! which is meant to hold everyone up, and the end of the append-only file, which waits for the disk.
+//! The lock is taken once for a batch of requests, and released between the parts of a long one while others wait. What
+//! the engine asks for meanwhile is carried out under it ([`effects`]).
 //!
 //! Lock order: the engine's first, then that of `wake_flags`. Neither is ever held across an `await`.
 
+mod effects;
+
 use std::collections::HashMap;
 use std::fmt;
-use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -17,21 +17,18 @@ use std::time::Duration;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
-use super::aof_rewrite;
 use super::clock::{Clock, later};
-use super::deliveries::{AT_ONCE, Deliveries};
-use super::dump_file;
-use super::log;
-use super::nodes::{BusMessage, Membership};
+use super::deliveries::Deliveries;
+use super::nodes::Membership;
 use super::wake_flags::{WakeFlag, WakeFlags};
 use super::wakeup::Wakeup;
 use super::world::World;
 use super::worlds::Worlds;
 use crate::engine::exec::kit::waits;
 use crate::engine::exec::persistence::ShutdownOptions;
-use crate::engine::exec::{agreement, aof, delivery, persistence, replication, tracking};
+use crate::engine::exec::{agreement, persistence, replication, tracking};
 use crate::engine::state::BackgroundSave;
-use crate::engine::{DueState, Effect, Engine, Flow, LogLevel, Origin, SessionId, Settings, Transport};
+use crate::engine::{DueState, Engine, Flow, Origin, SessionId, Settings};
 use crate::resp::{ReplyBuffer, Request};
 
 /// One server, as its threads and its in-process clients see it.
@@ -331,7 +328,7 @@ impl Shared {
         let timeout = Duration::from_secs(engine.settings.timeout_s.into());
         let wake_flags = Arc::new(WakeFlags::default());
         self.wake_flags.lock().insert(session, Arc::clone(&wake_flags));
-        self.carry_out_pending(&mut engine);
+        self.carry_out(&mut engine, None);
         drop(engine);
         if !timeout.is_zero() {
             self.wakeup.no_later_than(later(now, timeout));
@@ -346,16 +343,9 @@ impl Shared {
         let is_of_user = engine.sessions.get(session).is_none_or(|client| client.origin.is_of_user());
         engine.disconnect(session);
         self.wake_flags.lock().remove(&session);
-        self.carry_out_pending(&mut engine);
+        self.carry_out(&mut engine, None);
         if is_of_user {
             self.end_if_left(&mut engine);
-        }
-    }
-
-    /// Carries out what follows from a client that has come or gone.
-    fn carry_out_pending(&self, engine: &mut Engine) {
-        if !engine.effects.is_empty() {
-            self.carry_out(engine, None);
         }
     }
 
@@ -373,85 +363,9 @@ impl Shared {
         }
     }
 
-    /// Carries out the effects of the request that `caller` has run, and what follows from them. A caller that closes itself ends when its replies
-    /// are sent: its connection gets [`Flow::Close`].
-    pub(crate) fn carry_out(&self, engine: &mut Engine, caller: Option<SessionId>) {
-        let mut woken = 0;
-        while !engine.effects.is_empty() {
-            let effects = engine.effects.take();
-            effects.into_iter().for_each(|effect| self.carry_out_one(engine, caller, effect, &mut woken));
-        }
-    }
-
-    fn carry_out_one(&self, engine: &mut Engine, caller: Option<SessionId>, effect: Effect, woken: &mut usize) {
-        match effect {
-            Effect::Close(session) if caller == Some(session) => {}
-            Effect::Close(session) => self.close(engine, session),
-            Effect::CutOff(session) => {
-                if let Some(line) = delivery::close_log_line(engine, session) {
-                    log::write(LogLevel::Warning, &line);
-                }
-                if caller != Some(session) {
-                    self.close(engine, session);
-                }
-            }
-            // The caller takes its pushes together with its reply.
-            Effect::Wake(session) if caller == Some(session) => {}
-            Effect::Wake(session) => {
-                *woken += 1;
-                self.wake(engine, session, *woken);
-            }
-            Effect::Resume => self.resume(engine),
-            Effect::Clock(order) => {
-                self.set_clock(engine, order);
-                self.send_to_nodes(BusMessage::Clock(order));
-            }
-            Effect::Sleep => self.fall_asleep(engine),
-            Effect::Stall(stall_us) => self.stall(engine, Duration::from_micros(stall_us)),
-            Effect::Shutdown => self.shut_down(engine),
-            Effect::Save(checkpoint) => dump_file::start(self, engine, checkpoint),
-            Effect::StopSave(save) => self.worlds.saver().stop(save),
-            Effect::Rewrite(id) => aof_rewrite::start(self, engine, id),
-            Effect::TakeBase => aof_rewrite::take_awaited_base(self, engine),
-            Effect::SyncAof => self.worlds.aof().sync_soon(),
-            Effect::EndAof => self.end_aof(engine),
-            Effect::Setting(name) => self.apply(engine, name),
-            Effect::Free(lazy_free) => self.worlds.lazy_free_thread().free(lazy_free),
-            Effect::Template(template) => self.worlds.set_template(template.map(|template| *template)),
-            Effect::Log(level, line) => log::write(level, &line),
-            Effect::SendToNodes(message) => self.send_to_nodes(BusMessage::Node(*message)),
-            Effect::KeyEvent { .. } => {}
-        }
-    }
-
-    /// Wakes a session to send its pushes, as number `woken` of those that one request wakes: the first [`AT_ONCE`] at
-    /// once, the others paced by [`Deliveries`].
-    fn wake(&self, engine: &mut Engine, session: SessionId, woken: usize) {
-        let Some(client) = engine.sessions.get_mut(session) else { return };
-        if woken <= AT_ONCE && self.deliveries.is_empty() {
-            self.notify(session, WakeFlag::Pushed);
-        } else if !mem::replace(&mut client.is_to_be_woken, true) {
-            self.deliveries.add(session);
-        }
-    }
-
     /// The sessions that are still to be woken for pushes.
     pub(crate) fn deliveries(&self) -> &Deliveries {
         &self.deliveries
-    }
-
-    /// Resumes the clients that a pause held back, in the order in which they came, and the timer.
-    pub(super) fn resume(&self, engine: &Engine) {
-        engine.sessions.held_back().into_iter().for_each(|session| self.notify(session, WakeFlag::Resume));
-        self.wakeup.no_later_than(engine.now());
-    }
-
-    /// Ends a session: through its connection, or here if it is an in-process client, which has none.
-    fn close(&self, engine: &mut Engine, session: SessionId) {
-        self.notify(session, WakeFlag::Close);
-        if engine.sessions.get(session).is_some_and(|session| session.origin.transport == Transport::Direct) {
-            engine.disconnect(session);
-        }
     }
 
     /// Whether it is a node of a cluster that was killed, and not started again, or is paused.
@@ -462,15 +376,6 @@ impl Shared {
     /// Records whether it is such a node, under its engine's lock; returns what was recorded before.
     pub(super) fn set_down(&self, is_down: bool) -> bool {
         self.is_down.swap(is_down, Ordering::AcqRel)
-    }
-
-    /// Ends the server, or only this world, or this node, if it is not the first.
-    fn shut_down(&self, engine: &mut Engine) {
-        match self.world {
-            None => self.stop(),
-            Some(_) if self.membership.get().is_some() => self.kill(engine),
-            Some(_) => self.end_world(engine),
-        }
     }
 
     /// Saves the data, if they are to be, and ends the server; true unless they cannot be saved (signals, the drop of
@@ -494,50 +399,10 @@ impl Shared {
         self.worlds.saver().start(save, move |is_stopped| write(&shared, is_stopped))
     }
 
-    /// Closes the append-only file.
-    fn end_aof(&self, engine: &mut Engine) {
-        self.worlds.aof().append(engine);
-        aof::end(engine);
-        self.worlds.aof().close(engine.effects.propagation.commands());
-    }
-
-    /// Closes the append-only file when the server ends.
-    pub(crate) fn end_aof_with_server(&self) {
-        let writer = self.worlds.aof();
-        let commands = self.act(|engine| {
-            writer.append(engine);
-            engine.effects.propagation.commands()
-        });
-        writer.end();
-        writer.close(commands);
-    }
-
-    /// Passes the new bytes of the engine's stream to the append-only file, which begins anew if they do not tell how the
-    /// data came about.
-    pub(super) fn append_to_aof(&self, engine: &mut Engine) {
-        if self.worlds.aof().append(engine) {
-            aof::restart(engine);
-            self.carry_out(engine, None);
-        }
-    }
-
     /// The offset of the append-only file before which no reply may leave that shows all changes so far; 0 while there
     /// is none.
     pub(crate) fn aof_offset(&self, engine: &Engine) -> u64 {
         if engine.persistence.aof.is_on() { engine.persistence.aof.last_offset(&engine.settings.files) } else { 0 }
-    }
-
-    fn apply(&self, engine: &Engine, name: &str) {
-        match name {
-            "timeout" => self.wakeup.no_later_than(engine.now()),
-            "save" | "appendonly" | "shutdown-on-sigint" | "shutdown-on-sigterm" => {
-                self.saves_at_end.store(saves_at_end(&engine.settings), Ordering::Relaxed);
-            }
-            "aof-disable-auto-gc" if !engine.settings.files.keeps_history => self.worlds.aof().remove_history(),
-            "appendfsync" => self.worlds.aof().set_policy(engine.settings.files.syncs),
-            "loglevel" if self.world.is_none() => log::set_level(engine.settings.log_level),
-            _ => {}
-        }
     }
 
     /// Ends the server: no more clients are accepted, and then all connections are closed.
