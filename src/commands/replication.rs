@@ -8,7 +8,7 @@ use crate::engine::cluster::{Address, NodeId};
 use crate::engine::exec::replication::{self, is_replica};
 use crate::engine::exec::{aof, operations};
 use crate::engine::state::replication::{History, Replica, ReplicationId};
-use crate::engine::state::{LateReply, RdbParts, RdbRequest};
+use crate::engine::state::{DataQuery, LateReply, RdbParts, RdbRequest};
 use crate::engine::{
     Args, Arity, Block, ClusterError, Command, Ctx, Error, Family, Flags, HostCall, HostReply, ServerError, says, shown,
 };
@@ -204,7 +204,10 @@ fn check_request(cx: &Ctx<'_>, wants_file_alone: bool) -> Result<(), Error> {
 fn send_rdb(cx: &mut Ctx<'_>, known_id: Option<&[u8]>) -> Result<(), Error> {
     let RdbRequest { takes_eof_mark, parts, .. } = cx.session().rdb_request;
     let parts = parts.unwrap_or(RdbParts { keys: true, functions: true });
-    let Some(HostReply::Rdb(file, History { id, offset })) = cx.call_host(HostCall::Rdb(parts))? else { return Ok(()) };
+    let Some(HostReply::Rdb(file, History { id, offset })) = cx.call_host(HostCall::Read(DataQuery::Rdb(parts)))?
+    else {
+        return Ok(());
+    };
     let stats = cx.stats_mut();
     stats.full_syncs += 1;
     stats.refused_partial_syncs += u64::from(known_id.is_some_and(|known| known != b"?"));

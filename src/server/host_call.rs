@@ -31,8 +31,8 @@ pub(crate) enum HostCallState {
 /// added to `output`.
 pub(crate) fn answer(shared: &Arc<Shared>, session: SessionId, output: &mut Vec<u8>) -> HostCallState {
     let Some(call) = shared.engine().take_host_call(session) else { return HostCallState::Answered };
-    if matches!(call, HostCall::Tree(_) | HostCall::Rdb(_)) {
-        shared.worlds().data_reader().read(ReadOrder { shared: Arc::clone(shared), session, call });
+    if let HostCall::Read(query) = call {
+        shared.worlds().data_reader().read(ReadOrder { shared: Arc::clone(shared), session, query });
         return HostCallState::Pending;
     }
     answer_at_once(shared, session, call, output).map_or(HostCallState::Answered, HostCallState::Moved)
@@ -73,8 +73,8 @@ fn answer_at_once(
         HostCall::Snapshots(order) => (done(cluster.order_snapshots(order)), None),
         HostCall::Faults(order) => (cluster.order_faults(order).unwrap_or_else(HostReply::Refused), None),
         HostCall::MoveSlot { slot, to, step } => (done(cluster.move_slot(*slot, *to, step)), None),
-        // A thread answers them.
-        HostCall::Tree(_) | HostCall::Rdb(_) => return None,
+        // A thread answers it.
+        HostCall::Read(_) => return None,
         HostCall::DropWorld(name) => (done(worlds.end(name)), None),
     };
     match &attachment {

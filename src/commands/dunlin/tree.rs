@@ -5,6 +5,7 @@
 
 use super::{ROW, explained};
 use crate::engine::exec::kit::tree;
+use crate::engine::state::DataQuery;
 use crate::engine::state::kit::tree::{Child, ChildKind, Figures, Tree, TreeOrder, TreeQuery};
 use crate::engine::{Args, Arity, Command, Ctx, Error, HostCall, HostReply, says};
 use crate::resp::Reply;
@@ -34,7 +35,7 @@ fn show(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let tree = if cx.engine().databases.get(query.database).len() <= AT_ONCE {
         tree::count(cx.engine(), &query)
     } else {
-        let Some(HostReply::Tree(tree)) = cx.call_host(HostCall::Tree(query))? else { return Ok(()) };
+        let Some(HostReply::Tree(tree)) = cx.call_host(HostCall::Read(DataQuery::Tree(query)))? else { return Ok(()) };
         *tree
     };
     write_tree(cx.reply(), &tree);

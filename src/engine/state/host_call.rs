@@ -96,10 +96,8 @@ pub enum HostCall {
     DropWorld(WorldName),
     /// Return the data of that world as text.
     Dump(WorldName),
-    /// Count the keys of this world.
-    Tree(TreeQuery),
-    /// Write the data of this world as an RDB file, of these parts.
-    Rdb(RdbParts),
+    /// Read all data of this world.
+    Read(DataQuery),
     /// Move the clock of all nodes of the cluster on.
     Advance(Advance),
     /// List the nodes of the cluster.
@@ -138,6 +136,15 @@ pub enum HostCall {
         /// How far.
         step: MoveStep,
     },
+}
+
+/// What is read of all data of a world, which takes long.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DataQuery {
+    /// The counts of keys.
+    Tree(TreeQuery),
+    /// These parts of the data, as an RDB file.
+    Rdb(RdbParts),
 }
 
 /// A change of the link between two nodes of a cluster.

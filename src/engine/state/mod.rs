@@ -62,7 +62,7 @@ pub use eviction::{ClientsLimit, Policy, Pressure};
 pub use file_settings::{FileSettings, SavePoint};
 pub use host::Host;
 pub use host_call::{
-    FIRST_WORLD, FaultOrder, HostCall, HostReply, JournalOrder, LinkOrder, MoveStep, NodeFigures, NodeOrder,
+    DataQuery, FIRST_WORLD, FaultOrder, HostCall, HostReply, JournalOrder, LinkOrder, MoveStep, NodeFigures, NodeOrder,
     PendingHostCall, SessionTransfer, SnapshotOrder, WorldFigures, WorldName,
 };
 pub use in_flight::{InFlight, NodeMessage};
