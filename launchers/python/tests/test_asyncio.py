@@ -37,11 +37,20 @@ async def test_others_run_while_a_wait_lasts(dunlin):
 
 
 async def test_a_wait_in_vain_says_what_was_missing(dunlin):
-    with pytest.raises(TimeoutError, match="no client waits for 'queue'"):
+    with pytest.raises(TimeoutError, match="waited 0.01 s in vain for BLOCKED queue 1 in the world "):
         await dunlin.aio.wait_until_blocked("queue", timeout=0.01)
     dunlin.freeze()
-    with pytest.raises(TimeoutError, match="is the clock frozen"):
+    with pytest.raises(TimeoutError, match="in vain"):
         await dunlin.aio.wait_for_subscribers("news", timeout=0.01)
+
+
+async def test_a_wait_takes_real_time_however_the_clock_of_the_server_goes(dunlin):
+    waiting = asyncio.create_task(dunlin.aio.wait_for_commands(1, command="SET", timeout=20))
+    while b"cmd=dunlin|wait" not in dunlin.call("CLIENT", "LIST"):
+        await asyncio.sleep(0)
+    dunlin.advance(hours=1)
+    dunlin.call("SET", "key", "value")
+    await waiting
 
 
 async def test_the_connections_of_the_application_are_counted_without_ours(dunlin):

@@ -1,4 +1,4 @@
-"""The pytest plugin, its options, the stand-in for pytest-redis, and the base for unittest."""
+"""The pytest plugin, its options, and the base for unittest."""
 
 import os
 import subprocess
@@ -77,6 +77,16 @@ def test_the_seed_of_a_run_draws_the_same_in_each_test(pytester):
             assert len(drawn) == 1
     """)
     pytester.runpytest_subprocess().assert_outcomes(passed=3)
+
+
+def test_a_variable_has_the_seed_unless_an_option_has(pytester, monkeypatch):
+    monkeypatch.setenv("DUNLIN_SEED", "7")
+    pytester.makepyfile("def test_fails(dunlin): assert False")
+    pytester.runpytest_subprocess().stdout.fnmatch_lines(["seed 7: repeat with *"])
+    pytester.runpytest_subprocess("--dunlin-seed", "8").stdout.fnmatch_lines(["seed 8: repeat with *"])
+    monkeypatch.setenv("DUNLIN_SEED", "seven")
+    refused = pytester.runpytest_subprocess()
+    refused.stderr.fnmatch_lines(["ERROR: the variable DUNLIN_SEED is 'seven', but a seed is a whole number"])
 
 
 def test_findings_of_strict_mode_fail_a_test_that_would_pass(pytester):
@@ -269,35 +279,9 @@ def test_forked_tests_use_the_server_of_the_process_that_forked_them(pytester, a
     until(lambda: not runs(int(told[0][0])))
 
 
-def test_the_fixtures_of_pytest_redis_have_a_stand_in(pytester):
-    pytester.makeconftest("""
-        from dunlin_redis.as_pytest_redis import factories
-
-        redis_second_proc = factories.redis_proc(port=None, password="secret", db_count=4)
-        second = factories.redisdb("redis_second_proc", dbnum=1, decode=True)
-    """)
-    pytester.makepyfile("""
-        import pytest, redis
-
-        @pytest.mark.parametrize("number", range(2))
-        def test_is_empty_each_time(redisdb, redis_proc, number):
-            assert redisdb.incr("counter") == 1
-            assert redis.Redis(redis_proc.host, redis_proc.port).get("counter") == b"1"
-
-        @pytest.mark.parametrize("number", range(2))
-        def test_is_another_server(redisdb, second, redis_second_proc, number):
-            assert second.incr("counter") == 1 and second.get("counter") == "1"
-            assert redisdb.get("counter") is None
-            assert second.config_get("databases") == {"databases": "4"}
-            assert second.config_get("maxmemory") == {"maxmemory": "0"}
-            second.config_set("maxmemory", "1mb")
-    """)
-    pytester.runpytest_subprocess("-p", "dunlin_redis.as_pytest_redis", "-n2").assert_outcomes(passed=4)
-
-
 def test_unittest_has_a_base_with_a_world(tmp_path):
     (tmp_path / "test_cart.py").write_text("""
-import unittest
+import os, pickle, signal, unittest
 from dunlin_redis import shared_server
 from dunlin_redis.unittest import IsolatedAsyncioTestCase, TestCase
 
@@ -317,6 +301,14 @@ class CartTest(TestCase):
     def test_4_skips(self):
         self.skipTest("on purpose")
 
+    def test_5_fails_within(self):
+        with self.subTest("part"):
+            self.dunlin.call("SET", "cart", "plum")
+            self.fail("on purpose")
+
+    def test_6_travels(self):
+        self.assertEqual(pickle.loads(pickle.dumps(CartTest("test_1_is_kept"))).id(), self.id()[:-9] + "1_is_kept")
+
 class StrictTest(IsolatedAsyncioTestCase):
     dunlin_strict = "error"
     dunlin_data = "SET stock 3"
@@ -330,12 +322,24 @@ class TheServerEndsTest(TestCase):
         shared_server().close()
         self.fail("the reason of the test")
 
+    def test_7_has_a_new_server(self):
+        server = shared_server()
+        os.kill(server.pid, signal.SIGKILL)
+        server._child._process.wait()
+        self.assertNotEqual(shared_server().pid, server.pid)
+        self.dunlin = shared_server().world()
+
 unittest.main()
 """)
-    done = subprocess.run([sys.executable, "test_cart.py"], cwd=tmp_path, capture_output=True, text=True)
-    assert "FAILED (failures=3, skipped=1)" in done.stderr, done.stderr
+    environment = {**os.environ, "DUNLIN_SEED": "7"}
+    done = subprocess.run(
+        [sys.executable, "test_cart.py"], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert "FAILED (failures=4, skipped=1)" in done.stderr, done.stderr
     assert "CartTest.test_3_fails failed; the last 1 of 1 commands in the world" in done.stderr
-    assert "SET cart pear -> OK\nseed " in done.stderr
+    assert "SET cart pear -> OK\nseed 7\n" in done.stderr
+    assert "CartTest.test_5_fails_within failed; the last 1 of 1" in done.stderr
+    assert "SET cart plum -> OK\nseed 7\n" in done.stderr
     assert "unbounded-collection" in done.stderr
     assert "without_a_server failed; there is no report: " in done.stderr
     assert "AssertionError: the reason of the test" in done.stderr

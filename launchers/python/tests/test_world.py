@@ -7,6 +7,7 @@ from datetime import datetime, timedelta, timezone
 import dunlin_redis
 import pytest
 import redis
+from processes import until
 
 
 def test_a_session_ends_when_the_clock_has_moved(dunlin):
@@ -185,18 +186,22 @@ def test_a_worker_that_waits_gets_the_job(dunlin):
 
 
 def test_a_wait_in_vain_says_what_was_missing(dunlin):
-    with pytest.raises(TimeoutError, match="no client waits for 'queue'"):
+    dunlin.call("SET", "key", "value")
+    with pytest.raises(TimeoutError, match=f"waited 0.01 s in vain for BLOCKED queue 1 in the world {dunlin.name}"):
         dunlin.wait_until_blocked("queue", timeout=0.01)
-    with pytest.raises(TimeoutError, match="'news'"):
+    with pytest.raises(TimeoutError, match="news"):
         dunlin.wait_for_subscribers("news", timeout=0.01)
     with pytest.raises(TimeoutError):
-        dunlin.journal.wait_for(1, command="SET", timeout=0.01)
+        dunlin.journal.wait_for(1, command="DEL", timeout=0.01)
+    assert dunlin.call("GET", "key") == b"value"
 
 
 def test_a_call_of_a_command_that_blocks_says_what_to_use(dunlin, monkeypatch):
     monkeypatch.setattr("dunlin_redis._world._PATIENCE_S", 0.1)
     with pytest.raises(TimeoutError, match="no reply to BLPOP queue within 0.1 s; use a client for"):
         dunlin.call("BLPOP", "queue", 0)
+    with pytest.raises(TimeoutError, match="no reply to DUNLIN WAIT within 0.1 s$"):
+        dunlin.call("DUNLIN", "WAIT", "BLOCKED", "queue", 1)
 
 
 def test_a_client_without_its_package_says_what_to_install(dunlin, monkeypatch):
@@ -206,11 +211,34 @@ def test_a_client_without_its_package_says_what_to_install(dunlin, monkeypatch):
             make()
 
 
-def test_a_wait_on_a_frozen_clock_ends_too(dunlin):
+def test_a_wait_takes_real_time_however_the_clock_of_the_server_goes(dunlin):
+    dunlin.speed(1_000_000)
+    waiter = Waiter(target=dunlin.wait_until_blocked, args=("queue",), kwargs={"timeout": 20})
+    waiter.start()
+    until(lambda: b"cmd=dunlin|wait" in dunlin.call("CLIENT", "LIST"))
+    dunlin.advance(hours=1)
+    worker = threading.Thread(target=dunlin.client().blpop, args=("queue", 0))
+    worker.start()
+    waiter.join()
+    dunlin.call("RPUSH", "queue", "job")
+    worker.join()
+    assert waiter.error is None
     dunlin.freeze()
-    with pytest.raises(TimeoutError, match="is the clock frozen"):
+    with pytest.raises(TimeoutError, match="in vain"):
         dunlin.wait_until_blocked("queue", timeout=0.01)
     assert dunlin.call("PING") == "PONG"
+
+
+class Waiter(threading.Thread):
+    """A thread whose error is kept."""
+
+    error = None
+
+    def run(self):
+        try:
+            super().run()
+        except TimeoutError as error:
+            self.error = error
 
 
 def test_a_thread_that_waits_keeps_no_other_from_moving_the_clock(dunlin):

@@ -1,16 +1,20 @@
 """Servers and their worlds: who sees what, and what ends when."""
 
+import asyncio
 import contextlib
 import multiprocessing
 import os
 import re
+import signal
 import subprocess
 import sys
 from datetime import timedelta
+from urllib.parse import quote
 
 import dunlin_redis
 import pytest
 import redis
+from processes import runs, until
 
 
 def test_two_servers_differ_in_port_and_data():
@@ -38,8 +42,39 @@ def test_a_server_that_was_closed_can_be_closed_again():
     server = dunlin_redis.Server()
     server.close()
     server.close()
-    with pytest.raises(dunlin_redis.DunlinError, match="no dunlin answers at"):
-        server.now()
+    for use in (server.now, server.client, server.world):
+        with pytest.raises(dunlin_redis.DunlinError, match="the server is closed"):
+            use()
+
+
+def test_a_connection_that_the_server_has_closed_is_replaced(dunlin):
+    with dunlin.client() as client:
+        client.set("key", "value")
+        for _ in range(3):
+            assert dunlin.call("QUIT") == "OK"
+            assert dunlin.call("GET", "key") == b"value"
+
+
+def test_a_request_that_the_server_did_not_read_is_sent_again_and_any_other_is_not(dunlin, monkeypatch):
+    dunlin.client().incr("counter")
+    monkeypatch.setattr("dunlin_redis._connection.Connection.has_ended", lambda connection: False)
+    assert dunlin.call("QUIT") == "OK"
+    assert dunlin.call("INCR", "counter") == 2
+    dunlin.fault("lost", command="INCR", times=1).drop_after()
+    with pytest.raises(dunlin_redis.DunlinError, match="has closed the connection"):
+        dunlin.call("INCR", "counter")
+    assert dunlin.client().get("counter") == b"3"
+
+
+def test_a_server_that_was_killed_is_told_by_an_error_of_this_package_and_leaves_no_socket():
+    with dunlin_redis.Server() as server:
+        os.kill(server.pid, signal.SIGKILL)
+        until(lambda: not runs(server.pid))
+        with pytest.raises(dunlin_redis.DunlinError):
+            server.now()
+        with pytest.raises(dunlin_redis.DunlinError):
+            server.world()
+    assert not os.path.exists(server.socket)
 
 
 def test_a_server_ends_at_once_while_a_client_waits():
@@ -173,9 +208,19 @@ def test_a_server_that_runs_is_used(dunlin_server, monkeypatch):
     monkeypatch.setenv("DUNLIN_URL", dunlin_server.url)
     monkeypatch.setenv("DUNLIN_BINARY", "/nowhere")
     with dunlin_redis.Server() as same, same.world() as world:
-        assert not same.is_own and same.url == dunlin_server.url
+        assert not same.is_own and same.url != dunlin_server.url
         world.client().set("key", "value")
         assert world.name in [each["name"] for each in dunlin_server.worlds()]
+
+
+def test_on_a_server_that_runs_each_is_a_world_of_its_own(dunlin_server, monkeypatch):
+    monkeypatch.setenv("DUNLIN_URL", dunlin_server.url)
+    with dunlin_redis.Server() as one, dunlin_redis.Server() as other:
+        one.client().set("key", "value")
+        assert redis.Redis(one.host, one.port).get("key") == b"value"
+        assert other.client().get("key") is None
+        assert {one.name, other.name} <= {each["name"] for each in dunlin_server.worlds()}
+    until(lambda: not {one.name, other.name} & {each["name"] for each in dunlin_server.worlds()})
     assert dunlin_server.call("PING") == "PONG"
 
 
@@ -194,11 +239,35 @@ def test_a_login_that_is_refused_leaves_no_connection(monkeypatch):
         server.wait_for_clients(0, timeout=1)
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:1", "redis://127.0.0.1:1"])
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:1", "redis://127.0.0.1:1", "redis://127.0.0.1:port", "redis://127.0.0.1:65536", "redis://[::1"]
+)
 def test_an_address_where_no_server_is_is_named(monkeypatch, url):
     monkeypatch.setenv("DUNLIN_URL", url)
-    with pytest.raises(dunlin_redis.DunlinError, match=url):
+    with pytest.raises(dunlin_redis.DunlinError, match=re.escape(url)):
         dunlin_redis.Server()
+
+
+def test_an_address_may_have_a_user_and_a_socket_of_any_name(monkeypatch, tmp_path):
+    socket = f"{tmp_path}/a#b?c d.sock"
+    with dunlin_redis.Server(unixsocket=socket) as server:
+        server.call("ACL", "SETUSER", "ann", "on", ">pass", "~*", "&*", "+@all")
+        monkeypatch.setenv("DUNLIN_URL", f"unix://ann:pass@{quote(socket)}")
+        with dunlin_redis.Server() as joined, joined.world() as world:
+            joined.client().set("key", "value")
+            assert joined.call("GET", "key") == b"value" and world.client().get("key") is None
+            with pytest.raises(TimeoutError, match="waited 0.01 s in vain"):
+                world.wait_until_blocked("queue", timeout=0.01)
+
+
+def test_a_world_that_is_closed_refuses_all_use(dunlin_server):
+    world = dunlin_server.world()
+    world.close()
+    waits = [lambda: world.wait_for_clients(0), lambda: asyncio.run(world.aio.wait_for_clients(0))]
+    for use in (world.dump, world.client, world.async_client, world.report, *waits):
+        with pytest.raises(dunlin_redis.DunlinError, match=f"the world {world.name} is closed"):
+            use()
+    assert world.name not in [each["name"] for each in dunlin_server.worlds()]
 
 
 def _child(world, results):
@@ -219,3 +288,18 @@ def test_a_forked_process_uses_the_world_on_connections_of_its_own(dunlin):
         child.join()
         assert child.exitcode == 0
     assert dunlin.call("GET", "from") == b"child"
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_that_leaves_the_block_leaves_the_world(dunlin_server):
+    def leave(world):
+        with world:
+            assert world.call("GET", "key") == b"value"
+
+    with dunlin_server.world() as world:
+        world.call("SET", "key", "value")
+        child = multiprocessing.get_context("fork").Process(target=leave, args=(world,))
+        child.start()
+        child.join()
+        assert child.exitcode == 0
+        assert world.call("GET", "key") == b"value"

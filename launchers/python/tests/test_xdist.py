@@ -68,6 +68,22 @@ def test_the_controller_loads_the_data_of_the_run_once(pytester):
     pytester.runpytest_subprocess("-n2").assert_outcomes(passed=4)
 
 
+def test_the_controller_leaves_no_connection(pytester):
+    pytester.makeini("[pytest]\ndunlin_fixture = shop.txt\nfilterwarnings = error")
+    pytester.makefile(".txt", shop="SET stock 3\n")
+    pytester.makepyfile("def test_sells(dunlin): assert dunlin.call('DECR', 'stock') == 2")
+    result = pytester.runpytest_subprocess("-n1", "-p", "no:asyncio")
+    result.assert_outcomes(passed=1)
+    assert result.ret == 0
+
+
+def test_on_a_server_that_runs_each_worker_has_a_world_of_its_own(pytester, dunlin_server, monkeypatch):
+    monkeypatch.setenv("DUNLIN_URL", dunlin_server.url)
+    pytester.makepyfile("def test_counts_alone(dunlin_server): assert dunlin_server.call('INCR', 'counter') == 1")
+    pytester.runpytest_subprocess("-n2", "--dist=each").assert_outcomes(passed=2)
+    assert dunlin_server.call("GET", "counter") is None
+
+
 @pytest.mark.skipif(os.name == "nt", reason="no log is cut there")
 def test_the_controller_cuts_a_log_that_has_grown(pytester):
     pytester.makeconftest("""

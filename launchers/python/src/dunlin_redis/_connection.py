@@ -5,6 +5,7 @@ A world ends with its last client, so its connection also keeps the world while 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import threading
@@ -19,6 +20,10 @@ class DunlinError(Exception):
 
 class CommandError(DunlinError):
     """The server refused a command; the text is the server's."""
+
+
+class _Unread(DunlinError):
+    """The connection had ended before the server read the request."""
 
 
 def checked(reply: Any) -> Any:
@@ -38,13 +43,18 @@ class Address:
 
     @classmethod
     def of_url(cls, url: str) -> Address:
-        parts = urlsplit(url)
-        user, password = unquote(parts.username or ""), unquote(parts.password or "")
-        if parts.scheme == "unix" and parts.path:
-            return cls(None, None, unquote(parts.path), user, password)
-        if parts.scheme == "redis" and parts.hostname:
-            return cls(parts.hostname, parts.port or 6379, None, user, password)
+        with contextlib.suppress(ValueError):  # of a port that is no number, or of half an IPv6 address
+            parts = urlsplit(url)
+            user, password = unquote(parts.username or ""), unquote(parts.password or "")
+            if parts.scheme == "unix" and parts.path:
+                return cls(None, None, unquote(parts.path), user, password)
+            if parts.scheme == "redis" and parts.hostname:
+                return cls(parts.hostname, parts.port or 6379, None, user, password)
         raise DunlinError(f"'{url}' is no address of a server; it should be like redis://127.0.0.1:6379")
+
+    def by(self, socket: str | None) -> Address:
+        """The same server by its Unix socket, if it has one."""
+        return Address(None, None, socket, self.user, self.password) if socket else self
 
     def url(self, user: str = "") -> str:
         """The URL of a user, which may be a world."""
@@ -52,7 +62,7 @@ class Address:
         secret = self.password or ("any" if user else "")
         login = f"{quote(user, safe='')}:{quote(secret, safe='')}@" if secret else ""
         if self.port is None:
-            return f"unix://{login}{self.socket}"
+            return f"unix://{login}{quote(str(self.socket))}"
         return f"redis://{login}{f'[{self.host}]' if ':' in str(self.host) else self.host}:{self.port}"
 
     def login(self) -> tuple[str, ...]:
@@ -106,13 +116,30 @@ class Connection:
 
     def call_all(self, commands: list[tuple[Any, ...]], patience: float | None) -> list[Any]:
         """Sends all commands at once; a reply that is an error is a value here."""
+        replies: list[Any] = []
         try:
             self._socket.settimeout(patience)
             self._socket.sendall(b"".join(map(packed, commands)))
-            return [self._reply() for _ in commands]
-        except BaseException:
+            for _ in commands:
+                replies.append(self._reply())
+            return replies
+        except BaseException as error:
             self.close()
+            if isinstance(error, OSError) and not isinstance(error, TimeoutError):
+                is_unread = isinstance(error, ConnectionError) and not replies
+                lost = _Unread if is_unread else DunlinError
+                raise lost(f"the connection to the server has ended: {error.strerror or error}") from None
             raise
+
+    def has_ended(self) -> bool:
+        """Whether the server has closed a connection on which no reply is awaited."""
+        try:
+            self._socket.settimeout(0)
+            return self._socket.recv(1, socket.MSG_PEEK) == b""
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
 
     def _reply(self) -> Any:
         line = self._reader.readline()
@@ -158,10 +185,22 @@ class Pool:
         self._lock = threading.Lock()
         self.count = 0
 
-    def take(self, patience: float = 10) -> Connection:
+    def take(self) -> Connection:
+        """An idle connection, or a new one; where one has ended, another one takes its place."""
+        while True:
+            with self._lock:
+                if not self._idle:
+                    break
+                connection = self._idle.pop()
+            if not connection.has_ended():
+                return connection
+            connection.close()
+            self.lose()
+        return self.open()
+
+    def open(self, patience: float = 10) -> Connection:
+        """A new connection."""
         with self._lock:
-            if self._idle:
-                return self._idle.pop()
             self.count += 1
         connection = None
         try:
@@ -193,14 +232,25 @@ class Pool:
             self.count -= 1
 
     def call_all(self, commands: list[tuple[Any, ...]], patience: float | None) -> list[Any]:
-        connection = self.take()
+        connection, replies = self.ask(commands, patience)
+        self.give(connection)
+        return replies
+
+    def ask(self, commands: list[tuple[Any, ...]], patience: float | None) -> tuple[Connection, list[Any]]:
+        """The replies, and the connection that they came on; a request that was not read is sent once more."""
         try:
-            replies = connection.call_all(commands, patience)
+            return self._ask(self.take(), commands, patience)
+        except _Unread:
+            return self._ask(self.open(), commands, patience)
+
+    def _ask(
+        self, connection: Connection, commands: list[tuple[Any, ...]], patience: float | None
+    ) -> tuple[Connection, list[Any]]:
+        try:
+            return connection, connection.call_all(commands, patience)
         except BaseException:
             self.lose()
             raise
-        self.give(connection)
-        return replies
 
     def drain(self) -> list[Connection]:
         """Takes all idle connections away."""
@@ -208,6 +258,11 @@ class Pool:
             idle, self._idle = self._idle, []
             self.count -= len(idle)
         return idle
+
+    def close(self) -> None:
+        """Closes all idle connections."""
+        for connection in self.drain():
+            connection.close()
 
     def forget(self) -> None:
         """Gives up the connections in a forked process: the parent uses them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,15 @@ def milliseconds(duration: timedelta | None, units: dict[str, float]) -> int:
     if rest:
         raise ValueError("the server's clock has whole milliseconds")
     return count
+
+
+def seed_of_variable() -> int | None:
+    """The seed that the variable DUNLIN_SEED has, if it is set."""
+    given = os.environ.get("DUNLIN_SEED")
+    try:
+        return int(given) if given else None
+    except ValueError:
+        raise ValueError(f"the variable DUNLIN_SEED is '{given}', but a seed is a whole number") from None
 
 
 def filter_words(

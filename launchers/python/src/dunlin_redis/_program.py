@@ -83,9 +83,9 @@ class Child:
         self._log = _Log()
         self._owner = os.getpid()
         launch: dict[str, Any] = {"free-port": True, "test-kit": True}
-        socket = None if {"unixsocket", "port"} & directives.keys() else _socket_path()
-        if socket:
-            launch.update({"unixsocket": socket, "unixsocketperm": "700"})
+        self._socket = None if {"unixsocket", "port"} & directives.keys() else _socket_path()
+        if self._socket:
+            launch.update({"unixsocket": self._socket, "unixsocketperm": "700"})
         if "port" in directives:
             del launch["free-port"]
         words = words_of({**launch, **directives, "announce": True, "end-with": "stdin"})
@@ -153,6 +153,9 @@ class Child:
         """Keeps a log that has grown from taking more and more memory."""
         self._log.cut()
 
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
+
     def release(self) -> None:
         """Closes the copies of the pipes in a forked process."""
         self._input.close()
@@ -172,6 +175,10 @@ class Child:
             self._process.wait()
         self._output.close()
         self._log.close()
+        if self._socket:
+            # A server that was killed has left it.
+            with contextlib.suppress(OSError):
+                os.unlink(self._socket)
 
 
 class _Log:

@@ -9,7 +9,7 @@ import threading
 from typing import Any
 
 from ._connection import Address, CommandError, Connection, DunlinError, Pool, checked
-from ._kit import maps, text
+from ._kit import maps
 from ._program import Child
 from ._world import _PATIENCE_S, World
 
@@ -20,36 +20,51 @@ _LEAVE_S = 1
 class Server(World):
     """A server of its own, on a free port; directives are those of a redis.conf: `Server(maxmemory="10mb")`.
 
-    Where the variable DUNLIN_URL names a server that runs, one without directives is a handle to that: it starts
-    nothing, and `close` ends nothing.
+    Where the variable DUNLIN_URL names a server that runs, one without directives starts nothing: it is a world of its
+    own there.
     """
 
     def __init__(self, **directives: Any) -> None:
         given = os.environ.get("DUNLIN_URL") if not directives else None
-        self._begin(None if given else Child(directives), given)
+        if not given:
+            self._begin(Child(directives))
+            return
+        try:
+            self._join(given, None, f"w-{os.urandom(8).hex()}")
+        except CommandError as error:
+            raise DunlinError(
+                f"the server at DUNLIN_URL ({given}) has no test kit ({error}); start it with 'dunlin --test-kit yes'"
+            ) from None
 
     @classmethod
     def _of(cls, child: Child) -> Server:
         """The server of a child that was started before, and may still be starting."""
         server = cls.__new__(cls)
-        server._begin(child, None)
+        server._begin(child)
         return server
 
-    def _begin(self, child: Child | None, given: str | None) -> None:
-        self._child = child
-        self.announcement: dict[str, Any] = child.announcement if child else {}
-        address = Address.of_url(given or self.announcement["url"])
-        self.socket: str | None = address.socket or self.announcement.get("socket")
-        near = Address(None, None, self.socket, address.user, address.password) if self.socket else address
-        World.__init__(self, self, "default", Pool(near), address)
-        try:
-            if given:
-                self.name = text(self._dunlin("WORLD"))
-        except CommandError as error:
-            self.close()
-            raise DunlinError(
-                f"the server at DUNLIN_URL ({given}) has no test kit ({error}); start it with 'dunlin --test-kit yes'"
-            ) from None
+    @classmethod
+    def _joined(cls, url: str, socket: str | None, name: str) -> Server:
+        """A world of its own on a server that another process has started; to this process it is the server."""
+        server = cls.__new__(cls)
+        server._join(url, socket, name)
+        return server
+
+    def _begin(self, child: Child) -> None:
+        self._child: Child | None = child
+        self._holder: Connection | None = None
+        self.announcement: dict[str, Any] = child.announcement
+        address = Address.of_url(self.announcement["url"])
+        self.socket: str | None = self.announcement.get("socket")
+        World.__init__(self, self, "default", Pool(address.by(self.socket)), address)
+
+    def _join(self, url: str, socket: str | None, name: str) -> None:
+        self._child, self.announcement, self.socket = None, {}, None
+        address = Address.of_url(url)
+        pool = Pool(address.by(socket), ("DUNLIN", "WORLD", name, "TEMPORARY"))
+        # The world lives while this connection does. The others of the pool go on to the worlds of the tests.
+        self._holder = pool.take()
+        World.__init__(self, self, name, pool, address)
 
     @property
     def is_own(self) -> bool:
@@ -58,7 +73,7 @@ class Server(World):
 
     @property
     def url(self) -> str:
-        return self._address.url()
+        return self._address.url() if self._child else super().url
 
     @property
     def host(self) -> str:
@@ -66,7 +81,7 @@ class Server(World):
 
     @property
     def port(self) -> int:
-        return self._address.port or 0
+        return self._address.port or 0 if self._child else super().port
 
     @property
     def pid(self) -> int | None:
@@ -83,25 +98,19 @@ class Server(World):
             self._child.cut_log()
         name = name or f"w-{os.urandom(8).hex()}"
         entrance = ("DUNLIN", "WORLD", name, "TEMPORARY")
-        near = self._pool.address
-        world = World(
-            self, name, Pool(Address(near.host, near.port, near.socket, "", near.password), entrance), self._address
-        )
+        self._must_be_open()
+        world = World(self, name, Pool(self._pool.address, entrance), self._address)
         commands: list[tuple[Any, ...]] = [entrance]
         commands += [] if seed is None else [("DUNLIN", "SEED", seed)]
         commands += [("DUNLIN", "JOURNAL", "START")] if journal else []
-        connection = self._pool.take()
+        connection, replies = self._pool.ask(commands, _PATIENCE_S)
+        self._pool.lose()
         try:
-            for reply in connection.call_all(commands, _PATIENCE_S):
+            for reply in replies:
                 checked(reply)
         except CommandError:
             connection.close()
-            self._pool.lose()
             raise
-        except BaseException:
-            self._pool.lose()
-            raise
-        self._pool.lose()
         world._pool.adopt(connection)
         return world
 
@@ -134,6 +143,9 @@ class Server(World):
         connection.close()
         return False
 
+    def _has_ended(self) -> bool:
+        return self._is_closed or (self._child is not None and self._child.has_ended())
+
     def log(self) -> str:
         """The last lines of the server's log."""
         return self._child.log() if self._child else ""
@@ -142,29 +154,11 @@ class Server(World):
         if not self._is_closed:
             self._is_closed = True
             self._close_clients()
-            for connection in self._pool.drain():
-                connection.close()
+            self._pool.close()
+            if self._holder:
+                self._holder.close()
             if self._child:
                 self._child.end()
-
-
-class JoinedServer(Server):
-    """A world of its own on a server that another process has started; to this process it is the server."""
-
-    url, port = World.url, World.port
-
-    def __init__(self, url: str, socket: str | None, name: str) -> None:
-        self._child, self.announcement, self.socket = None, {}, None
-        address = Address.of_url(url)
-        near = Address(None, None, socket, "", address.password) if socket else address
-        pool = Pool(near, ("DUNLIN", "WORLD", name, "TEMPORARY"))
-        # The world lives while this connection does. The others of the pool go on to the worlds of the tests.
-        self._holder = pool.take()
-        World.__init__(self, self, name, pool, address)
-
-    def close(self) -> None:
-        super().close()
-        self._holder.close()
 
 
 _shared: list[tuple[int, Server]] = []
@@ -174,7 +168,7 @@ _shared_lock = threading.Lock()
 def shared_server() -> Server:
     """The server that all tests of this process share; the first call starts it."""
     with _shared_lock:
-        if not _shared or _shared[-1][0] != os.getpid() or _shared[-1][1]._is_closed:
+        if not _shared or _shared[-1][0] != os.getpid() or _shared[-1][1]._has_ended():
             server = Server()
             atexit.register(server.close)
             _shared.append((os.getpid(), server))

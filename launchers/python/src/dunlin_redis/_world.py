@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._client import redis_py
-from ._connection import Address, CommandError, Pool, checked
+from ._connection import Address, CommandError, DunlinError, Pool, checked
 from ._kit import EPOCH, FaultRule, Journal, Strict, filter_words, maps, milliseconds, text
 
 if TYPE_CHECKING:
@@ -18,9 +19,7 @@ if TYPE_CHECKING:
     from .aio import Waits
 
 _Self = TypeVar("_Self", bound="World")
-# A wait ends by the server's clock, which may be frozen; by this clock it ends a second later.
-_MARGIN_S = 1.0
-# How long any other reply may take.
+# How long a reply may take, but for that to a wait.
 _PATIENCE_S = 10
 
 
@@ -35,6 +34,7 @@ class World:
         self._clients: list[Any] = []
         self._port: int | None = None
         self._is_closed = False
+        self._owner = os.getpid()
         self.journal, self.strict = Journal(self), Strict(self)
 
     @property
@@ -55,12 +55,14 @@ class World:
 
     def client(self, **options: Any) -> Redis:
         """A client of redis-py, with its options; it is closed with this world."""
+        self._must_be_open()
         client = redis_py("client").Redis.from_url(self.url, **options)
         self._clients.append(client)
         return client
 
     def async_client(self, **options: Any) -> AsyncRedis:
         """A client of redis-py for asyncio; `await client.aclose()` before its loop ends."""
+        self._must_be_open()
         return redis_py("async_client").asyncio.Redis.from_url(self.url, **options)
 
     @property
@@ -167,7 +169,7 @@ class World:
     def clear_faults(self) -> None:
         self._dunlin("FAULT", "CLEAR")
 
-    # Waits: each has a timeout in seconds, and raises TimeoutError
+    # Waits: each has a timeout in seconds of real time, and raises TimeoutError
 
     def wait_until_blocked(self, key: str, count: int = 1, *, timeout: float = 5.0) -> None:
         """Waits until so many clients are blocked on a key of database 0."""
@@ -181,25 +183,26 @@ class World:
 
     def wait_for_clients(self, count: int, *, timeout: float = 5.0) -> None:
         """Waits until the application has exactly so many connections to this world."""
-        self._wait(timeout, *self._clients_words(count))
-
-    def _clients_words(self, count: int, own: int = 0) -> tuple[Any, ...]:
-        # The caller does not count; other connections of the launcher do.
-        connection = self._pool.take()
-        self._pool.give(connection)
-        return ("CLIENTS", count + self._pool.count - 1 + own)
+        self._wait(timeout, "CLIENTS", count + self._pool.count)
 
     # Calls
 
     def call(self, *words: Any) -> Any:
         """Any command, from a connection of the launcher; texts in the reply are bytes. Raises CommandError."""
+        return checked(self._call_all([words])[0])
+
+    def _call_all(self, commands: list[tuple[Any, ...]]) -> list[Any]:
+        self._must_be_open()
         try:
-            return checked(self._pool.call_all([words], _PATIENCE_S)[0])
+            return self._pool.call_all(commands, _PATIENCE_S)
         except TimeoutError:
-            command = " ".join(map(str, words[:2]))
-            raise TimeoutError(
-                f"no reply to {command} within {_PATIENCE_S} s; use a client for a command that blocks, such as BLPOP"
-            ) from None
+            first = commands[0]
+            hint = "" if first[0] == "DUNLIN" else "; use a client for a command that blocks, such as BLPOP"
+            raise TimeoutError(f"no reply to {' '.join(map(str, first[:2]))} within {_PATIENCE_S} s{hint}") from None
+
+    def _must_be_open(self) -> None:
+        if self._is_closed:
+            raise DunlinError("the server is closed" if self._server is self else f"the world {self.name} is closed")
 
     def _dunlin(self, *words: Any) -> Any:
         return self.call("DUNLIN", *words)
@@ -220,20 +223,23 @@ class World:
         raise AssertionError(failure)
 
     def _wait(self, timeout: float, *words: Any) -> None:
-        wait = ("DUNLIN", "WAIT", *words, "TIMEOUT", max(1, round(timeout * 1000)))
+        self._must_be_open()
+        # On a connection of its own, since one that waits in vain is closed, and a world ends with its last one.
+        connection = self._pool.open()
         try:
-            checked(self._pool.call_all([wait], timeout + _MARGIN_S)[0])
-        except CommandError as error:
-            raise _timeout_or(error) from None
+            checked(connection.call(("DUNLIN", "WAIT", *words), max(timeout, 0.001)))
         except TimeoutError:
-            raise TimeoutError(_in_vain(timeout, words)) from None
+            raise TimeoutError(_in_vain(self, timeout, words)) from None
+        finally:
+            connection.close()
+            self._pool.lose()
 
     def report(self, last: int = 20) -> str:
         """What to show when a test fails: the last commands, if there is a journal, and the findings."""
         from ._entries import Entry
 
         asked = [("DUNLIN", "JOURNAL", "LIST"), ("DUNLIN", "STRICT", "FINDINGS")]
-        listed, findings = self._pool.call_all(asked, _PATIENCE_S)
+        listed, findings = self._call_all(asked)
         lines: list[str] = []
         if isinstance(listed, list):
             entries = [Entry.of(each) for each in maps(listed)]
@@ -248,7 +254,10 @@ class World:
         if not self._is_closed:
             self._is_closed = True
             self._close_clients()
-            self._server._end_world(self)
+            if self._owner == os.getpid():
+                self._server._end_world(self)
+            else:
+                self._pool.close()  # the world is the parent's
 
     def _close_clients(self) -> None:
         for client in self._clients:
@@ -268,11 +277,5 @@ class World:
         self.close()
 
 
-def _timeout_or(error: CommandError) -> Exception:
-    is_over = "waited in vain" in str(error)
-    return TimeoutError(str(error).replace("ERR ", "", 1)) if is_over else error
-
-
-def _in_vain(timeout: float, words: tuple[Any, ...]) -> str:
-    what = " ".join(map(str, words))
-    return f"waited {timeout + _MARGIN_S:g} s in vain for {what}; is the clock frozen, which timeouts go by?"
+def _in_vain(world: World, timeout: float, words: tuple[Any, ...]) -> str:
+    return f"waited {timeout:g} s in vain for {' '.join(map(str, words))} in the world {world.name}"

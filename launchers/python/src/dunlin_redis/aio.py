@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from ._connection import CommandError, packed
+from ._connection import CommandError, DunlinError, packed
 from ._kit import filter_words
-from ._world import _MARGIN_S, World, _in_vain, _timeout_or
+from ._world import World, _in_vain
 
 
 class Waits:
@@ -32,22 +32,24 @@ class Waits:
 
     async def wait_for_clients(self, count: int, *, timeout: float = 5.0) -> None:
         """Waits until the application has exactly so many connections to this world."""
-        # The wait's own connection is the caller here, so all of the launcher's others count.
-        await self._wait(timeout, *self._world._clients_words(count, own=1))
+        await self._wait(timeout, "CLIENTS", count + self._world._pool.count)
 
     async def wait_for_commands(self, count: int, *, timeout: float = 5.0, **filter: Any) -> None:
         """Waits until the journal has so many commands that match the filter."""
         await self._wait(timeout, "JOURNAL", count, *filter_words(**filter))
 
     async def _wait(self, timeout: float, *words: Any) -> None:
+        self._world._must_be_open()
         try:
-            reply = await asyncio.wait_for(self._ask(timeout, words), timeout + _MARGIN_S)
+            reply = await asyncio.wait_for(self._ask(words), timeout)
         except asyncio.TimeoutError:
-            raise TimeoutError(_in_vain(timeout, words)) from None
+            raise TimeoutError(_in_vain(self._world, timeout, words)) from None
+        except OSError as error:
+            raise DunlinError(f"no reply to WAIT: {error.strerror or error}") from None
         if reply.startswith(b"-"):
-            raise _timeout_or(CommandError(reply[1:].strip().decode("utf-8", "backslashreplace")))
+            raise CommandError(reply[1:].strip().decode("utf-8", "backslashreplace"))
 
-    async def _ask(self, timeout: float, words: tuple[Any, ...]) -> bytes:
+    async def _ask(self, words: tuple[Any, ...]) -> bytes:
         address = self._world._pool.address
         if address.socket is not None:
             reader, writer = await asyncio.open_unix_connection(address.socket)
@@ -57,8 +59,7 @@ class Waits:
             entrance = self._world._pool.entrance
             login = (address.user or "default", address.password or "any")
             before = ([("AUTH", *login)] if address.password or address.user else []) + ([entrance] if entrance else [])
-            wait = ("DUNLIN", "WAIT", *words, "TIMEOUT", max(1, round(timeout * 1000)))
-            writer.write(b"".join(map(packed, [*before, wait])))
+            writer.write(b"".join(map(packed, [*before, ("DUNLIN", "WAIT", *words)])))
             for _ in before:
                 reply = await reader.readline()
                 if not reply.startswith(b"+"):

@@ -43,6 +43,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     given = config.getoption("--dunlin-seed")
+    if given is None and os.environ.get("DUNLIN_SEED"):
+        given = _seed_of_variable()
     # Workers of pytest-xdist get the options, and the run's number, of their controller.
     run = getattr(config, "workerinput", {}).get("testrunuid")
     config.stash[_SEED] = random.Random(run).randrange(2**31) if given is None else given
@@ -51,6 +53,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
     if not config.pluginmanager.is_registered(_async_fixtures):
         config.pluginmanager.register(_async_fixtures, "dunlin-asyncio")
+
+
+def _seed_of_variable() -> int | None:
+    _load("_kit")
+    from ._kit import seed_of_variable
+
+    try:
+        return seed_of_variable()
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from None
 
 
 def _start(config: pytest.Config) -> None:
@@ -121,6 +133,7 @@ def _told(config: pytest.Config) -> dict[str, Any] | None:
     # What is wrong with a file of data is told by the tests, which load it themselves then.
     with contextlib.suppress(DunlinError, OSError):
         has_data = bool(config.getini("dunlin_fixture")) and _make_template(server, _data(config))
+    server._pool.close()  # the server goes on for the workers
     return {"url": server.url, "socket": server.socket, "has_data": has_data}
 
 
@@ -159,7 +172,7 @@ def _dunlin_data(dunlin_server: Server, pytestconfig: pytest.Config) -> bytes | 
 
 @pytest.fixture(scope="session")
 def dunlin_server(pytestconfig: pytest.Config) -> Iterator[Server]:
-    """The server of this process, or the one that DUNLIN_URL names; in a worker of pytest-xdist a world of its own."""
+    """The server of this process; in a worker of pytest-xdist, and on the one that DUNLIN_URL names, a world of its own."""
     with _server(pytestconfig) as server:
         yield server
 
@@ -169,9 +182,7 @@ def _server(config: pytest.Config) -> Server:
 
     told = _told_by_controller(config)
     if told:
-        from ._server import JoinedServer
-
-        return JoinedServer(told["url"], told["socket"], f"{config.workerinput['workerid']}-{os.urandom(8).hex()}")
+        return Server._joined(told["url"], told["socket"], f"{config.workerinput['workerid']}-{os.urandom(8).hex()}")
     if _CHILD not in config.stash:
         return Server()
     child = config.stash[_CHILD]

@@ -10,19 +10,18 @@ A test that fails shows the last commands of its world and the seed on the stand
 
 from __future__ import annotations
 
-import contextlib
-import functools
-import inspect
 import random
 import sys
 import unittest
-from typing import Any, Callable, Iterator
+from typing import Any, Callable
 
 from ._connection import DunlinError
+from ._kit import seed_of_variable
 from ._server import shared_server
 from ._world import World
 
-_seed = random.randrange(2**31)
+_given = seed_of_variable()
+_seed = random.randrange(2**31) if _given is None else _given
 
 
 class DunlinMixin:
@@ -33,12 +32,6 @@ class DunlinMixin:
     dunlin_seed: int = _seed
     dunlin_data: str | bytes | None = None
 
-    def __init__(self, methodName: str = "runTest") -> None:
-        super().__init__(methodName)  # type: ignore[call-arg]
-        test = getattr(self, methodName, None)
-        if test is not None:
-            setattr(self, methodName, self._watched(test))
-
     def setUp(self) -> None:
         super().setUp()  # type: ignore[misc]
         self.dunlin = shared_server().world(seed=self.dunlin_seed, journal=True)
@@ -48,35 +41,22 @@ class DunlinMixin:
         if self.dunlin_strict != "off":
             self.dunlin.strict.set(self.dunlin_strict)
 
-    def _watched(self, test: Callable[[], Any]) -> Callable[[], Any]:
-        if inspect.iscoroutinefunction(test):
-
-            @functools.wraps(test)
-            async def watched_coroutine() -> None:
-                with self._reporting():
-                    await test()
-
-            return watched_coroutine
-
-        @functools.wraps(test)
-        def watched() -> None:
-            with self._reporting():
-                test()
-
-        return watched
-
-    @contextlib.contextmanager
-    def _reporting(self) -> Iterator[None]:
+    def _callTestMethod(self, method: Callable[[], Any]) -> None:
         """Checks the findings of strict mode after a test, and prints what the world knows of one that fails."""
         try:
-            yield
+            super()._callTestMethod(method)  # type: ignore[misc]
             self.dunlin.strict.check()
         except unittest.SkipTest:
             raise
         except Exception:
-            name = self.id()  # type: ignore[attr-defined]
-            print(f"\n{name} failed; {self._report()}\nseed {self.dunlin_seed}", file=sys.stderr)
+            self._show_failure()
             raise
+        if not self._outcome.success:  # type: ignore[attr-defined]
+            self._show_failure()  # of a subTest, which does not raise it
+
+    def _show_failure(self) -> None:
+        name = self.id()  # type: ignore[attr-defined]
+        print(f"\n{name} failed; {self._report()}\nseed {self.dunlin_seed}", file=sys.stderr)
 
     def _report(self) -> str:
         # The server may be gone, which must not hide why the test failed.
