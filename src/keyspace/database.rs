@@ -37,6 +37,8 @@ const ACCESS_MASK: u32 = 0xff_ffff;
 /// a power of two above one; tests choose tiny ones.
 #[derive(Clone, Debug)]
 pub struct Database<const LINES: usize = 64> {
+    /// The seed of the order of its keys.
+    seed: u64,
     hasher: Hasher,
     table: Table<LINES>,
     records: Records,
@@ -80,6 +82,7 @@ impl<const LINES: usize> Database<LINES> {
     /// An empty database with segments of `LINES` lines.
     pub fn with_segments(seed: u64) -> Database<LINES> {
         Database {
+            seed,
             hasher: Hasher::quick(seed),
             table: Table::new(),
             records: Records::default(),
@@ -172,6 +175,11 @@ impl<const LINES: usize> Database<LINES> {
         self.rebuild(&handles, self.hasher.guarded());
     }
 
+    /// The seed of the order of its keys.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
     /// Orders the keys by another seed, as if the database had had it from the start. Cursors from before are no
     /// longer valid, so an index of patterns, which may be incomplete, ends.
     pub fn reseed(&mut self, seed: u64) {
@@ -179,6 +187,7 @@ impl<const LINES: usize> Database<LINES> {
         // The order in which records were created does not depend on the seed; that of the table does.
         let mut handles: Vec<u32> = self.table.handles().collect();
         handles.sort_unstable();
+        self.seed = seed;
         self.rebuild(&handles, Hasher::quick(seed));
     }
 
@@ -413,7 +422,7 @@ impl<const LINES: usize> Database<LINES> {
     /// An empty database that orders its keys as this one does, with the same indices.
     pub fn like_empty(&self) -> Database<LINES> {
         let slot_index = self.slot_index.as_ref().map(|_| Box::default());
-        Database { slot_index, hasher: self.hasher.first(), ..Database::with_segments(0) }
+        Database { slot_index, hasher: self.hasher.first(), ..Database::with_segments(self.seed) }
     }
 
     /// A copy without undo levels, to be cloned: its clones share its contents, and copy the parts that they change.
@@ -424,6 +433,7 @@ impl<const LINES: usize> Database<LINES> {
         let mut table = self.table.clone();
         table.share_contents();
         Database {
+            seed: self.seed,
             hasher: self.hasher.clone(),
             table,
             records: self.records.clone().into_fork(),

@@ -418,9 +418,11 @@ impl Connection {
             self.parser = Parser::new();
         }
         // A request that a pause holds back counts as read, as in Redis.
-        let read = if stop == Stop::Paused { batch.end_of(done + 1) } else { taken };
+        let held_back = batch.get(input, done).filter(|_| stop == Stop::Paused);
+        let read = if held_back.is_some() { batch.end_of(done + 1) } else { taken };
         let (partial_request, words) = self.parser.partial_request();
         let query = (input.len() - read).saturating_sub(partial_request);
+        let words = words + held_back.map_or(0, |request| request.iter().map(<[u8]>::len).sum());
         self.buffers = Buffers { query, words, query_free: 0, ..self.buffers };
         self.report(&mut engine);
         self.account_memory(&mut engine);

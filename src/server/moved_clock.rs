@@ -42,7 +42,11 @@ impl Shared {
     pub(super) fn set_clock(&self, engine: &mut Engine, order: ClockOrder) {
         match order {
             ClockOrder::Reach(moment) => self.advance_engine(engine, moment),
-            ClockOrder::Set(_) | ClockOrder::Speed(_) => self.clock().apply_order(order),
+            ClockOrder::Set(moment) => {
+                engine.before_clock_goes_back(moment);
+                self.clock().apply_order(order);
+            }
+            ClockOrder::Speed(_) => self.clock().apply_order(order),
         }
         engine.timing.hold_time(self.clock().is_frozen());
         engine.jump(self.clock().now());

@@ -2,7 +2,7 @@
 
 use crate::support::reply::{Reply, decode};
 use crate::world::{START, World};
-use dunlin::engine::exec::aof;
+use dunlin::engine::exec::{aof, persistence};
 
 /// The commands of a base of the data of an engine.
 fn base(world: &mut World) -> Vec<String> {
@@ -10,7 +10,7 @@ fn base(world: &mut World) -> Vec<String> {
     let base = aof::first_base(&mut world.engine);
     base.write_commands(&mut bytes, false, || Ok(())).expect("a Vec takes all");
     drop(base);
-    aof::reclaim_base(&mut world.engine);
+    persistence::reclaim(&mut world.engine);
     let (mut commands, mut rest) = (Vec::new(), bytes.as_slice());
     while !rest.is_empty() {
         let Ok((Reply::Array(words), used)) = decode(rest) else { panic!("{}", rest.escape_ascii()) };

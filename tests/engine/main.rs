@@ -20,6 +20,7 @@ mod known_holes;
 mod large_holes;
 mod long_scripts;
 mod lua_holes;
+mod many_waits;
 mod memory_limits;
 mod oracle;
 mod panics;

@@ -2,12 +2,13 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::pin::pin;
 use std::time::Duration;
 
 use dunlin::{CallError, Client, Reply, Server, State};
 
 use crate::timeout::TIMEOUT;
-use crate::{call, error, served};
+use crate::{call, ended, error, polled, served};
 
 /// The bytes that the server sends for `requests` until it closes the connection.
 fn until_closed(server: &Server, requests: &[u8]) -> String {
@@ -284,4 +285,18 @@ fn an_impossible_rule_is_refused_and_changes_nothing() {
     assert_eq!(call(&mut client, ["DUNLIN", "FAULT", "LIST"]), Reply::Array(Vec::new()));
     assert_eq!(call(&mut client, ["DUNLIN", "FAULT", "REMOVE", "x"]), 0);
     assert_eq!(call(&mut client, ["DUNLIN", "FAULT", "CLEAR"]), Reply::Status("OK".to_owned()));
+}
+
+#[test]
+fn a_delayed_request_that_a_pause_holds_back_runs_when_the_pause_is_ended() {
+    let server = Server::builder().frozen().start().expect("it starts");
+    let [mut delayed, mut test] = [(); 2].map(|()| server.client().expect("there is room"));
+    server.fault("slow").command("SET").delay(Duration::from_millis(100));
+    let mut write = pin!(delayed.call_async(["SET", "key", "1"]));
+    assert!(polled(write.as_mut()).is_pending());
+    call(&mut test, ["CLIENT", "PAUSE", "5000", "WRITE"]);
+    server.advance(Duration::from_millis(200));
+    assert!(polled(write.as_mut()).is_pending());
+    call(&mut test, ["CLIENT", "UNPAUSE"]);
+    assert_eq!(ended(write.as_mut()), Ok(Reply::Status("OK".to_owned())));
 }

@@ -2,12 +2,13 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::pin::pin;
 use std::time::Duration;
 
 use dunlin::{Client, Reply, Server};
 
 use crate::timeout::TIMEOUT;
-use crate::{call, error, served};
+use crate::{call, ended, error, polled, served};
 
 fn ok() -> Reply {
     Reply::Status("OK".to_owned())
@@ -297,4 +298,35 @@ fn a_rollback_that_undoes_a_flush_invalidates_everything() {
     server.rollback("base").expect("it is there");
     let expected = ">2\r\n$10\r\ninvalidate\r\n_\r\n+PONG\r\n";
     assert_eq!(reply_to(&mut wire, "PING\r\n", "+PONG\r\n"), expected);
+}
+
+#[test]
+fn a_rollback_restores_functions_that_were_loaded_anew() {
+    let (server, mut client) = digesting();
+    let library = "#!lua name=mine\nredis.register_function('one', function() return 1 end)";
+    call(&mut client, ["FUNCTION", "LOAD", library]);
+    server.snapshot("before");
+    call(&mut client, ["DEBUG", "RELOAD"]);
+    server.rollback("before").expect("it is there");
+    assert_eq!(call(&mut client, ["FCALL", "one", "0"]), 1);
+}
+
+/// The clock goes back by an hour, and what clients wait for would come that much later.
+#[test]
+fn waits_and_pauses_last_for_as_long_as_was_left_when_the_clock_goes_back() {
+    let server = Server::builder().frozen().start().expect("it starts");
+    let [mut blocked, mut held, mut test] = [(); 3].map(|()| server.client().expect("there is room"));
+    server.snapshot("before");
+    server.advance(Duration::from_secs(3600));
+    let mut wait = pin!(blocked.call_async(["BLPOP", "queue", "2"]));
+    assert!(polled(wait.as_mut()).is_pending());
+    call(&mut test, ["CLIENT", "PAUSE", "1000", "WRITE"]);
+    let mut write = pin!(held.call_async(["SET", "key", "1"]));
+    assert!(polled(write.as_mut()).is_pending());
+    server.rollback("before").expect("it is there");
+    server.advance(Duration::from_secs(1));
+    assert_eq!(ended(write.as_mut()), Ok(ok()));
+    assert!(polled(wait.as_mut()).is_pending());
+    server.advance(Duration::from_secs(1));
+    assert_eq!(ended(wait.as_mut()), Ok(Reply::Null));
 }

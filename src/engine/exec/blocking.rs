@@ -29,14 +29,11 @@ impl Engine {
         if self.scripts.is_busy() {
             return;
         }
-        let mut held_back = Vec::new();
+        self.observers.waiting.release(self.timing.pause.scope(self.timing.now));
         while let Some((database, key)) = self.observers.waiting.next_ready() {
             if unblock_on_key(self, database, &key) == ServeOutcome::HeldBack {
-                held_back.push((database, key));
+                self.observers.waiting.hold_back(database, key);
             }
-        }
-        for (database, key) in held_back {
-            self.observers.waiting.signal(database, &key);
         }
     }
 }
@@ -103,7 +100,26 @@ pub(super) fn park(
     let Some(client) = engine.sessions.get(session) else { return };
     let mut wait = Wait::new(command, request, client.database, block);
     wait.spent_us = spent_us;
+    join(engine, session, wait);
+}
+
+/// Blocks a session. Its memory counts, as a request may be large, and its client sends no more while it waits.
+fn join(engine: &mut Engine, session: SessionId, wait: Wait) {
+    if let Some(client) = engine.sessions.get_mut(session) {
+        client.blocked_bytes = wait.memory_bytes();
+    }
+    engine.sessions.account_memory(session);
     engine.observers.waiting.join(session, wait);
+}
+
+/// Ends the wait of a session, and returns it.
+pub(super) fn leave(engine: &mut Engine, session: SessionId) -> Option<Wait> {
+    let wait = engine.observers.waiting.leave(session)?;
+    if let Some(client) = engine.sessions.get_mut(session) {
+        client.blocked_bytes = 0;
+    }
+    engine.sessions.account_memory(session);
+    Some(wait)
 }
 
 /// Marks a changed key as ready for its blocked stream readers if it no longer holds a stream: they then fail.
@@ -175,7 +191,7 @@ fn notice_time(engine: &mut Engine, database: usize, key: &[u8]) {
 
 /// Runs a blocked command again. If it blocks again, its timeout does not restart.
 fn resume(engine: &mut Engine, session: SessionId) {
-    let Some(wait) = engine.observers.waiting.leave(session) else { return };
+    let Some(wait) = leave(engine, session) else { return };
     let Some(client_request) = wait.request.iter().next() else { return };
     let Some(request) = wait.again.as_ref().unwrap_or(&wait.request).iter().next() else { return };
     let frames_before = engine.sessions.frames_of(session);
@@ -196,7 +212,7 @@ fn resume(engine: &mut Engine, session: SessionId) {
             }
             timing::record_time(engine, session, id, client_request, spent_us);
         }
-        Ok(Admitted::Later(_) | Admitted::Queued) => return engine.observers.waiting.join(session, wait),
+        Ok(Admitted::Later(_) | Admitted::Queued) => return join(engine, session, wait),
         Err(error) => dispatch::refuse(engine, error, &mut engine.sessions.reply_to(session, &mut out)),
     }
     answer(engine, session, frames_before, out);
@@ -223,7 +239,7 @@ pub(super) fn unblock(engine: &mut Engine, session: SessionId, with_error: bool)
     if !is_blocked_as_in_redis(engine, session) {
         return false;
     }
-    let Some(wait) = engine.observers.waiting.leave(session) else { return false };
+    let Some(wait) = leave(engine, session) else { return false };
     let keyless = wait.keys.is_empty().then_some(wait.command);
     let reply = wait.timeout_reply;
     finish(engine, session, wait, if with_error { Err(Error::Unblocked) } else { Ok(reply) });
@@ -244,7 +260,7 @@ pub(super) fn redirect_waiting(engine: &mut Engine) {
     let refused = |(session, key)| cluster::refusal_of_wait(engine, session, key).map(|refusal| (session, refusal));
     let all: Vec<(SessionId, Error)> = engine.observers.waiting.first_keys().filter_map(refused).collect();
     for (session, refusal) in all {
-        if let Some(wait) = engine.observers.waiting.leave(session) {
+        if let Some(wait) = leave(engine, session) {
             finish(engine, session, wait, Err(refusal));
         }
     }
@@ -255,7 +271,7 @@ pub(super) fn end_all(engine: &mut Engine, error: &Error) {
     let sessions = engine.sessions.iter().map(|session| session.id);
     let waiting: Vec<SessionId> = sessions.filter(|&session| is_blocked_as_in_redis(engine, session)).collect();
     for session in waiting {
-        if let Some(wait) = engine.observers.waiting.leave(session) {
+        if let Some(wait) = leave(engine, session) {
             if let Some(client) = engine.sessions.get_mut(session) {
                 client.hangs_up = true;
             }
@@ -267,7 +283,7 @@ pub(super) fn end_all(engine: &mut Engine, error: &Error) {
 /// Ends the wait of a session in that command, which waits for no key: with a reply, or with an error.
 pub(super) fn complete(engine: &mut Engine, session: SessionId, command: CommandId, result: Result<LateReply, Error>) {
     let waits = engine.observers.waiting.get(session).is_some_and(|wait| wait.command == command);
-    if waits && let Some(wait) = engine.observers.waiting.leave(session) {
+    if waits && let Some(wait) = leave(engine, session) {
         finish(engine, session, wait, result);
     }
 }
@@ -307,7 +323,7 @@ pub(in crate::engine) fn stop_waiting(engine: &mut Engine, session: SessionId) {
     {
         return;
     }
-    let Some(wait) = engine.observers.waiting.leave(session) else { return };
+    let Some(wait) = leave(engine, session) else { return };
     dispatch::count(engine, wait.command, false);
     if let Some(request) = wait.request.iter().next() {
         timing::record_time(engine, session, wait.command, request, wait.spent_us);

@@ -6,7 +6,7 @@
 
 use crate::engine::Engine;
 use crate::engine::exec::blocking;
-use crate::engine::state::{Session, SessionId, Topic, Transaction, Transport, tracking};
+use crate::engine::state::{Session, SessionId, Topic, Transaction, Transport, Wait, tracking};
 use crate::resp::{Requests, write_escaped};
 
 /// The number of bytes of a too long request that the log shows.
@@ -96,7 +96,8 @@ pub fn write_line(text: &mut Vec<u8>, session: &Session, request_bytes: usize, e
     put(text, "watch", engine.observers.watches.of(session.id));
     put(text, "qbuf", buffers.query);
     put(text, "qbuf-free", buffers.query_free);
-    put(text, "argv-mem", request_bytes + buffers.words);
+    let blocked_in = engine.observers.waiting.get(session.id);
+    put(text, "argv-mem", request_bytes + buffers.words + blocked_in.map_or(0, Wait::argument_bytes));
     put(text, "multi-mem", queue.map_or(0, Requests::argument_bytes));
     put(text, "rbs", buffers.reply_room);
     put(text, "rbp", buffers.reply_peak);

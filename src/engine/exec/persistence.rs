@@ -14,7 +14,7 @@ use crate::engine::exec::blocking;
 use crate::engine::exec::ctx::databases;
 use crate::engine::exec::loading::Load;
 use crate::engine::exec::scripts::load;
-use crate::engine::exec::tracking;
+use crate::engine::exec::{snapshots, tracking};
 use crate::engine::spec::{Error, Now, ServerError};
 use crate::engine::state::{
     BackgroundSave, Checkpoint, Effect, FIRST_WORLD, LateReply, LoadCounts, LogLevel, SaveWait, Saving,
@@ -198,6 +198,7 @@ pub fn reload(engine: &mut Engine, options: ReloadOptions) -> Result<(), Error> 
 
 /// Removes all keys and libraries, before others are loaded.
 pub(super) fn remove_all(engine: &mut Engine) {
+    snapshots::before_functions_change(engine);
     tracking::invalidate_all(engine);
     (0..engine.databases.count()).for_each(|number| databases::flush(engine, number));
     load::restore_functions(engine, Vec::new());

@@ -2,11 +2,11 @@
 //!
 //! They are a stack. Rolling back to one drops those that were taken since, and keeps the snapshot itself. Restored
 //! are all databases (values, deadlines of keys and fields, streams with their groups, when keys were used), the
-//! settings, users, scripts, functions, the random generator, and the clock: its time and its speed. Not restored are
-//! the listeners, the clients with what they watch, track, subscribe to and wait for, counters and logs, and the
-//! variables of functions. To clients, a rollback is a change like any other: watches of a changed key break, clients
-//! that track it are notified, and clients blocked on a key that exists again are served. No keyspace events are
-//! published.
+//! settings, users, scripts, functions, the random generator, the order of keys, and the clock: its time and its speed.
+//! Not restored are the listeners, the clients with what they watch, track, subscribe to and wait for, counters and
+//! logs, and the variables of functions. To clients, a rollback is a change like any other: watches of a changed key
+//! break, clients that track it are notified, and clients blocked on a key that exists again are served. They wait, and
+//! a pause lasts, for as long as was left. No keyspace events are published.
 //!
 //! In a cluster each node has the same snapshots, since one order takes, drops or rolls back to those of all nodes. The
 //! nodes must have the roles and the slots that they had. Replicas get the data of their primaries anew.
@@ -38,6 +38,8 @@ pub fn take_snapshot(engine: &mut Engine, name: &[u8]) {
         settings: Box::new(engine.settings.clone()),
         users: Arc::clone(&engine.acl.users),
         generator: engine.generator.clone(),
+        seeds: engine.databases.seeds(),
+        is_deterministic: engine.switches.is_deterministic,
         now: engine.now(),
         speed: engine.host.clock_speed(),
         part: part_in_cluster(engine),
@@ -89,6 +91,8 @@ pub fn roll_back(engine: &mut Engine, name: &[u8]) -> Result<(), Error> {
     engine.databases.snapshots.all.truncate(place + 1);
     engine.observers.forget_traces_since(engine.databases.snapshots.all[place].number);
     restore_settings_and_users(engine, place);
+    let seeds = engine.databases.snapshots.all[place].seeds.clone();
+    engine.databases.restore_seeds(&seeds);
     engine.effects.push(Effect::Clock(ClockOrder::Speed(speed)));
     engine.effects.push(Effect::Clock(ClockOrder::Set(now)));
     Ok(())
@@ -199,6 +203,7 @@ pub(super) fn replace_data(engine: &mut Engine, databases: Databases, functions:
 fn restore_settings_and_users(engine: &mut Engine, place: usize) {
     let snapshot = &engine.databases.snapshots.all[place];
     engine.generator = snapshot.generator.clone();
+    engine.switches.is_deterministic = snapshot.is_deterministic;
     engine.databases.pressure.forget();
     let before = std::mem::replace(&mut engine.settings, Settings::clone(&snapshot.settings));
     // The listeners stay: no client is to be locked out of where it connected.

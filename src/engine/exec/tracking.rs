@@ -46,6 +46,7 @@ pub fn track(engine: &mut Engine, session: SessionId, mut mode: Mode) {
     let wanted = std::mem::take(&mut mode.prefixes);
     if let Some(before) = client.tracking.take() {
         (mode.prefixes, mode.prefix_bytes) = (before.prefixes, before.prefix_bytes);
+        mode.is_exception = before.is_exception;
     }
     for prefix in wanted {
         let bytes = prefix.len() + PREFIX_BYTES;

@@ -18,6 +18,11 @@ impl Now {
         Now::from_us(self.unix_us.saturating_add(ms.saturating_mul(1000)))
     }
 
+    /// The moment so many microseconds earlier.
+    pub(in crate::engine) fn before_us(self, us: i64) -> Now {
+        Now::from_us(self.unix_us.saturating_sub(us))
+    }
+
     /// The last millisecond that a clock reaches; deadlines of keys may be later.
     pub const LAST_MS: i64 = i64::MAX / 1000;
 

@@ -59,6 +59,20 @@ impl Databases {
         }
     }
 
+    /// The seed of each database.
+    pub(in crate::engine) fn seeds(&self) -> Box<[u64]> {
+        self.all.iter().map(Database::seed).collect()
+    }
+
+    /// Gives each database the seed of that list. Those that have it stay as they are.
+    pub(in crate::engine) fn restore_seeds(&mut self, seeds: &[u64]) {
+        for (database, seed) in self.all.iter_mut().zip(seeds) {
+            if database.seed() != *seed {
+                database.reseed(*seed);
+            }
+        }
+    }
+
     fn of(all: Vec<Database>) -> Databases {
         Databases { all, pressure: Pressure::default(), snapshots: Snapshots::default(), moves: Vec::new() }
     }

@@ -83,6 +83,17 @@ impl Pause {
         self.is_node_paused || self.all().any(|(end, _)| now < end)
     }
 
+    /// The commands that are held back now; `None` if none are.
+    pub fn scope(&self, now: Now) -> Option<PauseScope> {
+        self.all().filter(|&(end, _)| now < end).map(|(_, scope)| scope).max()
+    }
+
+    /// Moves all ends back by that many microseconds: the clock was set back.
+    pub(in crate::engine) fn move_back(&mut self, by_us: i64) {
+        let ends = self.current.iter_mut().map(|(end, _)| end).chain(&mut self.failover_until);
+        ends.for_each(|end| *end = end.before_us(by_us));
+    }
+
     /// The moment until which a command waits; `writes` is true when it may change data. `None` if it need not wait.
     pub fn holds_back(&self, now: Now, writes: bool) -> Option<Now> {
         let concerns = |&(end, scope): &(Now, PauseScope)| now < end && (writes || scope == PauseScope::All);

@@ -233,6 +233,8 @@ pub struct Session {
     pub tracking: Option<Box<tracking::Mode>>,
     /// The memory of its watched keys, in bytes.
     pub watched_bytes: usize,
+    /// The memory of the command that it is blocked in, in bytes.
+    pub(in crate::engine) blocked_bytes: usize,
     /// The session's pending host call, or the result of one.
     pub host_call: Option<Box<PendingHostCall>>,
     /// The memory that it is counted with for client eviction.
@@ -249,7 +251,7 @@ impl Session {
     pub fn memory_bytes(&self) -> usize {
         let queued = self.transaction.as_ref().map_or(0, |transaction| transaction.queue.memory_bytes());
         let prefixes = self.tracking.as_ref().map_or(0, |mode| mode.prefix_bytes);
-        let wanted = self.subscribed.memory_bytes() + self.watched_bytes + prefixes;
+        let wanted = self.subscribed.memory_bytes() + self.watched_bytes + self.blocked_bytes + prefixes;
         let Buffers { query, words, query_free, output, reply_room, .. } = self.buffers;
         let buffers = query + words + query_free + reply_room.saturating_sub(output) + self.waiting_bytes();
         size_of::<Session>() + buffers + self.push_queue.queue_bytes() + queued + wanted
@@ -369,6 +371,7 @@ impl Sessions {
             overfull_until: None,
             tracking: None,
             watched_bytes: 0,
+            blocked_bytes: 0,
             host_call: None,
             accounted: AccountedMemory::default(),
         });

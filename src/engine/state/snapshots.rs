@@ -29,6 +29,10 @@ pub(in crate::engine) struct Snapshot {
     pub(in crate::engine) settings: Box<Settings>,
     pub(in crate::engine) users: Arc<Users>,
     pub(in crate::engine) generator: fastrand::Rng,
+    /// The seeds of the databases.
+    pub(in crate::engine) seeds: Box<[u64]>,
+    /// Whether no choice was left to the system ([`crate::engine::Engine::seed`]).
+    pub(in crate::engine) is_deterministic: bool,
     pub(in crate::engine) now: Now,
     pub(in crate::engine) speed: f64,
     /// The part that the server had in its cluster, if it is a node of one.

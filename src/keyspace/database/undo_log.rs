@@ -29,8 +29,8 @@ struct Level {
     priors: BTreeMap<Box<[u8]>, PriorState>,
     /// The memory of these.
     bytes: usize,
-    /// Whether the database was made before the level began.
-    is_older: bool,
+    /// Whether the level began before the database was made.
+    began_before_database: bool,
 }
 
 /// The state of a key before it changed.
@@ -120,7 +120,7 @@ impl<const LINES: usize> Database<LINES> {
     /// Gives a database without levels that many, which began before it was made.
     pub fn begin_after(&mut self, levels: usize) {
         self.undo_log = (levels > 0).then(|| {
-            let older = Level { is_older: true, ..Level::default() };
+            let older = Level { began_before_database: true, ..Level::default() };
             Box::new(UndoLog { levels: vec![older; levels] })
         });
     }
@@ -144,7 +144,10 @@ impl<const LINES: usize> Database<LINES> {
 
     /// Whether the database existed when the youngest level began.
     pub fn is_older_than_level(&self) -> bool {
-        self.undo_log.as_ref().and_then(|undo_log| undo_log.levels.last()).is_some_and(|level| !level.is_older)
+        self.undo_log
+            .as_ref()
+            .and_then(|undo_log| undo_log.levels.last())
+            .is_some_and(|level| !level.began_before_database)
     }
 
     /// Restores every key to its state when the youngest level began, and empties the level. Returns the changed

@@ -7,8 +7,8 @@ use std::io::Cursor;
 use crate::support::world::World;
 use dunlin::aof::scan::Tail;
 use dunlin::engine::Engine;
-use dunlin::engine::exec::aof;
 use dunlin::engine::exec::aof_load::AofLoad;
+use dunlin::engine::exec::{aof, persistence};
 use dunlin::engine::state::host::AofSource;
 use dunlin::value::View;
 
@@ -66,7 +66,7 @@ fn expect_same_from_commands(world: &mut World) {
     let base = aof::first_base(&mut world.engine);
     base.write_commands(&mut commands, true, || Ok(())).expect("a Vec takes all");
     drop(base);
-    aof::reclaim_base(&mut world.engine);
+    persistence::reclaim(&mut world.engine);
     let before = world.ask("DEBUG DIGEST");
     clear(world);
     assert_eq!(load(&mut world.engine, &commands), Some((commands.len() as u64, Tail::Clean)), "a base is whole");

@@ -10,7 +10,7 @@ use crate::support::choices::Choices;
 use crate::support::reply::{Reply, decode};
 use crate::support::world::World;
 use ::dunlin::commands::{FAMILIES, dunlin};
-use ::dunlin::engine::exec::{aof, snapshots};
+use ::dunlin::engine::exec::{aof, persistence, snapshots};
 use ::dunlin::engine::state::host::NoHost;
 use ::dunlin::engine::state::propagation::Taken;
 use ::dunlin::engine::{Engine, Now, Settings, Table};
@@ -180,7 +180,7 @@ fn expect_same_from_commands(engine: &mut Engine, context: &str) {
     let base = aof::first_base(engine);
     let length = base.write_commands(&mut commands, false, || Ok(())).expect("a Vec takes all");
     drop(base);
-    aof::reclaim_base(engine);
+    persistence::reclaim(engine);
     assert_eq!(length, commands.len() as u64);
     let mut reader = Reader::new();
     reader.replay(&commands, context);

@@ -63,7 +63,7 @@ pub(super) fn note_change(engine: &mut Engine, key: &[u8]) {
 /// condition holds now.
 pub(super) fn leave(engine: &mut Engine, session: SessionId, flow: Flow) {
     if matches!(flow, Flow::Wait(_) | Flow::CallHost) {
-        engine.observers.unbegin(session);
+        engine.observers.take_back_entry(session);
     }
     waits::wake_waiters(engine);
 }
@@ -143,8 +143,10 @@ fn delay(engine: &mut Engine, session: SessionId, request: Request<'_>, delay_ms
 /// Runs the request of a session whose delay is over, or whose condition is to be checked again.
 #[cold]
 pub(super) fn run_delayed(engine: &mut Engine, session: SessionId) {
-    engine.observers.kit().delayed.remove(&session);
-    let Some(wait) = engine.observers.waiting.leave(session) else { return };
+    let kit = engine.observers.kit();
+    kit.delayed.remove(&session);
+    kit.held_back.retain(|held_back| *held_back != session);
+    let Some(wait) = blocking::leave(engine, session) else { return };
     let Some(request) = wait.request.iter().next() else { return };
     let shows_data = engine.table.entry(wait.command).command.shows_data;
     let (now, mut out) = (engine.now(), Vec::new());
@@ -152,7 +154,10 @@ pub(super) fn run_delayed(engine: &mut Engine, session: SessionId) {
     engine.finish(now, request);
     match flow {
         Flow::Block => {}
-        Flow::Wait(moment) => _ = delay(engine, session, request, Some((moment.unix_us - now.unix_us) / 1000 + 1)),
+        Flow::Wait(moment) => {
+            delay(engine, session, request, Some((moment.unix_us - now.unix_us) / 1000 + 1));
+            engine.observers.kit().held_back.push(session);
+        }
         Flow::CallHost => {
             // The connection no longer has that request, so it cannot send it again.
             _ = engine.take_host_call(session);

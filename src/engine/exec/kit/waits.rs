@@ -5,6 +5,8 @@
 //! condition is checked; if it holds, the command is run again and replies. The host counts what the journals of all
 //! nodes have, as a node sees its own journal alone.
 
+use std::collections::BTreeSet;
+
 use crate::engine::Engine;
 use crate::engine::cluster::Health;
 use crate::engine::exec::{kit, replication};
@@ -92,13 +94,34 @@ pub fn note_found(engine: &mut Engine, session: SessionId, count: Result<u64, Ki
     }
 }
 
+/// Runs the delayed requests that a pause has held back, once it is over.
+fn resume_held_back(engine: &mut Engine) {
+    if engine.observers.kit.as_ref().is_some_and(|kit| !kit.held_back.is_empty())
+        && !engine.timing.pause.holds(engine.now())
+    {
+        let held_back = std::mem::take(&mut engine.observers.kit().held_back);
+        held_back.into_iter().for_each(|session| kit::run_delayed(engine, session));
+    }
+}
+
 /// Resumes the clients whose condition holds, unless a pause would hold them back: they are resumed when that ends.
+///
+/// This is called again by each command that runs, also by those that are resumed. They are set aside before, so it
+/// finds no more to do then than has changed.
 pub fn wake_waiters(engine: &mut Engine) {
     if engine.timing.pause.holds_back(engine.now(), false).is_some() || engine.timing.pause.is_node_paused() {
         return;
     }
+    resume_held_back(engine);
     let Some(kit) = engine.observers.kit.as_ref().filter(|kit| !kit.waiters.is_empty()) else { return };
-    let is_due = |waiter: &&Waiter| is_over(engine, &waiter.condition);
-    let due: Vec<SessionId> = kit.waiters.iter().filter(is_due).map(|waiter| waiter.session).collect();
-    due.into_iter().for_each(|session| kit::run_delayed(engine, session));
+    let over: BTreeSet<SessionId> =
+        kit.waiters.iter().filter(|waiter| is_over(engine, &waiter.condition)).map(|waiter| waiter.session).collect();
+    if over.is_empty() {
+        return;
+    }
+    let kit = engine.observers.kit();
+    let resumed: Vec<Waiter> = kit.waiters.extract_if(.., |waiter| over.contains(&waiter.session)).collect();
+    let sessions: Vec<SessionId> = resumed.iter().map(|waiter| waiter.session).collect();
+    kit.resumed.extend(resumed.into_iter().map(|waiter| (waiter.session, waiter)));
+    sessions.into_iter().for_each(|session| kit::run_delayed(engine, session));
 }

@@ -45,8 +45,12 @@ pub struct Kit {
     pub strict: Option<Box<Strict>>,
     /// The commands that other nodes of the cluster have redirected, and that strict mode expects here.
     pub(in crate::engine) expected: Expected,
-    /// The clients that wait for conditions.
+    /// The clients that wait for conditions, in the order in which they came.
     pub(in crate::engine) waiters: Vec<Waiter>,
+    /// Those whose wait is over, until their command has run again.
+    pub(in crate::engine) resumed: BTreeMap<SessionId, Waiter>,
+    /// Delayed sessions whose request a pause holds back, in the order in which they came.
+    pub(in crate::engine) held_back: Vec<SessionId>,
     /// Requests that run or are blocked, by session.
     pub(in crate::engine) begun: BTreeMap<SessionId, Begun>,
     /// Sessions whose delayed request runs, or runs again, when their wait ends.
@@ -89,7 +93,15 @@ impl Kit {
 
     /// Starts a new journal of that many commands.
     pub fn restart_journal(&mut self, most: usize) {
+        self.drop_journal();
         self.journal = Some(Journal::of(most));
+    }
+
+    /// Drops the journal. Requests that wait in it for their reply are in no journal any more: the next one gives their
+    /// numbers to others.
+    fn drop_journal(&mut self) {
+        self.journal = None;
+        self.begun.values_mut().for_each(|begun| begun.recorded.journal = None);
     }
 
     /// Ends recording; the recorded commands can still be read. False if there is no journal.
@@ -102,14 +114,15 @@ impl Kit {
         let Some(journal) = &mut self.journal else { return false };
         journal.clear();
         if !journal.is_on {
-            self.journal = None;
+            self.drop_journal();
         }
         true
     }
 
     /// True when the kit has nothing to do and nothing to report.
     pub(in crate::engine) fn is_idle(&self) -> bool {
-        let nobody = self.begun.is_empty() && self.delayed.is_empty() && self.waiters.is_empty();
+        let nobody = self.begun.is_empty() && self.delayed.is_empty();
+        let nobody = nobody && self.waiters.is_empty() && self.resumed.is_empty();
         let watches = self.journal.is_some() || self.strict.is_some() || self.feed.is_wanted();
         nobody && !watches && self.faults.is_empty() && self.expected.is_empty()
     }
@@ -120,7 +133,22 @@ impl Kit {
         begun.and_then(|begun| begun.recorded.feed).into_iter().for_each(|number| self.feed.forget(number));
         self.feed.leave(session);
         self.delayed.remove(&session);
-        self.waiters.retain(|waiter| waiter.session != session);
+        self.held_back.retain(|held_back| *held_back != session);
+        self.take_waiter(session);
+    }
+
+    /// Ends the wait of a session, and returns it.
+    pub(in crate::engine) fn take_waiter(&mut self, session: SessionId) -> Option<Waiter> {
+        self.resumed.remove(&session).or_else(|| {
+            let place = self.waiters.iter().position(|waiter| waiter.session == session)?;
+            Some(self.waiters.remove(place))
+        })
+    }
+
+    /// Moves the timeouts of waits back by that many milliseconds: the clock was set back.
+    pub(in crate::engine) fn move_deadlines_back(&mut self, by_ms: i64) {
+        let deadlines = self.waiters.iter_mut().filter_map(|waiter| waiter.deadline_ms.as_mut());
+        deadlines.for_each(|deadline_ms| *deadline_ms = deadline_ms.saturating_sub(by_ms));
     }
 
     /// True when that session's request runs at the end of its wait.

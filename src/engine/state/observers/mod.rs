@@ -59,6 +59,7 @@ impl Observers {
     pub(in crate::engine) fn forget(&mut self, session: &mut Session) {
         self.watches.unwatch(session.id);
         self.waiting.leave(session.id);
+        session.blocked_bytes = 0;
         self.unsubscribe_all(session);
         self.overfull.forget(session);
         if let Some(kit) = &mut self.kit {
@@ -130,9 +131,7 @@ impl Observers {
 
     /// Ends the wait of a session, and returns its condition.
     pub fn take_waiter(&mut self, session: SessionId) -> Option<Waiter> {
-        let kit = self.kit.as_mut()?;
-        let place = kit.waiters.iter().position(|waiter| waiter.session == session)?;
-        Some(kit.waiters.remove(place))
+        self.kit.as_mut()?.take_waiter(session)
     }
 
     /// The kit, created if there is none.
@@ -150,7 +149,7 @@ impl Observers {
 
     /// Takes back what was recorded at the beginning of a request that runs again later: a pause holds it back, or it
     /// has called the host.
-    pub(in crate::engine) fn unbegin(&mut self, session: SessionId) {
+    pub(in crate::engine) fn take_back_entry(&mut self, session: SessionId) {
         let Some(kit) = &mut self.kit else { return };
         let recorded = kit.begun.remove(&session).map(|begun| begun.recorded).unwrap_or_default();
         if let (Some(number), Some(journal)) = (recorded.journal, &mut kit.journal) {

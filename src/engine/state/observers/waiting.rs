@@ -10,11 +10,12 @@
 //! Costs: joining, leaving, and finding the first waiter are logarithmic in the number of waiters.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::mem;
 use std::ops::Range;
 
 use crate::engine::spec::CommandId;
-use crate::engine::state::SessionId;
 use crate::engine::state::observers::by_key::ByKey;
+use crate::engine::state::{PauseScope, SessionId};
 use crate::resp::{Reply, Request, Requests};
 use crate::value::View;
 
@@ -25,6 +26,10 @@ pub struct Waiting {
     waits: BTreeMap<SessionId, Wait>,
     deadlines: BTreeSet<(i64, u64, SessionId)>,
     ready: VecDeque<(usize, Box<[u8]>)>,
+    /// Ready keys whose waiters a pause holds back, in the order in which they became ready.
+    held_back: Vec<(usize, Box<[u8]>)>,
+    /// The pause that holds them back.
+    held_back_by: Option<PauseScope>,
     tickets: u64,
 }
 
@@ -91,6 +96,8 @@ struct Queue {
     nokey_waiters: usize,
     /// Whether the key is recorded as ready.
     is_ready: bool,
+    /// Whether it is among the keys that are held back.
+    is_held_back: bool,
 }
 
 impl Wait {
@@ -110,6 +117,17 @@ impl Wait {
             spent_us: 0,
             ticket: 0,
         }
+    }
+
+    /// About how many bytes of memory it takes: its request, and its keys, which are in the queues, too.
+    pub(in crate::engine) fn memory_bytes(&self) -> usize {
+        let keys: usize = self.keys.iter().map(|key| 2 * key.len()).sum();
+        self.request.memory_bytes() + self.again.as_ref().map_or(0, Requests::memory_bytes) + keys
+    }
+
+    /// The bytes of the words of its request.
+    pub(in crate::engine) fn argument_bytes(&self) -> usize {
+        self.request.iter().flat_map(|request| request.iter()).map(<[u8]>::len).sum()
     }
 
     /// Whether the command goes on when one of its keys is deleted.
@@ -207,9 +225,44 @@ impl Waiting {
         self.queues.get(database, key).map_or(0, |queue| queue.waiters.len())
     }
 
-    /// True when at least one key is ready.
+    /// True when at least one key is ready, or held back.
     pub fn is_anything_ready(&self) -> bool {
-        !self.ready.is_empty()
+        !self.ready.is_empty() || !self.held_back.is_empty()
+    }
+
+    /// Sets a ready key aside, because a pause holds back clients that wait for it.
+    pub fn hold_back(&mut self, database: usize, key: Box<[u8]>) {
+        if let Some(queue) = self.queues.get_mut(database, &key)
+            && !mem::replace(&mut queue.is_held_back, true)
+        {
+            self.held_back.push((database, key));
+        }
+    }
+
+    /// Records the keys that were held back as ready again if the pause is not the one that held them back. While it
+    /// is, they cost nothing: to try their waiters again would take time with each command.
+    pub fn release(&mut self, pause: Option<PauseScope>) {
+        if self.held_back_by == pause {
+            return;
+        }
+        self.held_back_by = pause;
+        for (database, key) in mem::take(&mut self.held_back) {
+            if let Some(queue) = self.queues.get_mut(database, &key) {
+                queue.is_held_back = false;
+            }
+            self.signal(database, &key);
+        }
+    }
+
+    /// Moves the timeouts back by that many milliseconds: the clock was set back.
+    pub fn move_deadlines_back(&mut self, by_ms: i64) {
+        self.deadlines.clear();
+        for (session, wait) in &mut self.waits {
+            if let Some(deadline_ms) = &mut wait.deadline_ms {
+                *deadline_ms = deadline_ms.saturating_sub(by_ms);
+                self.deadlines.insert((*deadline_ms, wait.ticket, *session));
+            }
+        }
     }
 
     /// Takes the key that became ready first.

@@ -6,8 +6,11 @@
 //! Invariant: a session watches a key exactly if it is among the key's watchers. A session whose watch is broken
 //! watches nothing more until its transaction has ended; its keys are released at once, unless a whole database was
 //! replaced.
+//!
+//! Costs: to watch a key, and to break or end a watch, is logarithmic in the number of the key's watchers.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use crate::engine::state::SessionId;
 use crate::engine::state::observers::by_key::ByKey;
@@ -38,13 +41,13 @@ impl Presence {
 /// The watched keys of all sessions.
 #[derive(Debug, Default)]
 pub struct Watches {
-    keys: ByKey<Vec<Watcher>>,
+    keys: ByKey<BTreeMap<SessionId, Watcher>>,
     sessions: BTreeMap<SessionId, Watched>,
 }
 
+/// The watch of a key by one session.
 #[derive(Debug)]
 struct Watcher {
-    session: SessionId,
     was_overdue: bool,
 }
 
@@ -60,13 +63,8 @@ struct Watched {
 }
 
 impl Watcher {
-    /// Records a change of the key; returns the session if that breaks its watch.
-    fn record(&mut self, before: Presence, after: Presence) -> Option<SessionId> {
-        self.minds(before, after).then_some(self.session)
-    }
-
-    /// True when this change breaks the watch of the key.
-    fn minds(&mut self, before: Presence, after: Presence) -> bool {
+    /// Notes a change of the key; returns whether that breaks the watch.
+    fn is_broken_by(&mut self, before: Presence, after: Presence) -> bool {
         match (self.was_overdue, before, after) {
             (_, Presence::Missing, Presence::Missing) | (true, _, Presence::Overdue) => false,
             (true, _, Presence::Missing) => {
@@ -82,6 +80,18 @@ impl Watcher {
     }
 }
 
+/// The sessions whose watch of a key is broken by its change.
+fn broken_by(
+    watchers: &mut BTreeMap<SessionId, Watcher>,
+    before: Presence,
+    after: Presence,
+) -> impl Iterator<Item = SessionId> {
+    let broken = watchers
+        .iter_mut()
+        .filter_map(move |(session, watcher)| watcher.is_broken_by(before, after).then_some(*session));
+    broken
+}
+
 impl Watches {
     /// Starts to watch a key for a session; `presence` says whether the key exists now.
     pub fn watch(&mut self, session: SessionId, database: usize, key: &[u8], presence: Presence) {
@@ -89,9 +99,8 @@ impl Watches {
         if watched.is_broken {
             return;
         }
-        let watchers = self.keys.of(database, key);
-        if watchers.iter().all(|watcher| watcher.session != session) {
-            watchers.push(Watcher { session, was_overdue: presence == Presence::Overdue });
+        if let Entry::Vacant(watcher) = self.keys.of(database, key).entry(session) {
+            watcher.insert(Watcher { was_overdue: presence == Presence::Overdue });
             watched.keys.push((database, key.into()));
             watched.memory_bytes += 2 * key.len() + KEY_BYTES;
         }
@@ -108,7 +117,7 @@ impl Watches {
 
     fn leave(&mut self, session: SessionId, database: usize, key: &[u8]) {
         let Some(watchers) = self.keys.get_mut(database, key) else { return };
-        watchers.retain(|watcher| watcher.session != session);
+        watchers.remove(&session);
         if watchers.is_empty() {
             self.keys.remove(database, key);
         }
@@ -122,7 +131,7 @@ impl Watches {
     /// Breaks the watches of a key that changed or was deleted; `after` is its presence now.
     pub fn touch(&mut self, database: usize, key: &[u8], after: Presence) {
         let Some(watchers) = self.keys.get_mut(database, key) else { return };
-        let broken = watchers.iter_mut().filter_map(|watcher| watcher.record(Presence::Live, after)).collect();
+        let broken = broken_by(watchers, Presence::Live, after).collect();
         self.break_all(broken);
     }
 
@@ -131,7 +140,7 @@ impl Watches {
         let mut broken = Vec::new();
         for (key, watchers) in self.keys.iter_mut(database) {
             let (before, after) = (before(key), after(key));
-            broken.extend(watchers.iter_mut().filter_map(|watcher| watcher.record(before, after)));
+            broken.extend(broken_by(watchers, before, after));
         }
         for session in broken {
             self.sessions.entry(session).or_default().is_broken = true;
@@ -148,9 +157,8 @@ impl Watches {
     /// Whether a watch of the session is broken; `presence` finds its keys that expired but were not deleted yet.
     pub fn is_broken(&self, session: SessionId, presence: impl Fn(usize, &[u8]) -> Presence) -> bool {
         let fell_due = |database: usize, key: &[u8]| {
-            let mut watchers = self.keys.get(database, key).into_iter().flatten();
-            let was_overdue = watchers.any(|watcher| watcher.session == session && watcher.was_overdue);
-            !was_overdue && presence(database, key) == Presence::Overdue
+            let watcher = self.keys.get(database, key).and_then(|watchers| watchers.get(&session));
+            !watcher.is_some_and(|watcher| watcher.was_overdue) && presence(database, key) == Presence::Overdue
         };
         self.sessions.get(&session).is_some_and(|watched| {
             watched.is_broken || watched.keys.iter().any(|(database, key)| fell_due(*database, key))

@@ -27,9 +27,9 @@ pub struct Trace {
     pub written: Option<KeyWrite>,
     /// The first command that added to its value.
     pub grown: Option<KeyWrite>,
-    /// The first command that removed elements or trimmed it.
+    /// The number of snapshots taken before the first command that removed elements or trimmed it.
     trimmed: Option<u64>,
-    /// The command that cleared its deadline.
+    /// The number of snapshots taken before the command that cleared its deadline.
     kept: Option<u64>,
 }
 
@@ -37,7 +37,7 @@ pub struct Trace {
 #[derive(Clone, Debug)]
 pub struct KeyWrite {
     /// The number of snapshots taken before.
-    age: u64,
+    snapshots_before: u64,
     /// The id of the client.
     pub client: u64,
     /// The name of the client.
@@ -70,7 +70,7 @@ impl Traces {
     }
 
     /// Records a command that is about to run; `snapshots` is the number taken so far.
-    pub(in crate::engine) fn note(&mut self, checked: &CheckedCommand<'_>, age: u64, client_name: &[u8]) {
+    pub(in crate::engine) fn note(&mut self, checked: &CheckedCommand<'_>, snapshots: u64, client_name: &[u8]) {
         let flags = checked.command.flags;
         // This flag means "written to", not "made larger": subcommands are about a stream's groups.
         let gives = flags.has(Flags::DENYOOM) && !checked.name.contains('|');
@@ -81,14 +81,14 @@ impl Traces {
             }
             let trace = self.keys.entry(place).or_default();
             let write = || KeyWrite {
-                age,
+                snapshots_before: snapshots,
                 client: checked.session.number,
                 client_name: client_name.to_vec(),
                 command: checked.name.to_owned(),
             };
             let takes = access.has(KeyFlags::DELETE) && !access.has(KeyFlags::RM);
             if takes || checked.is_bounded {
-                trace.trimmed.get_or_insert(age);
+                trace.trimmed.get_or_insert(snapshots);
             }
             if gives && !takes {
                 trace.written.get_or_insert_with(write);
@@ -97,18 +97,18 @@ impl Traces {
                 trace.grown.get_or_insert_with(write);
             }
             if checked.name == "persist" {
-                trace.kept.get_or_insert(age);
+                trace.kept.get_or_insert(snapshots);
             }
         }
     }
 
     /// Removes what was recorded since that number of snapshots.
-    pub(in crate::engine) fn forget_since(&mut self, age: u64) {
+    pub(in crate::engine) fn forget_since(&mut self, snapshots: u64) {
         for trace in self.keys.values_mut() {
-            trace.written.take_if(|write| write.age >= age);
-            trace.grown.take_if(|write| write.age >= age);
-            trace.trimmed.take_if(|then| *then >= age);
-            trace.kept.take_if(|then| *then >= age);
+            trace.written.take_if(|write| write.snapshots_before >= snapshots);
+            trace.grown.take_if(|write| write.snapshots_before >= snapshots);
+            trace.trimmed.take_if(|then| *then >= snapshots);
+            trace.kept.take_if(|then| *then >= snapshots);
         }
         self.keys.retain(|_, trace| {
             let is_marked = trace.trimmed.is_some() || trace.kept.is_some();
