@@ -1,9 +1,12 @@
 //! Stored functions and scripts: FUNCTION DUMP restores all libraries, which scripts stay in the cache, and what INFO
 //! counts.
 
+use dunlin::commands::WITH_TEST_KIT;
+use dunlin::engine::state::host::NoHost;
 use dunlin::engine::state::scripts::Digest;
+use dunlin::engine::{Engine, Settings, Table};
 
-use crate::world::World;
+use crate::world::{START, World};
 
 fn ask(world: &mut World, words: &[&[u8]]) -> Vec<u8> {
     world.send(world.client, words).0
@@ -165,4 +168,40 @@ fn a_flush_frees_what_scripts_took() {
         assert_eq!(vm_bytes(&mut world, "used_memory_vm_functions") > 0, is_kept, "{count} scripts");
         assert_eq!(world.ask("FCALL size 0"), "-ERR Function not found\r\n");
     }
+}
+
+#[test]
+fn sources_that_are_gone_take_no_memory() {
+    let (table, host) = (Table::of(WITH_TEST_KIT), Box::new(NoHost::default()));
+    let mut world = World::of_engine(Engine::new(table, Settings::default(), 1, START, host));
+    let bytes = |world: &World| world.engine.scripts.source_bytes();
+    load(&mut world, 1);
+    ask(&mut world, &[b"SCRIPT", b"LOAD", b"return 'kept'"]);
+    let kept = bytes(&world);
+    assert_eq!(world.ask("DUNLIN SNAPSHOT kept"), "+OK\r\n");
+    let dumped = ask(&mut world, &[b"FUNCTION", b"DUMP"]);
+
+    load(&mut world, 2);
+    let other = b"#!lua name=lib2\nredis.register_function('other', function() return 'longer than before' end)";
+    ask(&mut world, &[b"FUNCTION", b"LOAD", b"REPLACE", other]);
+    let both = bytes(&world);
+    let taken = b"#!lua name=lib3\nredis.register_function('F1', function() end)";
+    assert!(ask(&mut world, &[b"FUNCTION", b"LOAD", taken]).starts_with(b"-ERR Function F1 already exists"));
+    assert!(ask(&mut world, &[b"FUNCTION", b"RESTORE", content(&dumped)]).starts_with(b"-ERR Library lib1"));
+    assert_eq!(ask(&mut world, &[b"FUNCTION", b"RESTORE", content(&dumped), b"REPLACE"]), b"+OK\r\n");
+    assert_eq!(bytes(&world), both);
+    assert_eq!(world.ask("FUNCTION DELETE lib2"), "+OK\r\n");
+    assert_eq!(bytes(&world), kept);
+    load(&mut world, 2);
+    assert_eq!(ask(&mut world, &[b"FUNCTION", b"RESTORE", content(&dumped), b"FLUSH"]), b"+OK\r\n");
+    assert_eq!(bytes(&world), kept);
+
+    evaluate(&mut world, 1000..=1499);
+    let full = bytes(&world);
+    evaluate(&mut world, 2000..=2499);
+    assert_eq!(bytes(&world), full);
+    assert_eq!(world.ask("DUNLIN ROLLBACK kept"), "+OK\r\n");
+    assert_eq!(bytes(&world), kept);
+    assert_eq!([world.ask("SCRIPT FLUSH"), world.ask("FUNCTION FLUSH")], ["+OK\r\n", "+OK\r\n"]);
+    assert_eq!(bytes(&world), 0);
 }

@@ -330,6 +330,8 @@ pub const CASES: &[Case] = &[
     case(&[], &["*EVAL return_# 0"]),
     case(&["*SCRIPT LOAD return_#"], &["SCRIPT EXISTS {s#}"]),
     case(&["*SCRIPT LOAD return_#"], &["SCRIPT FLUSH"]),
+    case(&["*SCRIPT LOAD return_#", "CONFIG SET maxmemory 1000000000"], &["*SET k v"]),
+    case(&["*SCRIPT LOAD return_#"], &["*INFO memory"]),
     case(&["FUNCTION LOAD $library"], &["FCALL f ! {k#}"]),
     // The server.
     case(&[], &["CONFIG GET {p#}"]),

@@ -70,13 +70,16 @@ struct SavedScript {
 
 /// All cached scripts.
 ///
-/// Invariant: `evaluated` has each script from EVAL once, with a use that is its last or an earlier one.
+/// Invariant: `evaluated` has each script from EVAL once, with a use that is its last or an earlier one. `source_bytes`
+/// is what all sources have.
 #[derive(Debug, Default)]
 pub struct Cache {
     scripts: HashMap<Digest, CachedScript>,
     /// The scripts from EVAL, the least recently used first. A use of a script does not move it: its place is corrected
     /// when it is to be evicted.
     evaluated: BinaryHeap<Reverse<(u64, Digest)>>,
+    /// Bytes of all sources.
+    source_bytes: usize,
     uses: u64,
     /// The number of evicted scripts.
     pub evicted: u64,
@@ -108,9 +111,9 @@ impl Cache {
         self.scripts.contains_key(&digest)
     }
 
-    /// Bytes that the cached scripts take.
+    /// Bytes that the cached scripts take. O(1): under `maxmemory` each command reads it.
     pub fn memory_bytes(&self) -> usize {
-        self.scripts.values().map(|cached| size_of::<(Digest, CachedScript)>() + cached.source.len()).sum()
+        self.scripts.len() * size_of::<(Digest, CachedScript)>() + self.source_bytes
     }
 
     /// The script of that name, ready to run on `vm`, until [`Cache::put_back_compiled`]. If it never comes back,
@@ -164,6 +167,7 @@ impl Cache {
         }
         let cached =
             CachedScript { header, source: source.into(), compiled: Some(compiled), is_loaded, used: self.uses };
+        self.source_bytes += source.len();
         self.scripts.insert(digest, cached);
         Ok(())
     }
@@ -176,8 +180,10 @@ impl Cache {
                 Some(cached) if cached.used > used => *first = Reverse((cached.used, digest)),
                 _ => {
                     PeekMut::pop(first);
-                    let cached = self.scripts.remove(&digest);
-                    cached.and_then(|cached| cached.compiled).into_iter().for_each(|compiled| vm.forget(compiled));
+                    if let Some(cached) = self.scripts.remove(&digest) {
+                        self.source_bytes -= cached.source.len();
+                        cached.compiled.into_iter().for_each(|compiled| vm.forget(compiled));
+                    }
                     self.evicted += 1;
                     return;
                 }
@@ -204,6 +210,7 @@ impl Cache {
             let compiled = before.remove(&digest).and_then(|cached| cached.compiled);
             self.scripts.insert(digest, CachedScript { header, source, compiled, is_loaded, used });
         }
+        self.source_bytes = self.scripts.values().map(|cached| cached.source.len()).sum();
         let evaluated = self.scripts.iter().filter(|(_, cached)| !cached.is_loaded);
         self.evaluated = evaluated.map(|(digest, cached)| Reverse((cached.used, *digest))).collect();
         if let Some(vm) = vm {

@@ -1,7 +1,8 @@
 //! Functions: the registry of libraries by name, and of their functions by name in any case.
 //!
 //! Invariant: a function is in the registry exactly when its library is, and no two have names that differ in case
-//! alone. (Redis lets one library offer two such functions, and crashes when it goes.)
+//! alone. (Redis lets one library offer two such functions, and crashes when it goes.) `bytes` is what all libraries
+//! take.
 //!
 //! While there is a virtual machine, all libraries of the registry are loaded in it. Without one they are only
 //! described, and are loaded before the first use: worlds that begin with a template do so at no cost.
@@ -25,6 +26,7 @@ pub struct Library {
 pub struct FunctionRegistry {
     libraries: BTreeMap<String, Library>,
     functions: BTreeMap<Vec<u8>, Arc<Function>>,
+    bytes: usize,
 }
 
 /// All functions, and the virtual machine that runs them.
@@ -72,6 +74,7 @@ impl FunctionRegistry {
             registry.functions.extend(keyed);
             registry.libraries.insert(name.clone(), Library { source: Arc::clone(&library.source), functions });
         }
+        registry.bytes = self.bytes;
         registry
     }
 
@@ -85,14 +88,9 @@ impl FunctionRegistry {
         self.functions.len()
     }
 
-    /// Bytes that sources and names take.
+    /// Bytes that sources and names take. O(1): under `maxmemory` each command reads it.
     pub fn memory_bytes(&self) -> usize {
-        let libraries = self
-            .libraries
-            .iter()
-            .map(|(name, library)| size_of::<(String, Library)>() + name.len() + library.source.len());
-        let functions = self.functions.keys().map(|name| size_of::<(Vec<u8>, Function)>() + 2 * name.len());
-        libraries.sum::<usize>() + functions.sum::<usize>()
+        self.bytes
     }
 
     /// True when a library of that name exists.
@@ -122,6 +120,7 @@ impl FunctionRegistry {
             self.functions.insert(key.clone(), Arc::clone(function));
             added.push(key);
         }
+        self.bytes += bytes_of(&name, &library);
         self.libraries.insert(name, library);
         Ok(())
     }
@@ -132,6 +131,7 @@ impl FunctionRegistry {
         for function in &library.functions {
             self.functions.remove(function.name.to_ascii_lowercase().as_bytes());
         }
+        self.bytes -= bytes_of(&name, &library);
         Some((name, library))
     }
 
@@ -180,14 +180,22 @@ impl FunctionRegistry {
         }
         self.libraries.append(&mut other.libraries);
         self.functions.append(&mut other.functions);
+        self.bytes += std::mem::take(&mut other.bytes);
         Ok(taken.into_iter().map(|(_, library)| library).collect())
     }
 
     /// Removes all libraries.
     pub fn empty(&mut self) -> Vec<Library> {
         self.functions.clear();
+        self.bytes = 0;
         std::mem::take(&mut self.libraries).into_values().collect()
     }
+}
+
+/// Bytes that the source and the names of a library take, with the registry's entries for them.
+fn bytes_of(name: &str, library: &Library) -> usize {
+    let functions = library.functions.iter().map(|function| size_of::<(Vec<u8>, Function)>() + 2 * function.name.len());
+    size_of::<(String, Library)>() + name.len() + library.source.len() + functions.sum::<usize>()
 }
 
 /// The key of a function's name in the registry, the same in any case.
