@@ -17,11 +17,11 @@ impl Index {
         is_same: impl Fn(Handle, Handle) -> bool,
         mut visit: impl FnMut(Handle, Handle) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let (mut slots, mut slots_beside) = (Vec::new(), Vec::new());
+        let (mut used, mut used_beside) = (UsedSlots::default(), UsedSlots::default());
         let mut prefix = 0;
         while prefix < 1 << PREFIX_BITS {
-            let segment = self.segment(self.segment_at(prefix));
-            let beside = other.segment(other.segment_at(prefix));
+            let (number, number_beside) = (self.segment_at(prefix), other.segment_at(prefix));
+            let (segment, beside) = (self.segment(number), other.segment(number_beside));
             if prefix == 0 {
                 for slot in segment.used() {
                     if let Some(at) = beside.find(slot.tag, |cell| is_same(slot.cell(), cell)) {
@@ -29,8 +29,8 @@ impl Index {
                     }
                 }
             } else {
-                let (slots, beside) = (segment.copy_used(&mut slots), beside.copy_used(&mut slots_beside));
-                visit_equal_tags(slots, beside, |cell, same| {
+                let (slots, slots_beside) = (used.of(number, segment), used_beside.of(number_beside, beside));
+                visit_equal_tags(slots, slots_beside, |cell, same| {
                     if is_same(cell, same) { visit(cell, same) } else { ControlFlow::Continue(()) }
                 })?;
             }
@@ -40,17 +40,29 @@ impl Index {
     }
 }
 
-impl Segment {
-    /// The used slots, copied to the beginning of `slots`. To copy each slot takes less time than a branch for each,
-    /// which the processor could not predict.
-    fn copy_used<'a>(&self, slots: &'a mut Vec<Slot>) -> &'a [Slot] {
-        slots.resize(slots.len().max(self.slots.len()), GAP);
-        let mut used = 0;
-        for &slot in &self.slots {
-            slots[used] = slot;
-            used += usize::from(!slot.is_gap());
+/// The used slots of the segment of an index that was merged last. One segment may be beside several of the other
+/// index, which is then larger.
+#[derive(Default)]
+struct UsedSlots {
+    segment: Option<usize>,
+    slots: Vec<Slot>,
+    len: usize,
+}
+
+impl UsedSlots {
+    /// The used slots of the segment with a number, without the gaps. To copy each slot takes less time than a branch
+    /// for each, which the processor could not predict.
+    fn of(&mut self, number: usize, segment: &Segment) -> &[Slot] {
+        if self.segment.replace(number) != Some(number) {
+            self.slots.resize(self.slots.len().max(segment.slots.len()), GAP);
+            let mut used = 0;
+            for &slot in &segment.slots {
+                self.slots[used] = slot;
+                used += usize::from(!slot.is_gap());
+            }
+            self.len = used;
         }
-        &slots[..used]
+        &self.slots[..self.len]
     }
 }
 
