@@ -11,6 +11,8 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -197,33 +199,69 @@ type pool struct {
 	open, entered  int
 	sent           int
 	isOver         bool
+	hasLost        bool // a connection, and perhaps the world with it
 	errorForOthers string
 }
 
+// take is a connection without work. One that the server has closed meanwhile is replaced.
 func (p *pool) take() (*connection, error) {
+	for {
+		c, err := p.pop()
+		if err != nil {
+			return nil, err
+		}
+		if c == nil {
+			return p.connect()
+		}
+		if c.isOpen() {
+			return c, nil
+		}
+		p.give(c, false)
+	}
+}
+
+// pop is a connection without work, or nil if there is none.
+func (p *pool) pop() (*connection, error) {
 	p.Lock()
+	defer p.Unlock()
 	if p.isOver {
-		p.Unlock()
 		return nil, errors.New("dunlin: it is closed")
 	}
-	if last := len(p.idle) - 1; last >= 0 {
-		c := p.idle[last]
-		p.idle = p.idle[:last]
-		p.Unlock()
-		return c, nil
+	last := len(p.idle) - 1
+	if last < 0 {
+		return nil, nil
 	}
-	entrance := p.entrance
+	c := p.idle[last]
+	p.idle = p.idle[:last]
+	return c, nil
+}
+
+// connect makes a connection into the world.
+func (p *pool) connect() (*connection, error) {
+	p.Lock()
+	entrance, hasLost := p.entrance, p.hasLost
 	p.Unlock()
 	c, err := dial(p.address)
 	if err != nil {
 		return nil, err
 	}
-	if err := firstError(c.call(patience, entrance...)); err != nil {
+	if hasLost && len(entrance) > 0 && !c.finds(entrance[0][2]) {
+		err = errEnded
+	} else {
+		err = firstError(c.call(patience, entrance...))
+	}
+	if err != nil {
 		c.Close()
 		return nil, err
 	}
 	p.adopt(c, len(entrance))
 	return c, nil
+}
+
+// finds tells whether the server has a world: one whose last client is gone would be made anew, without its data.
+func (c *connection) finds(world any) bool {
+	replies, err := c.call(patience, []any{"DUNLIN", "WORLDS"})
+	return err == nil && slices.ContainsFunc(maps(replies[0]), func(each map[string]any) bool { return each["name"] == world })
 }
 
 // adopt counts a connection that has come into the world with so many commands.
@@ -240,6 +278,7 @@ func (p *pool) give(c *connection, isWhole bool) {
 	defer p.Unlock()
 	if !isWhole || p.isOver {
 		p.open--
+		p.hasLost = true
 		c.Close()
 		return
 	}
@@ -251,6 +290,12 @@ func (p *pool) lend() {
 	p.Lock()
 	defer p.Unlock()
 	p.open--
+}
+
+func (p *pool) isClosed() bool {
+	p.Lock()
+	defer p.Unlock()
+	return p.isOver
 }
 
 // drain ends the pool; the connections without work are the caller's.
@@ -297,11 +342,17 @@ func (p *pool) call(database int, within time.Duration, commands ...[]any) ([]an
 	return replies, nil
 }
 
-// callOn gives the connection back if it returns an error.
+// callOn gives the connection back if it returns an error. One whose reply is late is closed, and another one is made before
+// that, as the world would end with its last client.
 func (p *pool) callOn(c *connection, within time.Duration, commands [][]any) ([]any, error) {
 	p.count(len(commands))
 	replies, err := c.call(within, commands...)
 	isWhole := err == nil
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		if other, failed := p.connect(); failed == nil {
+			p.give(other, true)
+		}
+	}
 	if err = firstError(replies, err); err != nil {
 		p.give(c, isWhole)
 		return nil, err

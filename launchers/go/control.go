@@ -52,6 +52,9 @@ func (w *World) StartTLS(config *tls.Config) error { return w.StartAddrTLS("127.
 func (w *World) StartAddrTLS(addr string, config *tls.Config) error { return w.begin(addr, config) }
 
 func (w *World) begin(addr string, config *tls.Config) error {
+	if w.server != nil && w.server.World == w {
+		return errors.New("dunlin: this is the world of a server, which dunlin.Start starts; one of its NewWorld can be started again")
+	}
 	if w.live() != nil {
 		return errors.New("dunlin: it runs already")
 	}
@@ -103,8 +106,12 @@ func (w *World) begin(addr string, config *tls.Config) error {
 	return nil
 }
 
-// Close ends the world: its port closes, and its clients are disconnected.
+// Close ends the world: its port closes, and its clients are disconnected. The world of a server ends with that.
 func (w *World) Close() {
+	if w.server != nil && w.server.World == w {
+		w.server.Close()
+		return
+	}
 	if p := w.live(); p != nil {
 		replies, err := p.call(0, patience, []any{"DUNLIN", "DUMP"}, []any{"DUNLIN", "ADVANCE", 0})
 		if err == nil {

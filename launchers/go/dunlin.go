@@ -48,14 +48,17 @@ func commanded(words ...any) Option {
 	return func(s *settings) { s.commands = append(s.commands, words) }
 }
 
-// Server is a server, and as a World the world in which its clients begin.
+// Server is a server, and as a World the world in which its clients begin. On the server that DUNLIN_URL names it is a world
+// of its own, so that nobody meets the others' data.
 type Server struct {
 	*World
 	child *child
+	lobby *pool  // the connections that no world has at the moment
+	home  string // the world in which those are
 }
 
 // Start starts a server with directives of redis-server's command line: Start("--maxmemory", "10mb"). Where the variable
-// DUNLIN_URL names a server that runs, Start without directives starts none and uses that.
+// DUNLIN_URL names a server that runs, Start without directives starts none, and makes a world there.
 func Start(directives ...string) (*Server, error) {
 	s := &Server{}
 	given := os.Getenv("DUNLIN_URL")
@@ -71,9 +74,8 @@ func Start(directives ...string) (*Server, error) {
 		s.Close()
 		return nil, err
 	}
-	s.World = &World{server: s, pool: &pool{address: place}, port: place.port()}
-	s.World.RedisDB = &RedisDB{world: s.World}
-	name, err := s.call("DUNLIN", "WORLD")
+	s.lobby = &pool{address: place}
+	found, err := s.lobby.call(0, patience, []any{"DUNLIN", "WORLD"})
 	if err != nil {
 		s.Close()
 		var refused CommandError
@@ -82,14 +84,27 @@ func Start(directives ...string) (*Server, error) {
 		}
 		return nil, err
 	}
-	s.name = name.(string)
+	s.home = text(found[0])
+	if s.child == nil {
+		s.World, err = s.NewWorld()
+	} else {
+		s.World = &World{server: s, pool: s.lobby, port: place.port(), name: s.home}
+		s.World.RedisDB = &RedisDB{world: s.World}
+	}
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
 	return s, nil
 }
 
-// Close ends a server that Start has started.
+// Close ends a server that Start has started, and the world of one that has run before.
 func (s *Server) Close() {
-	if s.World != nil {
-		for _, c := range s.pool.drain() {
+	if s.World != nil && s.child == nil {
+		s.World.end()
+	}
+	if s.lobby != nil {
+		for _, c := range s.lobby.drain() {
 			c.Close()
 		}
 	}
@@ -134,11 +149,12 @@ var shared struct {
 	*Server
 }
 
-// Shared is the server that all worlds of this process share. It starts with the first call, and ends with the process.
+// Shared is the server that all worlds of this process share. It starts with the first call, or the first one after Close,
+// and ends with the process.
 func Shared() (*Server, error) {
 	shared.Lock()
 	defer shared.Unlock()
-	if shared.Server == nil {
+	if shared.Server == nil || shared.lobby.isClosed() {
 		server, err := Start()
 		if err != nil {
 			return nil, err
@@ -185,8 +201,8 @@ func RunT(t Tester, options ...Option) *World {
 	}
 	w.tester = t
 	t.Cleanup(func() {
+		defer w.end()
 		w.judge()
-		w.end()
 	})
 	return w
 }
@@ -204,7 +220,11 @@ func (w *World) enter(s *Server) error {
 		return err
 	}
 	given := settings{seed: int64(binary.LittleEndian.Uint32(random))}
-	if fixed, err := strconv.ParseInt(os.Getenv("DUNLIN_SEED"), 10, 64); err == nil {
+	if wanted := os.Getenv("DUNLIN_SEED"); wanted != "" {
+		fixed, err := strconv.ParseInt(wanted, 10, 64)
+		if err != nil {
+			return fmt.Errorf("dunlin: the variable DUNLIN_SEED must be a whole number, and not %q", wanted)
+		}
 		given.seed = fixed
 	}
 	for _, option := range w.options {
@@ -217,18 +237,18 @@ func (w *World) enter(s *Server) error {
 	if s.child != nil {
 		s.child.log.cut()
 	}
-	c, err := s.pool.take()
+	c, err := s.lobby.take()
 	if err != nil {
 		return err
 	}
 	// Whatever database it had chosen is chosen in the world, too.
 	replies, err := c.call(patience, commands...)
 	if err = firstError(replies, err); err != nil {
-		s.pool.give(c, false)
+		s.lobby.give(c, false)
 		return err
 	}
-	s.pool.lend()
-	p := &pool{address: s.pool.address, entrance: entrance}
+	s.lobby.lend()
+	p := &pool{address: s.lobby.address, entrance: entrance}
 	p.adopt(c, len(commands))
 	p.give(c, true)
 	w.mutex.Lock()
@@ -259,24 +279,36 @@ func (w *World) end() {
 	if p == nil {
 		return
 	}
-	idle := p.drain()
-	leave := [][]any{{"DUNLIN", "WORLD", w.server.name}, {"DUNLIN", "DROP-WORLD", w.name}}
-	if len(idle) == 0 {
-		w.server.pool.call(0, patience, leave[1])
-		return
+	drop := []any{"DUNLIN", "DROP-WORLD", w.name}
+	isDropped := false
+	for _, c := range p.drain() {
+		if isDropped || !w.server.welcomes(c, drop) {
+			c.Close()
+			continue
+		}
+		isDropped = true
 	}
-	for _, c := range idle[1:] {
-		c.Close()
+	if !isDropped {
+		w.server.lobby.call(0, patience, drop)
 	}
-	// The second is refused where this was the world's last connection: the world has ended then.
-	replies, err := idle[0].call(patience, leave...)
-	if err != nil || firstError(replies[:1], nil) != nil {
-		idle[0].Close()
-		w.server.pool.call(0, patience, leave[1])
-		return
+}
+
+// welcomes tells whether a connection has left the world that is dropped, and serves the next one as if nobody had used it.
+func (s *Server) welcomes(c *connection, drop []any) bool {
+	leave := [][]any{{"DUNLIN", "WORLD", s.home}, {"RESET"}}
+	if login := s.lobby.login(); login != nil {
+		leave = append(leave, login)
 	}
-	w.server.pool.adopt(idle[0], len(leave))
-	w.server.pool.give(idle[0], true)
+	// Replies may be missing, as after CLIENT REPLY OFF.
+	replies, err := c.call(time.Second, append(leave, drop)...)
+	// A world whose last client has left is gone before it is dropped, so that may be refused.
+	if err != nil || replies[0] != "OK" || firstError(replies[:len(leave)], nil) != nil {
+		return false
+	}
+	c.database = 0
+	s.lobby.adopt(c, len(leave)+1)
+	s.lobby.give(c, true)
+	return true
 }
 
 // judge fails the test for what strict mode has found, and shows of one that has failed what it did.
@@ -297,13 +329,20 @@ func (w *World) judge() {
 // Report is what helps to understand a test that has failed: the seed, the last commands, and what strict mode has found.
 func (w *World) Report() string {
 	lines := []string{fmt.Sprintf("dunlin: the seed was %d (DUNLIN_SEED=%d repeats it), the world %s", w.seed, w.seed, w.name)}
-	entries := w.Journal().Entries()
-	first := max(0, len(entries)-20)
-	lines = append(lines, fmt.Sprintf("the last %d of %d commands:", len(entries)-first, len(entries)))
-	for _, entry := range entries[first:] {
-		lines = append(lines, "  "+entry.String())
+	if entries, err := w.Journal().entries(); err != nil {
+		lines = append(lines, fmt.Sprintf("the last commands are not known: %v", err))
+	} else {
+		first := max(0, len(entries)-20)
+		lines = append(lines, fmt.Sprintf("the last %d of %d commands:", len(entries)-first, len(entries)))
+		for _, entry := range entries[first:] {
+			lines = append(lines, "  "+entry.String())
+		}
 	}
-	for _, each := range w.Findings() {
+	findings, err := w.findings()
+	if err != nil {
+		lines = append(lines, fmt.Sprintf("what strict mode has found is not known: %v", err))
+	}
+	for _, each := range findings {
 		lines = append(lines, fmt.Sprintf("strict mode, %s (%s): %s", each.Rule, each.Level, each.Text))
 	}
 	return strings.Join(lines, "\n")
@@ -327,10 +366,10 @@ func (w *World) Name() string { return w.name }
 
 // URL is how a client comes into the world.
 func (w *World) URL() string {
-	if w.server.World == w {
-		return w.pool.url("")
+	if w.name == w.server.home {
+		return w.server.lobby.url("")
 	}
-	return w.server.pool.url("temporary-world." + w.name)
+	return w.server.lobby.url("temporary-world." + w.name)
 }
 
 // Addr is the host and port whose clients come straight into the world, for what takes no URL.
@@ -341,7 +380,7 @@ func (w *World) Host() string {
 	if w.host != "" {
 		return w.host
 	}
-	host, _, err := net.SplitHostPort(w.server.pool.place)
+	host, _, err := net.SplitHostPort(w.server.lobby.place)
 	if err != nil {
 		return "127.0.0.1" // the server of DUNLIN_URL has a Unix socket
 	}

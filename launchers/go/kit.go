@@ -199,8 +199,16 @@ type Entry struct {
 
 // Entries are the commands.
 func (j Journal) Entries() []Entry {
-	var entries []Entry
-	for _, each := range maps(j.world.must(j.words("LIST")...)) {
+	entries, err := j.entries()
+	if err != nil {
+		j.world.fail(err)
+	}
+	return entries
+}
+
+func (j Journal) entries() (entries []Entry, err error) {
+	reply, err := j.world.call(j.words("LIST")...)
+	for _, each := range maps(reply) {
 		entries = append(entries, Entry{
 			number(each["number"]), time.UnixMicro(int64(number(each["unix-time-microseconds"]))).UTC(),
 			time.Duration(number(each["duration-microseconds"])) * time.Microsecond,
@@ -208,7 +216,7 @@ func (j Journal) Entries() []Entry {
 			texts(each["command"]), text(each["reply"]), each["reply"] == nil,
 		})
 	}
-	return entries
+	return entries, err
 }
 
 func (e Entry) String() string {
@@ -256,13 +264,21 @@ type Finding struct {
 
 // Findings are what strict mode has found.
 func (w *World) Findings() []Finding {
-	var findings []Finding
-	for _, each := range maps(w.must("DUNLIN", "STRICT", "FINDINGS")) {
+	findings, err := w.findings()
+	if err != nil {
+		w.fail(err)
+	}
+	return findings
+}
+
+func (w *World) findings() (findings []Finding, err error) {
+	reply, err := w.call("DUNLIN", "STRICT", "FINDINGS")
+	for _, each := range maps(reply) {
 		findings = append(findings, Finding{
 			text(each["rule"]), text(each["level"]), text(each["text"]), text(each["command"]), number(each["times"]),
 		})
 	}
-	return findings
+	return findings, err
 }
 
 // WaitUntilBlocked waits until so many clients are blocked on a key of the selected database.
@@ -297,12 +313,11 @@ func (w *World) WaitForClients(count int, timeout time.Duration) error {
 	return w.wait(timeout, "CLIENTS", count+others)
 }
 
-// wait has a timeout by the server's clock. It ends a second later by this one: that clock may be frozen.
+// wait has a timeout of real time: the clock of the world may be frozen, or moved.
 func (w *World) wait(timeout time.Duration, words ...any) error {
-	words = append(append([]any{"DUNLIN", "WAIT"}, words...), "TIMEOUT", max(1, timeout.Milliseconds()))
-	_, err := w.RedisDB.within(timeout+time.Second, words)
+	_, err := w.RedisDB.within(timeout, append([]any{"DUNLIN", "WAIT"}, words...))
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return fmt.Errorf("dunlin: waited %v in vain for %v; is the clock frozen, which timeouts go by?", timeout+time.Second, words[2:])
+		return fmt.Errorf("dunlin: waited %v in vain for %v", timeout, words)
 	}
 	return err
 }

@@ -139,21 +139,27 @@ func TestAWaitEndsWhenWhatItWaitsForIsThere(t *testing.T) {
 	worker.reply()
 	worker.Close()
 	l.is(told(s.WaitForClients(1, soon)), nil)
-	if err := s.WaitUntilBlocked("queue", 1, time.Millisecond); err == nil || !strings.Contains(err.Error(), "in vain") {
-		t.Errorf("it waited for nothing: %v", err)
-	}
 }
 
-func TestAWaitDoesNotKeepTheClockFromBeingMoved(t *testing.T) {
-	s := dunlin.RunT(t, dunlin.Frozen())
+func TestAWaitInVainEndsWithoutTheClockOfTheWorldAndLeavesItsData(t *testing.T) {
+	s, l := dunlin.RunT(t, dunlin.Frozen()), line{t}
+	s.Set("k", "v")
+	l.is(told(s.WaitUntilBlocked("queue", 1, time.Millisecond)), "dunlin: waited 1ms in vain for [BLOCKED queue 1]")
+	l.is(told(s.Get("k")), "v", nil)
+}
+
+func TestNoMoveOfTheClockEndsAWait(t *testing.T) {
+	s, l := dunlin.RunT(t), line{t}
 	ended := make(chan error)
 	go func() { ended <- s.WaitUntilBlocked("queue", 1, time.Minute) }()
-	// When the server knows of the wait, its timeout is what is due next.
-	for due := false; !due; _, due = s.AdvanceToNext() {
-	}
-	if err := <-ended; err == nil || !strings.Contains(err.Error(), "in vain") {
-		t.Errorf("the wait ended with %v", err)
-	}
+	timeUntil(t, func() bool {
+		list, _ := s.Call("CLIENT", "LIST")
+		return strings.Contains(told(list), " cmd=dunlin|wait")
+	})
+	s.Speed(1000)
+	s.Advance(time.Hour)
+	connect(t, s.Addr()).send("BLPOP queue 0")
+	l.is(told(<-ended), nil)
 }
 
 func TestMessagesWaitForASubscriberUntilItCloses(t *testing.T) {
