@@ -4,6 +4,7 @@ import java.net.URI;
 import java.net.URLDecoder;
 import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 
 /** Where a server is, and the user and password that it wants; both are empty where it wants none. */
 record Address(String host, int port, String user, String password) {
@@ -22,6 +23,13 @@ record Address(String host, int port, String user, String password) {
         String host = uri.getHost().replaceAll("^\\[|]$", "");
         int port = uri.getPort() < 0 ? 6379 : uri.getPort();
         return new Address(host, port, decoded(login[0]), login.length > 1 ? decoded(login[1]) : "");
+    }
+
+    /** The command by which a connection logs in, or an empty one where it need not. */
+    List<String> login() {
+        if (password.isEmpty() && user.isEmpty()) return List.of();
+        String secret = password.isEmpty() ? "any" : password;
+        return user.isEmpty() ? List.of("AUTH", secret) : List.of("AUTH", user, secret);
     }
 
     /**

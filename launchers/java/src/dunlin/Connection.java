@@ -13,9 +13,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * One connection of the launcher, which is no client for applications: RESP2, and texts in UTF-8. A call that fails
- * halfway closes it. A world ends with its last client, so such a connection also keeps a world while the application
- * has none.
+ * One connection of the launcher, which is no client for applications: RESP2, and texts in UTF-8. After a call that has
+ * failed it is of no use, and is to be closed. A world ends with its last client, so such a connection also keeps a
+ * world while the application has none.
  */
 final class Connection {
     private final Socket socket = new Socket();
@@ -31,12 +31,10 @@ final class Connection {
             throw new DunlinException(
                 "no dunlin answers at " + address.host() + ":" + address.port() + ": " + error.getMessage(), error);
         }
-        if (!address.password().isEmpty() || !address.user().isEmpty()) {
-            String secret = address.password().isEmpty() ? "any" : address.password();
-            String user = address.user();
+        if (!address.login().isEmpty()) {
             try {
-                checked(call(user.isEmpty() ? List.of("AUTH", secret) : List.of("AUTH", user, secret), patienceMs));
-            } catch (CommandException error) {
+                checked(call(address.login(), patienceMs));
+            } catch (DunlinException error) {
                 close();
                 throw error;
             }
@@ -67,19 +65,16 @@ final class Connection {
 
     /** Sends all commands at once; a reply that is an error is a value here. */
     List<Object> callAll(List<? extends List<?>> commands, int patienceMs) {
+        List<Object> replies = new ArrayList<>();
         try {
             socket.setSoTimeout(patienceMs);
             socket.getOutputStream().write(packed(commands));
-            List<Object> replies = new ArrayList<>();
             for (int each = 0; each < commands.size(); each++) replies.add(reply());
             return replies;
         } catch (SocketTimeoutException error) {
-            close();
             throw new WaitException("the server has not answered within " + patienceMs + " ms: " + commands);
         } catch (IOException error) {
-            close();
-            throw new DunlinException(
-                "the server has closed the connection: it has ended, or the world was dropped", error);
+            throw new LostException(!replies.isEmpty(), error);
         }
     }
 

@@ -8,39 +8,67 @@ import java.util.concurrent.ThreadLocalRandom;
 /**
  * A server of its own, on a free port; as a world it is the one that clients without a user name are in.
  *
- * <p>It ends with {@link #close}, or with this process, however that ends.
+ * <p>It ends with {@link #close}, or with this process, however that ends. On the server that DUNLIN_URL names it is a
+ * world of its own, so that nobody meets the others' data; only that ends then.
  */
 public final class Dunlin extends World {
+    private static final int LEAVE_MS = 1000;
     private static Dunlin shared;
 
+    /** Null on a server that was not started here. */
     private final Child child;
-    private final String ownName;
+    /** The connections that no world has at the moment. */
+    private final Pool lobby;
+    /** The world in which those are. */
+    private final String home;
 
-    private Dunlin(Child child, Address address) {
-        super(null, "default", new Pool(address, List.of()));
+    private Dunlin(Child child, Pool lobby) {
+        super(null, "default", lobby);
         this.child = child;
-        this.ownName = child == null ? foundName() : "default";
+        this.lobby = lobby;
+        this.home = "default";
+    }
+
+    private Dunlin(Pool lobby, String home, String name) {
+        super(null, name, poolOf(lobby.address, name));
+        this.child = null;
+        this.lobby = lobby;
+        this.home = home;
     }
 
     /**
      * Starts a server, with arguments as on its command line: {@code start("--maxmemory", "10mb")}.
      *
-     * <p>Where DUNLIN_URL names a server that runs, one without arguments is a handle to that: nothing starts, and
-     * nothing ends with it.
+     * <p>Where DUNLIN_URL names a server that runs, nothing starts without arguments, and it is a new world there.
      */
     public static Dunlin start(String... arguments) {
         String given = arguments.length == 0 ? Setting.of("DUNLIN_URL") : null;
-        if (given != null) return new Dunlin(null, Address.of(given));
+        if (given != null) return joined(Address.of(given));
         inBackground("dunlin-prepare", () -> {
             ProcessHandle.current();
             Connection.prepare();
         });
         Child child = new Child(List.of(arguments));
         try {
-            return new Dunlin(child, Address.of(child.url));
+            return new Dunlin(child, new Pool(Address.of(child.url), List.of()));
         } catch (RuntimeException error) {
             child.end();
             throw error;
+        }
+    }
+
+    private static Dunlin joined(Address address) {
+        Pool lobby = new Pool(address, List.of());
+        try {
+            String home = (String) lobby.call(List.of("DUNLIN", "WORLD"), Pool.PATIENCE_MS);
+            Dunlin server = new Dunlin(lobby, home, newName());
+            server.enter(lobby);
+            return server;
+        } catch (RuntimeException error) {
+            lobby.drain().forEach(Connection::close);
+            if (!(error instanceof CommandException)) throw error;
+            throw new DunlinException("the server that DUNLIN_URL names (" + address.host() + ":" + address.port()
+                + ") has no test kit: " + error.getMessage() + "; start it with 'dunlin --test-kit yes'", error);
         }
     }
 
@@ -82,30 +110,20 @@ public final class Dunlin extends World {
 
     /** A new world, whose journal has started. Its seed is a random one, unless DUNLIN_SEED says which. */
     public World world() {
-        // With the process, as several may use one server. SecureRandom would take longer to start than the server.
-        long process = ProcessHandle.current().pid();
-        return world("test-" + process + "-" + Long.toHexString(ThreadLocalRandom.current().nextLong()));
+        return world(newName());
     }
 
     /** A world of this name, with a new journal and seed. */
     public World world(String name) {
-        String given = Setting.of("DUNLIN_SEED");
-        long seed = given == null ? ThreadLocalRandom.current().nextInt(1 << 30) : Long.parseLong(given);
-        List<String> entrance = List.of("DUNLIN", "WORLD", name, "TEMPORARY");
-        Connection connection = pool.take();
-        pool.lose();
-        List<Object> replies = connection.callAll(
-            List.of(entrance, List.of("DUNLIN", "SEED", seed), List.of("DUNLIN", "JOURNAL", "START")), Pool.PATIENCE_MS);
-        try {
-            replies.forEach(Connection::checked);
-        } catch (CommandException error) {
-            connection.close();
-            throw error;
-        }
-        World world = new World(this, name, new Pool(pool.address, entrance));
-        world.pool.adopt(connection);
-        world.seeded(seed);
+        World world = new World(this, name, poolOf(lobby.address, name));
+        world.enter(lobby);
         return world;
+    }
+
+    private static String newName() {
+        // With the process, as several may use one server. SecureRandom would take longer to start than the server.
+        long process = ProcessHandle.current().pid();
+        return "test-" + process + "-" + Long.toHexString(ThreadLocalRandom.current().nextLong());
     }
 
     public List<Map<String, Object>> worlds() {
@@ -119,17 +137,18 @@ public final class Dunlin extends World {
 
     @Override
     public String url() {
-        return pool.address.url("");
+        return isOwn() ? pool.address.url("") : super.url();
     }
 
+    /** The port that leads to it; the nodes of a cluster that was not started here also want the {@link #username}. */
     @Override
     public int port() {
-        return pool.address.port();
+        return isOwn() || isCluster() ? pool.address.port() : super.port();
     }
 
     @Override
     public String username() {
-        return pool.address.user();
+        return isOwn() ? pool.address.user() : super.username();
     }
 
     /** Whether it was started by this process, and ends with it. */
@@ -156,36 +175,43 @@ public final class Dunlin extends World {
 
     @Override
     void end() {
-        pool.drain().forEach(Connection::close);
-        if (child != null) child.end();
+        if (!isOwn()) end(this);
+        lobby.drain().forEach(Connection::close);
+        if (isOwn()) child.end();
     }
 
     /** Ends a world. One of its connections leaves it, drops it, and serves the next world. */
     void end(World world) {
-        List<Connection> idle = new ArrayList<>(world.pool.drain());
         List<String> drop = List.of("DUNLIN", "DROP-WORLD", world.name());
-        try {
-            if (idle.isEmpty()) {
-                pool.callAll(List.of(drop), Pool.PATIENCE_MS);
-                return;
+        boolean isDropped = false;
+        for (Connection each : world.pool.drain()) {
+            if (!isDropped && leaves(each, drop)) {
+                isDropped = true;
+                lobby.adopt(each);
+            } else {
+                each.close();
             }
-            Connection first = idle.remove(0);
-            idle.forEach(Connection::close);
-            // A world that this connection was alone in is gone when it is to be dropped.
-            first.callAll(List.of(List.of("DUNLIN", "WORLD", ownName), drop), Pool.PATIENCE_MS);
-            pool.adopt(first);
+        }
+        try {
+            if (!isDropped) lobby.callAll(List.of(drop), Pool.PATIENCE_MS);
         } catch (DunlinException ignored) {
             // The server has ended, and the world with it.
         }
     }
 
-    private String foundName() {
+    /** Whether a connection has left the world that is dropped, and serves the next one as if nobody had used it. */
+    private boolean leaves(Connection connection, List<String> drop) {
+        List<List<String>> commands = new ArrayList<>(List.of(List.of("DUNLIN", "WORLD", home), List.of("RESET")));
+        if (!lobby.address.login().isEmpty()) commands.add(lobby.address.login());
+        commands.add(drop);
         try {
-            return (String) dunlin("WORLD");
-        } catch (CommandException error) {
-            pool.drain().forEach(Connection::close);
-            throw new DunlinException("the server that DUNLIN_URL names (" + pool.address.host() + ":" + pool.address.port()
-                + ") has no test kit: " + error.getMessage() + "; start it with 'dunlin --test-kit yes'", error);
+            // Replies may be missing, as after CLIENT REPLY OFF.
+            List<Object> replies = connection.callAll(commands, LEAVE_MS);
+            // A world whose last client has left is gone before it is dropped, so that may be refused.
+            return "OK".equals(replies.get(0))
+                && replies.subList(0, commands.size() - 1).stream().noneMatch(CommandException.class::isInstance);
+        } catch (DunlinException error) {
+            return false;
         }
     }
 }

@@ -13,11 +13,14 @@ final class Pool {
     private static final int IDLE = 16;
 
     final Address address;
-    private final List<?> entrance;
+    final List<?> entrance;
     private final List<Connection> idle = new ArrayList<>();
     private int count;
+    private boolean isClosed;
+    /** Whether a connection was lost, and perhaps the world with it. */
+    private boolean hasLost;
 
-    /** The entrance is a command that each new connection sends first, or empty. */
+    /** The entrance is the command by which each new connection comes into the world of its third word, or empty. */
     Pool(Address address, List<?> entrance) {
         this.address = address;
         this.entrance = entrance;
@@ -27,14 +30,23 @@ final class Pool {
         return count;
     }
 
-    Connection take() {
+    /** A connection without work, or null if there is none. */
+    private synchronized Connection taken() {
+        if (isClosed) throw new DunlinException(entrance.isEmpty() ? "the server is closed" : "the world is closed");
+        return idle.isEmpty() ? null : idle.remove(idle.size() - 1);
+    }
+
+    private Connection opened() {
+        boolean isSought;
         synchronized (this) {
-            if (!idle.isEmpty()) return idle.remove(idle.size() - 1);
             count++;
+            isSought = hasLost && !entrance.isEmpty();
         }
         Connection connection = null;
         try {
             connection = new Connection(address, PATIENCE_MS);
+            // A world whose last client is gone would be made anew, without its data.
+            if (isSought && !hasWorld(connection)) throw new LostException(false, null);
             if (!entrance.isEmpty()) Connection.checked(connection.call(entrance, PATIENCE_MS));
             return connection;
         } catch (RuntimeException error) {
@@ -44,13 +56,29 @@ final class Pool {
         }
     }
 
-    synchronized void give(Connection connection) {
-        idle.add(connection);
+    private boolean hasWorld(Connection connection) {
+        Object worlds = Connection.checked(connection.call(List.of("DUNLIN", "WORLDS"), PATIENCE_MS));
+        return Reply.maps(worlds).stream().anyMatch(each -> entrance.get(2).equals(each.get("name")));
+    }
+
+    /** Sees to it that a connection is idle. */
+    void prepare() {
+        Connection connection = taken();
+        give(connection == null ? opened() : connection);
+    }
+
+    private synchronized void give(Connection connection) {
+        if (isClosed) {
+            count--;
+            connection.close();
+        } else {
+            idle.add(connection);
+        }
     }
 
     /** Takes over the connection of another pool, unless enough are idle here. */
     synchronized void adopt(Connection connection) {
-        if (idle.size() < IDLE) {
+        if (idle.size() < IDLE && !isClosed) {
             count++;
             idle.add(connection);
         } else {
@@ -59,8 +87,21 @@ final class Pool {
     }
 
     /** Forgets a connection that was taken, and is closed or in another pool. */
-    synchronized void lose() {
+    private synchronized void lose() {
         count--;
+    }
+
+    /** Lends the connection that has run commands, none of which was refused, to another pool. */
+    Connection lend(List<? extends List<?>> commands) {
+        Answer answer = answer(commands, PATIENCE_MS);
+        lose();
+        try {
+            answer.replies.forEach(Connection::checked);
+        } catch (CommandException error) {
+            answer.connection.close();
+            throw error;
+        }
+        return answer.connection;
     }
 
     Object call(List<?> command, int patienceMs) {
@@ -68,19 +109,60 @@ final class Pool {
     }
 
     List<Object> callAll(List<? extends List<?>> commands, int patienceMs) {
-        Connection connection = take();
+        Answer answer = answer(commands, patienceMs);
+        give(answer.connection);
+        return answer.replies;
+    }
+
+    private record Answer(Connection connection, List<Object> replies) {}
+
+    /** Where the server had closed an idle connection, another one takes its place. */
+    private Answer answer(List<? extends List<?>> commands, int patienceMs) {
+        Connection idle = taken();
+        if (idle == null) return answer(opened(), commands, patienceMs);
         try {
-            List<Object> replies = connection.callAll(commands, patienceMs);
-            give(connection);
-            return replies;
-        } catch (RuntimeException error) {
-            lose();
+            return answer(idle, commands, patienceMs);
+        } catch (LostException error) {
+            if (error.hadReplies) throw error;
+            Connection other = opened();
+            if (!drops(other)) return answer(other, commands, patienceMs);
+            give(other);
             throw error;
         }
     }
 
-    /** Takes all idle connections away. */
+    private Answer answer(Connection connection, List<? extends List<?>> commands, int patienceMs) {
+        try {
+            return new Answer(connection, connection.callAll(commands, patienceMs));
+        } catch (RuntimeException error) {
+            // A reply that is late is given up; the world would end with its last client.
+            if (error instanceof WaitException) replace();
+            connection.close();
+            lose();
+            synchronized (this) {
+                hasLost = true;
+            }
+            throw error;
+        }
+    }
+
+    /** Whether a fault may have closed a connection, whose commands may have run then. */
+    private boolean drops(Connection connection) {
+        List<List<String>> question = List.of(List.of("DUNLIN", "FAULT", "LIST"));
+        return !List.of().equals(answer(connection, question, PATIENCE_MS).replies.get(0));
+    }
+
+    private void replace() {
+        try {
+            give(opened());
+        } catch (DunlinException ignored) {
+            // Whoever calls next finds out.
+        }
+    }
+
+    /** Ends the pool; the idle connections are the caller's. */
     synchronized List<Connection> drain() {
+        isClosed = true;
         List<Connection> taken = List.copyOf(idle);
         count -= taken.size();
         idle.clear();

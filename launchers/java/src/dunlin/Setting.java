@@ -12,4 +12,14 @@ final class Setting {
         String value = property == null ? System.getenv(variable) : property;
         return value == null || value.isEmpty() ? null : value;
     }
+
+    /** The value of a setting that is a whole number, or null. */
+    static Long number(String variable) {
+        String value = of(variable);
+        try {
+            return value == null ? null : Long.valueOf(value);
+        } catch (NumberFormatException error) {
+            throw new DunlinException(variable + " must be a whole number, and not '" + value + "'", error);
+        }
+    }
 }

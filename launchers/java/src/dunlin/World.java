@@ -12,6 +12,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.ThreadLocalRandom;
 
 /**
  * A private server behind the port of another: its own keys, channels, scripts, settings, users and clock.
@@ -21,8 +22,6 @@ import java.util.Optional;
  */
 public class World implements AutoCloseable {
     private static final Duration PATIENCE = Duration.ofSeconds(5);
-    /** A wait ends by the server's clock, which may be frozen; by the machine's clock it ends this much later. */
-    private static final int MARGIN_MS = 1000;
 
     final Pool pool;
     private final Dunlin server;
@@ -31,11 +30,25 @@ public class World implements AutoCloseable {
     private Long seed;
     private volatile boolean isClosed;
 
-    /** A world of that server, or its default world where there is none. */
+    /** A world of that server, or the server's own where there is none. */
     World(Dunlin server, String name, Pool pool) {
         this.server = server;
         this.name = name;
         this.pool = pool;
+    }
+
+    /** A pool whose connections come into a temporary world. */
+    static Pool poolOf(Address address, String name) {
+        return new Pool(address, List.of("DUNLIN", "WORLD", name, "TEMPORARY"));
+    }
+
+    /** Comes into this world with a connection that no world has, and gives it a seed and a journal. */
+    final void enter(Pool lobby) {
+        Long given = Setting.number("DUNLIN_SEED");
+        long number = given == null ? ThreadLocalRandom.current().nextInt(1 << 30) : given;
+        pool.adopt(lobby.lend(
+            List.of(pool.entrance, List.of("DUNLIN", "SEED", number), List.of("DUNLIN", "JOURNAL", "START"))));
+        seed = number;
     }
 
     /** The server that it is on. */
@@ -252,7 +265,7 @@ public class World implements AutoCloseable {
 
     public final void waitForClients(int clients, Duration timeout) {
         // The caller does not count, but the other connections of the launcher do.
-        pool.give(pool.take());
+        pool.prepare();
         await(timeout, "CLIENTS", clients + pool.count() - 1);
     }
 
@@ -319,19 +332,15 @@ public class World implements AutoCloseable {
         }
     }
 
+    /** The timeout goes by the clock of this machine: that of the world may be frozen, or moved. */
     final void await(Duration timeout, Object... words) {
         int limit = Math.toIntExact(Math.max(1, milliseconds(timeout)));
         List<Object> wait = new ArrayList<>(List.of("DUNLIN", "WAIT"));
         wait.addAll(Arrays.asList(words));
-        wait.addAll(List.of("TIMEOUT", limit));
         try {
-            pool.call(wait, limit + MARGIN_MS);
+            pool.call(wait, limit);
         } catch (WaitException error) {
-            throw new WaitException("waited " + (limit + MARGIN_MS) + " ms in vain for " + wait.subList(2, wait.size() - 2)
-                + "; is the clock frozen, which timeouts go by?");
-        } catch (CommandException error) {
-            if (!error.getMessage().contains("waited in vain")) throw error;
-            throw new WaitException(error.getMessage().replaceFirst("^ERR ", ""));
+            throw new WaitException("waited " + limit + " ms in vain for " + wait.subList(2, wait.size()));
         }
     }
 
@@ -344,10 +353,6 @@ public class World implements AutoCloseable {
 
     private Instant time(Object... words) {
         return Instant.ofEpochMilli(number(words));
-    }
-
-    final void seeded(long number) {
-        seed = number;
     }
 
     private static byte[] bytes(Path file) {

@@ -75,6 +75,21 @@ class AdaptersTest {
     }
 
     @Test
+    void aBuilderOfEmbeddedServersForgetsWhatWasSet() throws IOException {
+        int port = freePort();
+        var builder = new dunlin.embedded.RedisServerBuilder().port(1).configFile("none.conf").setting("maxmemory 1mb");
+        builder.reset();
+        assertEquals(List.of(6379), builder.build().ports());
+        var server = builder.port(port).onShutdownForceStop(true).build();
+        server.start();
+        try (Jedis jedis = new Jedis("127.0.0.1", port)) {
+            assertEquals("0", jedis.configGet("maxmemory").get("maxmemory"));
+        } finally {
+            server.stop();
+        }
+    }
+
+    @Test
     void theFileOfAnEmbeddedServerGoesAfterItsPortAndSettings(@TempDir Path folder) throws IOException {
         String lines = "port 1\nmaxmemory 1mb\nmaxmemory-policy allkeys-lru\n";
         Path file = Files.writeString(folder.resolve("redis.conf"), lines);

@@ -100,7 +100,7 @@ class ServerTest {
         Dunlin server = Dunlin.start();
         server.close();
         server.close();
-        assertSays(assertThrows(DunlinException.class, server::now).getMessage(), "no dunlin answers at 127.0.0.1:");
+        assertEquals("the server is closed", assertThrows(DunlinException.class, server::now).getMessage());
         assertSays(server.log(), "Ready to accept connections", "bye bye");
     }
 
@@ -199,14 +199,40 @@ class ServerTest {
     void aServerThatRunsIsUsed() {
         try (Dunlin first = Dunlin.start()) {
             System.setProperty("dunlin.url", first.url());
-            try (Dunlin handle = Dunlin.start(); World world = handle.world()) {
+            try (Dunlin handle = Dunlin.start(); Dunlin other = Dunlin.start(); World world = handle.world()) {
                 assertFalse(handle.isOwn());
-                assertEquals(first.port(), handle.port());
-                assertEquals(2, first.worlds().size(), first.worlds()::toString);
+                assertEquals(4, first.worlds().size(), first.worlds()::toString);
                 assertEquals(world.name(), world.call("DUNLIN", "WORLD"));
+                handle.call("SET", "key", "value");
+                assertEquals("", first.dump() + other.dump() + world.dump());
+                try (Jedis byUrl = new Jedis(handle.uri()); Jedis byPort = new Jedis(handle.host(), handle.port())) {
+                    assertEquals("value", byUrl.get("key"));
+                    assertEquals("value", byPort.get("key"));
+                }
             }
-            assertEquals("PONG", first.call("PING"));
+            assertEquals(1, first.worlds().size(), first.worlds()::toString);
         }
+    }
+
+    @Test
+    void aClusterThatRunsIsReachedByItsPortAndAUser() {
+        try (Dunlin first = Dunlin.start("--cluster", "1")) {
+            System.setProperty("dunlin.url", first.url());
+            try (Dunlin handle = Dunlin.start(); Jedis jedis = new Jedis(handle.host(), handle.port())) {
+                assertEquals(first.port(), handle.port());
+                jedis.auth(handle.username(), handle.password());
+                jedis.set("key", "value");
+                assertEquals("value", handle.call("GET", "key"));
+                assertEquals("", first.dump());
+            }
+        }
+    }
+
+    @Test
+    void aSeedThatIsNoNumberIsNamed() {
+        System.setProperty("dunlin.seed", "seven");
+        var refused = assertThrows(DunlinException.class, () -> Dunlin.shared().world());
+        assertEquals("DUNLIN_SEED must be a whole number, and not 'seven'", refused.getMessage());
     }
 
     @Test

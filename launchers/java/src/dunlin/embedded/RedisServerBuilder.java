@@ -41,6 +41,18 @@ public final class RedisServerBuilder {
         return this;
     }
 
+    /** Changes nothing: a server ends with {@code stop}, or with the process, however that ends. */
+    public RedisServerBuilder onShutdownForceStop(boolean isForced) {
+        return this;
+    }
+
+    /** Forgets all that was set. */
+    public void reset() {
+        port = RedisServer.DEFAULT_PORT;
+        file = null;
+        settings.clear();
+    }
+
     public RedisServer build() {
         return new RedisServer(port, file, List.copyOf(settings));
     }
