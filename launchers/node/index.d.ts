@@ -166,7 +166,7 @@ export class World {
 
   /** A host and a port whose clients are in this world without a user name. */
   listen(): Promise<{ host: string; port: number }>
-  /** The reply to any command in this world. */
+  /** The reply to any command in this world; it rejects after ten seconds without one. */
   call(command: string, ...words: Word[]): Promise<any>
   /** The reply to `DUNLIN ...words`. */
   dunlin(subcommand: string, ...words: Word[]): Promise<any>

@@ -4,6 +4,7 @@
 const { ReplyError } = require('./lib/connection.js')
 const { startServer, stopProgram } = require('./lib/program.js')
 const { poolAt, poolOf, refusal } = require('./lib/server.js')
+const { known, WORLD_OPTIONS } = require('./lib/words.js')
 const { World } = require('./lib/world.js')
 
 const OWN_SERVER = ['args', 'binary', 'port', 'socket']
@@ -25,7 +26,8 @@ class Dunlin extends World {
   pageUrl = null
 
   /** Starts a server, unless DUNLIN_URL names one and no option asks for a server of one's own. */
-  static start(given = {}) {
+  static async start(given = {}) {
+    known(given, [...WORLD_OPTIONS, ...OWN_SERVER])
     const isOwn = OWN_SERVER.some(name => given[name] !== undefined)
     if (process.env.DUNLIN_URL && !isOwn) return Dunlin.#join(process.env.DUNLIN_URL, given, ' (DUNLIN_URL)')
     return Dunlin.#launch(given)
@@ -45,7 +47,8 @@ class Dunlin extends World {
   }
 
   /** Makes a world of its own on a server that runs with `test-kit yes`. */
-  static connect(url, given = {}) {
+  static async connect(url, given = {}) {
+    known(given, WORLD_OPTIONS)
     return Dunlin.#join(url, given, '')
   }
 
@@ -60,7 +63,8 @@ class Dunlin extends World {
   }
 
   /** A new world on this server. */
-  world(given = {}) {
+  async world(given = {}) {
+    known(given, WORLD_OPTIONS)
     return World.open(this.pool, undefined, given)
   }
 

@@ -2,30 +2,17 @@
 // Jest's environment with a world for each test file: the global `dunlin`, whose URL is in the file's REDIS_URL before
 // any of its modules is loaded. Other environments, such as jsdom, get one by `withDunlin(Environment)`.
 
-const path = require('node:path')
-const { createRequire } = require('node:module')
-const { openWorld } = require('../lib/hooks.js')
+const { openWorld, reportOf } = require('../lib/hooks.js')
+const { locate } = require('../lib/packages.js')
 
 /** Jest's own environment. Package managers that keep dependencies apart let only Jest's own packages see it. */
-function nodeEnvironment(rootDir) {
-  let from = path.join(rootDir, 'package.json')
-  for (const name of ['jest', 'jest-cli', 'jest-config']) {
-    try {
-      from = createRequire(from).resolve(name)
-    } catch {
-      // The next name may be visible from here all the same.
-    }
-  }
-  let found
-  try {
-    found = createRequire(from).resolve('jest-environment-node')
-  } catch {
-    throw new Error(
-      `dunlin: the environment for Jest needs the package jest-environment-node, which is not found from ${rootDir}; ` +
-        "run 'npm install --save-dev jest' there, or start Jest in the folder that has it"
-    )
-  }
-  return require(found)
+function nodeEnvironment() {
+  const found = locate('jest-environment-node', ['jest', 'jest-cli', 'jest-config'])
+  if (found) return require(found)
+  throw new Error(
+    `dunlin: the environment for Jest needs the package jest-environment-node, which is not found from ${process.cwd()}; ` +
+      "run 'npm install --save-dev jest' there, or start Jest in the folder that has it"
+  )
 }
 
 /** Adds a world to an environment of Jest. */
@@ -47,17 +34,23 @@ function withDunlin(Base) {
 
     async handleTestEvent(event, state) {
       await super.handleTestEvent?.(event, state)
+      // An error that is thrown here would hide the results of the whole file.
+      const fails = error => event.test.errors.push([error, event.test.asyncError])
       if (event.name === 'test_start') {
-        await this.dunlin.strict.clear()
-        if (this.#options?.journal !== false) await this.dunlin.journal.start()
+        await this.#begin().catch(fails)
       }
       // Here a test can still fail; its own hooks come later.
       if (event.name === 'test_fn_success') {
-        await this.dunlin.strict.check().catch(error => event.test.errors.push([error, event.test.asyncError]))
+        await this.dunlin.strict.check().catch(fails)
       }
       if (event.name === 'test_done' && event.test.errors.length > 0) {
-        process.stderr.write(`${event.test.name}\n${await this.dunlin.report()}\n`)
+        process.stderr.write(`${event.test.name}\n${await reportOf(this.dunlin)}\n`)
       }
+    }
+
+    async #begin() {
+      await this.dunlin.strict.clear()
+      if (this.#options?.journal !== false) await this.dunlin.journal.start()
     }
 
     async teardown() {
@@ -67,7 +60,7 @@ function withDunlin(Base) {
   }
 }
 
-const { TestEnvironment } = nodeEnvironment(process.cwd())
+const { TestEnvironment } = nodeEnvironment()
 
 module.exports = withDunlin(TestEnvironment)
 module.exports.withDunlin = withDunlin

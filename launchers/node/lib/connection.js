@@ -4,6 +4,13 @@
 
 const net = require('node:net')
 
+// Those that are there now: a test may replace them to move a clock of its own.
+const { clearTimeout, setTimeout } = globalThis
+/** How long a reply may take, in milliseconds, where nothing else is said. */
+const PATIENCE_MS = 10_000
+/** What a connection reports that has ended after it was there. */
+const LOST = [undefined, 'EPIPE', 'ECONNRESET']
+
 /** An error that the server replied. */
 class ReplyError extends Error {
   name = 'ReplyError'
@@ -32,7 +39,7 @@ class Connection {
 
   /** Connects; commands can be sent at once, and fail if nobody answers. */
   constructor({ host, port, socket: file }) {
-    this.address = `${host}:${port}`
+    this.address = port === undefined ? file : `${host}:${port}`
     const socket = net.connect(file ? { path: file } : { host, port, noDelay: true })
     this.#socket = socket.unref()
     socket.on('data', chunk => {
@@ -43,35 +50,43 @@ class Connection {
         socket.destroy()
       }
     })
-    socket.on('error', error => this.#end(error.message))
+    socket.on('error', error => this.#end(error.message, error.code))
     socket.on('close', () => this.#end('it was closed'))
   }
 
   get isOpen() {
-    return !this.#ended
+    return !this.#ended && this.#socket.writable
   }
 
-  /** Sends commands at once, as one write; the replies are all there or none, and an error is a Refusal among them. */
-  exchange(commands) {
+  /**
+   * Sends commands at once, as one write; the replies are all there or none, and an error is a Refusal among them. If they
+   * do not come for so many milliseconds, the connection is closed.
+   */
+  exchange(commands, patience = PATIENCE_MS) {
     if (this.#ended) return Promise.reject(this.#lost(commands))
-    this.#socket.ref().write(encode(commands))
-    return new Promise((resolve, reject) => this.#waiting.push({ commands, replies: [], resolve, reject }))
+    return new Promise((resolve, reject) => {
+      const asked = { commands, replies: [], resolve, reject, isUnsent: false }
+      const late = () => this.close(`${named(commands[0])} got no reply for ${patience / 1000} s`)
+      asked.timer = patience === Infinity ? undefined : setTimeout(late, patience)
+      this.#waiting.push(asked)
+      this.#socket.ref().write(encode(commands), error => (asked.isUnsent = Boolean(error)))
+    })
   }
 
   /** Sends commands at once, and throws the first error among their replies. */
-  async send(commands) {
-    const replies = await this.exchange(commands)
+  async send(commands, patience) {
+    const replies = await this.exchange(commands, patience)
     return replies.map(checked)
   }
 
-  async call(words) {
-    const [reply] = await this.exchange([words])
+  async call(words, patience) {
+    const [reply] = await this.exchange([words], patience)
     return checked(reply)
   }
 
-  close() {
+  close(reason = 'it was closed') {
     this.#socket.destroy()
-    this.#end('it was closed')
+    this.#end(reason)
   }
 
   #receive(chunk) {
@@ -80,8 +95,9 @@ class Connection {
     if (this.#received < this.#needed) return
     const reader = new Reader(Buffer.concat(this.#chunks))
     for (let value; (value = reader.next()) !== undefined;) {
-      const { commands, replies, resolve } = this.#waiting[0]
+      const { commands, replies, resolve, timer } = this.#waiting[0]
       if (replies.push(value) < commands.length) continue
+      clearTimeout(timer)
       this.#waiting.shift()
       resolve(replies)
     }
@@ -91,15 +107,27 @@ class Connection {
     if (this.#waiting.length === 0) this.#socket.unref()
   }
 
-  #end(reason) {
+  #end(reason, code) {
     this.#ended ??= reason
-    for (const { commands, reject } of this.#waiting.splice(0)) reject(this.#lost(commands))
+    const waiting = this.#waiting.splice(0)
+    for (const { commands, replies, reject, isUnsent, timer } of waiting) {
+      clearTimeout(timer)
+      const isReset = code === 'ECONNRESET' && waiting.length === 1 && replies.length === 0
+      reject(this.#lost(commands, isReset || (isUnsent && LOST.includes(code))))
+    }
   }
 
-  #lost([words]) {
-    const [command, reason] = [words.slice(0, 3).join(' '), this.#ended]
-    return new Error(`dunlin: no reply to ${command}, as the connection to ${this.address} has ended: ${reason}`)
+  /** `isUnread` says that the server has not read the request, so that it can be sent once more. */
+  #lost([words], isUnread = false) {
+    const reason = this.#ended
+    const text = `dunlin: no reply to ${named(words)}, as the connection to ${this.address} has ended: ${reason}`
+    return Object.defineProperty(new Error(text), 'isUnread', { value: isUnread })
   }
+}
+
+/** A command as an error names it. */
+function named(words) {
+  return words.slice(0, 3).join(' ')
 }
 
 /** Commands as they are sent: a text, or bytes where a word is binary. */
@@ -185,4 +213,4 @@ class Reader {
   }
 }
 
-module.exports = { Connection, Refusal, ReplyError }
+module.exports = { Connection, Refusal, ReplyError, named }

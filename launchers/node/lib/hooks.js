@@ -1,6 +1,11 @@
 'use strict'
 // What the set-ups for test runners share: one server for the process, a world for each test, and the end of a test.
 
+const { known, within, WORLD_OPTIONS } = require('./words.js')
+
+/** A runner's own limit for a test does not hold any more when that is over. */
+const REPORT_MS = 2_000
+
 let starting
 
 /**
@@ -46,17 +51,29 @@ async function connected(url) {
 
 /** A new world on the server of this process. */
 async function openWorld(given) {
+  known(given, WORLD_OPTIONS)
   const pool = await prepare()
   return require('./world.js').World.open(pool, undefined, given)
 }
 
 /** Ends a test: one that failed shows what its world has seen; one that passed fails by findings of strict mode. */
 async function endWorld(world, { failed, show }) {
-  if (failed) show(await world.report().catch(error => `dunlin: there is no report: ${error.message}`))
+  if (failed) show(await reportOf(world))
   const checked = failed || world.isDropped ? undefined : world.strict.check()
+  // The world must be entered again first.
+  if (!world.isConnected) await checked?.catch(() => {})
   // Both are sent at once, the check first.
   await Promise.allSettled([checked, world.drop()])
-  await checked
+  await checked?.catch(error => {
+    // The connection was lost at the very end.
+    if (!error.isUnread) throw error
+  })
 }
 
-module.exports = { endWorld, openWorld, prepare }
+/** What the world of a test that has failed has seen, or why that is not known. */
+function reportOf(world) {
+  const report = within(REPORT_MS, world.report(), 'the server does not reply')
+  return report.catch(error => `dunlin: there is no report: ${error.message.replace('dunlin: ', '')}`)
+}
+
+module.exports = { endWorld, openWorld, prepare, reportOf }

@@ -11,14 +11,16 @@ class Pool {
   #idle = []
   #isClosed = false
 
-  /** Where the server is, and its password, which may be empty. */
-  constructor(address, password) {
+  /** Where the server is, and its user and password, which may be empty. */
+  constructor(address, password, user = '') {
     this.address = address
     this.password = password
+    this.user = user
   }
 
   /** The commands that log a connection in. */
   get login() {
+    if (this.user) return [['AUTH', this.user, this.password || 'any']]
     return this.password ? [['AUTH', this.password]] : []
   }
 
@@ -37,16 +39,16 @@ class Pool {
   /** A new connection; it is a promise where the server must accept the password first. */
   open() {
     const connection = new Connection(this.address)
-    return this.password ? this.#loggedIn(connection) : connection
+    return this.login.length > 0 ? sent(connection, this.login) : connection
   }
 
-  async #loggedIn(connection) {
+  /** A connection on which these commands have succeeded: a new one if that which was idle had ended. */
+  async enter(commands) {
     try {
-      await connection.send(this.login)
-      return connection
+      return await sent(await this.take(), commands)
     } catch (error) {
-      connection.close()
-      throw error
+      if (!error.isUnread) throw error
+      return sent(await this.open(), commands)
     }
   }
 
@@ -58,6 +60,16 @@ class Pool {
   close() {
     this.#isClosed = true
     for (const connection of this.#idle.splice(0)) connection.close()
+  }
+}
+
+async function sent(connection, commands) {
+  try {
+    if (commands.length > 0) await connection.send(commands)
+    return connection
+  } catch (error) {
+    connection.close()
+    throw error
   }
 }
 

@@ -3,6 +3,7 @@
 // standard input, whose other end is held here.
 
 const { spawn } = require('node:child_process')
+const fs = require('node:fs')
 const { tmpdir } = require('node:os')
 const path = require('node:path')
 
@@ -51,11 +52,11 @@ async function startServer({ args = [], binary, port, socket } = {}) {
     const words = port !== undefined ? ['--port', String(port)] : hasPort ? [] : ['--free-port', 'yes']
     return file ? [...words, '--unixsocket', file, '--unixsocketperm', '700', ...more] : [...words, ...more]
   }
-  if (!own) return startProgram(program, listens(socket === true ? socketPath() : socket))
+  const file = own ?? (socket === true ? socketPath() : socket)
   try {
-    return await startProgram(program, listens(own))
+    return await startProgram(program, listens(file), file === socket ? undefined : file)
   } catch (error) {
-    if (!error.isRefused) throw error
+    if (!own || !error.isRefused || !error.message.includes(own)) throw error
     return startProgram(program, listens(undefined)) // nothing may be written there
   }
 }
@@ -69,12 +70,14 @@ function socketPath() {
 }
 
 /** Starts the program; the result has the child and what it announced. */
-async function startProgram(program, settings) {
+async function startProgram(program, settings, socket) {
   const args = ['--test-kit', 'yes', '--announce', 'yes', '--end-with', 'stdin', ...settings]
   // In a session of its own, Ctrl-C reaches the runner only, and its last tests still have their server.
   const child = spawn(program.file, args, { stdio: 'pipe', detached: process.platform !== 'win32', windowsHide: true })
   const tail = keepTail(child.stderr)
   child.stdin.on('error', () => {})
+  // A server that was killed has left its socket.
+  if (socket) child.once('exit', () => fs.rmSync(socket, { force: true }))
   ownVersion() // is read while the program starts
   try {
     const announced = parse(await firstLine(child, program), program)

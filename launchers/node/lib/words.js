@@ -1,6 +1,9 @@
 'use strict'
 // What the methods take, as the words of DUNLIN's commands.
 
+// Those that are there now: a test may replace them to move a clock of its own.
+const { clearTimeout, setTimeout } = globalThis
+
 const UNITS = { days: 86_400_000, hours: 3_600_000, minutes: 60_000, seconds: 1_000, milliseconds: 1 }
 
 /** Milliseconds of a number of them, or of an object such as { hours: 1, minutes: 30 }. */
@@ -14,12 +17,27 @@ function milliseconds(duration) {
   return Math.round(sum)
 }
 
-/** The words of the options that are there, in the order of their names. */
-function options(given, names) {
-  const words = []
-  for (const name of Object.keys(given)) {
+const WORLD_OPTIONS = ['seed', 'journal', 'strict', 'load']
+
+/** Refuses options whose names are not there. */
+function known(given, names) {
+  for (const name of Object.keys(given ?? {})) {
     if (!names.includes(name)) throw new TypeError(`dunlin: there are the options ${names.join(', ')}, but not ${name}`)
   }
+}
+
+/** The seed that the variable DUNLIN_SEED has, if it is set. */
+function seedOfVariable() {
+  const given = process.env.DUNLIN_SEED
+  if (!given) return undefined
+  if (/^-?\d+$/.test(given)) return given
+  throw new Error(`dunlin: the variable DUNLIN_SEED is '${given}', but a seed is a whole number`)
+}
+
+/** The words of the options that are there, in the order of their names. */
+function options(given, names) {
+  known(given, names)
+  const words = []
   for (const name of names) {
     if (given[name] === undefined || given[name] === false) continue
     words.push(name.toUpperCase(), ...(given[name] === true ? [] : [given[name]]))
@@ -59,4 +77,28 @@ async function asserted(reply, found) {
   }
 }
 
-module.exports = { asserted, expectation, filter, milliseconds, objects, options }
+/** What a promise brings, or an error after some milliseconds of real time. */
+async function within(patience, promise, text) {
+  let timer
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`dunlin: ${text}`)), patience)
+  })
+  try {
+    return await Promise.race([promise, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+module.exports = {
+  asserted,
+  expectation,
+  filter,
+  known,
+  milliseconds,
+  objects,
+  options,
+  seedOfVariable,
+  within,
+  WORLD_OPTIONS
+}

@@ -2,13 +2,10 @@
 // A world: a private server behind the port of another, with its own data, clock, settings and journal. The connection
 // here keeps a temporary world alive while the application has none.
 
-const path = require('node:path')
-const { createRequire } = require('node:module')
-const { Refusal } = require('./connection.js')
-const { asserted, expectation, filter, milliseconds, objects, options } = require('./words.js')
+const { locate } = require('./packages.js')
+const { Refusal, named } = require('./connection.js')
+const { asserted, expectation, filter, milliseconds, objects, options, seedOfVariable, within } = require('./words.js')
 
-// Those that are there now: a test may replace them to move a clock of its own.
-const { clearTimeout, setTimeout } = globalThis
 const WAIT_MS = 5_000
 const LEAVE_MS = 1_000
 const SHOWN_COMMANDS = 20
@@ -29,6 +26,7 @@ class World {
   #waits = new Set()
   #port
   #dropped
+  #reconnecting
 
   /** Enters a new world of the server of that pool, or its default world if `name` is null. */
   static async open(pool, name = `${PREFIX}-${++opened}`, given = {}) {
@@ -45,13 +43,12 @@ class World {
     this.strict = new Strict(this)
   }
 
-  async #enter({ journal = true, seed = process.env.DUNLIN_SEED ?? floor(random() * 2 ** 32), strict, load }) {
-    this.#connection = await this.pool.take()
+  async #enter({ journal = true, seed = seedOfVariable() ?? floor(random() * 2 ** 32), strict, load }) {
     this.lastSeed = String(seed)
+    const commands = [...this.#entrance, ['DUNLIN', 'SEED', seed]]
+    if (journal) commands.push(['DUNLIN', 'JOURNAL', 'START'])
+    this.#connection = await this.pool.enter(commands)
     try {
-      const commands = [...this.#entrance, ['DUNLIN', 'SEED', seed]]
-      if (journal) commands.push(['DUNLIN', 'JOURNAL', 'START'])
-      await this.#connection.send(commands)
       // Not before: where nobody may enter the world, these would change the default one.
       const levels = typeof strict === 'string' ? { all: strict } : (strict ?? {})
       const settings = Object.entries(levels).map(([rule, level]) => this.strict.set(rule, level))
@@ -74,8 +71,9 @@ class World {
   get url() {
     const { address, password } = this.pool
     const secret = encodeURIComponent(password || 'any')
-    if (this.isDefault) return `redis://${password ? `:${secret}@` : ''}${address.host}:${address.port}`
-    return `redis://temporary-world.${this.name}:${secret}@${address.host}:${address.port}`
+    const login = this.isDefault ? (password ? `:${secret}@` : '') : `temporary-world.${this.name}:${secret}@`
+    if (address.port === undefined) return `unix://${login}${encodeURIComponent(address.socket).replaceAll('%2F', '/')}`
+    return `redis://${login}${address.host}:${address.port}`
   }
 
   /** The host, and a port whose clients are in this world without a user name, until it is dropped. */
@@ -85,12 +83,32 @@ class World {
   }
 
   /** The reply to any command in this world. */
-  call(...words) {
-    if (this.#dropped && !this.isDefault) {
-      const command = words.slice(0, 3).join(' ')
-      return Promise.reject(new Error(`dunlin: no reply to ${command}, as the world ${this.name} has been dropped`))
+  async call(...words) {
+    if (this.#dropped) throw new Error(`dunlin: no reply to ${named(words)}, as ${this.#whatIsDropped}`)
+    if (!this.#connection.isOpen) await this.#reconnect(this.#connection)
+    const connection = this.#connection
+    try {
+      return await connection.call(words)
+    } catch (error) {
+      if (!error.isUnread || this.#dropped) throw error
+      await this.#reconnect(connection)
+      return this.#connection.call(words)
     }
-    return this.#connection.call(words)
+  }
+
+  get #whatIsDropped() {
+    return this.isDefault ? 'the server has been stopped' : `the world ${this.name} has been dropped`
+  }
+
+  /** Enters this world again, on another connection than one that has ended; once for all calls that it has failed. */
+  async #reconnect(lost) {
+    if (this.#connection !== lost) return
+    this.#reconnecting ??= within(LEAVE_MS, this.pool.enter(this.#entrance), 'the server does not let in')
+    try {
+      this.#connection = await this.#reconnecting
+    } finally {
+      this.#reconnecting = undefined
+    }
   }
 
   dunlin(...words) {
@@ -99,16 +117,15 @@ class World {
 
   /** A client of the package ioredis, which ends with this world. */
   client(given = {}) {
-    const project = path.join(process.cwd(), 'package.json')
-    let Redis
-    try {
-      Redis = createRequire(project)('ioredis')
-    } catch {
+    if (this.#dropped) throw new Error(`dunlin: there is no client, as ${this.#whatIsDropped}`)
+    const file = locate('ioredis')
+    if (!file) {
       throw new Error(
-        `dunlin: client() needs the package ioredis, which ${project} does not find; ` +
-          "run 'npm install --save-dev ioredis', or give the url to the client that you have"
+        `dunlin: client() needs the package ioredis, which is not found from ${process.cwd()}; ` +
+          "run 'npm install --save-dev ioredis' there, or give the url to the client that you have"
       )
     }
+    const Redis = require(file)
     const client = new (Redis.default ?? Redis)(this.url, given)
     this.#clients.push(client)
     return client
@@ -186,20 +203,15 @@ class World {
 
   async #wait(timeout, ...words) {
     const patience = timeout === undefined ? WAIT_MS : milliseconds(timeout)
-    const wait = Promise.resolve(this.pool.open())
-    this.#waits.add(wait)
-    let timer
+    if (this.#dropped) throw new Error(`dunlin: no wait for ${words.join(' ')}, as ${this.#whatIsDropped}`)
+    const opened = Promise.resolve(this.pool.open())
+    this.#waits.add(opened)
+    const wait = opened.then(connection => connection.send([...this.#entrance, ['DUNLIN', 'WAIT', ...words]], Infinity))
     try {
-      const connection = await wait
-      const late = new Promise((_, reject) => {
-        const text = `dunlin: waited ${patience} ms in vain for ${words.join(' ')} in the world ${this.name}`
-        timer = setTimeout(() => reject(new Error(text)), patience)
-      })
-      await Promise.race([connection.send([...this.#entrance, ['DUNLIN', 'WAIT', ...words]]), late])
+      await within(patience, wait, `waited ${patience} ms in vain for ${words.join(' ')} in the world ${this.name}`)
     } finally {
-      clearTimeout(timer)
-      this.#waits.delete(wait)
-      await wait.then(connection => connection.close(), () => {})
+      this.#waits.delete(opened)
+      opened.then(connection => connection.close(), () => {})
     }
   }
 
@@ -215,6 +227,10 @@ class World {
       ...shown.map(line),
       ...findings.map(({ rule, text }) => `  strict ${rule}: ${text}`)
     ].join('\n')
+  }
+
+  get isConnected() {
+    return this.#connection.isOpen
   }
 
   get isDropped() {
@@ -237,9 +253,7 @@ class World {
     const leaving = [['DUNLIN', 'WORLD', 'default'], ['RESET'], ...this.pool.login]
     const drop = ['DUNLIN', 'DROP-WORLD', this.name]
     // Replies may be missing, as after CLIENT REPLY OFF.
-    const timer = setTimeout(() => this.#connection.close(), LEAVE_MS)
-    const replies = await this.#connection.exchange([...leaving, drop]).catch(() => [])
-    clearTimeout(timer)
+    const replies = await this.#connection.exchange([...leaving, drop], LEAVE_MS).catch(() => [])
     // A world whose last client has left is gone before it is dropped, so that may be refused.
     if (replies[0] === 'OK' && !replies.slice(0, -1).some(reply => reply instanceof Refusal)) {
       this.pool.give(this.#connection)
@@ -250,9 +264,9 @@ class World {
   }
 
   async #dropFromOutside(drop) {
-    const connection = await this.pool.take()
-    await connection.exchange([drop])
-    this.pool.give(connection)
+    const connection = await within(LEAVE_MS, this.pool.take(), 'the server does not let in')
+    await connection.call(drop, LEAVE_MS).catch(() => {}) // the world may be gone
+    if (connection.isOpen) this.pool.give(connection)
   }
 
   async #done(...words) {

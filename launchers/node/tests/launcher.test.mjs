@@ -45,7 +45,7 @@ test('a server that is stopped twice is stopped once', async () => {
   await server.stop()
   await server[Symbol.asyncDispose]()
   await assert.rejects(ping(server), /ECONNREFUSED/)
-  await assert.rejects(server.advance(1), /no reply to DUNLIN ADVANCE 1, as the connection .* has ended/)
+  await assert.rejects(server.advance(1), /no reply to DUNLIN ADVANCE 1, as the server has been stopped/)
 })
 
 test('a server listens on a Unix socket, which goes with it', async t => {
@@ -54,6 +54,26 @@ test('a server listens on a Unix socket, which goes with it', async t => {
   assert.equal(fs.statSync(server.socket).mode & 0o777, 0o700)
   await server.stop()
   assert(!fs.existsSync(server.socket))
+})
+
+test('a server that was killed leaves no socket', async () => {
+  const server = await Dunlin.start()
+  assert(fs.existsSync(server.socket))
+  process.kill(server.pid, 'SIGKILL')
+  await server.stop()
+  await until(() => !fs.existsSync(server.socket))
+})
+
+test('a start is tried without a socket only where the socket was refused', async t => {
+  const folder = folderFor(t)
+  const said = 'JSON.stringify({ error: process.env.REFUSES + process.argv[process.argv.indexOf("--unixsocket") + 1] })'
+  const program = fakeProgram(folder, `require('fs').appendFileSync('${folder}/starts', '.'); console.log(${said})`)
+  const script = 'require("dunlin").Dunlin.start().catch(() => {})'
+  await run(['-e', script], { env: { DUNLIN_BINARY: program, REFUSES: 'Failed opening Unix socket ' } })
+  assert.equal(fs.readFileSync(`${folder}/starts`, 'utf8'), '..')
+  fs.writeFileSync(program, fs.readFileSync(program, 'utf8').replace(/\+ process.argv.*?\]/, ''))
+  await run(['-e', script], { env: { DUNLIN_BINARY: program, REFUSES: 'Bad directive' } })
+  assert.equal(fs.readFileSync(`${folder}/starts`, 'utf8'), '...')
 })
 
 test('a port among the arguments is the port', async t => {
@@ -192,19 +212,56 @@ test('a DUNLIN_URL where nobody answers is told with what to do', async () => {
 })
 
 test('an address that is none is named, and DUNLIN_URL only where it is from there', async () => {
-  for (const url of ['unix:///tmp/dunlin.sock', 'redis://', 'redis://:%zz@here', 'rediss://127.0.0.1:6379', '7000']) {
+  for (const url of ['unix://', 'redis://', 'redis://:%zz@here', 'rediss://127.0.0.1:6379', '7000']) {
     const message = `dunlin: '${url}' is no address of a server; it should be like redis://127.0.0.1:6379`
     await assert.rejects(Dunlin.connect(url), { message })
   }
   await assert.rejects(Dunlin.connect('redis://127.0.0.1:1'), error => !error.message.includes('DUNLIN_URL'))
-  const env = { DUNLIN_URL: 'unix:///tmp/dunlin.sock' }
+  await assert.rejects(Dunlin.connect('unix:///nowhere/a.sock'), /no world can be made at \/nowhere\/a\.sock: .*ENOENT/)
+  const env = { DUNLIN_URL: 'http://127.0.0.1:1' }
   const { errors } = await run(['-e', "require('dunlin').Dunlin.start()"], { env })
-  assert.match(errors, /'unix:\/\/\/tmp\/dunlin\.sock' \(DUNLIN_URL\) is no address of a server/)
+  assert.match(errors, /'http:\/\/127\.0\.0\.1:1' \(DUNLIN_URL\) is no address of a server/)
 })
 
-test('without Jest its environment says which package it needs', async t => {
+test('an address may have a user and a socket of any name', async t => {
+  const socket = `${folderFor(t)}/a#b?c d.sock`
+  const server = await start(t, { socket })
+  await server.call('ACL', 'SETUSER', 'ann', 'on', '>pass', '~*', '&*', '+@all')
+  const path = encodeURI(socket).replace('#', '%23').replace('?', '%3F')
+  for (const url of [`redis://ann:pass@127.0.0.1:${server.port}`, `unix://ann:pass@${path}`]) {
+    const joined = await Dunlin.connect(url)
+    t.after(() => joined.stop())
+    await joined.call('SET', 'key', url)
+    const world = await joined.world()
+    assert.equal(await world.call('GET', 'key'), null)
+    assert(world.url.endsWith(url.split('@')[1]), world.url)
+    await assert.rejects(world.waitUntilBlocked('queue', { timeout: 20 }), /waited 20 ms in vain/)
+  }
+})
+
+test('an option that does not exist is refused', async t => {
+  const wrong = /there are the options seed, journal, strict, load.*, but not jurnal/
+  await assert.rejects(Dunlin.start({ jurnal: false }), wrong)
+  await assert.rejects(Dunlin.connect('redis://127.0.0.1:1', { jurnal: false }), wrong)
+  await assert.rejects((await start(t)).world({ jurnal: false }), wrong)
+})
+
+test('a seed that is none is refused by the name of its variable', async () => {
+  const script = "require('dunlin').Dunlin.start().catch(error => console.log(error.message))"
+  const { output } = await run(['-e', script], { env: { DUNLIN_SEED: 'seven' } })
+  assert.equal(output, "dunlin: the variable DUNLIN_SEED is 'seven', but a seed is a whole number\n")
+})
+
+/** A copy of the package alone, which finds no other package beside it. */
+function alone(t) {
   const folder = folderFor(t)
-  const script = `require('${process.cwd()}/node_modules/dunlin/jest/environment.js')`
+  fs.cpSync('node_modules/dunlin', `${folder}/node_modules/dunlin`, { recursive: true })
+  return folder
+}
+
+test('without Jest its environment says which package it needs', async t => {
+  const folder = alone(t)
+  const script = "require('dunlin/jest-environment')"
   const { errors } = await run(['-e', script], { cwd: folder })
   assert(errors.includes(`needs the package jest-environment-node, which is not found from ${folder}; run`), errors)
 })
@@ -226,10 +283,25 @@ test('a process ends although it stops nothing', async () => {
 })
 
 test('client() says what is missing where ioredis is not installed', async t => {
-  const folder = folderFor(t)
-  const script = `require('${process.cwd()}/node_modules/dunlin').Dunlin.start().then(s => s.client())`
-  const { errors } = await run(['-e', script], { cwd: folder })
-  assert.match(errors, /client\(\) needs the package ioredis, which .*package\.json does not find; run 'npm install/)
+  const folder = alone(t)
+  const env = { DUNLIN_BINARY: path.resolve(`node_modules/@dunlin/${process.platform}-${process.arch}/bin/dunlin`) }
+  const { errors } = await run(['-e', "require('dunlin').Dunlin.start().then(s => s.client())"], { cwd: folder, env })
+  assert(errors.includes(`client() needs the package ioredis, which is not found from ${folder}; run 'npm`), errors)
+})
+
+test('client() finds ioredis beside the file that was started, and beside this package', async t => {
+  const script = "require('dunlin').Dunlin.start().then(s => console.log(s.client().it))"
+  const ioredis = 'module.exports = class { it = "found"; disconnect() {} }'
+  const [folder, other] = [alone(t), folderFor(t)]
+  const env = { DUNLIN_BINARY: path.resolve(`node_modules/@dunlin/${process.platform}-${process.arch}/bin/dunlin`) }
+  fs.mkdirSync(`${folder}/app/node_modules/ioredis`, { recursive: true })
+  fs.writeFileSync(`${folder}/app/node_modules/ioredis/index.js`, ioredis)
+  fs.writeFileSync(`${folder}/app/one.js`, script)
+  const beside = await run([`${folder}/app/one.js`], { cwd: other, env })
+  assert.equal(beside.output, 'found\n', beside.errors)
+  fs.renameSync(`${folder}/app/node_modules/ioredis`, `${folder}/node_modules/ioredis`)
+  const within = await run(['-e', script.replace("'dunlin'", `'${folder}/node_modules/dunlin'`)], { cwd: other, env })
+  assert.equal(within.output, 'found\n', within.errors)
 })
 
 test('a reply in another protocol ends the connection, and not the process', async t => {

@@ -41,6 +41,12 @@ test('a failing test shows its last commands and its seed', async () => {
   assert.match(output, /# {3}client \d+: SET key 29 -> OK/)
 })
 
+test('a test whose world does not reply ends, without a report', async () => {
+  const { output, status } = await run(['--test', '--test-reporter=tap', 'fixtures/stuck.mjs'])
+  assert.equal(status, 1)
+  assert.match(output, /error: 'the reason of the test'[^]*# dunlin: there is no report: the server does not reply\n/)
+})
+
 test('a test fails by what strict mode finds at its end', async () => {
   const { output, status } = await run(['--test', '--test-reporter=tap', 'fixtures/strict.mjs'])
   assert.equal(status, 1)

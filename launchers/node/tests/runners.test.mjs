@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import fs from 'node:fs'
+import os from 'node:os'
 import path from 'node:path'
 import { test } from 'node:test'
 import { createClient } from 'redis'
@@ -37,6 +38,26 @@ test('in Jest a failing test shows its last commands, and findings fail a test',
   assert.match(errors, /it fails\ndunlin: the seed was 5 [^]*SET key of the failing test -> OK/)
   assert.match(errors, /● it leaves a set behind[^]*strict mode found 1: error unbounded-collection/)
   assert.match(errors, /Tests: +2 failed, 2 total/)
+})
+
+test('in Jest an error of the report hides no result', async () => {
+  const { errors, status } = await runIn('jest-dropped', JEST)
+  assert.equal(status, 1)
+  assert.match(errors, /it drops the world\ndunlin: there is no report: no reply to DUNLIN STRICT FINDINGS/)
+  assert.match(errors, /● it drops the world[^]*the reason of the test/)
+  assert.match(errors, /● it has no world[^]*no reply to DUNLIN STRICT CLEAR, as the world .* has been dropped/)
+  assert.match(errors, /Tests: +2 failed, 1 passed, 3 total/)
+})
+
+test('in a folder with several projects Jest finds its environment from the folder of one', async t => {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'dunlin-test-'))
+  t.after(() => fs.rmSync(folder, { recursive: true }))
+  const app = `${folder}/packages/app`
+  fs.cpSync('runners/jest', app, { recursive: true })
+  fs.symlinkSync(path.resolve('node_modules'), `${app}/node_modules`)
+  fs.writeFileSync(`${folder}/jest.config.js`, "module.exports = { projects: ['packages/app'] }")
+  const { errors, status } = await run([`${app}/node_modules/jest/bin/jest.js`], { cwd: folder })
+  assert.equal(status, 0, errors)
 })
 
 for (const pool of ['threads', 'forks', 'vmThreads']) {
