@@ -96,7 +96,7 @@ final class Pool {
         Answer answer = answer(commands, PATIENCE_MS);
         lose();
         try {
-            answer.replies.forEach(Connection::checked);
+            for (Object reply : answer.replies) Connection.checked(reply);
         } catch (CommandException error) {
             answer.connection.close();
             throw error;

@@ -4,9 +4,9 @@ import dunlin.Dunlin;
 import dunlin.DunlinException;
 import dunlin.World;
 import dunlin.spring.ContextWorld;
+import java.lang.annotation.Annotation;
 import java.lang.reflect.Constructor;
 import java.lang.reflect.Parameter;
-import java.util.Arrays;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -77,10 +77,11 @@ public final class DunlinExtension
     public boolean supportsParameter(ParameterContext parameter, ExtensionContext context) {
         Parameter wanted = parameter.getParameter();
         if (wanted.getType() != World.class && wanted.getType() != Dunlin.class) return false;
-        // Those are Spring's to give: the world is a bean there.
-        boolean isSprings = Arrays.stream(wanted.getAnnotations())
-            .anyMatch(each -> each.annotationType().getName().startsWith("org.springframework."));
-        return !isSprings && !(parameter.getDeclaringExecutable() instanceof Constructor && isOfSpring(context));
+        for (Annotation each : wanted.getAnnotations()) {
+            // Those are Spring's to give: the world is a bean there.
+            if (each.annotationType().getName().startsWith("org.springframework.")) return false;
+        }
+        return !(parameter.getDeclaringExecutable() instanceof Constructor && isOfSpring(context));
     }
 
     @Override

@@ -23,7 +23,7 @@ public record Settings(Level strict, String fixture, List<String> properties, Op
         World world = Dunlin.shared().world();
         try {
             if (isFrozen) world.freeze();
-            seed.ifPresent(world::seed);
+            if (seed.isPresent()) world.seed(seed.getAsLong());
             if (!fixture.isEmpty()) load(world);
             if (strict != Level.OFF) world.strict().set(strict);
             return world;
