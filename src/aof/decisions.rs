@@ -89,8 +89,8 @@ pub struct AfterWrite {
 }
 
 impl SyncPolicy {
-    /// Decides what follows when a write, or a sync, has failed for a reason, or has not. `has_failed_sync` says whether a
-    /// sync has failed, which only a new base heals, and `had_failed` whether the write before failed.
+    /// Decides what follows when a write, or a sync, has failed for a reason, or has not. `has_failed_sync` says
+    /// whether any sync has failed, which only a new base heals, and `had_failed` whether the write before failed.
     pub fn after_write(self, failure: Option<&str>, has_failed_sync: bool, had_failed: bool) -> AfterWrite {
         let ends_program = failure.filter(|_| self == SyncPolicy::Always).map(|reason| {
             if has_failed_sync {

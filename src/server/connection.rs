@@ -46,7 +46,7 @@ use super::wake_flags::{WakeFlag, WakeFlags};
 use super::write_queue::WriteQueue;
 use crate::engine::exec::{blocking, client_line, delivery};
 use crate::engine::{Buffers, Engine, Flow, SessionId};
-use crate::resp::{Batch, Limits, Parser, ReplyBuffer};
+use crate::resp::{Batch, Limits, Parser, ReplyBuffer, Request};
 
 /// The most bytes that one read takes. Most batches are smaller, and then the socket is known to be empty without a
 /// second read.
@@ -417,13 +417,10 @@ impl Connection {
             // The rest is parsed again from its beginning when its turn comes.
             self.parser = Parser::new();
         }
-        // A request that a pause holds back counts as read, as in Redis.
         let held_back = batch.get(input, done).filter(|_| stop == Stop::Paused);
+        // A request that a pause holds back counts as read, as in Redis.
         let read = if held_back.is_some() { batch.end_of(done + 1) } else { taken };
-        let (partial_request, words) = self.parser.partial_request();
-        let query = (input.len() - read).saturating_sub(partial_request);
-        let words = words + held_back.map_or(0, |request| request.iter().map(<[u8]>::len).sum());
-        self.buffers = Buffers { query, words, query_free: 0, ..self.buffers };
+        self.buffers = self.unread(input.len() - read, held_back);
         self.report(&mut engine);
         self.account_memory(&mut engine);
         let Some(session) = engine.sessions.get_mut(self.session).filter(|session| !session.cut_off) else {
@@ -437,6 +434,14 @@ impl Connection {
             MutexGuard::unlock_fair(engine);
         }
         (taken, stop)
+    }
+
+    /// The buffers with so many bytes in the query buffer, of which a request that has come in part is parsed already,
+    /// and with the words of a request that is held back.
+    fn unread(&self, bytes: usize, held_back: Option<Request<'_>>) -> Buffers {
+        let (partial_request, words) = self.parser.partial_request();
+        let words = words + held_back.map_or(0, |request| request.iter().map(<[u8]>::len).sum());
+        Buffers { query: bytes.saturating_sub(partial_request), words, query_free: 0, ..self.buffers }
     }
 
     /// Recomputes the limits of a client that has not logged in: another client may have changed whether a login is

@@ -43,7 +43,7 @@ impl Shared {
         match order {
             ClockOrder::Reach(moment) => self.advance_engine(engine, moment),
             ClockOrder::Set(moment) => {
-                engine.before_clock_goes_back(moment);
+                blocking::move_ends_back(engine, moment);
                 self.clock().apply_order(order);
             }
             ClockOrder::Speed(_) => self.clock().apply_order(order),

@@ -107,13 +107,13 @@ fn end_pause(shared: &Shared, engine: &mut Engine, now: Now) {
 }
 
 /// The clients that have been idle for `timeout`, and the moment when the next one will have been. In-process clients,
-/// blocked clients and clients that only listen (subscribers, monitors) are never idle.
+/// blocked clients, clients that only listen (subscribers, monitors) and those that keep a world are never idle.
 fn idle_sessions(engine: &Engine, now: Now, timeout: Duration) -> (Vec<SessionId>, Option<Now>) {
     let (mut idle, mut next) = (Vec::new(), None);
     let may_be_idle = |session: &&Session| {
         let is_connection = session.origin.transport != Transport::Direct && !session.origin.is_node();
         let waits = engine.is_blocked(session.id) || session.held_back.is_some();
-        is_connection && !waits && !session.receives_pushes()
+        is_connection && !waits && !session.receives_pushes() && !session.keeps_world
     };
     for session in engine.sessions.iter().filter(may_be_idle) {
         let end = later(session.active, timeout);

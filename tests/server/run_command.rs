@@ -285,8 +285,28 @@ fn the_second_request_to_end_kills_the_command() {
     started.signal("TERM");
     started.write("\n");
     assert_eq!(started.next_line(), "got");
+    let mut status = None;
+    wait_until("it is killed", || {
+        started.signal("TERM");
+        status = started.process.try_wait().expect("it can be waited for");
+        status.is_some()
+    });
+    assert_eq!(status.and_then(|status| status.code()), Some(137));
+}
+
+/// `timeout` sends its signal to the process that it has started, and then to the group of that.
+#[test]
+fn a_signal_that_comes_twice_at_once_is_one_request_to_end() {
+    let mut started = Started::begin(
+        &[],
+        "trap 'n=$((n + 1)); echo got' TERM; echo ready; until test \"$x\" = end; do read x; done; exit 4$n",
+    );
     started.signal("TERM");
-    assert_eq!(started.process.wait().expect("it ends").code(), Some(137));
+    started.signal("TERM");
+    started.write("\n");
+    assert_eq!(started.next_line(), "got");
+    started.write("end\n");
+    assert_eq!(started.end().0, Some(41));
 }
 
 /// Keys of a terminal send a signal to the command and to `dunlin run`, which must not pass it on a second time.

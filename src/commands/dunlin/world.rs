@@ -26,7 +26,11 @@ fn world(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let world = WorldName::parse(args.word()?)?;
     let is_temporary = args.take("TEMPORARY");
     args.end()?;
-    order_host(cx, HostCall::Enter { world, is_temporary })
+    if cx.call_host(HostCall::Enter { world, is_temporary })?.is_some() {
+        cx.session_mut().keeps_world = is_temporary;
+        cx.reply().ok();
+    }
+    Ok(())
 }
 
 /// The world that this user name leads to; `None` if it is an ordinary user name.

@@ -349,8 +349,8 @@ pub fn end_rewrite(engine: &mut Engine, id: u64, result: Result<(), String>) {
     }
 }
 
-/// Notes how a write to the files, or a sync, has ended: `failure` says why it failed if it did, `has_failed_sync` whether
-/// any sync has failed since the last base. Then nothing that succeeds counts, and the files begin anew.
+/// Notes how a write to the files, or a sync, has ended: `failure` says why it failed if it did, `has_failed_sync`
+/// whether any sync has failed since the last base. Then nothing that succeeds counts, and the files begin anew.
 pub fn end_write(engine: &mut Engine, failure: Option<String>, has_failed_sync: bool) {
     if engine.persistence.aof.state == AofState::Off {
         // It was switched off while a thread was about to report.

@@ -74,6 +74,28 @@ pub fn set_node_paused(engine: &mut Engine, is_paused: bool) {
     }
 }
 
+/// Moves the ends of what clients wait for back, before the clock is set to an earlier moment: each waits for as long
+/// as was left.
+pub fn move_ends_back(engine: &mut Engine, to: Now) {
+    let by_us = engine.timing.now.unix_us.saturating_sub(to.unix_us);
+    if by_us <= 0 {
+        return;
+    }
+    engine.observers.waiting.move_deadlines_back(by_us / 1000);
+    if let Some(kit) = &mut engine.observers.kit {
+        kit.move_deadlines_back(by_us / 1000);
+    }
+    engine.timing.pause.move_back(by_us);
+    engine.observers.overfull.ends.clear();
+    for session in engine.sessions.iter_mut() {
+        session.active = session.active.before_us(by_us);
+        if let Some(end) = &mut session.overfull_until {
+            *end = end.before_us(by_us);
+            engine.observers.overfull.ends.insert((*end, session.id));
+        }
+    }
+}
+
 /// Whether the node is paused, so that anything a session sends, a request or not, is held back. The test's own clients
 /// are answered, and so is the client that has paused the node.
 pub fn is_held_by_node(engine: &mut Engine, session: SessionId) -> bool {

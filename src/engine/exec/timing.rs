@@ -98,28 +98,6 @@ impl Engine {
         }
     }
 
-    /// Moves the ends of what clients wait for back, before the clock is set to an earlier moment: each waits for as long
-    /// as was left.
-    pub fn before_clock_goes_back(&mut self, to: Now) {
-        let by_us = self.timing.now.unix_us.saturating_sub(to.unix_us);
-        if by_us <= 0 {
-            return;
-        }
-        self.observers.waiting.move_deadlines_back(by_us / 1000);
-        if let Some(kit) = &mut self.observers.kit {
-            kit.move_deadlines_back(by_us / 1000);
-        }
-        self.timing.pause.move_back(by_us);
-        self.observers.overfull.ends.clear();
-        for session in self.sessions.iter_mut() {
-            session.active = session.active.before_us(by_us);
-            if let Some(end) = &mut session.overfull_until {
-                *end = end.before_us(by_us);
-                self.observers.overfull.ends.insert((*end, session.id));
-            }
-        }
-    }
-
     /// Corrects the running measurements after a command moved the clock: the command did not take that long.
     pub fn jump(&mut self, now: Now) {
         (self.timing.now, self.timing.batch_began) = (now, now);

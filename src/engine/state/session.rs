@@ -217,6 +217,9 @@ pub struct Session {
     pub is_bytewise: bool,
     /// The connection closes once its queued pushes are sent (a fault of the test kit).
     pub hangs_up: bool,
+    /// It has entered its world by DUNLIN WORLD .. TEMPORARY, as the packages for tests do: the world ends with it, so
+    /// neither `timeout` nor a filter of CLIENT KILL that does not name it closes it.
+    pub keeps_world: bool,
     /// The connection is among those that are still to be woken for pushes.
     pub is_to_be_woken: bool,
     /// The channels and patterns to which the client is subscribed.
@@ -363,6 +366,7 @@ impl Sessions {
             cut_off: false,
             is_bytewise: false,
             hangs_up: false,
+            keeps_world: false,
             is_to_be_woken: false,
             subscribed: Subscribed::default(),
             monitors: false,

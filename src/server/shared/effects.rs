@@ -121,8 +121,8 @@ impl Shared {
         writer.close(commands);
     }
 
-    /// Passes the new bytes of the engine's stream to the append-only file, which begins anew if they do not tell how the
-    /// data came about.
+    /// Passes the new bytes of the engine's stream to the append-only file, which begins anew if they do not tell how
+    /// the data came about.
     pub(in crate::server) fn append_to_aof(&self, engine: &mut Engine) {
         if self.worlds.aof().append(engine) {
             aof::restart(engine);

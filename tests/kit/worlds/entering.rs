@@ -1,6 +1,6 @@
 //! Entering and leaving worlds, templates, and the end of worlds.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::thread;
 use std::time::Duration;
@@ -434,4 +434,24 @@ fn worlds_are_private_on_several_event_loops() {
     }
     assert_eq!(call(&mut ann.client().expect("there is room"), ["GET", "count"]), "6");
     assert_eq!(call(&mut server.client().expect("there is room"), ["DBSIZE"]), 0);
+}
+
+/// The packages for tests keep one connection in a world, which ends with it.
+#[test]
+fn what_an_application_tries_does_not_close_or_pause_the_connection_that_keeps_its_world() {
+    let server = Server::builder().frozen().start().expect("it starts");
+    let keeper = TcpStream::connect(server.addr()).expect("it listens");
+    let (mut keeper, mut replies) = (&keeper, BufReader::new(&keeper));
+    let mut ask = |line: &str| {
+        writeln!(keeper, "{line}\r").expect("it is open");
+        let mut reply = String::new();
+        replies.read_line(&mut reply).expect("it is answered");
+        reply
+    };
+    assert_eq!(ask("DUNLIN WORLD ann TEMPORARY"), "+OK\r\n");
+    let requests = "DUNLIN WORLD ann\nCONFIG SET timeout 10\nCLIENT KILL TYPE normal\nCLIENT PAUSE 60000\n";
+    assert_eq!(answers(&server, requests), "+OK\n+OK\n:0\n+OK\n");
+    assert!(ask("DUNLIN ADVANCE 59000").starts_with(':'));
+    assert!(ask("DUNLIN ADVANCE 1000").starts_with(':'), "neither idle for too long, nor held back by the pause");
+    assert_eq!(ask("CONFIG GET timeout"), "*2\r\n");
 }

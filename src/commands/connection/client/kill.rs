@@ -99,6 +99,12 @@ impl<'a> Filter<'a> {
             && self.local_address.is_none_or(|address| address == session.origin.local_address.as_bytes())
             && self.least_age_s.is_none_or(|least| age_s >= least)
             && !(self.skip_me && session.id == own)
+            && (!session.keeps_world || self.names_one())
+    }
+
+    /// Whether it selects a client by its id or its address, rather than by what many have in common.
+    fn names_one(&self) -> bool {
+        self.id.is_some() || self.address.is_some()
     }
 }
 

@@ -73,6 +73,10 @@ mod system {
     /// The time within which a second SIGINT or SIGTERM kills the command.
     const INSISTENCE: Duration = Duration::from_secs(2);
 
+    /// The time within which a second one is still the first: `timeout` sends it to this process, and then to its
+    /// group.
+    const ECHO: Duration = Duration::from_millis(200);
+
     /// The signals that are caught.
     const CAUGHT: [Signal; 8] = [
         Signal::SIGCHLD,
@@ -128,9 +132,12 @@ mod system {
                     }
                     caught @ (Signal::SIGINT | Signal::SIGTERM) => {
                         let now_us = monotonic_us();
-                        let insists =
-                            asked_us.is_some_and(|asked_us| now_us - asked_us < INSISTENCE.as_micros() as u64);
+                        let since = asked_us.map(|asked_us| Duration::from_micros(now_us - asked_us));
+                        if since.is_some_and(|since| since < ECHO) {
+                            continue;
+                        }
                         asked_us = Some(now_us);
+                        let insists = since.is_some_and(|since| since < INSISTENCE);
                         pass_on(if insists { Signal::SIGKILL } else { caught }, &child);
                     }
                     caught => pass_on(caught, &child),
