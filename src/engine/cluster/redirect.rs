@@ -13,8 +13,9 @@ use crate::value::hash_slot::hash_slot;
 pub struct QueriedKey<'k> {
     /// The key, or the name of the channel.
     pub name: &'k [u8],
-    /// Whether it is the name of a shard channel, which is never missing.
-    pub is_channel: bool,
+    /// Whether it may be missing while its slot moves. As in Redis, nothing is for a request that publishes or
+    /// subscribes, nor for those behind it in a transaction; a channel of SUNSUBSCRIBE is, where no key has its name.
+    pub may_be_missing: bool,
 }
 
 /// A request, as far as the rule is concerned.
@@ -22,6 +23,8 @@ pub struct QueriedKey<'k> {
 pub struct Query<'k> {
     /// Its keys and shard channels; for a transaction those of all its requests.
     pub keys: Vec<QueriedKey<'k>>,
+    /// Whether it, or a request of the transaction, publishes or subscribes, to a shard channel or to another one.
+    pub uses_channels: bool,
     /// Whether it may change data.
     pub writes: bool,
     /// Whether it moves keys between nodes (MIGRATE).
@@ -109,7 +112,7 @@ fn find(view: &View, query: &Query<'_>, has_key: impl Fn(&[u8]) -> bool) -> Resu
     let mut found = Found { slot, migration, are_several: false, missing: 0, present: 0 };
     for key in query.keys.iter().filter(|_| migration.is_some()) {
         found.are_several |= key.name != first.name;
-        if key.is_channel {
+        if !key.may_be_missing {
             continue;
         }
         if has_key(key.name) {
@@ -123,15 +126,15 @@ fn find(view: &View, query: &Query<'_>, has_key: impl Fn(&[u8]) -> bool) -> Resu
 
 /// Whether a replica of the owner serves a request, too.
 fn reads_here(query: &Query<'_>) -> bool {
-    let is_channel = query.keys.last().is_some_and(|key| key.is_channel);
-    (query.reads_replicas || is_channel) && !query.writes
+    (query.reads_replicas || query.uses_channels) && !query.writes
 }
 
 /// Whether a request with keys is served although the cluster is down.
 fn serve_when_down(settings: &ClusterSettings, query: &Query<'_>) -> Result<(), Refusal> {
-    let is_channel = query.keys.last().is_some_and(|key| key.is_channel);
-    let allows = if is_channel { settings.allows_shard_channels_when_down } else { settings.allows_reads_when_down };
-    match (allows, is_channel) {
+    let is_of_channels = query.uses_channels;
+    let allows =
+        if is_of_channels { settings.allows_shard_channels_when_down } else { settings.allows_reads_when_down };
+    match (allows, is_of_channels) {
         (false, _) => Err(Refusal::Down),
         (true, false) if query.writes => Err(Refusal::ReadsOnly),
         (true, _) => Ok(()),

@@ -19,6 +19,15 @@ pub(super) fn changed(engine: &mut Engine, database: usize, event: Event, key: &
     }
 }
 
+/// Reports that a key was deleted because another node of the cluster has its slot now. No event says so, as in Redis:
+/// for the clients of the cluster the key is not gone.
+pub(super) fn left_with_slot(engine: &mut Engine, database: usize, key: &[u8]) {
+    touched(engine, database, key);
+    if !engine.observers.waiting.is_empty() {
+        blocking::signal_nokey(engine, database, key);
+    }
+}
+
 /// Publishes an event of a key.
 #[inline]
 pub(super) fn announce(engine: &mut Engine, database: usize, event: Event, key: &[u8]) {

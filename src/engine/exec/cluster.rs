@@ -16,7 +16,7 @@ use crate::engine::exec::gates::GateRequest;
 use crate::engine::exec::kit::redirects;
 use crate::engine::exec::{access, blocking, changes, failover, messages, propagation, publish, replication};
 use crate::engine::spec::{
-    ClusterError, Command, CommandId, Entry, Error, Event, Family, Flags, KeyFlags, Now, PlainKeys,
+    Channels, ClusterError, Command, CommandId, Entry, Error, Family, Flags, KeyFlags, Now, PlainKeys,
 };
 use crate::engine::state::{Asking, Effect, LogLevel, NodeMessage, Presence, Session, SessionId, Settings, Topic};
 use crate::resp::Request;
@@ -102,30 +102,31 @@ fn query<'e>(engine: &'e Engine, session: SessionId, id: CommandId, flags: Flags
     let is_asking = flags.has(Flags::ASKING) || client.is_some_and(|client| client.asking.is_on());
     let reads_replicas = client.is_some_and(|client| client.reads_replicas);
     let (keys, writes, migrates) = (Vec::new(), flags.has(Flags::WRITE), command.name == "MIGRATE");
-    let mut query = Query { keys, writes, migrates, is_asking, reads_replicas };
+    let mut query = Query { keys, uses_channels: false, writes, migrates, is_asking, reads_replicas };
     if !flags.has(Flags::RUNS_QUEUE) {
-        add_keys(command, request, &mut query.keys);
+        add_keys(command, request, &mut query);
         return query;
     }
     let transaction = client.and_then(|client| client.transaction.as_deref());
     for queued in transaction.iter().flat_map(|transaction| transaction.queue.iter()) {
         if let Ok((id, _)) = engine.table.resolve(queued) {
-            add_keys(engine.table.entry(id).command, queued, &mut query.keys);
+            add_keys(engine.table.entry(id).command, queued, &mut query);
         }
     }
     query
 }
 
 /// Adds the keys and the shard channels of a request. Rows describe shard channels as words that look like keys.
-fn add_keys<'r>(command: &Command, request: Request<'r>, keys: &mut Vec<QueriedKey<'r>>) {
+fn add_keys<'r>(command: &Command, request: Request<'r>, query: &mut Query<'r>) {
+    query.uses_channels |= command.channels != Channels::None;
+    let may_be_missing = !query.uses_channels;
+    let mut add = |place: usize| query.keys.extend(request.get(place).map(|name| QueriedKey { name, may_be_missing }));
     if command.has_keys() {
-        let names = command.keys_of(request).into_iter().filter_map(|(place, _)| request.get(place));
-        return keys.extend(names.map(|name| QueriedKey { name, is_channel: false }));
+        return command.keys_of(request).into_iter().for_each(|(place, _)| add(place));
     }
     let specs =
         command.keys.iter().filter(|spec| command.family == Family::PubSub && spec.access.has(KeyFlags::NOT_KEY));
-    let names = specs.flat_map(|spec| spec.places(request)).filter_map(|place| request.get(place));
-    keys.extend(names.map(|name| QueriedKey { name, is_channel: true }));
+    specs.flat_map(|spec| spec.places(request)).for_each(add);
 }
 
 /// The error for the client of a request that is not served here.
@@ -562,7 +563,7 @@ fn delete_keys(engine: &mut Engine, hash_slot: u16) {
         engine.free(lazy_free);
         engine.stats.changes += 1;
         propagation::deletion(engine, 0, &key, false);
-        changes::changed(engine, 0, Event::DEL, &key);
+        changes::left_with_slot(engine, 0, &key);
     }
 }
 
