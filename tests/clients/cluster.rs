@@ -4,7 +4,6 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use dunlin::Server;
 use redis::cluster::ClusterClient;
 use redis::{Commands, Connection, RedisResult, Script, Value, cmd};
 
@@ -269,19 +268,4 @@ fn redis_rs_finds_its_way_while_slots_move() {
 #[test]
 fn redis_rs_survives_failovers() {
     redis_rs_succeeds(Change::FailsOver);
-}
-
-/// A client that got its map of the slots from a node with an old view is sent to the former owner, and from there on.
-#[test]
-fn redis_rs_finds_a_key_by_two_redirects_at_most_from_a_node_with_an_old_view() {
-    let server = Server::cluster(3).start().expect("the nodes start");
-    server.client().and_then(|mut client| client.call(["SET", "bar", "7"])).expect("the first node owns the slot");
-    server.make_view_stale(1).expect("it is up");
-    server.migrate_slot(5061, 2).expect("both are up");
-    let journal = server.journal_of_all_nodes();
-    let client = ClusterClient::new([server.urls()[1].as_str()]).expect("the address is right");
-    let mut connection = client.get_connection().expect("the node knows its cluster");
-    assert_eq!(connection.get::<_, i64>("bar"), Ok(7));
-    let redirects = journal.key("bar").redirected().count();
-    assert!((1..=2).contains(&redirects), "{redirects} redirects");
 }

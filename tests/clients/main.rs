@@ -7,6 +7,7 @@ mod binary;
 mod cluster;
 mod cluster_cli;
 mod metrics;
+mod old_views;
 mod page;
 #[cfg(unix)]
 mod pages;

@@ -1,4 +1,4 @@
-// The patterns of a Go backend with go-redis: `patterns PORT PROTOCOL [cluster|resharding]`.
+// The patterns of a Go backend with go-redis: `patterns PORT PROTOCOL [cluster|resharding|finding KEY]`.
 package main
 
 import (
@@ -25,13 +25,16 @@ var ctx = context.Background()
 
 func main() {
 	if len(os.Args) < 3 {
-		fmt.Println("usage: patterns PORT PROTOCOL [cluster|resharding]")
+		fmt.Println("usage: patterns PORT PROTOCOL [cluster|resharding|finding KEY]")
 		return
 	}
 	protocol, err := strconv.Atoi(os.Args[2])
 	check(err)
 	if len(os.Args) > 3 {
-		map[string]func(string, int){"cluster": onACluster, "resharding": onAChangingCluster}[os.Args[3]](os.Args[1], protocol)
+		modes := map[string]func(string, int){
+			"cluster": onACluster, "resharding": onAChangingCluster, "finding": findingAKey,
+		}
+		modes[os.Args[3]](os.Args[1], protocol)
 		return
 	}
 	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + os.Args[1], Protocol: protocol, PoolSize: 4})
