@@ -13,6 +13,7 @@ mod cluster;
 mod cluster_journal;
 mod cluster_snapshots;
 mod cluster_worlds;
+mod crossed_moves;
 mod disk;
 mod failures;
 mod faults;
