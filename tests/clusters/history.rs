@@ -11,6 +11,9 @@ use dunlin::engine::cluster::NodeId;
 /// Why a write may be lost.
 pub type Reason = &'static str;
 
+/// Why a write may be lost that not all nodes of its shard had when it was acknowledged: one is down, or late.
+const REPLICATION: [Reason; 2] = ["down", "late"];
+
 /// A write that was acknowledged.
 #[derive(Debug)]
 pub struct Write {
@@ -45,6 +48,29 @@ impl History {
     pub fn endanger(&mut self, reason: Reason, is_meant: impl Fn(&Write) -> bool) {
         for write in self.writes.iter_mut().filter(|write| is_meant(write)) {
             write.risk = write.risk.or(Some(reason));
+        }
+    }
+
+    /// The keys with writes that not all nodes of a shard had when they were acknowledged.
+    pub fn late_keys(&self, shard: NodeId) -> BTreeSet<usize> {
+        let is_late =
+            |write: &&Write| write.shard == shard && write.risk.is_some_and(|risk| REPLICATION.contains(&risk));
+        self.writes.iter().filter(is_late).map(|write| write.key).collect()
+    }
+
+    /// Notes that all nodes of a shard have these writes by now: none may be lost because a node is down or late.
+    pub fn note_arrived(&mut self, numbers: &[u64]) {
+        for write in self.writes.iter_mut().filter(|write| numbers.contains(&write.number)) {
+            write.risk = write.risk.filter(|risk| !REPLICATION.contains(risk));
+        }
+    }
+
+    /// Notes that a replica has replaced its primary without these writes. Those that not all nodes had may be lost,
+    /// and this is why.
+    pub fn name_losses(&mut self, reason: Reason, numbers: &BTreeSet<u64>) {
+        let is_meant = |write: &&mut Write| numbers.contains(&write.number);
+        for write in self.writes.iter_mut().filter(is_meant) {
+            write.risk = write.risk.map(|risk| if REPLICATION.contains(&risk) { reason } else { risk });
         }
     }
 

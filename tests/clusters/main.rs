@@ -87,7 +87,18 @@ fn no_write_is_lost_that_all_nodes_of_its_shard_had_and_all_nodes_agree_in_the_e
     // The failures are such that writes do get lost, and some do not.
     if seeds.end - seeds.start >= SEEDS {
         let happens = |reason: &&str| totals.get(reason).is_some_and(|count| *count > 0);
-        let events = ["kept", "late", "stale", "nodes added", "nodes removed", "epochs settled"];
+        let events = [
+            "kept",
+            "late",
+            "stale",
+            "lost by FORCE",
+            "lost by TAKEOVER",
+            "lost by LOSING",
+            "left out",
+            "nodes added",
+            "nodes removed",
+            "epochs settled",
+        ];
         assert!(events.iter().all(happens), "{totals:?}");
     }
 }

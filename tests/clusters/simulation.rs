@@ -1,5 +1,6 @@
 //! One run: a cluster, what happens to it by chance, and what must hold after each step and in the end.
 
+mod failovers;
 mod members;
 mod moves;
 
@@ -49,7 +50,10 @@ pub struct Simulation {
     has_unvoted_epochs: bool,
     /// How often that was over.
     settled: usize,
+    /// How many writes a replica was ordered to leave out.
+    left_out: usize,
     has_slow_links: bool,
+    has_moved_keys: bool,
     /// The move of a slot that has begun and not ended.
     open_move: Option<OpenMove>,
     /// The keys whose slot was to move, and has not moved since.
@@ -58,6 +62,8 @@ pub struct Simulation {
     moved_unheard: BTreeSet<usize>,
     /// The shard of each node after the last step.
     shards: Vec<NodeId>,
+    /// What must not have happened, and has.
+    fault: Option<String>,
     is_printed: bool,
 }
 
@@ -98,11 +104,14 @@ impl Simulation {
             story: String::new(),
             has_unvoted_epochs: false,
             settled: 0,
+            left_out: 0,
             has_slow_links: false,
+            has_moved_keys: false,
             open_move: None,
             given_up: BTreeSet::new(),
             moved_unheard: BTreeSet::new(),
             shards: Vec::new(),
+            fault: None,
             is_printed,
         };
         simulation.shards = simulation.members.iter().map(|node| simulation.facts(*node, 0).shard).collect();
@@ -122,8 +131,12 @@ impl Simulation {
     pub fn run(&mut self) -> Result<BTreeMap<Reason, u64>, String> {
         for _ in 0..STEPS {
             self.step();
+            if let Some(fault) = self.fault.take() {
+                return Err(fault);
+            }
             self.note_new_members();
             self.note_disturbed_move();
+            self.note_arrived_writes();
             self.note_settled_epochs();
             if !self.has_unvoted_epochs {
                 self.check_epochs()?;
@@ -137,7 +150,12 @@ impl Simulation {
         self.check_failures()?;
         let lists: Vec<Vec<u64>> = (0..KEYS.len()).map(|key| self.list(key)).collect::<Result<_, String>>()?;
         let mut counts = self.history.check(&lists)?;
-        let events = [("nodes added", self.added), ("nodes removed", self.removed), ("epochs settled", self.settled)];
+        let events = [
+            ("nodes added", self.added),
+            ("nodes removed", self.removed),
+            ("epochs settled", self.settled),
+            ("left out", self.left_out),
+        ];
         counts.extend(events.map(|(event, count)| (event, count as u64)));
         Ok(counts)
     }
@@ -165,7 +183,8 @@ impl Simulation {
             81 => self.delay_all_links(),
             82..86 => self.heal_links(),
             86..90 => self.set_lag(),
-            90..94 => self.fail_over(),
+            90..92 => self.fail_over(),
+            92..94 => self.fail_over_losing(),
             94..98 => self.migrate_or_go_on(),
             _ => self.make_stale(),
         }
@@ -400,27 +419,6 @@ impl Simulation {
         self.tell(&format!("lag {node} {lag}: {outcome:?}"));
     }
 
-    fn fail_over(&mut self) {
-        let (node, way) = (self.any_node(), ["", " FORCE", " TAKEOVER"][self.generator.usize(..3)]);
-        let by = self.any_node();
-        let outcome = self.call(by, &format!("DUNLIN FAILOVER {node}{way}"));
-        self.tell(&format!("fail over {node}{way}: {outcome:?}"));
-        if outcome.is_ok() && way == " TAKEOVER" {
-            self.note_unvoted_epoch(node);
-        }
-        // An ordered failover holds back writes until it ends; over a slow link, until the primary's pause does.
-        self.server.advance(Duration::from_secs(if self.has_slow_links { 15 } else { 5 }));
-    }
-
-    /// Notes which writes may be lost as a node has taken an epoch without asking anyone: by that it has all slots
-    /// that are its own as far as it knows, and it may not know who has them now.
-    fn note_unvoted_epoch(&mut self, node: usize) {
-        self.has_unvoted_epochs = true;
-        let shard = self.facts(node, 0).shard;
-        let owned = KEYS.map(|(_, slot)| self.facts(node, slot).owns_slot);
-        self.history.endanger("unvoted epoch", |write| owned[write.key] && write.shard != shard);
-    }
-
     fn make_stale(&mut self) {
         let node = self.any_node();
         let outcome =
@@ -439,8 +437,8 @@ impl Simulation {
                 self.restart_node(node, false);
             }
             _ = self.server.refresh_view(node);
-            _ = self.server.set_lag(node, Duration::ZERO);
         }
+        self.end_lags();
         for _ in 0..12 {
             self.server.advance(Duration::from_secs(10));
         }
@@ -449,7 +447,13 @@ impl Simulation {
         }
         // A node that was down when a move was given up has not heard of that.
         (0..KEYS.len()).for_each(|key| self.close_slot(key));
+        self.end_lags();
         self.server.advance(Duration::from_secs(10));
+    }
+
+    /// Ends the lag of all replicas: each keeps its own while it is a primary for a time.
+    fn end_lags(&self) {
+        self.members.iter().for_each(|node| _ = self.server.set_lag(*node, Duration::ZERO));
     }
 
     /// Notes that each later epoch is one that was voted for, again: all nodes have heard of all epochs, and no two

@@ -22,6 +22,7 @@ impl OpenMove {
 impl Simulation {
     /// Moves a slot, begins to move one step by step, or takes the next step of one that moves.
     pub(super) fn migrate_or_go_on(&mut self) {
+        self.has_moved_keys = true;
         let (key, to) = (self.generator.usize(..KEYS.len()), self.any_node());
         match self.open_move.take() {
             Some(open) if open.key == key || self.generator.bool() => self.go_on_with(open),
@@ -88,6 +89,12 @@ impl Simulation {
                 self.open_move = Some(open);
             }
         }
+    }
+
+    /// Whether the slot of a key moves, or has moved without that all nodes have heard how it ended.
+    pub(super) fn is_moving(&self, key: usize) -> bool {
+        let is_open = self.open_move.as_ref().is_some_and(|open| open.key == key);
+        is_open || self.given_up.contains(&key) || self.moved_unheard.contains(&key)
     }
 
     /// Gives up the move of a slot: its key may be where nobody looks for it.
