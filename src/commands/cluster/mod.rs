@@ -42,8 +42,9 @@ const ASKING: Command = Command {
 
 fn asking(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     view(cx)?;
-    if !cx.is_nested() {
-        cx.session_mut().asking = Asking::Next;
+    if !cx.is_in_script() {
+        // In a transaction it holds for the scripts that follow there: all other commands were let in before.
+        cx.session_mut().asking = if cx.is_nested() { Asking::Now } else { Asking::Next };
     }
     cx.reply().ok();
     Ok(())

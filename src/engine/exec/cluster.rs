@@ -26,7 +26,7 @@ use crate::value::hash_slot::hash_slot;
 #[cold]
 pub(super) fn pass_redirect(engine: &mut Engine, asked: &GateRequest<'_>) -> Result<(), Error> {
     let query = query(engine, asked.session, asked.id, asked.flags, asked.request);
-    match decide(engine, &query) {
+    match decide(engine, &query, |_| true) {
         Ok(_) => Ok(()),
         Err(refusal) => {
             let error = error_of(engine, refusal);
@@ -68,8 +68,10 @@ pub(super) fn pass_redirect_of_script(engine: &mut Engine, id: CommandId, reques
     if engine.peers.cluster.is_none() {
         return Ok(());
     }
-    let (session, flags) = (engine.scripts.running().session, engine.table.entry(id).command.flags);
-    let decision = decide(engine, &query(engine, session, id, flags, request));
+    let (session, last) = (engine.scripts.running().session, engine.scripts.running().last_slot);
+    let query = query(engine, session, id, engine.table.entry(id).command.flags, request);
+    // Redis 8.0 looks for the keys of a slot that moves where the last command of the script had its own.
+    let decision = decide(engine, &query, |key| last.is_none_or(|slot| slot == hash_slot(key)));
     let name = || engine.table.entry(id).name.clone();
     let slot = decision.map_err(|refusal| match refusal {
         Refusal::Unowned => ClusterError::ScriptUnowned,
@@ -80,6 +82,7 @@ pub(super) fn pass_redirect_of_script(engine: &mut Engine, id: CommandId, reques
         Refusal::Ask(..) | Refusal::Moved(..) => ClusterError::ScriptMoved,
     })?;
     let running = engine.scripts.running();
+    running.last_slot = slot;
     match (slot, running.hash_slot) {
         _ if running.allows_cross_slot => Ok(()),
         (Some(slot), Some(before)) if slot != before => Err(ClusterError::ScriptSlots.into()),
@@ -90,9 +93,11 @@ pub(super) fn pass_redirect_of_script(engine: &mut Engine, id: CommandId, reques
     }
 }
 
-fn decide(engine: &Engine, query: &Query<'_>) -> Result<Option<u16>, Refusal> {
+/// Applies the redirect rule to a request. A key that `is_found` is false for counts as missing, even if it is there.
+fn decide(engine: &Engine, query: &Query<'_>, is_found: impl Fn(&[u8]) -> bool) -> Result<Option<u16>, Refusal> {
     let Some(view) = &engine.peers.cluster else { return Ok(None) };
-    redirect(view, &engine.settings.cluster, query, |key| access::presence(engine, 0, key) == Presence::Live)
+    let has_key = |key: &[u8]| is_found(key) && access::presence(engine, 0, key) == Presence::Live;
+    redirect(view, &engine.settings.cluster, query, has_key)
 }
 
 /// The keys of a request, or of all requests of the transaction that it runs.

@@ -117,6 +117,7 @@ fn begin(cx: &mut Ctx<'_>, name: Name, header: &Header, keys: Request<'_>) -> Re
         allows_oom: header.is_there && header.allow_oom,
         allows_cross_slot: !header.is_there || header.allow_cross_slot,
         hash_slot: keys.get(0).map(hash_slot),
+        last_slot: keys.get(0).map(hash_slot),
         has_written: false,
         propagates: true,
         protocol: Protocol::Resp2,

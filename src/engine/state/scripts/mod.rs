@@ -93,6 +93,8 @@ pub(in crate::engine) struct Running {
     pub(in crate::engine) allows_cross_slot: bool,
     /// The slot of the keys that it was given, or that it accessed first.
     pub(in crate::engine) hash_slot: Option<u16>,
+    /// The slot of the keys of its last command, or of those that it was given; `None` if there were none.
+    pub(in crate::engine) last_slot: Option<u16>,
     /// The script called a command that writes, so it cannot be killed any more.
     pub(in crate::engine) has_written: bool,
     /// Its commands go into the log of changes (`redis.set_repl`).
