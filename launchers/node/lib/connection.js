@@ -117,12 +117,16 @@ class Connection {
     }
   }
 
-  /** `isUnread` says that the server has not read the request, so that it can be sent once more. */
   #lost([words], isUnread = false) {
     const reason = this.#ended
-    const text = `dunlin: no reply to ${named(words)}, as the connection to ${this.address} has ended: ${reason}`
-    return Object.defineProperty(new Error(text), 'isUnread', { value: isUnread })
+    const text = `no reply to ${named(words)}, as the connection to ${this.address} has ended: ${reason}`
+    return isUnread ? unread(text) : new Error(`dunlin: ${text}`)
   }
+}
+
+/** An error by which the server has not read a request. */
+function unread(text) {
+  return Object.defineProperty(new Error(`dunlin: ${text}`), 'isUnread', { value: true })
 }
 
 /** A command as an error names it. */
@@ -213,4 +217,4 @@ class Reader {
   }
 }
 
-module.exports = { Connection, Refusal, ReplyError, named }
+module.exports = { Connection, Refusal, ReplyError, named, unread }

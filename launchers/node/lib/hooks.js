@@ -65,7 +65,7 @@ async function endWorld(world, { failed, show }) {
   // Both are sent at once, the check first.
   await Promise.allSettled([checked, world.drop()])
   await checked?.catch(error => {
-    // The connection was lost at the very end.
+    // The connection was lost at the very end, or the test has ended its world.
     if (!error.isUnread) throw error
   })
 }

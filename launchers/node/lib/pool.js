@@ -65,7 +65,7 @@ class Pool {
 
 async function sent(connection, commands) {
   try {
-    if (commands.length > 0) await connection.send(commands)
+    await connection.send(commands)
     return connection
   } catch (error) {
     connection.close()

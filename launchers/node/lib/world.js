@@ -3,7 +3,7 @@
 // here keeps a temporary world alive while the application has none.
 
 const { locate } = require('./packages.js')
-const { Refusal, named } = require('./connection.js')
+const { Refusal, named, unread } = require('./connection.js')
 const { asserted, expectation, filter, milliseconds, objects, options, seedOfVariable, within } = require('./words.js')
 
 const WAIT_MS = 5_000
@@ -103,11 +103,26 @@ class World {
   /** Enters this world again, on another connection than one that has ended; once for all calls that it has failed. */
   async #reconnect(lost) {
     if (this.#connection !== lost) return
-    this.#reconnecting ??= within(LEAVE_MS, this.pool.enter(this.#entrance), 'the server does not let in')
+    this.#reconnecting ??= within(LEAVE_MS, this.#enterAgain(), 'the server does not let in')
     try {
       this.#connection = await this.#reconnecting
     } finally {
       this.#reconnecting = undefined
+    }
+  }
+
+  async #enterAgain() {
+    const connection = await this.pool.open()
+    try {
+      const worlds = objects(await connection.call(['DUNLIN', 'WORLDS']))
+      // Entering would make an empty one of its name.
+      const isThere = worlds.some(({ name }) => name === this.name)
+      if (!isThere) throw unread(`the world ${this.name} has ended with its last connection`)
+      if (!this.isDefault) await connection.send(this.#entrance)
+      return connection
+    } catch (error) {
+      connection.close()
+      throw error
     }
   }
 

@@ -41,6 +41,11 @@ test('a failing test shows its last commands and its seed', async () => {
   assert.match(output, /# {3}client \d+: SET key 29 -> OK/)
 })
 
+test('a test that ends its world passes', async () => {
+  const { output, status } = await run(['--test', '--test-reporter=tap', 'fixtures/ending.mjs'])
+  assert.equal(status, 0, output)
+})
+
 test('a test whose world does not reply ends, without a report', async () => {
   const { output, status } = await run(['--test', '--test-reporter=tap', 'fixtures/stuck.mjs'])
   assert.equal(status, 1)

@@ -87,6 +87,16 @@ test('a connection that the server has closed is replaced, by one in the same wo
   }
 })
 
+test('a world that has ended with its last connection is not made anew', async t => {
+  const server = await start(t)
+  const world = await server.world()
+  assert.equal(await world.call('QUIT'), 'OK')
+  while ((await server.dunlin('WORLDS')).length > 1);
+  await assert.rejects(world.dump(), { message: `dunlin: the world ${world.name} has ended with its last connection` })
+  await world.drop()
+  assert.equal((await server.dunlin('WORLDS')).length, 1)
+})
+
 test('a call without a reply is given up after ten seconds, and says which', async () => {
   // Its ten seconds are half a second of ours.
   const script = `

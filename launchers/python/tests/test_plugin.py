@@ -103,6 +103,11 @@ def test_findings_of_strict_mode_fail_a_test_that_would_pass(pytester):
     result.stdout.fnmatch_lines(["E * unbounded-collection*seen is never trimmed*"])
 
 
+def test_a_test_that_ends_its_world_passes(pytester):
+    pytester.makepyfile("def test_shuts_down(dunlin): dunlin.client(retry=None).shutdown(nosave=True)")
+    pytester.runpytest_subprocess().assert_outcomes(passed=1)
+
+
 def test_a_level_that_does_not_exist_is_refused(pytester):
     pytester.makeini("[pytest]\ndunlin_strict = loud")
     pytester.makepyfile("def test_any(dunlin): pass")

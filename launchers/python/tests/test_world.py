@@ -197,6 +197,7 @@ def test_a_wait_in_vain_says_what_was_missing(dunlin):
 
 
 def test_a_call_of_a_command_that_blocks_says_what_to_use(dunlin, monkeypatch):
+    dunlin.client().ping()
     monkeypatch.setattr("dunlin_redis._world._PATIENCE_S", 0.1)
     with pytest.raises(TimeoutError, match="no reply to BLPOP queue within 0.1 s; use a client for"):
         dunlin.call("BLPOP", "queue", 0)

@@ -55,6 +55,17 @@ def test_a_connection_that_the_server_has_closed_is_replaced(dunlin):
             assert dunlin.call("GET", "key") == b"value"
 
 
+def test_a_world_that_has_ended_with_its_last_connection_is_not_made_anew(dunlin_server):
+    world = dunlin_server.world()
+    world.call("SET", "key", "value")
+    assert world.call("QUIT") == "OK"
+    until(lambda: world.name not in [each["name"] for each in dunlin_server.worlds()])
+    with pytest.raises(dunlin_redis.DunlinError, match=f"the world {world.name} has ended with its last connection"):
+        world.dump()
+    world.close()
+    assert world.name not in [each["name"] for each in dunlin_server.worlds()]
+
+
 def test_a_request_that_the_server_did_not_read_is_sent_again_and_any_other_is_not(dunlin, monkeypatch):
     dunlin.client().incr("counter")
     monkeypatch.setattr("dunlin_redis._connection.Connection.has_ended", lambda connection: False)

@@ -26,6 +26,10 @@ class _Unread(DunlinError):
     """The connection had ended before the server read the request."""
 
 
+class WorldEnded(DunlinError):
+    """The world has ended with its last connection; entering it again would make an empty one of its name."""
+
+
 def checked(reply: Any) -> Any:
     """Raises a reply that is an error."""
     if isinstance(reply, CommandError):
@@ -176,7 +180,7 @@ class Pool:
     other thread from moving the clock."""
 
     def __init__(self, address: Address, entrance: tuple[Any, ...] = ()) -> None:
-        self.address, self.entrance = address, entrance
+        self.address, self.entrance, self._was_entered = address, entrance, False
         self._reset()
         _pools.add(self)
 
@@ -184,6 +188,15 @@ class Pool:
         self._idle: list[Connection] = []
         self._lock = threading.Lock()
         self.count = 0
+
+    def _enter(self, connection: Connection, patience: float) -> None:
+        # While another connection of ours is there, so is the world; in a forked process the parent may have one.
+        if self._was_entered and self.count == 1:
+            worlds = checked(connection.call(("DUNLIN", "WORLDS"), patience))
+            if not any(str(self.entrance[2]).encode() in each for each in worlds):
+                raise WorldEnded(f"the world {self.entrance[2]} has ended with its last connection")
+        checked(connection.call(self.entrance, patience))
+        self._was_entered = True
 
     def take(self) -> Connection:
         """An idle connection, or a new one; where one has ended, another one takes its place."""
@@ -206,7 +219,7 @@ class Pool:
         try:
             connection = Connection(self.address, patience)
             if self.entrance:
-                checked(connection.call(self.entrance, patience))
+                self._enter(connection, patience)
         except BaseException:
             if connection is not None:
                 connection.close()
@@ -220,6 +233,7 @@ class Pool:
 
     def adopt(self, connection: Connection) -> None:
         """Takes over the connection of another pool, unless enough are idle here."""
+        self._was_entered = True
         with self._lock:
             if len(self._idle) < _IDLE:
                 self.count += 1
