@@ -89,7 +89,7 @@ mod tests {
 
     fn write(disk: &SimulatedDisk, appended: &mut Appended, log: &mut Option<Log>) -> [String; 3] {
         appended.hand_over(log);
-        log.as_mut().map(|log| log.write().expect("the disk works"));
+        log.as_mut().expect("a file is open").write().expect("the disk works");
         ["a", "b", "c"].map(|name| String::from_utf8(disk.read(name).unwrap_or_default()).expect("it is text"))
     }
 

@@ -151,30 +151,35 @@ impl<const LINES: usize> Database<LINES> {
     }
 
     /// Restores every key to its state when the youngest level began, and empties the level. Returns the changed
-    /// keys, in their order, each with the contents that are no longer needed.
+    /// keys, in their order, each with the contents that are no longer needed; a key that was only used is none.
     pub fn roll_back(&mut self) -> Vec<(Box<[u8]>, LazyFree)> {
         let Some(mut undo_log) = self.undo_log.take() else { return Vec::new() };
         let priors = undo_log.youngest().map(Level::take).unwrap_or_default();
-        let changed = priors.into_iter().map(|(key, prior)| {
-            let lazy_free = self.restore_key(&key, prior);
-            (key, lazy_free)
+        let restored = priors.into_iter().filter_map(|(key, prior)| {
+            let lazy_free = self.restore_key(&key, prior)?;
+            Some((key, lazy_free))
         });
-        let changed = changed.collect();
+        let changed = restored.collect();
         self.undo_log = Some(undo_log);
         changed
     }
 
-    fn restore_key(&mut self, key: &[u8], prior: PriorState) -> LazyFree {
+    /// Restores a key; `None` if it had only been used.
+    fn restore_key(&mut self, key: &[u8], prior: PriorState) -> Option<LazyFree> {
         let (slot, lazy_free) = match (prior.value, self.find(key)) {
-            (PriorValue::Absent, Some(slot)) => return self.delete(slot),
-            (PriorValue::Absent | PriorValue::Same, None) => return LazyFree::default(),
+            (PriorValue::Absent, Some(slot)) => return Some(self.delete(slot)),
+            (PriorValue::Absent | PriorValue::Same, None) => return Some(LazyFree::default()),
+            (PriorValue::Same, Some(slot)) if self.deadline(slot) == prior.deadline_ms => {
+                self.set_access(slot, prior.access);
+                return None;
+            }
             (PriorValue::Same, Some(slot)) => (slot, LazyFree::default()),
             (PriorValue::Other(value), Some(slot)) => self.replace(slot, New::Value(value)),
             (PriorValue::Other(value), None) => (self.insert(key, New::Value(value)), LazyFree::default()),
         };
         let slot = self.set_deadline(slot, prior.deadline_ms);
         self.set_access(slot, prior.access);
-        lazy_free
+        Some(lazy_free)
     }
 
     /// Ends a level, counted from the oldest: its entries go to the level before it, if there is one.

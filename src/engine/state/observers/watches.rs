@@ -86,10 +86,7 @@ fn broken_by(
     before: Presence,
     after: Presence,
 ) -> impl Iterator<Item = SessionId> {
-    let broken = watchers
-        .iter_mut()
-        .filter_map(move |(session, watcher)| watcher.is_broken_by(before, after).then_some(*session));
-    broken
+    watchers.iter_mut().filter_map(move |(session, watcher)| watcher.is_broken_by(before, after).then_some(*session))
 }
 
 impl Watches {
