@@ -1,15 +1,12 @@
 //! DUNLIN FEED: a client is sent the commands of others with their replies, as far as it reads and its filter admits.
 
-use crate::world::{START, World};
-use dunlin::commands;
-use dunlin::engine::state::host::NoHost;
-use dunlin::engine::{Engine, SessionId, Settings, Table};
+use crate::world::World;
+use dunlin::engine::{SessionId, Settings};
 use dunlin::resp::Frame;
 
 /// A world with the test kit.
 fn with_kit() -> World {
-    let table = Table::of(commands::families(true));
-    World::of_engine(Engine::new(table, Settings::default(), 1, START, Box::new(NoHost::default())))
+    World::with_kit(Settings::default())
 }
 
 /// A world with the test kit, and a client whose feed has that filter.

@@ -1,10 +1,8 @@
 //! Blocked clients by the thousand, with large requests, and during a pause.
 
-use dunlin::commands;
-use dunlin::engine::state::host::NoHost;
-use dunlin::engine::{Engine, SessionId, Settings, Table};
+use dunlin::engine::{SessionId, Settings};
 
-use crate::world::{START, World};
+use crate::world::World;
 
 /// A figure in the line of CLIENT LIST of a client with that flag.
 fn figure(world: &mut World, flag: &str, name: &str) -> usize {
@@ -43,8 +41,7 @@ fn a_key_that_is_ready_is_tried_again_when_the_pause_ends_and_not_before() {
 }
 
 fn with_test_kit() -> World {
-    let table = Table::of(commands::families(true));
-    World::of_engine(Engine::new(table, Settings::default(), 1, START, Box::new(NoHost::default())))
+    World::with_kit(Settings::default())
 }
 
 /// Each of them runs when its wait is over, and may end the waits of others.

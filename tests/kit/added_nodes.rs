@@ -174,10 +174,10 @@ fn orders_for_the_nodes_behind_a_gap_reach_them() {
         (0, "DUNLIN PARTITION 0,5", "OK"),
         (0, "DUNLIN HEAL", "OK"),
         (0, "DUNLIN LINK 0 4 CUT", "ERR no node 4"),
-        (0, "DUNLIN FAULT ADD full NODE 5 COMMAND GET ERROR full", "OK"),
+        (0, "DUNLIN FAULT ADD full NODE 5 COMMAND ECHO ERROR full", "OK"),
     ]);
     let mut fifth = nodes.server.node(5).and_then(|node| node.client()).expect("it is up");
-    assert_eq!(text(&mut fifth, "GET foo"), "full");
+    assert_eq!(text(&mut fifth, "ECHO foo"), "full");
     assert!(nodes.text(0, "DUNLIN FAULT LIST").contains("5"), "the rule is shown with its node");
     assert!(nodes.text(0, "DUNLIN NODES").contains("number: 5"));
     nodes.expect(&[(0, "DUNLIN FAULT CLEAR", "OK")]);

@@ -300,3 +300,27 @@ fn a_delayed_request_that_a_pause_holds_back_runs_when_the_pause_is_ended() {
     call(&mut test, ["CLIENT", "UNPAUSE"]);
     assert_eq!(ended(write.as_mut()), Ok(Reply::Status("OK".to_owned())));
 }
+
+#[test]
+fn a_rule_counts_a_login_that_names_a_world_once() {
+    let server = Server::start().expect("the server starts");
+    let world = server.world("cart").expect("it can be made");
+    let [mut test, mut inside] = [(); 2].map(|()| world.client().expect("there is room"));
+    let login = ["AUTH", "world.cart", "any"];
+    add(&mut test, "second COMMAND AUTH NTH 2 ERROR boom");
+    assert_eq!(call(&mut inside, login), Reply::Status("OK".to_owned()), "it is the first, of a client of the world");
+    assert_eq!(error(&mut inside, login), "boom");
+    let mut outside = server.client().expect("there is room");
+    add(&mut test, "second COMMAND AUTH NTH 2 ERROR boom");
+    assert_eq!(call(&mut outside, login), Reply::Status("OK".to_owned()), "it is the first, and enters the world");
+    assert_eq!(error(&mut outside, login), "boom");
+}
+
+#[test]
+fn the_reply_to_a_login_that_names_a_world_is_lost_as_any_other() {
+    let server = Server::start().expect("the server starts");
+    let world = server.world("cart").expect("it can be made");
+    let [mut test, mut inside] = [(); 2].map(|()| world.client().expect("there is room"));
+    add(&mut test, "lost COMMAND AUTH TIMES 1 DROP-AFTER");
+    assert_eq!(inside.call(["AUTH", "world.cart", "any"]), Err(CallError::Closed));
+}

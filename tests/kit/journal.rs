@@ -259,3 +259,19 @@ fn an_assertion_that_fails_lists_the_commands_line_by_line() {
     );
     assert_eq!(*message, expected);
 }
+
+#[test]
+fn a_command_that_a_fault_keeps_from_the_server_is_not_recorded() {
+    let (server, mut client) = served();
+    call(&mut client, ["DUNLIN", "JOURNAL", "START"]);
+    server.fault("never came").command("SET").drop_before();
+    server.fault("hangs").command("GET").silence();
+    server.fault("fails").command("INCR").error("ERR boom");
+    let [mut dropped, mut silent] = [(); 2].map(|()| server.client().expect("there is room"));
+    dropped.call(["SET", "key", "value"]).expect_err("the connection is closed");
+    let mut hanging = std::pin::pin!(silent.call_async(["GET", "key"]));
+    assert!(crate::polled(hanging.as_mut()).is_pending());
+    assert_eq!(count(&mut client, &[]), 0);
+    error(&mut client, ["INCR", "key"]);
+    assert_eq!(count(&mut client, &["COMMAND", "INCR", "ERRORS"]), 1, "this one was answered");
+}

@@ -333,3 +333,44 @@ fn waits_and_pauses_last_for_as_long_as_was_left_when_the_clock_goes_back() {
     server.advance(Duration::from_secs(1));
     assert_eq!(ended(wait.as_mut()), Ok(Reply::Null));
 }
+
+#[test]
+fn a_rollback_leaves_the_test_kit_and_the_switches_of_debug_as_they_are() {
+    let server = Server::builder().allow_debug().frozen().start().expect("it starts");
+    let mut client = server.client().expect("there is room");
+    call(&mut client, ["MSET", "a", "1", "b", "2"]);
+    server.snapshot("base");
+    for line in [
+        "DUNLIN JOURNAL START",
+        "DUNLIN FAULT ADD rule COMMAND GET NTH 2 ERROR boom",
+        "DUNLIN STRICT SET keys-command error LIMIT 1",
+        "DEBUG SET-ACTIVE-EXPIRE 0",
+        "GET key",
+    ] {
+        call(&mut client, line.split(' '));
+    }
+    assert!(error(&mut client, ["KEYS", "*"]).contains("STRICT"));
+    server.rollback("base").expect("it is there");
+    assert_eq!(error(&mut client, ["GET", "key"]), "boom", "it was matched once before");
+    assert!(error(&mut client, ["KEYS", "*"]).contains("STRICT"));
+    assert_eq!(server.strict().findings()[0].times, 2);
+    assert_eq!(call(&mut client, ["DUNLIN", "JOURNAL", "COUNT", "COMMAND", "GET"]), 2);
+    call(&mut client, ["SET", "key", "value", "PX", "10"]);
+    server.advance(Duration::from_millis(20));
+    assert_eq!(call(&mut client, ["DBSIZE"]), 3, "keys still do not expire by themselves");
+}
+
+#[test]
+fn a_rollback_closes_the_clients_of_users_that_were_created_since() {
+    let (server, mut client) = served();
+    call(&mut client, ["ACL", "SETUSER", "ann", "on", "nopass", "+@all", "~*"]);
+    let mut ann = server.client().expect("there is room");
+    call(&mut ann, ["AUTH", "ann", "any"]);
+    server.snapshot("base");
+    call(&mut client, ["ACL", "SETUSER", "ben", "on", "nopass", "+@all", "~*"]);
+    let mut ben = server.client().expect("there is room");
+    call(&mut ben, ["AUTH", "ben", "any"]);
+    server.rollback("base").expect("it is there");
+    assert_eq!(call(&mut ann, ["ACL", "WHOAMI"]), "ann");
+    ben.call(["PING"]).expect_err("its user does not exist any more");
+}

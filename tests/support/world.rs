@@ -30,6 +30,12 @@ impl World {
         World::of_engine(Engine::new(Table::of(FAMILIES), settings, seed, START, Box::new(NoHost::default())))
     }
 
+    /// A server with the test kit.
+    pub fn with_kit(settings: Settings) -> World {
+        let table = Table::of(dunlin::commands::families(true));
+        World::of_engine(Engine::new(table, settings, 1, START, Box::new(NoHost::default())))
+    }
+
     /// Connects a client to an engine that has none yet.
     pub fn of_engine(mut engine: Engine) -> World {
         let client = engine.connect(START, Origin::default()).expect("there is room");

@@ -15,7 +15,8 @@ pub(super) const WAIT: Command = Command {
              fault:<FAULT name number>|clients:<CLIENTS number>|cluster:<CLUSTER <OK | FAIL | AGREED>>|SYNCED> \
              [TIMEOUT milliseconds]",
     arity: Arity::AtLeast(3),
-    cost: "O(1), and as much after each command of others; O(N) with JOURNAL, N being the commands that are kept",
+    cost: "O(1), and as much after each command of others; with JOURNAL O(N) once, N being the commands that are kept, \
+           and O(N) after each with ALL-NODES",
     about: "Waits until clients are blocked on a key, subscribed to a channel or connected, a fault has fired, \
             commands were run, this node of a cluster serves keys or no longer does, all nodes agree, or replicas have \
             all writes.",
@@ -31,9 +32,12 @@ fn wait(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         deadline_ms = args.timeout_ms(cx.now())?;
     }
     args.end()?;
-    can_come(cx, &condition)?;
     let (session, now_ms) = (cx.session().id, cx.now_ms());
     let before = cx.observers_mut().take_waiter(session);
+    if let Err(error) = can_come(cx, &condition) {
+        cx.observers_mut().put_kit_away();
+        return Err(error);
+    }
     if let Some(waiter) = &before
         && let Condition::JournalOfAllNodes { found, .. } = &waiter.condition
     {

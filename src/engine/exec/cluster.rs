@@ -13,8 +13,7 @@ use crate::engine::cluster::{
 };
 use crate::engine::exec::ctx::databases;
 use crate::engine::exec::gates::GateRequest;
-use crate::engine::exec::kit::redirects;
-use crate::engine::exec::{access, blocking, changes, failover, messages, propagation, publish, replication};
+use crate::engine::exec::{access, blocking, changes, failover, kit, messages, propagation, publish, replication};
 use crate::engine::spec::{
     Channels, ClusterError, Command, CommandId, Entry, Error, Family, Flags, KeyFlags, Now, PlainKeys,
 };
@@ -25,17 +24,18 @@ use crate::value::hash_slot::hash_slot;
 /// Refuses a request whose keys this node does not serve. A transaction that is refused is over.
 #[cold]
 pub(super) fn pass_redirect(engine: &mut Engine, asked: &GateRequest<'_>) -> Result<(), Error> {
-    let query = query(engine, asked.session, asked.id, asked.flags, asked.request);
-    match decide(engine, &query, |_| true) {
-        Ok(_) => Ok(()),
-        Err(refusal) => {
-            let error = error_of(engine, refusal);
-            if engine.observers.strict().is_some() {
-                redirects::note(engine, asked, &error);
-            }
-            Err(error.into())
+    check_redirect(engine, asked).map_err(|error| {
+        if engine.observers.strict().is_some() {
+            kit::redirects::note(engine, asked, &error);
         }
-    }
+        error.into()
+    })
+}
+
+/// The error, such as MOVED, if this node does not serve the keys of a request.
+pub(super) fn check_redirect(engine: &Engine, asked: &GateRequest<'_>) -> Result<(), ClusterError> {
+    let query = query(engine, asked.session, asked.id, asked.flags, asked.request);
+    decide(engine, &query, |_| true).map(|_| ()).map_err(|refusal| error_of(engine, refusal))
 }
 
 /// Whether this node serves the keys of a client exactly if it owns their slot: no slot moves, and the node is not

@@ -243,23 +243,20 @@ pub(super) fn admit(engine: &mut Engine, session: SessionId, request: Request<'_
         Err(error) => return Err(refuse_request(engine, session, None, error)),
     };
     let command = engine.table.entry(id).command;
-    let flags = command.flags_of.map_or(command.flags, |flags_of| flags_of(engine, request));
+    let asked = GateRequest::of(engine, session, id, request);
     let passed = if !command.arity.admits(request.len()) {
         Err(Error::WrongArity(engine.table.entry(id).name.clone()))
     } else if host_call::has_entered_by(engine, session, id) {
         Ok(None)
     } else {
-        gates::pass_gates(
-            engine,
-            &GateRequest { session, id, flags: engine.sessions.flags_with_queue(session, flags), request },
-        )
+        gates::pass_gates(engine, &asked)
     };
     match passed {
         Ok(Some(moment)) => {
             engine.sessions.set_last_command(session, Some(id));
             Ok(Admitted::Later(moment))
         }
-        Ok(None) if queue(engine, session, id, flags, request) => Ok(Admitted::Queued),
+        Ok(None) if queue(engine, session, id, asked.flags, request) => Ok(Admitted::Queued),
         Ok(None) => Ok(Admitted::Now((id, words))),
         Err(error) => {
             engine.stats.command_mut(id).rejected += 1;

@@ -9,6 +9,8 @@
 //!
 //! Debug builds of the fast path ask all gates, active or not, and assert that they let the command pass.
 //!
+//! Each gate can be asked without an effect, too ([`would_pass`]): so the test kit leaves alone what would not run.
+//!
 //! Not here: whether a command exists and how many words it takes ([`super::dispatch`]), the checks of a command that a
 //! script calls ([`super::scripts`]), and the right to what a transaction queued ([`super::rights`]).
 //!
@@ -30,7 +32,13 @@ pub(super) struct GateRequest<'r> {
     pub(super) request: Request<'r>,
 }
 
-impl GateRequest<'_> {
+impl<'r> GateRequest<'r> {
+    pub(super) fn of(engine: &Engine, session: SessionId, id: CommandId, request: Request<'r>) -> GateRequest<'r> {
+        let command = engine.table.entry(id).command;
+        let flags = command.flags_of.map_or(command.flags, |flags_of| flags_of(engine, request));
+        GateRequest { session, id, flags: engine.sessions.flags_with_queue(session, flags), request }
+    }
+
     /// Whether the command may change data, here or on replicas.
     fn writes(&self) -> bool {
         self.flags.has(Flags::WRITE) || self.flags.has(Flags::MAY_REPLICATE)
@@ -56,13 +64,22 @@ pub(super) struct Gate {
     /// For a gate that the fast path checks itself, for each command: whether it may do so for that client now. While
     /// any other gate is active, the fast path is closed.
     checked_by_fast_path: Option<fn(&Engine, &Session) -> bool>,
-    pass: fn(&mut Engine, &GateRequest<'_>) -> Passed,
+    /// What it says to a command of that client; nothing changes.
+    ask: fn(&Engine, &Session, &GateRequest<'_>) -> Passed,
+    /// For a gate with an effect, such as evicting keys: what it does when a command comes, and says then.
+    pass: Option<fn(&mut Engine, &GateRequest<'_>) -> Passed>,
 }
 
 impl Gate {
     /// What the rows below leave out: a gate that concerns all commands, and closes the fast path while it is active.
-    const ROW: Gate =
-        Gate { name: "", only_for: &[], is_active: |_, _| false, checked_by_fast_path: None, pass: |_, _| Ok(None) };
+    const ROW: Gate = Gate {
+        name: "",
+        only_for: &[],
+        is_active: |_, _| false,
+        checked_by_fast_path: None,
+        ask: |_, _, _| Ok(None),
+        pass: None,
+    };
 
     /// Whether the fast path may be open for a client, as far as this gate is concerned.
     fn is_open(&self, engine: &Engine, client: &Session) -> bool {
@@ -81,19 +98,15 @@ const GATES: [Gate; 17] = [
         name: "enable-debug-command and enable-module-command",
         only_for: &[Flags::PROTECTED, Flags::EXTENDS],
         is_active: |_, _| true,
-        pass: |engine, asked| match engine.sessions.get(asked.session) {
-            Some(client) => engine.settings.check_enabled(client, asked.flags).map(|()| None),
-            None => Ok(None),
-        },
+        ask: |engine, client, asked| engine.settings.check_enabled(client, asked.flags).map(|()| None),
         ..Gate::ROW
     },
     Gate {
         name: "authentication",
         is_active: |engine, client| !client.authenticated && engine.acl.users.must_log_in(),
-        pass: |engine, asked| {
-            let is_known = engine.sessions.get(asked.session).is_some_and(|client| client.authenticated);
-            let passes = is_known || asked.flags.has(Flags::NO_AUTH) || !engine.acl.users.must_log_in();
-            if passes { Ok(None) } else { Err(Error::NoAuth) }
+        ask: |engine, client, asked| {
+            let is_known = client.authenticated || !engine.acl.users.must_log_in();
+            refuse_if(!is_known && !asked.flags.has(Flags::NO_AUTH), Error::NoAuth)
         },
         ..Gate::ROW
     },
@@ -101,16 +114,15 @@ const GATES: [Gate; 17] = [
         name: "commands that are not allowed in a transaction",
         only_for: &[Flags::NO_MULTI],
         is_active: |_, client| client.transaction.is_some(),
-        pass: |_, _| Err(Error::NotInTransaction),
+        ask: |_, _, _| Err(Error::NotInTransaction),
         ..Gate::ROW
     },
     Gate {
         name: "commands of the page, which gets no messages and does not wait",
         is_active: |_, client| client.origin.is_page,
-        pass: |engine, asked| {
-            let is_page = engine.sessions.get(asked.session).is_some_and(|client| client.origin.is_page);
+        ask: |engine, client, asked| {
             let name = &engine.table.entry(asked.id).name;
-            let is_refused = is_page && LASTING.contains(&name.as_str());
+            let is_refused = client.origin.is_page && LASTING.contains(&name.as_str());
             if is_refused { Err(ServerError::DenyBlocking(name.to_uppercase()).into()) } else { Ok(None) }
         },
         ..Gate::ROW
@@ -118,35 +130,41 @@ const GATES: [Gate; 17] = [
     Gate {
         name: "ACL",
         is_active: |engine, _| !engine.acl.users.are_unrestricted(),
-        pass: |engine, asked| rights::pass_rights(engine, asked.session, asked.id, asked.request).map(|()| None),
+        ask: |engine, client, asked| {
+            let may_run = rights::may_run(engine, &client.user, asked.id, asked.request).map(|()| None);
+            may_run.map_err(|denial| rights::refusal(engine, asked.session, asked.id, denial))
+        },
+        pass: Some(|engine, asked| rights::pass_rights(engine, asked.session, asked.id, asked.request).map(|()| None)),
         ..Gate::ROW
     },
     Gate {
         name: "slots of a cluster",
         is_active: |engine, _| engine.peers.cluster.is_some(),
         checked_by_fast_path: Some(cluster::serves_what_it_owns),
-        pass: |engine, asked| cluster::pass_redirect(engine, asked).map(|()| None),
+        ask: |engine, _, asked| Ok(cluster::check_redirect(engine, asked).map(|()| None)?),
+        pass: Some(|engine, asked| cluster::pass_redirect(engine, asked).map(|()| None)),
         ..Gate::ROW
     },
     Gate {
         name: "maxmemory",
         is_active: |engine, _| engine.settings.max_memory_bytes != 0 || engine.databases.pressure.is_short,
-        pass: |engine, asked| if eviction::evict_for(engine, asked.flags) { Err(Error::OutOfMemory) } else { Ok(None) },
+        ask: |engine, _, asked| refuse_if(eviction::refuses_at_sight(engine, asked.flags), Error::OutOfMemory),
+        pass: Some(|engine, asked| refuse_if(eviction::evict_for(engine, asked.flags), Error::OutOfMemory)),
         ..Gate::ROW
     },
     Gate {
         name: "tracking-table-max-keys",
         is_active: |engine, _| engine.observers.tracking.is_on(),
-        pass: |engine, _| {
+        pass: Some(|engine, _| {
             tracking::limit_tracking(engine);
             Ok(None)
-        },
+        }),
         ..Gate::ROW
     },
     Gate {
         name: "stop-writes-on-bgsave-error and errors of the append-only file",
         is_active: |engine, _| engine.persistence.disk_error(&engine.settings).is_some(),
-        pass: |engine, asked| {
+        ask: |engine, _, asked| {
             let is_concerned = asked.flags.has(Flags::WRITE) || engine.table.entry(asked.id).command.name == "PING";
             let error = engine.persistence.disk_error(&engine.settings).filter(|_| is_concerned);
             error.map_or(Ok(None), |error| Err(error.into()))
@@ -156,7 +174,7 @@ const GATES: [Gate; 17] = [
     Gate {
         name: "min-replicas-to-write",
         is_active: |engine, _| replication::lacks_replicas(engine),
-        pass: |engine, asked| {
+        ask: |engine, _, asked| {
             let is_refused = asked.flags.has(Flags::WRITE) && replication::lacks_replicas(engine);
             refuse_if(is_refused, ServerError::NoReplicas)
         },
@@ -165,7 +183,7 @@ const GATES: [Gate; 17] = [
     Gate {
         name: "replica-read-only",
         is_active: |engine, _| replication::is_read_only(engine),
-        pass: |engine, asked| {
+        ask: |engine, _, asked| {
             let is_refused = asked.flags.has(Flags::WRITE) && replication::is_read_only(engine);
             refuse_if(is_refused, ServerError::ReadOnlyReplica)
         },
@@ -174,9 +192,8 @@ const GATES: [Gate; 17] = [
     Gate {
         name: "subscribers that speak RESP2",
         is_active: |_, client| client.is_resp2_subscriber(),
-        pass: |engine, asked| {
-            let is_resp2_subscriber = engine.sessions.get(asked.session).is_some_and(Session::is_resp2_subscriber);
-            let is_refused = is_resp2_subscriber && !asked.flags.has(Flags::WHILE_SUBSCRIBED);
+        ask: |engine, client, asked| {
+            let is_refused = client.is_resp2_subscriber() && !asked.flags.has(Flags::WHILE_SUBSCRIBED);
             if is_refused { Err(Error::OnlyListens(engine.table.entry(asked.id).name.clone())) } else { Ok(None) }
         },
         ..Gate::ROW
@@ -184,7 +201,7 @@ const GATES: [Gate; 17] = [
     Gate {
         name: "replica-serve-stale-data",
         is_active: |engine, _| replication::is_stale(engine),
-        pass: |engine, asked| {
+        ask: |engine, _, asked| {
             let is_refused = replication::is_stale(engine) && !asked.flags.has(Flags::STALE);
             refuse_if(is_refused, ServerError::PrimaryIsDown)
         },
@@ -193,7 +210,7 @@ const GATES: [Gate; 17] = [
     Gate {
         name: "loading",
         is_active: |engine, _| engine.persistence.loading.is_some(),
-        pass: |engine, asked| {
+        ask: |engine, _, asked| {
             let is_refused = engine.persistence.loading.is_some() && !asked.flags.has(Flags::LOADING);
             refuse_if(is_refused, ServerError::Loading)
         },
@@ -202,23 +219,22 @@ const GATES: [Gate; 17] = [
     Gate {
         name: "busy script",
         is_active: |engine, _| engine.scripts.is_any_running(),
-        pass: |engine, asked| engine.scripts.gate(asked.flags).map(|()| None),
+        ask: |engine, _, asked| engine.scripts.gate(asked.flags).map(|()| None),
         ..Gate::ROW
     },
     Gate {
         name: "monitors, which Redis takes for replicas",
         is_active: |_, client| client.monitors,
-        pass: |engine, asked| {
-            let monitors = engine.sessions.get(asked.session).is_some_and(|client| client.monitors);
-            let is_refused = monitors && (asked.writes() || asked.flags.has(Flags::READONLY));
-            refuse_if(is_refused, Error::ReplicaTouchesKeys)
+        ask: |_, client, asked| {
+            let touches_keys = asked.writes() || asked.flags.has(Flags::READONLY);
+            refuse_if(client.monitors && touches_keys, Error::ReplicaTouchesKeys)
         },
         ..Gate::ROW
     },
     Gate {
         name: "CLIENT PAUSE",
         is_active: |engine, _| engine.timing.pause.holds(engine.timing.now),
-        pass: |engine, asked| {
+        ask: |engine, _, asked| {
             // The test kit stands outside: it moves the clock out of a pause.
             let until = engine.timing.pause.holds_back(engine.timing.now, asked.writes());
             Ok(until.filter(|_| !engine.table.is_of_kit(asked.request)))
@@ -232,6 +248,15 @@ impl Gate {
     fn concerns(&self, flags: Flags) -> bool {
         self.only_for.is_empty() || self.only_for.iter().any(|&flag| flags.has(flag))
     }
+
+    /// Has a command of that client pass it.
+    fn pass(&self, engine: &mut Engine, asked: &GateRequest<'_>) -> Passed {
+        match (self.pass, engine.sessions.get(asked.session)) {
+            (Some(pass), _) => pass(engine, asked),
+            (None, Some(client)) => (self.ask)(engine, client, asked),
+            (None, None) => Ok(None),
+        }
+    }
 }
 
 /// Asks the gates in their order: whether the command passes, waits until a moment, or is refused.
@@ -240,12 +265,21 @@ pub(super) fn pass_gates(engine: &mut Engine, asked: &GateRequest<'_>) -> Passed
         let Some(client) = engine.sessions.get(asked.session) else { return Ok(None) };
         if gate.concerns(asked.flags)
             && (gate.is_active)(engine, client)
-            && let Some(moment) = (gate.pass)(engine, asked)?
+            && let Some(moment) = gate.pass(engine, asked)?
         {
             return Ok(Some(moment));
         }
     }
     Ok(None)
+}
+
+/// Whether a request would pass all gates now. That nothing changes has one limit: only evicting keys shows whether
+/// enough of them can be evicted, so a request passes the gate of `maxmemory` here while there is any to evict.
+pub(super) fn would_pass(engine: &Engine, asked: &GateRequest<'_>) -> bool {
+    engine.sessions.get(asked.session).is_some_and(|client| {
+        let concerned = GATES.iter().filter(|gate| gate.concerns(asked.flags) && (gate.is_active)(engine, client));
+        concerned.into_iter().all(|gate| matches!((gate.ask)(engine, client, asked), Ok(None)))
+    })
 }
 
 /// Whether no gate is active for that client but those that the fast path checks itself, so that any command passes
@@ -259,7 +293,7 @@ pub(super) fn are_gates_open(engine: &Engine, client: &Session) -> bool {
 #[cfg(debug_assertions)]
 pub(super) fn assert_gates_pass(engine: &mut Engine, asked: &GateRequest<'_>) {
     for gate in GATES.iter().filter(|gate| gate.concerns(asked.flags)) {
-        let passed = (gate.pass)(engine, asked);
+        let passed = gate.pass(engine, asked);
         assert!(matches!(passed, Ok(None)), "the fast path skips the gate of {}: {passed:?}", gate.name);
     }
 }

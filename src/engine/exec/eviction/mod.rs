@@ -60,13 +60,26 @@ pub fn used_bytes(engine: &Engine) -> u64 {
 
 /// Evicts keys if memory is short; returns whether it still is. `flags` are those of the command about to run.
 pub(super) fn evict_for(engine: &mut Engine, flags: Flags) -> bool {
-    if engine.settings.max_memory_bytes == 0 || engine.scripts.is_busy() || engine.persistence.loading.is_some() {
+    if !is_limited(engine) {
         engine.databases.pressure.is_short = false;
         return false;
     }
     let is_short = evict(engine) == Relief::None;
     engine.databases.pressure.is_short = is_short;
     is_short && flags.has(Flags::DENYOOM)
+}
+
+/// Whether a command with these flags is refused without any eviction: memory is short, and there is no key that the
+/// policy may evict.
+pub(super) fn refuses_at_sight(engine: &Engine, flags: Flags) -> bool {
+    let is_short = || used_bytes(engine) > engine.settings.max_memory_bytes;
+    let may_evict = !engine.timing.holds_expiry();
+    flags.has(Flags::DENYOOM) && is_limited(engine) && may_evict && is_short() && !victims::is_any(engine)
+}
+
+/// Whether memory has a limit now.
+fn is_limited(engine: &Engine) -> bool {
+    engine.settings.max_memory_bytes > 0 && !engine.scripts.is_busy() && engine.persistence.loading.is_none()
 }
 
 /// Starts evicting between the turns of clients, if memory is over a limit that has changed.

@@ -20,6 +20,15 @@ pub(super) fn victim(engine: &mut Engine) -> Option<(usize, Slot)> {
     }
 }
 
+/// Whether there is a key that the policy may evict.
+pub(super) fn is_any(engine: &Engine) -> bool {
+    match engine.settings.policy {
+        Policy::NoEviction => false,
+        policy if policy.is_volatile_only() => first_due(engine).is_some(),
+        _ => engine.databases.iter().any(|data| !data.is_empty()),
+    }
+}
+
 fn first_due(engine: &Engine) -> Option<(usize, Slot)> {
     let due = engine.databases.iter().enumerate().filter_map(|(number, data)| Some((number, data.first_due()?)));
     due.min_by_key(|(_, (deadline_ms, _))| *deadline_ms).map(|(number, (_, slot))| (number, slot))

@@ -6,9 +6,10 @@
 
 use crate::engine::Engine;
 use crate::engine::exec::dispatch::RequestStart;
+use crate::engine::exec::gates::GateRequest;
 use crate::engine::exec::kit::journal;
 use crate::engine::exec::{Flow, dispatch, kit, timing};
-use crate::engine::spec::{CommandId, Flags, KeyFlags, ServerError};
+use crate::engine::spec::{CommandId, KeyFlags, ServerError};
 use crate::engine::state::SessionId;
 use crate::engine::state::kit::journal::{is_called, touches};
 use crate::engine::state::kit::{DiskFaults, Disturbance, Failure, is_named};
@@ -19,17 +20,10 @@ pub(super) fn fire(engine: &mut Engine, session: SessionId, request: Request<'_>
     if engine.observers.kit.as_ref()?.faults.is_empty() {
         return None;
     }
-    let (id, _) = engine.table.resolve(request).ok()?;
-    let command = engine.table.entry(id).command;
     // A page that is open beside a test is not what the test is about.
     let client = engine.sessions.get(session).filter(|client| !client.origin.is_page)?;
-    if !kit::comes_to_gates(engine, session, id, request) {
-        return None;
-    }
-    let flags = match &client.transaction {
-        Some(transaction) if command.flags.has(Flags::RUNS_QUEUE) => command.flags.and(transaction.flags),
-        _ => command.flags,
-    };
+    let GateRequest { id, flags, .. } = kit::would_run(engine, session, request)?;
+    let command = engine.table.entry(id).command;
     let is_of_shard = command.keys.iter().any(|spec| spec.access.has(KeyFlags::NOT_KEY));
     let keys = command.keys_of(request).len().max(usize::from(is_of_shard));
     let kit = engine.observers.kit.as_mut()?;

@@ -46,7 +46,7 @@ pub(super) fn begin_entry(engine: &mut Engine, session: SessionId, request: Requ
         command,
     };
     let feed = is_wanted.then(|| kit.feed.begin(entry.clone()));
-    Recorded { feed, journal: kit.journal.as_mut().filter(|_| keeps).map(|journal| journal.add(entry)) }
+    Recorded { feed, journal: kit.journal.as_mut().filter(|_| keeps).map(|journal| journal.add(entry, &engine.table)) }
 }
 
 /// Checks a command that runs within another one by the rules of strict mode, and begins its entry.
@@ -76,11 +76,11 @@ pub(in crate::engine) fn end_entry(engine: &mut Engine, recorded: Recorded, time
     let Some(kit) = &mut engine.observers.kit else { return };
     if let (Some(number), Some(journal)) = (recorded.journal, &mut kit.journal) {
         let begun = journal.begun;
-        if let Some(entry) = journal.get_mut(number) {
+        journal.change(number, &engine.table, |entry| {
             entry.reply = Some(reply.to_vec());
             entry.elapsed_us = elapsed_us;
             entry.waited = entry.waited.map(|_| begun);
-        }
+        });
     }
     if let Some(number) = recorded.feed {
         let client = kit.feed.client_of(number).and_then(|client| engine.sessions.find(client));

@@ -15,9 +15,10 @@ pub mod tree;
 pub mod waits;
 
 use crate::engine::Engine;
+use crate::engine::exec::gates::GateRequest;
 use crate::engine::exec::stages::{Arrival, ReplyState};
-use crate::engine::exec::{Flow, blocking, delivery, dispatch, timing};
-use crate::engine::spec::{CommandId, Flags, KitError, Now};
+use crate::engine::exec::{Flow, blocking, delivery, dispatch, gates, timing};
+use crate::engine::spec::{KitError, Now};
 use crate::engine::state::kit::{Begun, Failure, Source};
 use crate::engine::state::{Block, Effect, LateReply, SessionId, Transport};
 use crate::resp::Request;
@@ -29,10 +30,16 @@ pub(super) fn arrive(engine: &mut Engine, arrival: Arrival<'_>, out: &mut Vec<u8
     if engine.table.is_of_kit(request) || engine.sessions.is_test_client(session) {
         return None;
     }
-    if !was_delayed {
+    let called_host = engine.observers.kit.as_ref().and_then(|kit| kit.called_host.get(&session)).cloned();
+    let comes_again = called_host.is_some();
+    if !was_delayed && !comes_again {
         redirects::arrive(engine, request);
     }
-    let failure = if was_delayed { None } else { faults::fire(engine, session, request) };
+    let failure = match called_host {
+        Some(failure) => failure,
+        None if was_delayed => None,
+        None => faults::fire(engine, session, request),
+    };
     match failure {
         Some(Failure::Delay { ms }) => return Some(delay(engine, session, request, Some(ms))),
         Some(Failure::Silence) => return Some(delay(engine, session, request, None)),
@@ -40,7 +47,7 @@ pub(super) fn arrive(engine: &mut Engine, arrival: Arrival<'_>, out: &mut Vec<u8
         Some(Failure::Error(text)) => return Some(faults::refuse_instead(engine, session, request, text, out)),
         _ => {}
     }
-    if let Some(line) = strict::check_request(engine, session, request) {
+    if !comes_again && let Some(line) = strict::check_request(engine, session, request) {
         return Some(faults::refuse_instead(engine, session, request, line, out));
     }
     let recorded = journal::begin_entry(engine, session, request, Source::Client);
@@ -60,24 +67,25 @@ pub(super) fn note_change(engine: &mut Engine, key: &[u8]) {
 }
 
 /// Forgets a request that will run again, as a pause holds it back or it has called the host, and wakes the tests whose
-/// condition holds now.
+/// condition holds now. One that has called the host is neither disturbed nor checked again.
 pub(super) fn leave(engine: &mut Engine, session: SessionId, flow: Flow) {
-    if matches!(flow, Flow::Wait(_) | Flow::CallHost) {
-        engine.observers.take_back_entry(session);
+    match flow {
+        Flow::Wait(_) => _ = engine.observers.take_back_entry(session, &engine.table),
+        Flow::CallHost => {
+            let failure = engine.observers.take_back_entry(session, &engine.table);
+            engine.observers.kit.iter_mut().for_each(|kit| _ = kit.called_host.insert(session, failure.clone()));
+        }
+        _ => engine.observers.forget_host_call(session),
     }
     waits::wake_waiters(engine);
 }
 
-/// Whether a request passes the first checks: its client may send it now, the settings allow it, and it is well
-/// formed.
-fn comes_to_gates(engine: &Engine, session: SessionId, id: CommandId, request: Request<'_>) -> bool {
-    let command = engine.table.entry(id).command;
-    let Some(client) = engine.sessions.get(session) else { return false };
-    let is_unauthenticated = !client.authenticated && engine.acl.users.must_log_in();
-    let writes = command.flags.has(Flags::WRITE) || command.flags.has(Flags::MAY_REPLICATE);
-    let is_paused = engine.timing.pause.holds_back(engine.now(), writes).is_some();
-    let is_enabled = engine.settings.check_enabled(client, command.flags).is_ok();
-    !is_unauthenticated && !is_paused && is_enabled && command.arity.admits(request.len())
+/// A request as the gates see it, if it is well formed and they would let it pass now: it would run, or be queued.
+fn would_run<'r>(engine: &Engine, session: SessionId, request: Request<'r>) -> Option<GateRequest<'r>> {
+    let (id, _) = engine.table.resolve(request).ok()?;
+    let asked = GateRequest::of(engine, session, id, request);
+    let is_well_formed = engine.table.entry(id).command.arity.admits(request.len());
+    (is_well_formed && gates::would_pass(engine, &asked)).then_some(asked)
 }
 
 /// Records the reply to a session's request, or that it is still to come, and applies the fault that the request was
@@ -98,7 +106,7 @@ pub(super) fn complete(engine: &mut Engine, session: SessionId, state: ReplyStat
     let Some(begun) = kit.begun.remove(&session) else { return };
     let is_queued = engine.sessions.get(session).is_some_and(|client| client.transaction.is_some());
     if is_queued && out[start..] == *b"+QUEUED\r\n" {
-        engine.observers.mark_queued(begun.recorded);
+        engine.observers.mark_queued(begun.recorded, &engine.table);
     }
     journal::end_entry(engine, begun.recorded, begun.timer, &out[start..]);
     engine.observers.put_kit_away();
@@ -161,6 +169,7 @@ pub(super) fn run_delayed(engine: &mut Engine, session: SessionId) {
         Flow::CallHost => {
             // The connection no longer has that request, so it cannot send it again.
             _ = engine.take_host_call(session);
+            engine.observers.forget_host_call(session);
             let text = KitError::WorldTooLate.to_string();
             delivery::send(engine, session, format!("-{text}\r\n").into_bytes().into());
         }

@@ -2,9 +2,8 @@
 
 use crate::engine::Engine;
 use crate::engine::cluster::Health;
-use crate::engine::exec::kit::redirects;
+use crate::engine::exec::kit::{self, redirects};
 use crate::engine::exec::replication::{self, Staleness};
-use crate::engine::exec::{kit, rights};
 use crate::engine::spec::{Command, CommandId, Flags, KeyFlags};
 use crate::engine::state::SessionId;
 use crate::engine::state::kit::strict::{Level, Rule, Script, Trace};
@@ -29,15 +28,10 @@ pub fn findings(engine: &Engine) -> Vec<Finding> {
 /// Checks a request of a client; returns the error line if it is refused.
 pub(super) fn check_request(engine: &mut Engine, session: SessionId, request: Request<'_>) -> Option<String> {
     engine.observers.strict()?;
-    let (id, _) = engine.table.resolve(request).ok()?;
-    let command = engine.table.entry(id).command;
-    let client = engine.sessions.get(session)?;
-    let may_run = kit::comes_to_gates(engine, session, id, request)
-        && engine.scripts.gate(command.flags).is_ok()
-        && rights::may_run(engine, &client.user, id, request).is_ok();
-    let is_queued = client.transaction.is_some() && !command.flags.has(Flags::UNQUEUED);
+    let asked = kit::would_run(engine, session, request)?;
+    let is_queued = engine.sessions.get(session)?.transaction.is_some() && !asked.flags.has(Flags::UNQUEUED);
     let source = if is_queued { Source::Queue } else { Source::Client };
-    if may_run { check_as(engine, session, id, request, source) } else { None }
+    check_as(engine, session, asked.id, request, source)
 }
 
 /// Checks a command that a transaction or a script runs.

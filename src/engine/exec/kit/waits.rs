@@ -40,7 +40,7 @@ pub fn progress(engine: &Engine, condition: &Condition) -> u64 {
         }
         Condition::Journal { filter, .. } => {
             let journal = engine.observers.kit.as_ref().and_then(|kit| kit.journal.as_ref());
-            journal.map_or(0, |journal| journal.matching(filter, &engine.table).count())
+            return journal.map_or(0, |journal| journal.count(filter, &engine.table));
         }
         Condition::JournalOfAllNodes { found, .. } => return *found.as_ref().unwrap_or(&0),
         Condition::Fired { rule, .. } => {
@@ -113,6 +113,7 @@ pub fn wake_waiters(engine: &mut Engine) {
         return;
     }
     resume_held_back(engine);
+    engine.observers.kit.iter_mut().for_each(|kit| kit.keep_counts(&engine.table));
     let Some(kit) = engine.observers.kit.as_ref().filter(|kit| !kit.waiters.is_empty()) else { return };
     let over: BTreeSet<SessionId> =
         kit.waiters.iter().filter(|waiter| is_over(engine, &waiter.condition)).map(|waiter| waiter.session).collect();

@@ -2,8 +2,9 @@
 //!
 //! Rules are checked for each command that a client sends, not for those that a script calls. A failure that is a
 //! state of the server (LOADING, READONLY and so on) hits the commands that a server in that state refuses, and no
-//! others. A client that is not logged in, or whose request cannot run, hits no rule. In a transaction a refused
-//! command makes EXEC fail, as any refusal does.
+//! others. A request that a gate would refuse or hold back hits no rule (`would_pass` in `exec/gates` names the one
+//! exception). One that has called the host and comes again hits none a second time. In a transaction a refused command
+//! makes EXEC fail, as any refusal does.
 //!
 //! Sources: the texts of Redis 8.0.6.
 

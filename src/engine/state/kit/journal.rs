@@ -4,12 +4,14 @@
 //! them, and a blocked one is listed before its reply. Secret arguments are not stored. A command that is queued until
 //! EXEC is recorded for the transcript alone: it counts when it runs.
 //!
-//! Costs: a copy of each request and its reply, as many as the journal may have.
+//! Costs: a copy of each request and its reply, as many as the journal may have. Counting the entries that a filter
+//! selects takes a look at each, unless a client waits for their number: that is kept up to date ([`super::counts`]).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::{self, Display};
 
 use crate::engine::spec::{CommandId, Now, Table};
+use crate::engine::state::kit::counts::Counts;
 use crate::engine::state::kit::reply_text::reply_lines;
 use crate::engine::state::kit::{pattern_of, quoted};
 use crate::resp::{Protocol, Reply, Request, Requests};
@@ -31,6 +33,7 @@ pub struct Journal {
     pub is_on: bool,
     most: usize,
     entries: VecDeque<Entry>,
+    counts: Counts,
     /// The number of entries ever added.
     pub(in crate::engine) begun: u64,
 }
@@ -219,7 +222,7 @@ pub fn in_order(of_nodes: Vec<Vec<Entry>>) -> Vec<Entry> {
 }
 
 /// A filter that selects commands: all of its conditions must hold.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Filter {
     /// The name of the command, `container|subcommand`, or a container, in any case.
     pub command: Option<Vec<u8>>,
@@ -339,12 +342,19 @@ impl Journal {
 
     /// An empty journal that keeps up to `most` entries.
     pub fn of(most: usize) -> Journal {
-        Journal { is_on: true, most: most.clamp(1, MAX_ENTRIES), entries: VecDeque::new(), begun: 0 }
+        Journal {
+            is_on: true,
+            most: most.clamp(1, MAX_ENTRIES),
+            entries: VecDeque::new(),
+            counts: Counts::default(),
+            begun: 0,
+        }
     }
 
     /// Removes all entries.
     pub fn clear(&mut self) {
         self.entries.clear();
+        self.counts.reset();
     }
 
     /// All entries, the oldest first, including queued commands.
@@ -357,6 +367,28 @@ impl Journal {
         self.entries.iter().filter(|entry| filter.admits(entry, table))
     }
 
+    /// How many entries a filter selects.
+    pub fn count(&self, filter: &Filter, table: &Table) -> u64 {
+        self.kept_count(filter).unwrap_or_else(|| self.matching(filter, table).count() as u64)
+    }
+
+    /// How many entries a filter selects, if that is kept.
+    pub fn kept_count(&self, filter: &Filter) -> Option<u64> {
+        self.counts.get(filter)
+    }
+
+    /// Keeps from now on how many entries a filter selects.
+    pub(in crate::engine) fn keep_count(&mut self, filter: &Filter, table: &Table) {
+        if self.kept_count(filter).is_none() {
+            self.counts.begin(filter, self.matching(filter, table).count() as u64);
+        }
+    }
+
+    /// No longer keeps how many entries a filter selects.
+    pub(in crate::engine) fn end_count(&mut self, filter: &Filter) {
+        self.counts.end(filter);
+    }
+
     /// Checks that the journal has as many commands as expected.
     ///
     /// # Errors
@@ -365,29 +397,43 @@ impl Journal {
         bound.check(filter, &self.matching(filter, table).collect::<Vec<_>>())
     }
 
-    pub(in crate::engine) fn add(&mut self, entry: Entry) -> u64 {
+    pub(in crate::engine) fn add(&mut self, entry: Entry, table: &Table) -> u64 {
         self.begun += 1;
-        if self.entries.len() >= self.most {
-            self.entries.pop_front();
+        if self.entries.len() >= self.most
+            && let Some(oldest) = self.entries.pop_front()
+        {
+            self.counts.subtract(&oldest, table);
         }
-        self.entries.push_back(Entry { number: self.begun, ..entry });
+        let entry = Entry { number: self.begun, ..entry };
+        self.counts.add(&entry, table);
+        self.entries.push_back(entry);
         self.begun
     }
 
-    pub(in crate::engine) fn get_mut(&mut self, number: u64) -> Option<&mut Entry> {
-        let place = self.entries.binary_search_by_key(&number, |entry| entry.number).ok()?;
-        self.entries.get_mut(place)
+    /// Changes an entry, if the journal still has it.
+    pub(in crate::engine) fn change(&mut self, number: u64, table: &Table, change: impl FnOnce(&mut Entry)) {
+        let Some(entry) = find(&mut self.entries, number) else { return };
+        self.counts.subtract(entry, table);
+        change(entry);
+        self.counts.add(entry, table);
     }
 
     /// Removes the last entry: its command was not run.
-    pub(in crate::engine) fn take_back(&mut self, number: u64) {
-        self.entries.pop_back_if(|entry| entry.number == number);
+    pub(in crate::engine) fn take_back(&mut self, number: u64, table: &Table) {
+        if let Some(entry) = self.entries.pop_back_if(|entry| entry.number == number) {
+            self.counts.subtract(&entry, table);
+        }
     }
 
-    /// Records that the command is blocked.
+    /// Records that the command is blocked, which no filter sees.
     pub(in crate::engine) fn waits(&mut self, number: u64) {
-        if let Some(entry) = self.get_mut(number) {
+        if let Some(entry) = find(&mut self.entries, number) {
             entry.waited = Some(number);
         }
     }
+}
+
+fn find(entries: &mut VecDeque<Entry>, number: u64) -> Option<&mut Entry> {
+    let place = entries.binary_search_by_key(&number, |entry| entry.number).ok()?;
+    entries.get_mut(place)
 }

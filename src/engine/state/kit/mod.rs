@@ -2,6 +2,7 @@
 //!
 //! All of it is behind one pointer ([`crate::engine::Observers::kit`]), which is empty until a test uses the kit.
 
+mod counts;
 mod disk;
 pub(in crate::engine) mod faults;
 pub(in crate::engine) mod feed;
@@ -29,6 +30,7 @@ pub use waits::{Condition, Waiter};
 use std::collections::{BTreeMap, BTreeSet};
 
 use self::strict::redirects::Expected;
+use crate::engine::spec::Table;
 use crate::engine::state::timing::Stopwatch;
 use crate::engine::state::{Session, SessionId};
 
@@ -53,6 +55,8 @@ pub struct Kit {
     pub(in crate::engine) held_back: Vec<SessionId>,
     /// Requests that run or are blocked, by session.
     pub(in crate::engine) begun: BTreeMap<SessionId, Begun>,
+    /// Sessions whose request has called the host and will come again, with the fault that its reply is to suffer.
+    pub(in crate::engine) called_host: BTreeMap<SessionId, Option<Failure>>,
     /// Sessions whose delayed request runs, or runs again, when their wait ends.
     pub(in crate::engine) delayed: BTreeSet<SessionId>,
 }
@@ -121,7 +125,7 @@ impl Kit {
 
     /// True when the kit has nothing to do and nothing to report.
     pub(in crate::engine) fn is_idle(&self) -> bool {
-        let nobody = self.begun.is_empty() && self.delayed.is_empty();
+        let nobody = self.begun.is_empty() && self.delayed.is_empty() && self.called_host.is_empty();
         let nobody = nobody && self.waiters.is_empty() && self.resumed.is_empty();
         let watches = self.journal.is_some() || self.strict.is_some() || self.feed.is_wanted();
         nobody && !watches && self.faults.is_empty() && self.expected.is_empty()
@@ -132,17 +136,33 @@ impl Kit {
         let begun = self.begun.remove(&session);
         begun.and_then(|begun| begun.recorded.feed).into_iter().for_each(|number| self.feed.forget(number));
         self.feed.leave(session);
+        self.called_host.remove(&session);
         self.delayed.remove(&session);
         self.held_back.retain(|held_back| *held_back != session);
         self.take_waiter(session);
     }
 
-    /// Ends the wait of a session, and returns it.
+    /// Ends the wait of a session, and the count of the journal's commands if nobody else waits for them; returns the
+    /// wait.
     pub(in crate::engine) fn take_waiter(&mut self, session: SessionId) -> Option<Waiter> {
-        self.resumed.remove(&session).or_else(|| {
+        let taken = self.resumed.remove(&session).or_else(|| {
             let place = self.waiters.iter().position(|waiter| waiter.session == session)?;
             Some(self.waiters.remove(place))
-        })
+        })?;
+        let mut others = self.waiters.iter().chain(self.resumed.values());
+        if let (Some(filter), Some(journal)) = (taken.condition.counted(), &mut self.journal)
+            && others.all(|waiter| waiter.condition.counted() != Some(filter))
+        {
+            journal.end_count(filter);
+        }
+        Some(taken)
+    }
+
+    /// Has the journal, which may be a new one, count the commands that clients wait for.
+    pub(in crate::engine) fn keep_counts(&mut self, table: &Table) {
+        let Some(journal) = &mut self.journal else { return };
+        let filters = self.waiters.iter().filter_map(|waiter| waiter.condition.counted());
+        filters.for_each(|filter| journal.keep_count(filter, table));
     }
 
     /// Moves the timeouts of waits back by that many milliseconds: the clock was set back.

@@ -66,6 +66,16 @@ pub enum Condition {
     Synced,
 }
 
+impl Condition {
+    /// The filter of the commands that the condition counts in the journal of this node.
+    pub(in crate::engine) fn counted(&self) -> Option<&Filter> {
+        match self {
+            Condition::Journal { filter, .. } => Some(filter),
+            _ => None,
+        }
+    }
+}
+
 /// A client that waits for a condition.
 #[derive(Clone, Debug)]
 pub struct Waiter {

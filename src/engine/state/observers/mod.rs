@@ -14,9 +14,11 @@ pub use watches::{Presence, Watches};
 
 use std::collections::BTreeSet;
 
-use crate::engine::spec::CommandId;
+use crate::engine::spec::{CommandId, Table};
 use crate::engine::state::fast_path::FastPath;
-use crate::engine::state::kit::{CheckRule, Filter, Kit, Recorded, Rule, Setting, Source, Strict, Waiter};
+use crate::engine::state::kit::{
+    Begun, CheckRule, Failure, Filter, Kit, Recorded, Rule, Setting, Source, Strict, Waiter,
+};
 use crate::engine::state::measures::Measures;
 use crate::engine::state::output_limits::Overfull;
 use crate::engine::state::push_queue::RecentPacks;
@@ -112,12 +114,10 @@ impl Observers {
     }
 
     /// Records that a command is queued until EXEC; the feed shows it when it runs.
-    pub(in crate::engine) fn mark_queued(&mut self, recorded: Recorded) {
+    pub(in crate::engine) fn mark_queued(&mut self, recorded: Recorded, table: &Table) {
         let Some(kit) = &mut self.kit else { return };
-        if let (Some(number), Some(journal)) = (recorded.journal, &mut kit.journal)
-            && let Some(entry) = journal.get_mut(number)
-        {
-            entry.source = Source::Queue;
+        if let (Some(number), Some(journal)) = (recorded.journal, &mut kit.journal) {
+            journal.change(number, table, |entry| entry.source = Source::Queue);
         }
         recorded.feed.into_iter().for_each(|number| kit.feed.forget(number));
     }
@@ -148,14 +148,22 @@ impl Observers {
     }
 
     /// Takes back what was recorded at the beginning of a request that runs again later: a pause holds it back, or it
-    /// has called the host.
-    pub(in crate::engine) fn take_back_entry(&mut self, session: SessionId) {
-        let Some(kit) = &mut self.kit else { return };
-        let recorded = kit.begun.remove(&session).map(|begun| begun.recorded).unwrap_or_default();
+    /// has called the host. Returns the fault that its reply is to suffer.
+    pub(in crate::engine) fn take_back_entry(&mut self, session: SessionId, table: &Table) -> Option<Failure> {
+        let kit = self.kit.as_mut()?;
+        let Begun { recorded, failure, .. } = kit.begun.remove(&session)?;
         if let (Some(number), Some(journal)) = (recorded.journal, &mut kit.journal) {
-            journal.take_back(number);
+            journal.take_back(number, table);
         }
         recorded.feed.into_iter().for_each(|number| kit.feed.forget(number));
+        failure
+    }
+
+    /// Forgets that a session's request has called the host: it has been answered.
+    pub(in crate::engine) fn forget_host_call(&mut self, session: SessionId) {
+        if self.kit.as_mut().is_some_and(|kit| kit.called_host.remove(&session).is_some()) {
+            self.put_kit_away();
+        }
     }
 
     /// The setting of a rule of strict mode, to change it. `check_rule` is how rules are checked from the first one on.
