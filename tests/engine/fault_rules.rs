@@ -63,7 +63,9 @@ fn a_request_that_passes_hits_the_rule() {
         (&["SUBSCRIBE news"], "PING"),
         (&["MONITOR"], "PING"),
         (&["AUTH reader any"], "GET app:1"),
+        // What a command finds wrong itself comes later.
         (&["LPUSH app:1 v"], "GET app:1"),
+        (&["MULTI"], "WATCH app:1"),
     ];
     for (before, request) in passing {
         let (mut world, application) = with_application(before);
