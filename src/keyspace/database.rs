@@ -37,8 +37,6 @@ const ACCESS_MASK: u32 = 0xff_ffff;
 /// a power of two above one; tests choose tiny ones.
 #[derive(Clone, Debug)]
 pub struct Database<const LINES: usize = 64> {
-    /// The seed of the order of its keys.
-    seed: u64,
     hasher: Hasher,
     table: Table<LINES>,
     records: Records,
@@ -52,6 +50,10 @@ pub struct Database<const LINES: usize = 64> {
     scratch: Vec<u8>,
     undo_log: Option<Box<undo_log::UndoLog>>,
 }
+
+/// What decides the order of the keys of a database, which follows from its seed.
+#[derive(Clone, Debug)]
+pub struct KeyOrder(Hasher);
 
 /// Gives the table the hashes of the records' keys.
 struct Keys<'a> {
@@ -82,7 +84,6 @@ impl<const LINES: usize> Database<LINES> {
     /// An empty database with segments of `LINES` lines.
     pub fn with_segments(seed: u64) -> Database<LINES> {
         Database {
-            seed,
             hasher: Hasher::quick(seed),
             table: Table::new(),
             records: Records::default(),
@@ -175,20 +176,30 @@ impl<const LINES: usize> Database<LINES> {
         self.rebuild(&handles, self.hasher.guarded());
     }
 
-    /// The seed of the order of its keys.
-    pub fn seed(&self) -> u64 {
-        self.seed
+    /// What decides the order of the keys.
+    pub fn order(&self) -> KeyOrder {
+        KeyOrder(self.hasher.first())
+    }
+
+    /// Orders the keys as that says. A database whose keys have that order stays as it is.
+    pub fn restore_order(&mut self, order: &KeyOrder) {
+        if !self.hasher.has_seed_of(&order.0) {
+            self.reorder(order.0.clone());
+        }
     }
 
     /// Orders the keys by another seed, as if the database had had it from the start. Cursors from before are no
     /// longer valid, so an index of patterns, which may be incomplete, ends.
     pub fn reseed(&mut self, seed: u64) {
+        self.reorder(Hasher::quick(seed));
+    }
+
+    fn reorder(&mut self, hasher: Hasher) {
         self.pattern_index = None;
         // The order in which records were created does not depend on the seed; that of the table does.
         let mut handles: Vec<u32> = self.table.handles().collect();
         handles.sort_unstable();
-        self.seed = seed;
-        self.rebuild(&handles, Hasher::quick(seed));
+        self.rebuild(&handles, hasher);
     }
 
     /// Builds the table again, with that hash function or the first one derived from it that is not flooded.
@@ -422,7 +433,7 @@ impl<const LINES: usize> Database<LINES> {
     /// An empty database that orders its keys as this one does, with the same indices.
     pub fn like_empty(&self) -> Database<LINES> {
         let slot_index = self.slot_index.as_ref().map(|_| Box::default());
-        Database { slot_index, hasher: self.hasher.first(), ..Database::with_segments(self.seed) }
+        Database { slot_index, hasher: self.hasher.first(), ..Database::with_segments(0) }
     }
 
     /// A copy without undo levels, to be cloned: its clones share its contents, and copy the parts that they change.
@@ -433,7 +444,6 @@ impl<const LINES: usize> Database<LINES> {
         let mut table = self.table.clone();
         table.share_contents();
         Database {
-            seed: self.seed,
             hasher: self.hasher.clone(),
             table,
             records: self.records.clone().into_fork(),

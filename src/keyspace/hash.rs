@@ -35,9 +35,18 @@ impl Hasher {
 
     /// The quick function from which this one was derived.
     pub(super) fn first(&self) -> Hasher {
+        Hasher::Quick(*self.first_secrets())
+    }
+
+    /// Whether it was derived from the same seed as another one.
+    pub(super) fn has_seed_of(&self, other: &Hasher) -> bool {
+        self.first_secrets() == other.first_secrets()
+    }
+
+    fn first_secrets(&self) -> &RapidSecrets {
         match self {
-            Hasher::Quick(secrets) => Hasher::Quick(*secrets),
-            Hasher::Guarded { first, .. } => Hasher::Quick(**first),
+            Hasher::Quick(secrets) => secrets,
+            Hasher::Guarded { first, .. } => first,
         }
     }
 
@@ -70,6 +79,7 @@ mod tests {
         let hashes = [&quick, &Hasher::quick(2), &guarded, &guarded.guarded()].map(|hasher| hasher.hash(b"key"));
         assert!(hashes.iter().enumerate().all(|(index, hash)| !hashes[..index].contains(hash)));
         assert_eq!(Hasher::quick(1).hash(b"key"), hashes[0]);
+        assert!(guarded.has_seed_of(&quick) && !guarded.has_seed_of(&Hasher::quick(2)));
         assert_eq!([&quick, &guarded, &guarded.guarded()].map(|hasher| hasher.first().hash(b"key")), [hashes[0]; 3]);
     }
 }

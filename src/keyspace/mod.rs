@@ -42,7 +42,7 @@ mod slot_index;
 mod table;
 
 pub use crate::value::ValueMut;
-pub use database::{Database, Shares};
+pub use database::{Database, KeyOrder, Shares};
 pub use frozen::{FrozenDatabase, FrozenKey};
 
 use std::sync::Arc;

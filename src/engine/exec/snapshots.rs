@@ -38,7 +38,7 @@ pub fn take_snapshot(engine: &mut Engine, name: &[u8]) {
         settings: Box::new(engine.settings.clone()),
         users: Arc::clone(&engine.acl.users),
         generator: engine.generator.clone(),
-        seeds: engine.databases.seeds(),
+        orders: engine.databases.orders(),
         is_deterministic: engine.switches.is_deterministic,
         now: engine.now(),
         speed: engine.host.clock_speed(),
@@ -91,8 +91,8 @@ pub fn roll_back(engine: &mut Engine, name: &[u8]) -> Result<(), Error> {
     engine.databases.snapshots.all.truncate(place + 1);
     engine.observers.forget_traces_since(engine.databases.snapshots.all[place].number);
     restore_settings_and_users(engine, place);
-    let seeds = engine.databases.snapshots.all[place].seeds.clone();
-    engine.databases.restore_seeds(&seeds);
+    let orders = Arc::clone(&engine.databases.snapshots.all[place].orders);
+    engine.databases.restore_orders(&orders);
     engine.effects.push(Effect::Clock(ClockOrder::Speed(speed)));
     engine.effects.push(Effect::Clock(ClockOrder::Set(now)));
     Ok(())

@@ -5,10 +5,12 @@
 //! levels of every database is the number of lists of moves; a database that a move holds has the levels up to the list
 //! of that move.
 
+use std::sync::Arc;
+
 use crate::engine::spec::Error;
 use crate::engine::state::Pressure;
 use crate::engine::state::snapshots::Snapshots;
-use crate::keyspace::{Database, FrozenDatabase, LazyFree};
+use crate::keyspace::{Database, FrozenDatabase, KeyOrder, LazyFree};
 
 /// All databases of an engine, by number.
 #[derive(Debug)]
@@ -59,18 +61,14 @@ impl Databases {
         }
     }
 
-    /// The seed of each database.
-    pub(in crate::engine) fn seeds(&self) -> Box<[u64]> {
-        self.all.iter().map(Database::seed).collect()
+    /// What decides the order of the keys in each database.
+    pub(in crate::engine) fn orders(&self) -> Arc<[KeyOrder]> {
+        self.all.iter().map(Database::order).collect()
     }
 
-    /// Gives each database the seed of that list. Those that have it stay as they are.
-    pub(in crate::engine) fn restore_seeds(&mut self, seeds: &[u64]) {
-        for (database, seed) in self.all.iter_mut().zip(seeds) {
-            if database.seed() != *seed {
-                database.reseed(*seed);
-            }
-        }
+    /// Orders the keys of each database as that list says.
+    pub(in crate::engine) fn restore_orders(&mut self, orders: &[KeyOrder]) {
+        self.all.iter_mut().zip(orders).for_each(|(database, order)| database.restore_order(order));
     }
 
     fn of(all: Vec<Database>) -> Databases {

@@ -11,6 +11,7 @@ use crate::engine::cluster::NodeId;
 use crate::engine::spec::{KitError, Now, shown};
 use crate::engine::state::Settings;
 use crate::engine::state::scripts::cache::SavedScripts;
+use crate::keyspace::KeyOrder;
 
 /// All snapshots, the oldest first.
 #[derive(Debug, Default)]
@@ -29,8 +30,8 @@ pub(in crate::engine) struct Snapshot {
     pub(in crate::engine) settings: Box<Settings>,
     pub(in crate::engine) users: Arc<Users>,
     pub(in crate::engine) generator: fastrand::Rng,
-    /// The seeds of the databases.
-    pub(in crate::engine) seeds: Box<[u64]>,
+    /// What decides the order of the keys in each database.
+    pub(in crate::engine) orders: Arc<[KeyOrder]>,
     /// Whether no choice was left to the system ([`crate::engine::Engine::seed`]).
     pub(in crate::engine) is_deterministic: bool,
     pub(in crate::engine) now: Now,

@@ -25,12 +25,19 @@ pub struct Waiting {
     queues: ByKey<Queue>,
     waits: BTreeMap<SessionId, Wait>,
     deadlines: BTreeSet<(i64, u64, SessionId)>,
-    ready: VecDeque<(usize, Box<[u8]>)>,
-    /// Ready keys whose waiters a pause holds back, in the order in which they became ready.
-    held_back: Vec<(usize, Box<[u8]>)>,
-    /// The pause that holds them back.
-    held_back_by: Option<PauseScope>,
+    /// The keys that are ready; `None` until one is.
+    ready: Option<Box<ReadyKeys>>,
     tickets: u64,
+}
+
+/// Keys that are ready, by their databases, in the order in which they became ready.
+#[derive(Debug, Default)]
+struct ReadyKeys {
+    keys: VecDeque<(usize, Box<[u8]>)>,
+    /// Those whose waiters a pause holds back.
+    held_back: Vec<(usize, Box<[u8]>)>,
+    /// That pause.
+    held_back_by: Option<PauseScope>,
 }
 
 /// The reply of a wait that ends without the command running again.
@@ -206,7 +213,7 @@ impl Waiting {
             && !queue.is_ready
         {
             queue.is_ready = true;
-            self.ready.push_back((database, key.into()));
+            self.ready.get_or_insert_default().keys.push_back((database, key.into()));
         }
     }
 
@@ -227,7 +234,7 @@ impl Waiting {
 
     /// True when at least one key is ready, or held back.
     pub fn is_anything_ready(&self) -> bool {
-        !self.ready.is_empty() || !self.held_back.is_empty()
+        self.ready.as_ref().is_some_and(|ready| !(ready.keys.is_empty() && ready.held_back.is_empty()))
     }
 
     /// Sets a ready key aside, because a pause holds back clients that wait for it.
@@ -235,18 +242,16 @@ impl Waiting {
         if let Some(queue) = self.queues.get_mut(database, &key)
             && !mem::replace(&mut queue.is_held_back, true)
         {
-            self.held_back.push((database, key));
+            self.ready.get_or_insert_default().held_back.push((database, key));
         }
     }
 
     /// Records the keys that were held back as ready again if the pause is not the one that held them back. While it
     /// is, they cost nothing: to try their waiters again would take time with each command.
     pub fn release(&mut self, pause: Option<PauseScope>) {
-        if self.held_back_by == pause {
-            return;
-        }
-        self.held_back_by = pause;
-        for (database, key) in mem::take(&mut self.held_back) {
+        let Some(ready) = self.ready.as_mut().filter(|ready| ready.held_back_by != pause) else { return };
+        ready.held_back_by = pause;
+        for (database, key) in mem::take(&mut ready.held_back) {
             if let Some(queue) = self.queues.get_mut(database, &key) {
                 queue.is_held_back = false;
             }
@@ -267,7 +272,7 @@ impl Waiting {
 
     /// Takes the key that became ready first.
     pub fn next_ready(&mut self) -> Option<(usize, Box<[u8]>)> {
-        let (database, key) = self.ready.pop_front()?;
+        let (database, key) = self.ready.as_mut()?.keys.pop_front()?;
         if let Some(queue) = self.queues.get_mut(database, &key) {
             queue.is_ready = false;
         }
