@@ -1,7 +1,7 @@
 //! Replication between nodes: the stream of changes from a primary to its replicas, and how a replica gets there.
 //!
 //! After each batch a primary sends what has changed ([`complete_batch`]). A replica asks for the stream from its
-//! offset on ([`connect`]), and gets what it has missed (a partial synchronization) or all data (a full one). It
+//! offset on ([`request_sync`]), and gets what it has missed (a partial synchronization) or all data (a full one). It
 //! applies the stream as a log is replayed ([`Replay`]): its commands are never refused, and keys expire only when the
 //! primary deletes them. Messages reach a node through [`receive`], in the order in which they were sent.
 //!
