@@ -478,11 +478,11 @@ impl AofFiles {
     }
 
     /// Gives a base its name.
-    fn place_base(&self, VerifiedBase { path: temporary, is_rdb }: &VerifiedBase) -> io::Result<Listed> {
+    fn place_base(&self, verified: &VerifiedBase) -> io::Result<Listed> {
         let first = self.manifest.base.as_ref().map_or(1, |base| base.sequence.saturating_add(1));
-        let format = if *is_rdb { "rdb" } else { "aof" };
+        let format = if verified.is_rdb { "rdb" } else { "aof" };
         let base = self.free(first, |sequence| format!("{}.{sequence}.base.{format}", self.place.name))?;
-        self.storage.rename(temporary, &self.path(&base.name))?;
+        self.storage.rename(&verified.path, &self.path(&base.name))?;
         Ok(base)
     }
 

@@ -85,9 +85,9 @@ impl AofWriter {
     }
 
     /// A thread: carries out orders until the server ends.
-    fn run(&self, worker: &DiskThread, shared: &Weak<Shared>, carry_out: fn(&AofWriter, Orders, &Shared)) {
+    fn run(&self, thread: &DiskThread, shared: &Weak<Shared>, carry_out: fn(&AofWriter, Orders, &Shared)) {
         loop {
-            let orders = worker.next_orders();
+            let orders = thread.next_orders();
             if orders.ends {
                 return;
             }

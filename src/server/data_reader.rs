@@ -38,7 +38,7 @@ type Waiting = Arc<Mutex<Vec<ReadOrder>>>;
 #[derive(Debug)]
 pub(super) struct DataReader {
     waiting: Waiting,
-    /// Is sent the orders once for each that was added.
+    /// The thread, which gets the list once for each order that was added to it.
     worker: Worker<Waiting>,
 }
 

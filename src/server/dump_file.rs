@@ -123,7 +123,11 @@ pub(crate) fn write<T>(
     if let Some(state) = &mut replacing {
         state.keep_lock(storage, path, lock);
         // Also where a power loss may bring the old file back: no older save may replace this one.
-        if replaced.as_ref().map_or_else(|failure| failure.may_be_undone, |_| true) {
+        let is_replaced = match &replaced {
+            Ok(_) => true,
+            Err(failure) => failure.may_be_undone,
+        };
+        if is_replaced {
             state.replaced = Some((path.to_owned(), save.number));
         }
     }

@@ -4,7 +4,8 @@
 //! ready. So it does exactly what it would do if it arrived at that moment, whatever happened to its other keys, and
 //! there is only one way to pop an element. Clients are served after the outermost command: a transaction is one step.
 //!
-//! If a pause (CLIENT PAUSE) holds the command back, it stays blocked, and its key stays ready, until the pause ends.
+//! If a pause (CLIENT PAUSE) holds the command back, it stays blocked, and its key is tried again when the pause ends
+//! or holds back other commands.
 
 use std::sync::Arc;
 

@@ -2,7 +2,8 @@
 //!
 //! A session that blocks gets a ticket, which is added to the queue of each of its keys, so the lowest ticket in a
 //! queue came first. A key that is created, gets new elements, or is deleted, is recorded as ready, once, if a session
-//! waits for it; it is served when the command or transaction that changed it is done.
+//! waits for it; it is served when the command or transaction that changed it is done, or, if a pause holds its clients
+//! back, when that pause ends or changes.
 //!
 //! Invariant: a session is in a queue exactly if its wait names that key, with the wait's ticket, and in the list of
 //! deadlines exactly if its wait has one. No queue is empty.
