@@ -3,6 +3,9 @@
 mod cluster;
 mod nodes;
 
+use std::thread;
+use std::time::Duration;
+
 use dunlin::{Client, Level, Reply, Rule, Server};
 
 use crate::{call, error, served};
@@ -298,6 +301,36 @@ fn collections_from_before_the_rules_are_not_reported() {
     call(&mut client, ["EXPIRE", "countries", "60"]);
     call(&mut client, ["PERSIST", "countries"]);
     server.strict().assert_none();
+}
+
+#[test]
+fn a_command_that_fails_or_changes_nothing_has_neither_written_nor_trimmed_a_key() {
+    let (server, mut client) = served();
+    play(&mut client, &["SADD tags a b", "SET lock ann", "RPUSH jobs a", "SET text x"])
+        .expect("there are no rules yet");
+    server.strict().set_all(Level::Error);
+    for line in ["INCR tags", "INCR jobs", "INCR text", "EVAL \"return redis.pcall('INCR', KEYS[1])\" 1 jobs"] {
+        play(&mut client, &[line]).expect_err("the value is no number");
+    }
+    let renewed = ["SADD tags a", "SET lock bob NX", "EXPIRE lock 60", "EXPIRE text 60", "MULTI", "INCR jobs", "EXEC"];
+    play(&mut client, &renewed).expect("nothing was written before the deadlines");
+    server.strict().assert_none();
+    play(&mut client, &["SADD tags c"]).expect("it shows at the end only");
+    play(&mut client, &["LPOP tags"]).expect_err("a set is no list");
+    let findings = server.strict().findings();
+    assert!(findings.len() == 1 && findings[0].command == "SADD tags", "{findings:?}");
+}
+
+#[test]
+fn a_blocked_command_is_recorded_once_it_is_blocked() {
+    let (server, mut client) = held(Rule::UnboundedCollection, Level::Error);
+    let mut worker = server.client().expect("there is room");
+    let taken = thread::spawn(move || call(&mut worker, ["BLMOVE", "jobs", "taken", "LEFT", "RIGHT", "5"]));
+    server.wait_until_blocked("jobs", Duration::from_secs(5)).expect("the worker waits");
+    call(&mut client, ["RPUSH", "jobs", "a"]);
+    assert_eq!(taken.join().expect("it ends"), *"a");
+    let findings = server.strict().findings();
+    assert!(findings.len() == 1 && findings[0].command == "BLMOVE taken", "{findings:?}");
 }
 
 #[test]

@@ -47,7 +47,7 @@ pub(super) fn touched(engine: &mut Engine, database: usize, key: &[u8]) {
         tracking::invalidate(engine, key);
     }
     if engine.observers.kit.is_some() {
-        kit::note_change(engine, key);
+        kit::note_change(engine, database, key);
     }
     if engine.observers.watches.includes(database, key) {
         let presence = access::presence(engine, database, key);

@@ -12,7 +12,7 @@
 //! Invariant: while a stage is not active, each of its steps would do nothing.
 
 use crate::engine::Engine;
-use crate::engine::exec::kit::journal;
+use crate::engine::exec::kit::{journal, strict};
 use crate::engine::exec::{Ctx, Flow, delivery, dispatch, kit, measures, monitor, propagation, timing, tracking};
 use crate::engine::spec::{Args, Command, CommandId, Error, Flags, KeyFlags};
 use crate::engine::state::kit::{Recorded, Source};
@@ -162,6 +162,7 @@ const STAGES: [Stage; 5] = [
             Ok(())
         },
         after: |engine, call, reply| {
+            strict::end_command(engine, reply);
             if let Some((recorded, timer)) = call.entry.take() {
                 journal::end_entry(engine, recorded, timer, reply);
             }

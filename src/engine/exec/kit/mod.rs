@@ -19,6 +19,7 @@ use crate::engine::exec::gates::GateRequest;
 use crate::engine::exec::stages::{Arrival, ReplyState};
 use crate::engine::exec::{Flow, blocking, delivery, dispatch, gates, timing};
 use crate::engine::spec::{KitError, Now};
+use crate::engine::state::kit::strict::WriteEnd;
 use crate::engine::state::kit::{Begun, Failure, Source};
 use crate::engine::state::{Block, Effect, LateReply, SessionId, Transport};
 use crate::resp::Request;
@@ -58,11 +59,14 @@ pub(super) fn arrive(engine: &mut Engine, arrival: Arrival<'_>, out: &mut Vec<u8
     None
 }
 
-/// Notes for the readers of the feed that a key has changed.
+/// Notes that a key has changed, for the readers of the feed and the traces of strict mode.
 #[cold]
-pub(super) fn note_change(engine: &mut Engine, key: &[u8]) {
+pub(super) fn note_change(engine: &mut Engine, database: usize, key: &[u8]) {
     if let Some(kit) = &mut engine.observers.kit {
         kit.feed.changed(key);
+        if let Some(strict) = &mut kit.strict {
+            strict.traces.note_change(database, key);
+        }
     }
 }
 
@@ -93,6 +97,11 @@ fn would_run<'r>(engine: &Engine, session: SessionId, request: Request<'r>) -> O
 #[cold]
 pub(super) fn complete(engine: &mut Engine, session: SessionId, state: ReplyState, out: &mut Vec<u8>) {
     let Some(kit) = &mut engine.observers.kit else { return };
+    // A late reply comes while another command runs; its own was recorded when it was blocked.
+    if let Some(strict) = kit.strict.as_mut().filter(|_| state != ReplyState::Late) {
+        let reply = if let ReplyState::Written(start) = state { Some(&out[start..]) } else { None };
+        strict.traces.end(reply.map_or(WriteEnd::Blocked, WriteEnd::of_reply));
+    }
     let start = match state {
         ReplyState::Written(start) => start,
         ReplyState::Late => 0,

@@ -6,7 +6,7 @@ use crate::engine::exec::kit::{self, redirects};
 use crate::engine::exec::replication::{self, Staleness};
 use crate::engine::spec::{Command, CommandId, Flags, KeyFlags};
 use crate::engine::state::SessionId;
-use crate::engine::state::kit::strict::{Level, Rule, Script, Trace};
+use crate::engine::state::kit::strict::{Level, Rule, Script, Trace, WriteEnd};
 use crate::engine::state::kit::{CheckedCommand, Finding, Source, Strict, Violation, quoted};
 use crate::resp::Request;
 use crate::value::View;
@@ -46,6 +46,15 @@ pub(super) fn check_within(
     check_as(engine, session, id, request, source)
 }
 
+/// Records what a command of a transaction or a script has done to its keys.
+#[inline]
+pub(in crate::engine) fn end_command(engine: &mut Engine, reply: &[u8]) {
+    let kit = engine.observers.kit.as_mut();
+    if let Some(strict) = kit.and_then(|kit| kit.strict.as_mut()) {
+        strict.traces.end(WriteEnd::of_reply(reply));
+    }
+}
+
 fn check_as(
     engine: &mut Engine,
     session: SessionId,
@@ -78,7 +87,7 @@ fn decide(engine: &Engine, strict: &mut Strict, checked: &CheckedCommand<'_>) ->
         return (line, None);
     }
     let client_name = engine.sessions.get(checked.session).map(|client| &*client.name).unwrap_or_default();
-    strict.traces.note(checked, engine.databases.snapshots.taken(), client_name);
+    strict.traces.begin(checked, engine.databases.snapshots.taken(), client_name);
     let keys = || checked.keys.iter().map(|(key, _)| Box::from(*key));
     let script = match checked.declared {
         Some(declared) if checked.first_key.is_none() => {

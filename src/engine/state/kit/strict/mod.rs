@@ -14,6 +14,7 @@ pub(in crate::engine) mod rule;
 pub(in crate::engine) mod traces;
 
 pub use rule::{Level, Rule};
+pub(in crate::engine) use traces::WriteEnd;
 pub use traces::{Trace, Traces};
 
 use std::fmt::{self, Display};

@@ -1,6 +1,8 @@
 //! Traces of keys for later checks: which command wrote a key first, and whether it was ever trimmed.
 //!
 //! A trace is of a name, not of what the name holds: a queue that is empty now and then has been drained all the same.
+//! A command that fails leaves none; one that runs counts as writing to the keys that it has changed, and as trimming
+//! its keys even if there was nothing to remove.
 //! Rolling back to a snapshot forgets what was traced since.
 //!
 //! Costs: an entry in a sorted map for each key that is written, for up to [`MAX_KEYS`] keys; further ones are not
@@ -18,6 +20,41 @@ const MAX_KEYS: usize = 100_000;
 #[derive(Debug, Default)]
 pub struct Traces {
     keys: BTreeMap<(usize, Box<[u8]>), Trace>,
+    /// The write command that runs at present.
+    running: Option<RunningWrite>,
+}
+
+/// A write command while it runs: it leaves no trace before it is known whether it failed, and what it changed.
+#[derive(Debug)]
+struct RunningWrite {
+    database: usize,
+    keys: Vec<WrittenKey>,
+    /// It may give a key data.
+    gives: bool,
+    /// It clears a deadline.
+    keeps: bool,
+    write: KeyWrite,
+}
+
+/// A key of a write command.
+#[derive(Debug)]
+struct WrittenKey {
+    key: Box<[u8]>,
+    access: KeyFlags,
+    /// The command removes elements from it, or trims it at once.
+    is_trimmed: bool,
+    has_changed: bool,
+}
+
+/// The way in which a command ended, as far as it concerns the traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::engine) enum WriteEnd {
+    /// It ran.
+    Ran,
+    /// The reply is an error.
+    Failed,
+    /// Its client is blocked: it is taken to write to all its keys in the end.
+    Blocked,
 }
 
 /// The trace of a key.
@@ -46,6 +83,13 @@ pub struct KeyWrite {
     pub command: String,
 }
 
+impl WriteEnd {
+    /// The end of a command with this reply.
+    pub(in crate::engine) fn of_reply(reply: &[u8]) -> WriteEnd {
+        if reply.first() == Some(&b'-') { WriteEnd::Failed } else { WriteEnd::Ran }
+    }
+}
+
 impl Trace {
     /// Whether it was ever trimmed.
     pub fn is_trimmed(&self) -> bool {
@@ -69,34 +113,67 @@ impl Traces {
         self.keys.iter().map(|((database, key), trace)| (*database, &**key, trace))
     }
 
-    /// Records a command that is about to run; `snapshots` is the number taken so far.
-    pub(in crate::engine) fn note(&mut self, checked: &CheckedCommand<'_>, snapshots: u64, client_name: &[u8]) {
+    /// Begins to watch a command that is about to run; `snapshots` is the number taken so far.
+    pub(in crate::engine) fn begin(&mut self, checked: &CheckedCommand<'_>, snapshots: u64, client_name: &[u8]) {
         let flags = checked.command.flags;
-        // This flag means "written to", not "made larger": subcommands are about a stream's groups.
-        let gives = flags.has(Flags::DENYOOM) && !checked.name.contains('|');
-        for (key, access) in checked.keys.iter().filter(|_| flags.has(Flags::WRITE)) {
-            let place = (checked.database, Box::from(*key));
+        self.running = flags.has(Flags::WRITE).then(|| {
+            let keys = checked.keys.iter().map(|&(key, access)| {
+                let takes = access.has(KeyFlags::DELETE) && !access.has(KeyFlags::RM);
+                WrittenKey { key: key.into(), access, is_trimmed: takes || checked.is_bounded, has_changed: false }
+            });
+            RunningWrite {
+                database: checked.database,
+                keys: keys.collect(),
+                // This flag means "written to", not "made larger": subcommands are about a stream's groups.
+                gives: flags.has(Flags::DENYOOM) && !checked.name.contains('|'),
+                keeps: checked.name == "persist",
+                write: KeyWrite {
+                    snapshots_before: snapshots,
+                    client: checked.session.number,
+                    client_name: client_name.to_vec(),
+                    command: checked.name.to_owned(),
+                },
+            }
+        });
+    }
+
+    /// Notes that the running command, if it is a write command, has changed a key.
+    pub(in crate::engine) fn note_change(&mut self, database: usize, key: &[u8]) {
+        if let Some(running) = self.running.as_mut().filter(|running| running.database == database) {
+            running
+                .keys
+                .iter_mut()
+                .filter(|written| *written.key == *key)
+                .for_each(|written| written.has_changed = true);
+        }
+    }
+
+    /// Records what the running command has done to its keys.
+    pub(in crate::engine) fn end(&mut self, end: WriteEnd) {
+        let Some(running) = self.running.take() else { return };
+        let snapshots = running.write.snapshots_before;
+        for WrittenKey { key, access, is_trimmed, has_changed } in running.keys {
+            let takes = access.has(KeyFlags::DELETE) && !access.has(KeyFlags::RM);
+            let is_written = running.gives && !takes && (has_changed || end == WriteEnd::Blocked);
+            let has_run = end != WriteEnd::Failed;
+            if !(is_written || has_run && (is_trimmed || running.keeps)) {
+                continue;
+            }
+            let place = (running.database, key);
             if self.keys.len() >= MAX_KEYS && !self.keys.contains_key(&place) {
                 continue;
             }
             let trace = self.keys.entry(place).or_default();
-            let write = || KeyWrite {
-                snapshots_before: snapshots,
-                client: checked.session.number,
-                client_name: client_name.to_vec(),
-                command: checked.name.to_owned(),
-            };
-            let takes = access.has(KeyFlags::DELETE) && !access.has(KeyFlags::RM);
-            if takes || checked.is_bounded {
+            if is_trimmed && has_run {
                 trace.trimmed.get_or_insert(snapshots);
             }
-            if gives && !takes {
-                trace.written.get_or_insert_with(write);
+            if is_written {
+                trace.written.get_or_insert_with(|| running.write.clone());
             }
-            if gives && !takes && access.has(KeyFlags::RW) {
-                trace.grown.get_or_insert_with(write);
+            if is_written && access.has(KeyFlags::RW) {
+                trace.grown.get_or_insert_with(|| running.write.clone());
             }
-            if checked.name == "persist" {
+            if running.keeps && has_run {
                 trace.kept.get_or_insert(snapshots);
             }
         }
