@@ -9,7 +9,7 @@
 use dunlin::commands::FAMILIES;
 use dunlin::engine::state::host::NoHost;
 use dunlin::engine::{Engine, Now, Origin, Settings, Table};
-use dunlin::keyspace::{Database, New, Slot};
+use dunlin::keyspace::{Database, KeyHandle, New};
 use dunlin::resp::{Request, Span};
 use dunlin::value::stream::{self, Id, Stream};
 use dunlin::value::vector_set::{Parameters, Quantization};
@@ -257,12 +257,12 @@ fn key(number: usize) -> Vec<u8> {
 }
 
 fn put(database: &mut Database, number: usize) {
-    let slot = match database.find(&key(number)) {
-        Some(slot) => database.replace(slot, New::Value(value(number))).0,
+    let handle = match database.find(&key(number)) {
+        Some(handle) => database.replace(handle, New::Value(value(number))).0,
         None => database.insert(&key(number), New::Value(value(number))),
     };
     if !number.is_multiple_of(3) {
-        database.set_deadline(slot, Some(1_800_000_000_000 + number as i64 * 977));
+        database.set_deadline(handle, Some(1_800_000_000_000 + number as i64 * 977));
     }
 }
 
@@ -277,8 +277,8 @@ fn a_database_reports_the_memory_that_it_takes() {
         (0..size).for_each(|number| put(&mut database, number));
         check(&database, "filled");
         for number in (0..size).filter(|number| number % 7 > 2) {
-            let slot = database.find(&key(number)).expect("the key exists");
-            database.delete(slot);
+            let handle = database.find(&key(number)).expect("the key exists");
+            database.delete(handle);
         }
         check(&database, "emptied in part");
         (size / 2..2 * size).for_each(|number| put(&mut database, number));
@@ -290,8 +290,8 @@ fn a_database_reports_the_memory_that_it_takes() {
 fn the_memory_of_all_keys_adds_up_to_that_of_their_database() {
     let mut database = Database::new(1);
     (0..60_000).for_each(|number| put(&mut database, number));
-    let slots: Vec<Slot> = database.slots().collect();
-    let keys: usize = slots.into_iter().map(|slot| database.memory_of(slot)).sum();
+    let handles: Vec<KeyHandle> = database.handles().collect();
+    let keys: usize = handles.into_iter().map(|handle| database.memory_of(handle)).sum();
     let whole = database.memory();
     assert!(keys.abs_diff(whole) <= whole / 50, "{keys} bytes for all keys, {whole} for the database");
 }

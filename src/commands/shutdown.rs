@@ -66,7 +66,7 @@ fn shutdown(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 
 /// Cancels a shutdown. A shutdown takes effect at once, so one can be in progress only while DEBUG PAUSE-CRON is on.
 fn abort(cx: &mut Ctx<'_>) -> Result<(), Error> {
-    if !std::mem::take(&mut cx.switches_mut().shutdown_pending) {
+    if !operations::cancel_shutdown(cx) {
         return Err(Error::NoShutdown);
     }
     cx.effects().push(Effect::Log(LogLevel::Notice, "Shutdown manually aborted.".to_owned()));

@@ -186,14 +186,15 @@ impl Engine {
         kit::waits::wake_waiters(self);
     }
 
-    /// Ends a session at once (CLIENT KILL): it is in no list any more.
-    pub fn remove(&mut self, session: SessionId) {
+    /// Ends a session now (Redis's `freeClient`): it is in no list any more, and its connection closes.
+    pub fn close_session(&mut self, session: SessionId) {
         self.disconnect(session);
         self.effects.push(Effect::Close(session));
     }
 
-    /// Ends a session: it receives nothing any more, and exists until its connection has ended.
-    pub fn kill(&mut self, session: SessionId) {
+    /// Marks a session as closing (Redis's `freeClientAsync`): it receives nothing more, and is removed when its
+    /// connection has ended.
+    pub fn close_session_later(&mut self, session: SessionId) {
         blocking::stop_waiting(self, session);
         if let Some(client) = self.sessions.get_mut(session) {
             self.observers.forget(client);

@@ -2,8 +2,8 @@
 //!
 //! Invariants: the table contains every record once, under its key's hash; the deadlines contain every record that has
 //! one, and the deadlines of parts every record whose value has parts with one, under the earliest; an index of slots
-//! contains every record. All handles are in those places only, so a record may move whenever it is changed; a [`Slot`]
-//! is a handle that is valid until then.
+//! contains every record. All handles are in those places only, so a record may move whenever it is changed; a
+//! [`KeyHandle`] is a handle that is valid until then.
 //!
 //! Every method that changes anything first notes the previous state while it may be rolled back ([`undo_log`]).
 
@@ -25,7 +25,7 @@ use super::record::Payload;
 use super::records::{Records, SharedRecords};
 use super::slot_index::SlotIndex;
 use super::table::{CURSOR_BITS, Hashes, PREFETCHED, Table};
-use super::{Contents, Held, LazyFree, New, Slot};
+use super::{Contents, Held, KeyHandle, LazyFree, New};
 use crate::value::deadlines::Deadlines;
 use crate::value::hashing::Flood;
 use crate::value::{TEXT_TYPE, TextView, Value, ValueMut, View};
@@ -113,8 +113,8 @@ impl<const LINES: usize> Database<LINES> {
 
     /// The slot of `key`, if it is stored.
     #[inline]
-    pub fn find(&self, key: &[u8]) -> Option<Slot> {
-        self.table.find(self.hasher.hash(key), |handle| self.records.key(handle) == key).map(Slot)
+    pub fn find(&self, key: &[u8]) -> Option<KeyHandle> {
+        self.table.find(self.hasher.hash(key), |handle| self.records.key(handle) == key).map(KeyHandle)
     }
 
     /// Announces that there will soon be so many keys, as a file says, so that the table grows with less work; 0
@@ -137,31 +137,31 @@ impl<const LINES: usize> Database<LINES> {
     }
 
     /// The key stored at `slot`.
-    pub fn key(&self, slot: Slot) -> &[u8] {
+    pub fn key(&self, slot: KeyHandle) -> &[u8] {
         self.records.key(slot.0)
     }
 
     /// The value stored at `slot`.
     #[inline]
-    pub fn view(&self, slot: Slot) -> View<'_> {
+    pub fn view(&self, slot: KeyHandle) -> View<'_> {
         self.records.view(slot.0)
     }
 
     /// The type name that `TYPE` replies.
     #[inline]
-    pub fn type_name(&self, slot: Slot) -> &'static str {
+    pub fn type_name(&self, slot: KeyHandle) -> &'static str {
         if self.records.record(slot.0).is_text() { TEXT_TYPE } else { self.view(slot).type_name() }
     }
 
     /// The length of a text whose bytes are stored beside its key; `None` for all other values: those have to be read
     /// ([`Database::view`]).
     #[inline]
-    pub fn text_len(&self, slot: Slot) -> Option<usize> {
+    pub fn text_len(&self, slot: KeyHandle) -> Option<usize> {
         self.records.record(slot.0).text_len()
     }
 
     /// Stores a value under `key`, which must be absent, without a deadline and with access 0.
-    pub fn insert(&mut self, key: &[u8], value: New<'_>) -> Slot {
+    pub fn insert(&mut self, key: &[u8], value: New<'_>) -> KeyHandle {
         debug_assert!(self.find(key).is_none(), "insert is for absent keys");
         self.before_insert(key);
         let part_deadline = value.first_deadline();
@@ -222,7 +222,7 @@ impl<const LINES: usize> Database<LINES> {
     }
 
     /// Stores another value at `slot`, which keeps its deadline and access; the caller drops the old value.
-    pub fn replace(&mut self, slot: Slot, value: New<'_>) -> (Slot, LazyFree) {
+    pub fn replace(&mut self, slot: KeyHandle, value: New<'_>) -> (KeyHandle, LazyFree) {
         let noted = self.before_end(slot);
         let key_len = self.key(slot).len();
         let part_deadlines = (self.part_deadline(slot), value.first_deadline());
@@ -231,7 +231,7 @@ impl<const LINES: usize> Database<LINES> {
         let (handle, replaced) = self.with_payload(key_len, value, set);
         self.move_part_deadline(slot.0, part_deadlines.0, part_deadlines.1);
         let replaced = self.record_value(noted, replaced);
-        (self.moved(slot, handle, |data| data.deadline(Slot(handle))), replaced.into())
+        (self.moved(slot, handle, |data| data.deadline(KeyHandle(handle))), replaced.into())
     }
 
     /// Stores the payload of a value by `act`.
@@ -254,16 +254,16 @@ impl<const LINES: usize> Database<LINES> {
     /// Updates the table and the deadlines if the record of `slot` has another handle now; `deadline_of` returns the
     /// deadline under which it is known.
     #[inline]
-    fn moved(&mut self, slot: Slot, handle: u32, deadline_of: impl FnOnce(&Self) -> Option<i64>) -> Slot {
+    fn moved(&mut self, slot: KeyHandle, handle: u32, deadline_of: impl FnOnce(&Self) -> Option<i64>) -> KeyHandle {
         if handle != slot.0 {
             let deadline_ms = deadline_of(self);
             self.replace_handle(slot, handle, deadline_ms);
         }
-        Slot(handle)
+        KeyHandle(handle)
     }
 
-    fn replace_handle(&mut self, slot: Slot, handle: u32, deadline_ms: Option<i64>) {
-        let hash = self.hash(Slot(handle));
+    fn replace_handle(&mut self, slot: KeyHandle, handle: u32, deadline_ms: Option<i64>) {
+        let hash = self.hash(KeyHandle(handle));
         self.move_in_hash_slot(hash, slot.0, handle);
         self.move_in_patterns(slot.0, handle);
         self.table.rename(hash, slot.0, handle);
@@ -271,13 +271,13 @@ impl<const LINES: usize> Database<LINES> {
             self.deadlines.remove(deadline_ms, slot.0);
             self.deadlines.insert(deadline_ms, handle);
         }
-        let part_deadline = self.view(Slot(handle)).first_deadline();
+        let part_deadline = self.view(KeyHandle(handle)).first_deadline();
         self.move_part_deadline(slot.0, part_deadline, None);
         self.move_part_deadline(handle, None, part_deadline);
     }
 
     /// Changes the value at `slot` in place by `edit`, which gets `None` for a text (see [`Database::edit_text`]).
-    pub fn edit_object<R>(&mut self, slot: Slot, edit: impl FnOnce(Option<ValueMut<'_>>) -> R) -> (Slot, R) {
+    pub fn edit_object<R>(&mut self, slot: KeyHandle, edit: impl FnOnce(Option<ValueMut<'_>>) -> R) -> (KeyHandle, R) {
         if self.undo_log.is_some() && !matches!(self.view(slot), View::Text(_)) {
             self.before_edit(slot);
         }
@@ -288,7 +288,7 @@ impl<const LINES: usize> Database<LINES> {
             ((before, value.view().first_deadline()), result)
         });
         self.move_part_deadline(slot.0, before, after);
-        (self.moved(slot, handle, |data| data.deadline(Slot(handle))), result)
+        (self.moved(slot, handle, |data| data.deadline(KeyHandle(handle))), result)
     }
 
     /// Updates the order of deadlines after the earliest deadline within the value of `handle` changed.
@@ -300,12 +300,12 @@ impl<const LINES: usize> Database<LINES> {
     }
 
     /// Replaces the value at `slot` by the text of an integer.
-    pub fn set_int(&mut self, slot: Slot, number: i64) -> Slot {
+    pub fn set_int(&mut self, slot: KeyHandle, number: i64) -> KeyHandle {
         self.replace(slot, New::Text(TextView::Int(number))).0
     }
 
     /// Removes the key at `slot` and returns its value.
-    pub fn remove(&mut self, slot: Slot) -> Value {
+    pub fn remove(&mut self, slot: KeyHandle) -> Value {
         self.before_edit(slot);
         let kept = match self.records.record(slot.0).payload() {
             Payload::Apart(_) => None,
@@ -316,25 +316,25 @@ impl<const LINES: usize> Database<LINES> {
     }
 
     /// Removes the key at `slot` without returning its value: cheaper than [`Database::remove`].
-    pub fn delete(&mut self, slot: Slot) -> LazyFree {
+    pub fn delete(&mut self, slot: KeyHandle) -> LazyFree {
         let noted = self.before_end(slot);
         let value = self.unlink(slot, noted.is_some());
         self.record_value(noted, value).into()
     }
 
-    fn unlink(&mut self, slot: Slot, is_wanted: bool) -> Option<Value> {
+    fn unlink(&mut self, slot: KeyHandle, is_wanted: bool) -> Option<Value> {
         self.unlist(slot);
         self.records.destroy(slot.0, is_wanted)
     }
 
     /// The deadline of the key at `slot`.
     #[inline]
-    pub fn deadline(&self, slot: Slot) -> Option<i64> {
+    pub fn deadline(&self, slot: KeyHandle) -> Option<i64> {
         self.records.record(slot.0).deadline()
     }
 
     /// Sets or removes the deadline of the key at `slot`; past times are allowed too.
-    pub fn set_deadline(&mut self, slot: Slot, deadline_ms: Option<i64>) -> Slot {
+    pub fn set_deadline(&mut self, slot: KeyHandle, deadline_ms: Option<i64>) -> KeyHandle {
         let old_ms = self.deadline(slot);
         if old_ms == deadline_ms {
             return slot;
@@ -351,13 +351,13 @@ impl<const LINES: usize> Database<LINES> {
     }
 
     /// The 24 bits of access information that the engine keeps with a key (LRU time or LFU counter); 0 in a new key.
-    pub fn access(&self, slot: Slot) -> u32 {
+    pub fn access(&self, slot: KeyHandle) -> u32 {
         self.records.record(slot.0).access()
     }
 
     /// Sets the 24 bits of [`Database::access`]; higher bits are dropped.
     #[inline]
-    pub fn set_access(&mut self, slot: Slot, access: u32) {
+    pub fn set_access(&mut self, slot: KeyHandle, access: u32) {
         if self.access(slot) != access & ACCESS_MASK {
             self.before_mark(slot);
             self.records.set_access(slot.0, access);
@@ -369,9 +369,9 @@ impl<const LINES: usize> Database<LINES> {
     /// A walk begins with cursor 0. A key that is stored from the walk's beginning to its end is visited at least
     /// once, whatever else is added, removed or moved meanwhile: a walk whose cursor is of another hash function
     /// starts again.
-    pub fn scan(&self, cursor: u64, count: usize, mut visit: impl FnMut(Slot)) -> u64 {
+    pub fn scan(&self, cursor: u64, count: usize, mut visit: impl FnMut(KeyHandle)) -> u64 {
         let keys = Keys { records: &self.records, hasher: &self.hasher };
-        let next = self.table.scan(self.cursor_position(cursor), count, &keys, |handle| visit(Slot(handle)));
+        let next = self.table.scan(self.cursor_position(cursor), count, &keys, |handle| visit(KeyHandle(handle)));
         self.cursor_of(next)
     }
 
@@ -390,38 +390,38 @@ impl<const LINES: usize> Database<LINES> {
     }
 
     /// A random key by `generator`, each about as likely as any other.
-    pub fn random(&self, generator: &mut impl FnMut() -> u64) -> Option<Slot> {
-        self.table.random(generator).map(Slot)
+    pub fn random(&self, generator: &mut impl FnMut() -> u64) -> Option<KeyHandle> {
+        self.table.random(generator).map(KeyHandle)
     }
 
     /// A random key with a deadline by `generator`, each about as likely as any other.
-    pub fn random_volatile(&self, generator: &mut impl FnMut() -> u64) -> Option<Slot> {
+    pub fn random_volatile(&self, generator: &mut impl FnMut() -> u64) -> Option<KeyHandle> {
         let below = |bound: usize| ((u128::from(generator()) * bound as u128) >> 64) as usize;
-        self.deadlines.random(below).map(|(_, handle)| Slot(handle))
+        self.deadlines.random(below).map(|(_, handle)| KeyHandle(handle))
     }
 
     /// The hash of the key at `slot`, by which [`Database::find_hash`] finds it again.
-    pub fn hash(&self, slot: Slot) -> u64 {
+    pub fn hash(&self, slot: KeyHandle) -> u64 {
         self.hasher.hash(self.key(slot))
     }
 
     /// The slot of a key with that hash. After the database was flooded with similar hashes, earlier hashes find
     /// nothing.
-    pub fn find_hash(&self, hash: u64) -> Option<Slot> {
-        self.table.find(hash, |handle| self.hasher.hash(self.records.key(handle)) == hash).map(Slot)
+    pub fn find_hash(&self, hash: u64) -> Option<KeyHandle> {
+        self.table.find(hash, |handle| self.hasher.hash(self.records.key(handle)) == hash).map(KeyHandle)
     }
 
     /// Every key, in an order that depends only on the seed and the history.
-    pub fn slots(&self) -> impl Iterator<Item = Slot> {
-        self.table.handles().map(Slot)
+    pub fn handles(&self) -> impl Iterator<Item = KeyHandle> {
+        self.table.handles().map(KeyHandle)
     }
 
     /// The slots of all keys, some ahead of the caller, so that the reads of their records overlap: they are everywhere
     /// in memory.
-    pub fn slots_prefetched(&self) -> impl Iterator<Item = Slot> {
+    pub fn handles_prefetched(&self) -> impl Iterator<Item = KeyHandle> {
         self.table
             .handles_prefetched(|handles| handles.iter().for_each(|&handle| self.records.prefetch(handle)))
-            .map(Slot)
+            .map(KeyHandle)
     }
 
     /// The mean time to live of the keys with a deadline, in milliseconds; 0 if there are none.
@@ -511,21 +511,24 @@ impl<const LINES: usize> Database<LINES> {
         self.records.check(self.table.handles());
         self.table.check(&Keys { records: &self.records, hasher: &self.hasher });
         self.deadlines.check();
-        for slot in self.slots() {
+        for slot in self.handles() {
             assert_eq!(self.find(self.key(slot)), Some(slot), "a key is stored twice");
         }
-        let volatile = self.slots().filter(|&slot| self.deadline(slot).is_some()).count();
+        let volatile = self.handles().filter(|&slot| self.deadline(slot).is_some()).count();
         assert_eq!(volatile, self.volatile_len());
         for (deadline_ms, handle) in self.deadlines.iter() {
-            assert_eq!(self.deadline(Slot(handle)), Some(deadline_ms));
+            assert_eq!(self.deadline(KeyHandle(handle)), Some(deadline_ms));
         }
         self.check_hash_slots();
         self.check_patterns();
         self.check_levels();
         self.part_deadlines.check();
-        assert_eq!(self.slots().filter_map(|slot| self.view(slot).first_deadline()).count(), self.volatile_parts_len());
+        assert_eq!(
+            self.handles().filter_map(|slot| self.view(slot).first_deadline()).count(),
+            self.volatile_parts_len()
+        );
         for (deadline_ms, handle) in self.part_deadlines.iter() {
-            assert_eq!(self.view(Slot(handle)).first_deadline(), Some(deadline_ms));
+            assert_eq!(self.view(KeyHandle(handle)).first_deadline(), Some(deadline_ms));
         }
     }
 }
@@ -551,7 +554,7 @@ mod tests {
         database.rebuild_guarded(late);
         assert!(matches!(database.hasher, Hasher::Guarded { .. }));
         database.check();
-        assert_eq!((database.len(), database.find(b"late")), (501, Some(Slot(late))));
+        assert_eq!((database.len(), database.find(b"late")), (501, Some(KeyHandle(late))));
         assert!(keys().all(|key| database.find(&key).is_some()));
     }
 
@@ -563,7 +566,7 @@ mod tests {
             database
         };
         let order = |database: &Database<2>| -> Vec<Vec<u8>> {
-            database.slots().map(|slot| database.key(slot).to_vec()).collect()
+            database.handles().map(|slot| database.key(slot).to_vec()).collect()
         };
         let (mut database, other) = (filled(1), filled(2));
         assert_ne!(order(&database), order(&other));

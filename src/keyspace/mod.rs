@@ -61,9 +61,9 @@ fn reclaimed<T>(base: &mut Option<Arc<T>>) -> Option<T> {
     }
 }
 
-/// Identifies one key of one database; valid until that database next changes.
+/// A key of one database by the handle of its record; valid until that database next changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Slot(u32);
+pub struct KeyHandle(u32);
 
 /// A new value, to be stored.
 #[derive(Clone, Debug)]

@@ -2,8 +2,9 @@
 //! a server.
 //!
 //! It is the original interpreter in C, because existing scripts depend on its number formats, its error texts and its
-//! standard library. It wraps C pointers, so it needs `unsafe` code, as only `value::simd` does besides. It knows no
-//! command and no reply; the functions that scripts may call are registered from outside as [`Function`]s.
+//! standard library. It wraps C pointers, so it needs `unsafe` code (ARCHITECTURE.md lists the few other places
+//! that have some). It knows no command and no reply; the functions that scripts may call are registered from outside
+//! as [`Function`]s.
 //!
 //! ```text
 //!   Lua::start / Lua::resume(host)     on the caller's stack

@@ -37,7 +37,7 @@ use query_buffer::QueryBuffer;
 use reading::Input;
 use tracing::debug;
 
-use super::fairness::{Extent, PART_REQUESTS, READ_AT_ONCE, TURN_REPLY_BYTES, TurnEnd, wake_after_others};
+use super::fairness::{BatchLimit, PART_REQUESTS, READ_AT_ONCE, TURN_REPLY_BYTES, TurnEnd, wake_after_others};
 use super::host_call::{self, Attachment, HostCallState};
 use super::loops::LoopAssignment;
 use super::shared::Shared;
@@ -127,7 +127,7 @@ enum State {
     /// Requests run as they arrive.
     Open,
     /// A pause holds the first unread request back, or it waits for its host call.
-    Paused,
+    Suspended,
     /// A command blocks; unread requests wait for its end.
     Blocked,
     /// The waiting replies are sent, then the connection ends.
@@ -152,7 +152,7 @@ enum Stop {
     /// There may be another batch.
     More,
     /// A pause holds the next request back.
-    Paused,
+    HeldBack,
     /// The last request blocks.
     Blocked,
     /// The next request needs an answer from the host, and is run again with it.
@@ -204,7 +204,7 @@ impl Connection {
         if flags.has(WakeFlag::Close) {
             return Poll::Ready(Ok(()));
         }
-        if flags.has(WakeFlag::Resume) && self.state == State::Paused {
+        if flags.has(WakeFlag::Resume) && self.state == State::Suspended {
             self.state = State::Open;
             self.run_unread(cx, &mut scratch.work)?;
         }
@@ -219,7 +219,7 @@ impl Connection {
             self.run_unread(cx, &mut scratch.work)?;
             return self.go_on_after_others(cx);
         }
-        if self.state == State::Paused && self.shared.engine().timing.pause().is_node_paused() {
+        if self.state == State::Suspended && self.shared.engine().timing.pause().is_node_paused() {
             // A process that is stopped reads nothing: what a client sends before it gives up is there when it goes on.
             return Poll::Pending;
         }
@@ -309,25 +309,25 @@ impl Connection {
         // A command that panicked has left its connection's replies in this shared buffer.
         work.output.clear();
         self.has_more = false;
-        let extent = Extent::of(input.bytes.len(), self.is_streaming());
+        let limit = BatchLimit::of(input.bytes.len(), self.is_streaming());
         let mut taken = 0;
         loop {
-            let (count, stop) = self.run_batch(input.from(taken), extent, work);
+            let (count, stop) = self.run_batch(input.from(taken), limit, work);
             self.shared.deliver_and_settle();
             taken += count;
             let state = match stop {
-                Stop::More if self.is_turn_over(extent, &work.output) => {
+                Stop::More if self.is_turn_over(limit, &work.output) => {
                     self.has_more = true;
                     State::Open
                 }
                 // The lock was released, so others may have run in between in any case.
-                Stop::CallsHost if self.is_turn_over(Extent::Part, &work.output) => {
+                Stop::CallsHost if self.is_turn_over(BatchLimit::OneTurn, &work.output) => {
                     self.has_more = true;
                     State::Open
                 }
                 Stop::More => continue,
                 Stop::CallsHost if self.suspend_for_host(cx, work.output.written_mut()) => continue,
-                Stop::CallsHost => State::Paused,
+                Stop::CallsHost => State::Suspended,
                 Stop::Aborted => return Err(Ended),
                 Stop::Exhausted if self.write_queue.is_empty() && work.output.len() <= MAX_HELD_BYTES => {
                     self.write_queue.push(work.output.written());
@@ -335,7 +335,7 @@ impl Connection {
                     return Ok(taken);
                 }
                 Stop::Exhausted => State::Open,
-                Stop::Paused => State::Paused,
+                Stop::HeldBack => State::Suspended,
                 Stop::Blocked => State::Blocked,
                 Stop::Closing => State::Closing,
             };
@@ -347,15 +347,15 @@ impl Connection {
 
     /// Whether other clients are served before more requests run. A client that has not logged in runs few: it is
     /// closed when their replies are long.
-    fn is_turn_over(&self, extent: Extent, output: &ReplyBuffer) -> bool {
+    fn is_turn_over(&self, limit: BatchLimit, output: &ReplyBuffer) -> bool {
         if !self.limits.authenticated {
             return output.len() > UNAUTHENTICATED_REPLY_BYTES;
         }
-        let is_late = match extent {
-            Extent::Part => self.turn_end.is_reached(),
-            Extent::Whole => self.shared.is_ending(),
+        let is_late = match limit {
+            BatchLimit::OneTurn => self.turn_end.is_reached(),
+            BatchLimit::WholePipeline => self.shared.is_ending(),
         };
-        is_late || output.len() >= extent.most_reply_bytes()
+        is_late || output.len() >= limit.most_reply_bytes()
     }
 
     /// Answers the host call of the first unread request, which may move the session to another world; false if the
@@ -377,17 +377,17 @@ impl Connection {
     }
 
     /// Parses a batch of requests, and runs them under one lock; returns the number of bytes consumed.
-    fn run_batch(&mut self, input: Input<'_>, extent: Extent, Work { batch, output }: &mut Work) -> (usize, Stop) {
+    fn run_batch(&mut self, input: Input<'_>, limit: BatchLimit, Work { batch, output }: &mut Work) -> (usize, Stop) {
         let Input { bytes: input, buffer } = input;
         self.refresh_limits();
         let unparsed = self.unparsed_bytes(input.len());
-        let fault = batch.fill(&mut self.parser, input, &self.limits, extent.most_requests()).err();
+        let fault = batch.fill(&mut self.parser, input, &self.limits, limit.most_requests()).err();
         let before = output.len();
         let shared = &*self.shared;
         let mut engine = shared.engine();
-        if engine.switches.is_ending || blocking::is_held_by_node(&mut engine, self.session) {
+        if engine.persistence.shutdown.has_begun || blocking::is_held_by_node(&mut engine, self.session) {
             self.parser = Parser::new();
-            return (0, Stop::Paused);
+            return (0, Stop::HeldBack);
         }
         (self.buffers.query, self.buffers.words) = (input.len(), 0);
         self.buffers.query_free = READ_BYTES.saturating_sub(input.len());
@@ -398,10 +398,10 @@ impl Connection {
         }
         if delivery::limits_output(&engine, self.session) {
             // Requests sent together are answered together, as in Redis, so that the limit applies to the same replies.
-            self.turn_end.put_off();
+            self.turn_end.remove_time_limit();
         }
         let due = shared.begin_batch(&mut engine);
-        let (done, mut stop) = self.run_requests(&mut engine, batch, Input { bytes: input, buffer }, extent, output);
+        let (done, mut stop) = self.run_requests(&mut engine, batch, Input { bytes: input, buffer }, limit, output);
         let is_fault_next = done == batch.len() && stop == Stop::More;
         let is_left = done < batch.len() || fault.is_some() && !is_fault_next;
         if is_fault_next && let Some(fault) = fault {
@@ -417,7 +417,7 @@ impl Connection {
             // The rest is parsed again from its beginning when its turn comes.
             self.parser = Parser::new();
         }
-        let held_back = batch.get(input, done).filter(|_| stop == Stop::Paused);
+        let held_back = batch.get(input, done).filter(|_| stop == Stop::HeldBack);
         // A request that a pause holds back counts as read, as in Redis.
         let read = if held_back.is_some() { batch.end_of(done + 1) } else { taken };
         self.buffers = self.unread(input.len() - read, held_back);
@@ -467,7 +467,7 @@ impl Connection {
         engine: &mut Engine,
         batch: &Batch,
         input: Input<'_>,
-        extent: Extent,
+        limit: BatchLimit,
         output: &mut ReplyBuffer,
     ) -> (usize, Stop) {
         let mut done = 0;
@@ -481,13 +481,13 @@ impl Connection {
                 Flow::Next => done += 1,
                 Flow::Close => return (done + 1, Stop::Closing),
                 Flow::Abort => return (done + 1, Stop::Aborted),
-                Flow::Wait(_) => return (done, Stop::Paused),
+                Flow::HeldBack(_) => return (done, Stop::HeldBack),
                 Flow::Block => return (done + 1, Stop::Blocked),
                 Flow::CallHost => return (done, Stop::CallsHost),
             }
             // A brief command of a pipeline is timed together with others, and never takes long.
             let is_brief = output.len() < TURN_REPLY_BYTES && engine.is_timed_later();
-            if !is_brief && done < batch.len() && self.is_turn_over(extent, output) {
+            if !is_brief && done < batch.len() && self.is_turn_over(limit, output) {
                 return (done, Stop::More);
             }
         }

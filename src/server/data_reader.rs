@@ -60,7 +60,7 @@ impl DataReader {
 fn read_next(waiting: Waiting) {
     let orders = take_next(&mut waiting.lock());
     if contain("the thread that reads all data", || carry_out(&orders)).is_none() {
-        orders.iter().for_each(|order| order.shared.act(|engine| engine.kill(order.session)));
+        orders.iter().for_each(|order| order.shared.act(|engine| engine.close_session_later(order.session)));
     }
 }
 

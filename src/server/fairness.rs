@@ -44,34 +44,34 @@ const WHOLE_REPLY_BYTES: usize = 4 << 20;
 /// The most bytes that a turn writes to a socket that keeps taking them; only the last call may exceed it.
 pub(crate) const TURN_WRITE_BYTES: usize = 1 << 20;
 
-/// How much of what a client has sent runs before others are served.
+/// How much of a client's pipeline runs before other clients are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Extent {
+pub(crate) enum BatchLimit {
     /// All of it: it was sent together, and is no more than Redis reads at once.
-    Whole,
+    WholePipeline,
     /// As much as fits into a turn.
-    Part,
+    OneTurn,
 }
 
-impl Extent {
+impl BatchLimit {
     /// How much of that many bytes runs, of a client that streams or does not.
-    pub(crate) fn of(bytes: usize, is_streaming: bool) -> Extent {
-        if bytes <= READ_AT_ONCE && !is_streaming { Extent::Whole } else { Extent::Part }
+    pub(crate) fn of(bytes: usize, is_streaming: bool) -> BatchLimit {
+        if bytes <= READ_AT_ONCE && !is_streaming { BatchLimit::WholePipeline } else { BatchLimit::OneTurn }
     }
 
     /// The most requests of a batch.
     pub(crate) fn most_requests(self) -> usize {
         match self {
-            Extent::Whole => usize::MAX,
-            Extent::Part => PART_REQUESTS,
+            BatchLimit::WholePipeline => usize::MAX,
+            BatchLimit::OneTurn => PART_REQUESTS,
         }
     }
 
     /// The bytes of replies from which on no more requests run.
     pub(crate) fn most_reply_bytes(self) -> usize {
         match self {
-            Extent::Whole => WHOLE_REPLY_BYTES,
-            Extent::Part => TURN_REPLY_BYTES,
+            BatchLimit::WholePipeline => WHOLE_REPLY_BYTES,
+            BatchLimit::OneTurn => TURN_REPLY_BYTES,
         }
     }
 }
@@ -100,7 +100,7 @@ impl TurnEnd {
     }
 
     /// Removes the limit on the turn's time; its bytes alone end it.
-    pub(crate) fn put_off(&self) {
+    pub(crate) fn remove_time_limit(&self) {
         self.at_ns.set(Some(u64::MAX));
     }
 }

@@ -174,7 +174,7 @@ impl Shared {
     pub(crate) fn call(&self, session: SessionId, request: Request<'_>, output: &mut ReplyBuffer) -> Option<Flow> {
         // Not `engine`, which ends a row of direct calls.
         let mut engine = self.engine.lock();
-        if engine.switches.is_ending {
+        if engine.persistence.shutdown.has_begun {
             return None;
         }
         let mut shows_data = fetch(&mut engine, session, output)?;
@@ -262,7 +262,7 @@ impl Shared {
         let flow = engine.run_zero_copy(engine.now(), session, request, output);
         if !engine.effects.is_empty() {
             // A request that waits has no reply that pushes could go with, so its client is woken as others are.
-            let has_reply = !matches!(flow, Flow::Block | Flow::Wait(_) | Flow::CallHost);
+            let has_reply = !matches!(flow, Flow::Block | Flow::HeldBack(_) | Flow::CallHost);
             self.carry_out(engine, has_reply.then_some(session));
         }
         if engine.is_timed_later() {
@@ -272,7 +272,7 @@ impl Shared {
         if flow == Flow::Block && engine.scripts.is_busy() {
             self.wakeup.no_later_than(engine.now());
         }
-        if let Flow::Wait(moment) = flow {
+        if let Flow::HeldBack(moment) = flow {
             self.wakeup.no_later_than(moment);
         }
         flow

@@ -49,7 +49,7 @@ pub(crate) enum NextTick {
 impl Timer {
     /// Does a slice of what is due at `now`.
     pub(crate) fn tick(&mut self, shared: &Shared, engine: &mut Engine, now: Now) -> NextTick {
-        if engine.switches.is_ending {
+        if engine.persistence.shutdown.has_begun {
             return NextTick::Never;
         }
         if shared.is_down() || engine.timing.pause().is_node_paused() {
@@ -206,7 +206,7 @@ mod tests {
         let (pausing, _) = shared.connect(Origin::default()).expect("there is room");
         let (held, wake_flags) = shared.connect(Origin::default()).expect("there is room");
         assert_eq!(ask(shared, pausing, "CLIENT PAUSE 5 WRITE"), Flow::Next);
-        assert!(matches!(ask(shared, held, "SET key value"), Flow::Wait(_)));
+        assert!(matches!(ask(shared, held, "SET key value"), Flow::HeldBack(_)));
         let mut engine = shared.engine();
         Timer::default().tick(shared, &mut engine, Now::from_us(6_000));
         assert!(wake_flags.take().has(WakeFlag::Resume));

@@ -71,7 +71,7 @@ impl Call<'_> {
         loop {
             match self.client.shared.call(self.client.session, request, output).ok_or(CallError::Closed)? {
                 Flow::Next => return Ok(()),
-                Flow::Wait(_) => self.client.flag(WakeFlag::Resume).await?,
+                Flow::HeldBack(_) => self.client.flag(WakeFlag::Resume).await?,
                 Flow::CallHost if self.client.suspend_for_host(output.written_mut()) => {}
                 Flow::CallHost => self.client.flag(WakeFlag::Resume).await?,
                 Flow::Block => return self.answer(output).await,

@@ -65,7 +65,7 @@ impl CallBuffers {
     }
 }
 
-/// The reason why a call has no reply.
+/// The reason why a call did not succeed: the server replied with an error, or is gone.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum CallError {
@@ -135,7 +135,7 @@ impl Client {
         loop {
             match self.shared.call(self.session, request, output).ok_or(CallError::Closed)? {
                 Flow::Next => break,
-                Flow::Wait(_) => _ = self.wait_for(WakeFlag::Resume, None)?,
+                Flow::HeldBack(_) => _ = self.wait_for(WakeFlag::Resume, None)?,
                 Flow::CallHost if self.suspend_for_host(output.written_mut()) => {}
                 Flow::CallHost => _ = self.wait_for(WakeFlag::Resume, None)?,
                 Flow::Block => {

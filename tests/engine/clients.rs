@@ -56,7 +56,7 @@ fn shutdown_is_an_effect_and_has_no_reply() {
 fn the_end_of_a_pause_resumes_all_clients() {
     let mut world = World::fresh();
     world.ask("CLIENT PAUSE 100000 WRITE");
-    assert!(matches!(world.ask_as(world.client, "SET key value").1, Flow::Wait(_)));
+    assert!(matches!(world.ask_as(world.client, "SET key value").1, Flow::HeldBack(_)));
     world.ask("CLIENT UNPAUSE");
     assert!(matches!(world.engine.effects.take()[..], [Effect::Resume]));
     assert_eq!(world.ask("SET key value"), "+OK\r\n");

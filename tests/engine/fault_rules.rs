@@ -109,7 +109,7 @@ fn a_request_that_another_node_serves_hits_no_rule_here() {
 fn a_request_that_a_pause_holds_back_hits_the_rule_when_it_ends() {
     let (mut world, application) = with_application(&["CLIENT PAUSE 100 WRITE"]);
     world.ask("DUNLIN FAULT ADD rule ERROR boom");
-    assert!(matches!(world.ask_as(application, "SET app:1 v").1, Flow::Wait(_)));
+    assert!(matches!(world.ask_as(application, "SET app:1 v").1, Flow::HeldBack(_)));
     assert_eq!(matched(&world), 0);
     world.pass_ms(100);
     assert_eq!(world.ask_as(application, "SET app:1 v").0, "-boom\r\n");

@@ -56,7 +56,7 @@ fn a_pause_of_writes_lets_reads_pass() {
     assert_eq!(world.ask("CLIENT PAUSE 50 WRITE"), "+OK\r\n");
     assert_eq!(world.ask_as(other, "GET key").0, "$-1\r\n");
     let (reply, flow) = world.ask_as(other, "SET key value");
-    assert!(reply.is_empty() && matches!(flow, Flow::Wait(_)), "{reply:?} {flow:?}");
+    assert!(reply.is_empty() && matches!(flow, Flow::HeldBack(_)), "{reply:?} {flow:?}");
     world.pass_ms(50);
     assert_eq!(world.ask_as(other, "SET key value").0, "+OK\r\n");
 }
@@ -112,7 +112,7 @@ fn a_script_with_the_flag_no_writes_runs_while_writes_are_paused() {
     world.ask("CLIENT PAUSE 1000 WRITE");
     assert_eq!(world.send(world.client, reading), (b":1\r\n".to_vec(), Flow::Next));
     assert_eq!(world.send(world.client, &[b"EVALSHA", &name, b"0"]), (b":1\r\n".to_vec(), Flow::Next));
-    assert!(matches!(world.send(world.client, silent).1, Flow::Wait(_)), "a script that says nothing may write");
+    assert!(matches!(world.send(world.client, silent).1, Flow::HeldBack(_)), "a script that says nothing may write");
     let library: &[u8] = b"#!lua name=l\nredis.register_function{function_name='f', callback=function() \
         return 2 end, flags={'no-writes'}}";
     world.ask("CLIENT UNPAUSE");

@@ -155,7 +155,7 @@ fn a_queued_request_is_not_timed_but_what_runs_or_waits_behind_it_is() {
         (flow, world.engine.is_timed_later())
     };
     let (flow, is_timed_later) = run("EXEC");
-    assert!(matches!(flow, Flow::Wait(_)) && !is_timed_later, "its caller has to see to it that it runs again");
+    assert!(matches!(flow, Flow::HeldBack(_)) && !is_timed_later, "its caller has to see to it that it runs again");
     world.pass_ms(101);
     let now = world.now();
     world.engine.begin_batch(now);

@@ -26,10 +26,10 @@ pub struct Picture {
 pub fn picture(engine: &Engine) -> Picture {
     let mut keys = Vec::new();
     for (number, database) in engine.databases.iter().enumerate() {
-        keys.extend(database.slots().map(|slot| {
-            let (view, marks) = (database.view(slot), (database.deadline(slot), database.access(slot)));
+        keys.extend(database.handles().map(|handle| {
+            let (view, marks) = (database.view(handle), (database.deadline(handle), database.access(handle)));
             let shown = format!("{} {marks:?} {}", view.encoding(), rdb::dump(view, false).escape_ascii());
-            (number, database.key(slot).to_vec(), shown)
+            (number, database.key(handle).to_vec(), shown)
         }));
     }
     keys.sort();

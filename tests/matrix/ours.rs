@@ -97,7 +97,7 @@ impl TestEngine {
         let flow = self.engine.run(START, self.client, request, &mut answer.bytes);
         self.engine.finish(START, request);
         answer.closed = matches!(flow, Flow::Close | Flow::Abort);
-        answer.waits = matches!(flow, Flow::Wait(_));
+        answer.waits = matches!(flow, Flow::HeldBack(_));
         answer
     }
 

@@ -1,6 +1,6 @@
 //! Compares the keyspace with maps of the standard library.
 
-use dunlin::keyspace::{Database, New, Slot, ValueMut};
+use dunlin::keyspace::{Database, KeyHandle, New, ValueMut};
 use dunlin::value::hash_slot::hash_slot;
 use dunlin::value::{Hash, Text, TextView, Value, View, Zset};
 use proptest::prelude::*;
@@ -116,7 +116,7 @@ impl Pair {
         Pair { database, model: HashMap::new(), indexes_hash_slots, bases: Vec::new() }
     }
 
-    fn find(&self, key: &[u8]) -> Option<Slot> {
+    fn find(&self, key: &[u8]) -> Option<KeyHandle> {
         self.database.find(key)
     }
 
@@ -302,10 +302,10 @@ impl Pair {
             assert_eq!(&stored, known);
             assert!(self.database.memory_of(slot) >= key.len());
         }
-        let stored: usize = self.database.slots().map(|slot| self.database.memory_of(slot)).sum();
+        let stored: usize = self.database.handles().map(|slot| self.database.memory_of(slot)).sum();
         assert!(stored <= self.database.memory());
-        assert!(self.database.slots_prefetched().eq(self.database.slots()));
-        for slot in self.database.slots() {
+        assert!(self.database.handles_prefetched().eq(self.database.handles()));
+        for slot in self.database.handles() {
             let view = self.database.view(slot);
             assert_eq!(self.database.type_name(slot), view.type_name());
             let length = if let View::Text(text) = view { Some(text.len()) } else { None };
@@ -450,8 +450,9 @@ fn a_clone_of_a_fork_behaves_as_its_origin_and_does_not_change_it() {
     }
     let base = database.fork();
     let mut clone = base.clone();
-    let order =
-        |database: &Database<2>| -> Vec<Vec<u8>> { database.slots().map(|slot| database.key(slot).to_vec()).collect() };
+    let order = |database: &Database<2>| -> Vec<Vec<u8>> {
+        database.handles().map(|slot| database.key(slot).to_vec()).collect()
+    };
     let changes = |database: &mut Database<2>| {
         for key in (0..3_000u32).step_by(7) {
             let slot = database.find(&key.to_be_bytes()).expect("the key exists");

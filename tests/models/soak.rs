@@ -98,24 +98,24 @@ fn a_list_stays_lean_as_a_queue_and_when_changed_in_the_middle() {
 fn a_keyspace_whose_keys_values_and_deadlines_change_stays_lean() {
     let store = |database: &mut Database, key: &[u8], number: usize| {
         let value = vec![b'v'; number % 300];
-        let slot = database.insert(key, New::Text(TextView::Raw(&value)));
-        database.set_deadline(slot, (!number.is_multiple_of(3)).then_some(number as i64));
+        let handle = database.insert(key, New::Text(TextView::Raw(&value)));
+        database.set_deadline(handle, (!number.is_multiple_of(3)).then_some(number as i64));
     };
     let mut churned = Database::new(1);
     let mut number = 0;
     churn(|goes, comes| {
-        if let Some(slot) = goes.and_then(|goes| churned.find(goes)) {
-            drop(churned.delete(slot));
+        if let Some(handle) = goes.and_then(|goes| churned.find(goes)) {
+            drop(churned.delete(handle));
         }
         store(&mut churned, comes, number);
         number += 1;
     });
     churned.check();
     let mut fresh = Database::new(1);
-    for slot in churned.slots() {
-        let key = churned.key(slot);
-        let made = fresh.insert(key, New::Value(churned.view(slot).to_value()));
-        fresh.set_deadline(made, churned.deadline(slot));
+    for handle in churned.handles() {
+        let key = churned.key(handle);
+        let made = fresh.insert(key, New::Value(churned.view(handle).to_value()));
+        fresh.set_deadline(made, churned.deadline(handle));
     }
     assert_lean(churned.memory() + churned.slack(), fresh.memory() + fresh.slack());
 }

@@ -9,7 +9,7 @@
 use sha1::{Digest, Sha1};
 
 use crate::engine::{Args, Ctx, Error, Lookup};
-use crate::keyspace::{Database, Slot};
+use crate::keyspace::{Database, KeyHandle};
 use crate::value::hexadecimal;
 use crate::value::number;
 use crate::value::stream::Id;
@@ -31,10 +31,10 @@ pub(super) fn whole(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     let mut hash = Hash::default();
     for (number, database) in cx.databases().iter().enumerate().filter(|(_, database)| !database.is_empty()) {
         chain(&mut hash, &(number as u32).to_be_bytes());
-        for slot in database.slots() {
+        for handle in database.handles() {
             let mut entry = Hash::default();
-            chain(&mut entry, database.key(slot));
-            add_value(&mut entry, database, slot);
+            chain(&mut entry, database.key(handle));
+            add_value(&mut entry, database, handle);
             join(&mut hash, &entry);
         }
     }
@@ -48,8 +48,8 @@ pub(super) fn values(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
         let mut hash = Hash::default();
         if cx.lookup(key, Lookup::NO_TRACE).is_some() {
             let database = cx.database();
-            if let Some(slot) = database.find(key) {
-                add_value(&mut hash, database, slot);
+            if let Some(handle) = database.find(key) {
+                add_value(&mut hash, database, handle);
             }
         }
         cx.reply().simple(hexadecimal::text(&hash));
@@ -57,8 +57,8 @@ pub(super) fn values(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-fn add_value(hash: &mut Hash, database: &Database, slot: Slot) {
-    match database.view(slot) {
+fn add_value(hash: &mut Hash, database: &Database, handle: KeyHandle) {
+    match database.view(handle) {
         View::Text(text) => {
             chain(hash, &TEXT.to_be_bytes());
             chain(hash, &text.to_cow());
@@ -97,7 +97,7 @@ fn add_value(hash: &mut Hash, database: &Database, slot: Slot) {
             add_vectors(hash, set);
         }
     }
-    if database.deadline(slot).is_some() {
+    if database.deadline(handle).is_some() {
         join(hash, b"!!expire!!");
     }
 }

@@ -360,9 +360,9 @@ fn change_replication_id(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
 }
 
 fn pause_cron(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
-    let switches = cx.switches_mut();
-    switches.cron_paused = is_on(args.word()?);
-    let ends = !switches.cron_paused && std::mem::take(&mut switches.shutdown_pending);
+    let is_paused = is_on(args.word()?);
+    cx.switches_mut().cron_paused = is_paused;
+    let ends = !is_paused && operations::cancel_shutdown(cx);
     if ends && operations::prepare_shutdown(cx, ShutdownOptions::default()).is_ok() {
         cx.effects().push(Effect::Shutdown);
     }

@@ -6,7 +6,7 @@ use std::iter::Peekable;
 
 use super::{ROW, check_reads_all, explained};
 use crate::engine::{Args, Arity, Command, Ctx, Error};
-use crate::keyspace::{Database, Slot};
+use crate::keyspace::{Database, KeyHandle};
 use crate::value::View;
 use crate::value::item::Item;
 
@@ -60,7 +60,7 @@ fn show(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 /// The next deadlines of a database, at most `count`. Of equal ones any may be left out: to choose by names would take
 /// a look at all of them, which may be all keys.
 fn next(data: &Database, count: usize) -> Vec<Due> {
-    let of_key = |(deadline_ms, slot)| Due { deadline_ms, key: data.key(slot).to_vec(), field: None };
+    let of_key = |(deadline_ms, handle)| Due { deadline_ms, key: data.key(handle).to_vec(), field: None };
     let mut next: Vec<Due> = data.due_keys().take(count).map(of_key).collect();
     next.extend(Fields::of(data).take(count));
     next.sort_unstable();
@@ -75,9 +75,9 @@ type OfHash<'a> = Peekable<Box<dyn Iterator<Item = (i64, Item<'a>)> + 'a>>;
 struct Fields<'a> {
     data: &'a Database,
     /// The hashes none of whose fields has come yet, by their first deadlines.
-    closed: Peekable<Box<dyn Iterator<Item = (i64, Slot)> + 'a>>,
+    closed: Peekable<Box<dyn Iterator<Item = (i64, KeyHandle)> + 'a>>,
     /// The other hashes with their further fields.
-    open: Vec<(Slot, OfHash<'a>)>,
+    open: Vec<(KeyHandle, OfHash<'a>)>,
     /// The next deadline of each open hash, by its place among them.
     order: BinaryHeap<Reverse<(i64, usize)>>,
 }
@@ -91,14 +91,14 @@ impl<'a> Fields<'a> {
     /// Opens the next hash if its first field comes before those of the open ones.
     fn open_next(&mut self) {
         let next_ms = self.order.peek().map(|Reverse((deadline_ms, _))| *deadline_ms);
-        let Some((first_ms, slot)) = self.closed.next_if(|(first_ms, _)| next_ms.is_none_or(|next| *first_ms < next))
+        let Some((first_ms, handle)) = self.closed.next_if(|(first_ms, _)| next_ms.is_none_or(|next| *first_ms < next))
         else {
             return;
         };
-        if let View::Hash(hash) = self.data.view(slot) {
+        if let View::Hash(hash) = self.data.view(handle) {
             let fields: Box<dyn Iterator<Item = _>> = Box::new(hash.by_deadline());
             self.order.push(Reverse((first_ms, self.open.len())));
-            self.open.push((slot, fields.peekable()));
+            self.open.push((handle, fields.peekable()));
         }
     }
 }
@@ -109,11 +109,11 @@ impl Iterator for Fields<'_> {
     fn next(&mut self) -> Option<Due> {
         self.open_next();
         let Reverse((_, place)) = self.order.pop()?;
-        let (slot, fields) = self.open.get_mut(place)?;
+        let (handle, fields) = self.open.get_mut(place)?;
         let (deadline_ms, field) = fields.next()?;
         if let Some((next_ms, _)) = fields.peek() {
             self.order.push(Reverse((*next_ms, place)));
         }
-        Some(Due { deadline_ms, key: self.data.key(*slot).to_vec(), field: Some(field.to_vec()) })
+        Some(Due { deadline_ms, key: self.data.key(*handle).to_vec(), field: Some(field.to_vec()) })
     }
 }

@@ -95,10 +95,10 @@ pub(super) fn sizes(context: &InfoContext<'_>, text: &mut String) {
     const KINDS: [&str; 5] = ["strings_sizes", "lists_items", "sets_items", "zsets_items", "hashes_items"];
     for (number, database) in context.engine.databases.iter().enumerate().filter(|(_, database)| !database.is_empty()) {
         let mut counts = [[0_usize; BINS]; KINDS.len()];
-        database.slots().for_each(|slot| {
+        database.handles().for_each(|handle| {
             // Most values are short texts, and this takes a fraction of the time that a view takes.
-            let size = database.text_len(slot).map(|length| (0, length));
-            if let Some((kind, size)) = size.or_else(|| size_of_value(database.view(slot))) {
+            let size = database.text_len(handle).map(|length| (0, length));
+            if let Some((kind, size)) = size.or_else(|| size_of_value(database.view(handle))) {
                 counts[kind][bin_of(size)] += 1;
             }
         });

@@ -3,7 +3,7 @@
 use crate::commands::scanning::{self, Options, Scanned};
 use crate::engine::exec::operations;
 use crate::engine::{Args, Arity, Change, Command, Ctx, Engine, Error, Family, Flags, Lookup, Propagated, says};
-use crate::keyspace::{Database, Slot};
+use crate::keyspace::{Database, KeyHandle};
 use crate::value::TYPES;
 use crate::value::glob::Pattern;
 use crate::value::hash_slot::hash_slot_of_pattern;
@@ -28,15 +28,15 @@ fn keys(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let (due_ms, index) = (cx.due_ms(), cx.database_index());
     let (engine, reply) = cx.engine_and_reply();
     let database = engine.databases.get(index);
-    let slots = match only_hash_slot(engine, word) {
+    let handles = match only_hash_slot(engine, word) {
         Some(hash_slot) => Either::Left(database.hash_slot_keys(hash_slot)),
-        None => Either::Right(database.slots_prefetched()),
+        None => Either::Right(database.handles_prefetched()),
     };
     let list = reply.open_array();
     let mut count = 0;
-    for slot in slots {
-        let key = database.key(slot);
-        if pattern.as_ref().is_none_or(|pattern| pattern.matches(key)) && !is_due(database, slot, due_ms) {
+    for handle in handles {
+        let key = database.key(handle);
+        if pattern.as_ref().is_none_or(|pattern| pattern.matches(key)) && !is_due(database, handle, due_ms) {
             reply.bulk(key);
             count += 1;
         }
@@ -76,16 +76,16 @@ fn scan(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let type_name = |word: &[u8]| TYPES.into_iter().find(|name| says(word, name)).unwrap_or_default();
     let wanted = options.type_name.map(type_name);
     let (mut found, mut due, mut live) = (Vec::new(), Vec::new(), 0);
-    let visit = |slot| {
-        if !options.admits_all() && !options.admits(database.key(slot)) {
+    let visit = |handle| {
+        if !options.admits_all() && !options.admits(database.key(handle)) {
             return;
         }
-        if is_due(database, slot, due_ms) {
-            return due.push(database.key(slot).to_vec());
+        if is_due(database, handle, due_ms) {
+            return due.push(database.key(handle).to_vec());
         }
         live += 1;
-        if wanted.is_none_or(|wanted| wanted == database.type_name(slot)) {
-            found.push(slot);
+        if wanted.is_none_or(|wanted| wanted == database.type_name(handle)) {
+            found.push(handle);
         }
     };
     let only = options.pattern().and_then(|pattern| only_hash_slot(engine, pattern));
@@ -98,8 +98,8 @@ fn scan(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     reply.array(2);
     scanning::write_cursor(reply, next);
     reply.array(found.len());
-    for slot in found {
-        reply.bulk(database.key(slot));
+    for handle in found {
+        reply.bulk(database.key(handle));
     }
     let stats = cx.stats_mut();
     stats.keyspace_hits += looked_up.0;
@@ -126,18 +126,18 @@ const TRIES: usize = 100;
 fn randomkey(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     let (due_ms, index, mut tries) = (cx.due_ms(), cx.database_index(), 0);
     loop {
-        let chosen = operations::random_slot(cx);
+        let chosen = operations::random_key(cx);
         let (engine, reply) = cx.engine_and_reply();
         let database = engine.databases.get(index);
-        let Some(due) = chosen.filter(|slot| is_due(database, *slot, due_ms)) else {
-            reply.bulk_or_null(chosen.map(|slot| database.key(slot)));
+        let Some(due) = chosen.filter(|handle| is_due(database, *handle, due_ms)) else {
+            reply.bulk_or_null(chosen.map(|handle| database.key(handle)));
             return Ok(());
         };
         if tries == TRIES {
             // If every key has a deadline, Redis stops searching for one that has not expired.
-            let live = || database.slots().find(|slot| !is_due(database, *slot, due_ms));
+            let live = || database.handles().find(|handle| !is_due(database, *handle, due_ms));
             let chosen = if database.volatile_len() == database.len() { Some(due) } else { live() };
-            reply.bulk_or_null(chosen.map(|slot| database.key(slot)));
+            reply.bulk_or_null(chosen.map(|handle| database.key(handle)));
             return Ok(());
         }
         let (key, before) = (database.key(due).to_vec(), database.len());
@@ -153,6 +153,6 @@ fn delete_expired(cx: &mut Ctx<'_>, keys: &[Vec<u8>]) {
 
 /// True if the key's deadline has passed: it no longer exists for clients, though it may not be removed yet.
 #[inline]
-fn is_due(database: &Database, slot: Slot, due_ms: i64) -> bool {
-    database.volatile_len() > 0 && database.deadline(slot).is_some_and(|deadline_ms| deadline_ms <= due_ms)
+fn is_due(database: &Database, handle: KeyHandle, due_ms: i64) -> bool {
+    database.volatile_len() > 0 && database.deadline(handle).is_some_and(|deadline_ms| deadline_ms <= due_ms)
 }

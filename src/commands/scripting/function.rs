@@ -4,7 +4,7 @@ use super::super::help;
 use crate::engine::exec::operations;
 use crate::engine::exec::scripts::load;
 use crate::engine::exec::scripts::load::Policy;
-use crate::engine::state::scripts::{Kind, Library};
+use crate::engine::state::scripts::{Library, ScriptOrFunction};
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, FunctionError, says, shown};
 use crate::resp::Reply;
 use crate::script::{Function, Header};
@@ -116,7 +116,7 @@ const KILL: Command = Command {
 };
 
 fn kill(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    operations::kill_script(cx, Kind::Function)?;
+    operations::kill_script(cx, ScriptOrFunction::Function)?;
     cx.reply().ok();
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use super::super::help;
 use crate::engine::exec::operations;
-use crate::engine::state::scripts::{Digest, Kind};
+use crate::engine::state::scripts::{Digest, ScriptOrFunction};
 use crate::engine::{Args, Arity, Change, Command, Ctx, Error, Family, Flags, says};
 
 const ROW: Command = Command { family: Family::Scripting, flags: Flags::NOSCRIPT, since: "2.6.0", ..Command::ROW };
@@ -94,7 +94,7 @@ const KILL: Command = Command {
 };
 
 fn kill(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
-    operations::kill_script(cx, Kind::Script)?;
+    operations::kill_script(cx, ScriptOrFunction::Script)?;
     cx.reply().ok();
     Ok(())
 }

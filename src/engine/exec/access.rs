@@ -7,18 +7,18 @@ use crate::engine::Engine;
 use crate::engine::exec::{due, fields};
 use crate::engine::state::Presence;
 use crate::engine::state::lru::{initial, used};
-use crate::keyspace::Slot;
+use crate::keyspace::KeyHandle;
 
 /// Looks up a live key; an expired one is deleted now, and so are expired fields of a hash.
 #[inline]
-pub(super) fn live(engine: &mut Engine, database: usize, key: &[u8]) -> Option<Slot> {
+pub(super) fn live(engine: &mut Engine, database: usize, key: &[u8]) -> Option<KeyHandle> {
     let found = engine.databases.get(database).find(key)?;
     let deadline_ms = engine.databases.get(database).deadline(found);
     if deadline_ms.is_none_or(|deadline_ms| engine.timing.due_ms() < deadline_ms) {
         return fields::without_due_fields(engine, database, found);
     }
     if !engine.timing.holds_expiry() {
-        due::expire_slot(engine, database, found);
+        due::expire_key(engine, database, found);
     }
     None
 }
@@ -26,13 +26,13 @@ pub(super) fn live(engine: &mut Engine, database: usize, key: &[u8]) -> Option<S
 /// Looks up a key for a command that is about to write. During a pause only commands that the pause lets through
 /// write, so an expired key is deleted for them.
 #[inline]
-pub(super) fn live_to_change(engine: &mut Engine, database: usize, key: &[u8]) -> Option<Slot> {
+pub(super) fn live_to_change(engine: &mut Engine, database: usize, key: &[u8]) -> Option<KeyHandle> {
     let found = live(engine, database, key);
     if found.is_none()
         && engine.timing.holds_expiry()
         && let Some(due) = engine.databases.get(database).find(key)
     {
-        due::expire_slot(engine, database, due);
+        due::expire_key(engine, database, due);
     }
     found
 }
@@ -45,17 +45,17 @@ pub(super) fn presence(engine: &Engine, database: usize, key: &[u8]) -> Presence
 /// Records that a key was accessed now, unless a save or a count shares the data: each read would then copy a part of
 /// them. Redis records no accesses either while a child saves.
 #[inline]
-pub(super) fn record_access(engine: &mut Engine, database: usize, slot: Slot) {
+pub(super) fn record_access(engine: &mut Engine, database: usize, handle: KeyHandle) {
     let (now, database) = (engine.now(), engine.databases.get_mut(database));
     if database.is_frozen() {
         return;
     }
-    let access = used(|| database.access(slot), &engine.settings, now, &mut engine.generator);
-    database.set_access(slot, access);
+    let access = used(|| database.access(handle), &engine.settings, now, &mut engine.generator);
+    database.set_access(handle, access);
 }
 
 /// Records that a key is new.
-pub(super) fn record_creation(engine: &mut Engine, database: usize, slot: Slot) {
+pub(super) fn record_creation(engine: &mut Engine, database: usize, handle: KeyHandle) {
     let access = initial(None, &engine.settings, engine.now());
-    engine.databases.get_mut(database).set_access(slot, access);
+    engine.databases.get_mut(database).set_access(handle, access);
 }

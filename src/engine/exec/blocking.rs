@@ -228,14 +228,14 @@ fn resume(engine: &mut Engine, session: SessionId) {
             let ending = stages::run_call(engine, &mut call, reply);
             engine.observers.tracking.end_request();
             let spent_us = wait.spent_us.saturating_add(timing::elapsed_us(engine, timer));
-            if let Ending::Waits(block) = ending {
+            if let Ending::Blocked(block) = ending {
                 let again = block.again.or(wait.again);
                 let block = Block { deadline_ms: wait.deadline_ms, again, ..*block };
                 return park(engine, session, id, client_request, block, spent_us);
             }
             timing::record_time(engine, session, id, client_request, spent_us);
         }
-        Ok(Admitted::Later(_) | Admitted::Queued) => return join(engine, session, wait),
+        Ok(Admitted::HeldBack(_) | Admitted::Queued) => return join(engine, session, wait),
         Err(error) => dispatch::refuse(engine, error, &mut engine.sessions.reply_to(session, &mut out)),
     }
     answer(engine, session, frames_before, out);

@@ -26,7 +26,7 @@ pub enum Flow {
     /// Ends at once. Replies that were not sent yet are lost.
     Abort,
     /// Keeps this request and runs it again at that moment, or when [`crate::engine::Effect::Resume`] comes.
-    Wait(Now),
+    HeldBack(Now),
     /// Keeps this request, has the session's host call answered ([`Engine::take_host_call`]), and runs it again, in
     /// whichever world the session is by then.
     CallHost,
@@ -76,7 +76,7 @@ impl Engine {
 /// Runs a request with all gates and stages.
 pub(super) fn run_full(engine: &mut Engine, arrival: Arrival<'_>, out: &mut Vec<u8>) -> Flow {
     if blocking::is_held_by_node(engine, arrival.session) {
-        return Flow::Wait(Now::from_us(i64::MAX));
+        return Flow::HeldBack(Now::from_us(i64::MAX));
     }
     if engine.sessions.is_page(arrival.session) {
         engine.stats.begin_uncounted();
@@ -104,10 +104,10 @@ fn run_arrived(engine: &mut Engine, session: SessionId, request: Request<'_>, ou
         request_start.put_pushes_first(engine, session, out);
     }
     match admitted {
-        Ok(Admitted::Later(moment)) => {
+        Ok(Admitted::HeldBack(moment)) => {
             engine.observers.tracking.end_request();
             blocking::hold_back(engine, session);
-            return Flow::Wait(moment);
+            return Flow::HeldBack(moment);
         }
         Ok(Admitted::Queued) => Reply::new(out, protocol).simple("QUEUED"),
         Ok(Admitted::Now(found)) => {
@@ -145,7 +145,7 @@ pub(super) fn end_command(
     }
     match ending {
         Ending::Answered => {}
-        Ending::Waits(block) => blocking::park(engine, session, call.id, call.request, *block, 0),
+        Ending::Blocked(block) => blocking::park(engine, session, call.id, call.request, *block, 0),
         Ending::Suspended => run::stash_partial_reply(engine, out, request_start.position),
         Ending::CallsHost => return suspend_for_host(engine),
     }
@@ -202,7 +202,7 @@ pub(super) fn run_within(
             match stages::begin_stages(engine, &mut call) {
                 Ok(()) => {
                     ending = stages::run_call(engine, &mut call, reply.reborrow());
-                    debug_assert!(!matches!(ending, Ending::Waits(_)), "a command within another does not wait");
+                    debug_assert!(!matches!(ending, Ending::Blocked(_)), "a command within another does not wait");
                     stages::end_stages(engine, &call);
                 }
                 Err(error) => refuse(engine, error, &mut reply),
@@ -254,7 +254,7 @@ pub(super) fn admit(engine: &mut Engine, session: SessionId, request: Request<'_
     match passed {
         Ok(Some(moment)) => {
             engine.sessions.set_last_command(session, Some(id));
-            Ok(Admitted::Later(moment))
+            Ok(Admitted::HeldBack(moment))
         }
         Ok(None) if queue(engine, session, id, asked.flags, request) => Ok(Admitted::Queued),
         Ok(None) => Ok(Admitted::Now((id, words))),
@@ -469,7 +469,8 @@ pub(super) enum Admitted {
     Now((CommandId, usize)),
     /// It is part of a transaction.
     Queued,
-    Later(Now),
+    /// A pause holds it back until this moment.
+    HeldBack(Now),
 }
 
 /// True for the first line or a header of an HTTP request: a web page that was made to talk to us. Such a client is

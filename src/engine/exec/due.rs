@@ -13,7 +13,7 @@ use crate::engine::exec::{
     timing, tracking,
 };
 use crate::engine::spec::{Event, Now};
-use crate::keyspace::Slot;
+use crate::keyspace::KeyHandle;
 
 /// The caller that asks for the next moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,14 +157,14 @@ fn expire_next(engine: &mut Engine, database: usize, limit: usize) -> usize {
     let key = data.first_due().filter(|(due_ms, _)| *due_ms <= last_ms);
     let fields = data.first_part_due().filter(|(due_ms, _)| *due_ms <= last_ms);
     match (key, fields) {
-        (Some((key_ms, slot)), fields) if fields.is_none_or(|(due_ms, _)| key_ms <= due_ms) => {
-            expire_slot(engine, database, slot);
+        (Some((key_ms, handle)), fields) if fields.is_none_or(|(due_ms, _)| key_ms <= due_ms) => {
+            expire_key(engine, database, handle);
             note_lag(engine, key_ms, 1);
             1
         }
-        (_, Some((due_ms, slot))) => {
+        (_, Some((due_ms, handle))) => {
             let (removed, _) =
-                fields::remove_fields(engine, database, slot, |removal, hash| removal.due(hash, due_ms, limit));
+                fields::remove_fields(engine, database, handle, |removal, hash| removal.due(hash, due_ms, limit));
             note_lag(engine, due_ms, removed);
             removed
         }
@@ -179,9 +179,9 @@ fn note_lag(engine: &mut Engine, deadline_ms: i64, removals: usize) {
     engine.stats.expiry_lag.add(lag_us.try_into().unwrap_or(0), removals as u64);
 }
 
-pub(super) fn expire_slot(engine: &mut Engine, database: usize, slot: Slot) {
-    let key = engine.databases.get(database).key(slot).to_vec();
-    let lazy_free = engine.databases.get_mut(database).delete(slot);
+pub(super) fn expire_key(engine: &mut Engine, database: usize, handle: KeyHandle) {
+    let key = engine.databases.get(database).key(handle).to_vec();
+    let lazy_free = engine.databases.get_mut(database).delete(handle);
     engine.free(lazy_free);
     engine.stats.expired_keys += 1;
     changes::changed(engine, database, Event::EXPIRED, &key);

@@ -8,27 +8,27 @@
 use crate::engine::Engine;
 use crate::engine::exec::{access, changes, due, propagation};
 use crate::engine::spec::Event;
-use crate::keyspace::{Slot, ValueMut};
+use crate::keyspace::{KeyHandle, ValueMut};
 use crate::value::Hash;
 
 /// Removes the fields of a key that are due; `None` when the key went with them.
 #[inline]
-pub(super) fn without_due_fields(engine: &mut Engine, database: usize, slot: Slot) -> Option<Slot> {
+pub(super) fn without_due_fields(engine: &mut Engine, database: usize, handle: KeyHandle) -> Option<KeyHandle> {
     if is_any_field_due(engine, database) && due::may_expire(engine) {
-        remove_due_fields(engine, database, slot)
+        remove_due_fields(engine, database, handle)
     } else {
-        Some(slot)
+        Some(handle)
     }
 }
 
-fn remove_due_fields(engine: &mut Engine, database: usize, slot: Slot) -> Option<Slot> {
+fn remove_due_fields(engine: &mut Engine, database: usize, handle: KeyHandle) -> Option<KeyHandle> {
     let last_ms = engine.timing.due_ms();
-    let deadline_ms = engine.databases.get(database).part_deadline(slot);
+    let deadline_ms = engine.databases.get(database).part_deadline(handle);
     if deadline_ms.is_none_or(|deadline_ms| deadline_ms > last_ms) {
-        return Some(slot);
+        return Some(handle);
     }
-    let (_, is_gone) = remove_fields(engine, database, slot, |removal, hash| removal.due(hash, last_ms, usize::MAX));
-    if is_gone { None } else { Some(slot) }
+    let (_, is_gone) = remove_fields(engine, database, handle, |removal, hash| removal.due(hash, last_ms, usize::MAX));
+    if is_gone { None } else { Some(handle) }
 }
 
 /// Whether any field in a database is past its deadline.
@@ -47,10 +47,10 @@ pub(super) fn remove_overdue_fields(
 ) {
     if is_any_field_due(engine, database)
         && !engine.timing.holds_expiry()
-        && let Some(slot) = access::live(engine, database, key)
+        && let Some(handle) = access::live(engine, database, key)
     {
         let last_ms = engine.timing.due_ms();
-        remove_fields(engine, database, slot, |removal, hash| act(removal, hash, last_ms));
+        remove_fields(engine, database, handle, |removal, hash| act(removal, hash, last_ms));
     }
 }
 
@@ -78,19 +78,19 @@ impl Removal {
     }
 }
 
-/// Calls `act` to remove overdue fields from the hash at `slot`, and publishes that. Returns the number of removed
-/// fields, and whether the key was removed, too; if not, it is still at `slot`, where only a hash without deadlines
+/// Calls `act` to remove overdue fields from the hash at `handle`, and publishes that. Returns the number of removed
+/// fields, and whether the key was removed, too; if not, it is still at `handle`, where only a hash without deadlines
 /// ever moves.
 pub(super) fn remove_fields(
     engine: &mut Engine,
     database: usize,
-    slot: Slot,
+    handle: KeyHandle,
     act: impl FnOnce(&mut Removal, &mut Hash),
 ) -> (usize, bool) {
     let is_recorded = engine.effects.propagation.is_on();
     let mut removal = Removal { count: 0, names: is_recorded.then(Vec::new) };
     let data = engine.databases.get_mut(database);
-    let (slot, is_empty) = data.edit_object(slot, |value| {
+    let (handle, is_empty) = data.edit_object(handle, |value| {
         let Some(ValueMut::Hash(hash)) = value else { return false };
         act(&mut removal, hash);
         hash.is_empty()
@@ -99,14 +99,14 @@ pub(super) fn remove_fields(
     if removed == 0 {
         return (0, false);
     }
-    let key = data.key(slot).to_vec();
+    let key = data.key(handle).to_vec();
     engine.stats.expired_fields += removed as u64;
     for field in removal.names.into_iter().flatten() {
         propagation::field_deletion(engine, database, &key, &field);
     }
     changes::changed(engine, database, Event::FIELDS_EXPIRED, &key);
     if is_empty {
-        let lazy_free = engine.databases.get_mut(database).delete(slot);
+        let lazy_free = engine.databases.get_mut(database).delete(handle);
         engine.free(lazy_free);
         changes::changed(engine, database, Event::DEL, &key);
     }

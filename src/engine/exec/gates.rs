@@ -64,14 +64,15 @@ pub(super) struct Gate {
     /// For a gate that the fast path checks itself, for each command: whether it may do so for that client now. While
     /// any other gate is active, the fast path is closed.
     checked_by_fast_path: Option<fn(&Engine, &Session) -> bool>,
-    /// What it says to a command of that client; nothing changes.
+    /// Decides about a command of that client without any effect.
     ask: fn(&Engine, &Session, &GateRequest<'_>) -> Passed,
     /// For a gate with an effect, such as evicting keys: what it does when a command comes, and says then.
     pass: Option<fn(&mut Engine, &GateRequest<'_>) -> Passed>,
 }
 
 impl Gate {
-    /// What the rows below leave out: a gate that concerns all commands, and closes the fast path while it is active.
+    /// The fields that a row leaves out: a gate that concerns all commands, and closes the fast path while it is
+    /// active.
     const ROW: Gate = Gate {
         name: "",
         only_for: &[],
@@ -249,7 +250,7 @@ impl Gate {
         self.only_for.is_empty() || self.only_for.iter().any(|&flag| flags.has(flag))
     }
 
-    /// Has a command of that client pass it.
+    /// Asks the gate about a command, with the gate's effects, such as evicting keys.
     fn pass(&self, engine: &mut Engine, asked: &GateRequest<'_>) -> Passed {
         match (self.pass, engine.sessions.get(asked.session)) {
             (Some(pass), _) => pass(engine, asked),

@@ -265,8 +265,8 @@ impl Progress {
     fn store(&mut self, engine: &mut Engine, key: &[u8], value: New<'_>, metadata: Metadata) -> Result<(), String> {
         let data = engine.databases.get_mut(self.database);
         match data.find(key) {
-            Some(slot) if self.replaces => {
-                let lazy_free = data.delete(slot);
+            Some(handle) if self.replaces => {
+                let lazy_free = data.delete(handle);
                 if lazy_free.takes_long() {
                     engine.effects.push(Effect::Free(lazy_free.alone()));
                 }
@@ -277,9 +277,9 @@ impl Progress {
             }
             None => {}
         }
-        let slot = data.insert(key, value);
-        let slot = data.set_deadline(slot, metadata.deadline_ms);
-        data.set_access(slot, metadata.access);
+        let handle = data.insert(key, value);
+        let handle = data.set_deadline(handle, metadata.deadline_ms);
+        data.set_access(handle, metadata.access);
         self.counts.keys += 1;
         Ok(())
     }

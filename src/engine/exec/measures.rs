@@ -19,7 +19,7 @@ use crate::engine::spec::{KeyFlags, says};
 use crate::engine::state::measures::{
     Change, Extent, LARGE_SET, Measure, MeasureKind, Measures, Role, ScoreUnit, Touched, is_glob,
 };
-use crate::keyspace::{Database, Slot};
+use crate::keyspace::{Database, KeyHandle};
 use crate::value::View;
 use crate::value::number;
 use crate::value::stream::Id;
@@ -171,12 +171,12 @@ fn note(engine: &Engine, measures: &mut Measures, call: &Call<'_>, touched: &Tou
 fn extent(engine: &Engine, database: usize, key: &[u8]) -> Extent {
     let data = engine.databases.get(database);
     data.find(key)
-        .filter(|slot| is_live(engine, data, *slot))
-        .map_or(Extent::default(), |slot| of_view(data.view(slot)))
+        .filter(|handle| is_live(engine, data, *handle))
+        .map_or(Extent::default(), |handle| of_view(data.view(handle)))
 }
 
-fn is_live(engine: &Engine, data: &Database, slot: Slot) -> bool {
-    data.deadline(slot).is_none_or(|deadline_ms| engine.timing.due_ms() < deadline_ms)
+fn is_live(engine: &Engine, data: &Database, handle: KeyHandle) -> bool {
+    data.deadline(handle).is_none_or(|deadline_ms| engine.timing.due_ms() < deadline_ms)
 }
 
 fn of_view(view: View<'_>) -> Extent {
@@ -247,8 +247,8 @@ impl Readings {
                 if is_glob(pattern) {
                     let pattern = pattern.into();
                     readings.globs.push(Glob { place, role, database, pattern, cursor: 0, left: MAX_KEYS });
-                } else if let Some(slot) = data.find(pattern).filter(|slot| is_live(engine, data, *slot)) {
-                    reading.add(engine, measure.unit, role, data.view(slot));
+                } else if let Some(handle) = data.find(pattern).filter(|handle| is_live(engine, data, *handle)) {
+                    reading.add(engine, measure.unit, role, data.view(handle));
                 }
             }
             readings.all.push((measure.clone(), reading));
@@ -266,10 +266,10 @@ impl Readings {
         }
         let Some((measure, reading)) = self.all.get_mut(glob.place) else { return false };
         let (data, mut count) = (engine.databases.get(glob.database), 0);
-        for (next, slot) in data.matching(&glob.pattern, glob.cursor).take(READ_AT_ONCE.min(glob.left)) {
+        for (next, handle) in data.matching(&glob.pattern, glob.cursor).take(READ_AT_ONCE.min(glob.left)) {
             (glob.cursor, count) = (next, count + 1);
-            if is_live(engine, data, slot) {
-                reading.add(engine, measure.unit, glob.role, data.view(slot));
+            if is_live(engine, data, handle) {
+                reading.add(engine, measure.unit, glob.role, data.view(handle));
             }
         }
         glob.left -= count;

@@ -28,13 +28,13 @@ use crate::engine::exec::{
 use crate::engine::spec::{Error, Flags, Now, ServerError};
 use crate::engine::state::kit::Filter;
 use crate::engine::state::replication::FailoverWay;
-use crate::engine::state::scripts::{Digest, Kind};
+use crate::engine::state::scripts::{Digest, ScriptOrFunction};
 use crate::engine::state::tracking::Mode;
 use crate::engine::state::{
     Block, LateReply, LogLevel, PauseScope, RemoteRequest, RemoteResult, SaveWait, SessionId, Settings, SnapshotOrder,
     Topic,
 };
-use crate::keyspace::Slot;
+use crate::keyspace::KeyHandle;
 use crate::script::Function;
 
 pub use crate::engine::exec::aof::await_sync;
@@ -177,6 +177,11 @@ pub fn prepare_shutdown(cx: &mut Ctx<'_>, options: ShutdownOptions) -> Result<()
         cx.engine.scripts.gate(Flags::NONE)?;
     }
     persistence::prepare_shutdown(cx.engine, options)
+}
+
+/// Cancels a shutdown that was requested and has not happened; false if there is none.
+pub fn cancel_shutdown(cx: &mut Ctx<'_>) -> bool {
+    std::mem::take(&mut cx.engine.persistence.shutdown.is_pending)
 }
 
 /// Replaces all data by those of the RDB file (DEBUG RELOAD).
@@ -337,7 +342,7 @@ pub fn invalidate_all(cx: &mut Ctx<'_>) {
 
 /// Ends another session at once (CLIENT KILL). The link to the primary is connected again.
 pub fn close_session(cx: &mut Ctx<'_>, session: SessionId) {
-    cx.engine.remove(session);
+    cx.engine.close_session(session);
     replication::replace_link(cx.engine, session);
 }
 
@@ -390,7 +395,7 @@ pub fn flush_scripts(cx: &mut Ctx<'_>) {
 ///
 /// # Errors
 /// None runs, or the one that runs must go on.
-pub fn kill_script(cx: &mut Ctx<'_>, kind: Kind) -> Result<(), Error> {
+pub fn kill_script(cx: &mut Ctx<'_>, kind: ScriptOrFunction) -> Result<(), Error> {
     cx.engine.scripts.kill(kind)
 }
 
@@ -451,7 +456,7 @@ pub fn take_over(cx: &mut Ctx<'_>, other: Engine) -> Result<(), Error> {
 // Random choices.
 
 /// A random key of the selected database; `None` when it is empty (RANDOMKEY).
-pub fn random_slot(cx: &mut Ctx<'_>) -> Option<Slot> {
+pub fn random_key(cx: &mut Ctx<'_>) -> Option<KeyHandle> {
     let Engine { databases, generator, .. } = &mut *cx.engine;
     databases.get(cx.database).random(&mut || generator.u64(..))
 }

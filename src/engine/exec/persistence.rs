@@ -249,13 +249,13 @@ pub fn prepare_shutdown(engine: &mut Engine, options: ShutdownOptions) -> Result
     save_before_shutdown(engine, options)?;
     // The server has more to do until its connections are closed.
     let keeps_data = is_to_save(engine, options) || engine.persistence.aof.is_on();
-    engine.switches.is_ending = is_first_world(engine) && keeps_data;
+    engine.persistence.shutdown.has_begun = is_first_world(engine) && keeps_data;
     Ok(())
 }
 
-/// Has no request run any more if the append-only file is about to be closed: what it changes would not be there.
+/// Stops running requests if the append-only file is about to be closed: their changes would be lost.
 pub fn end_requests(engine: &mut Engine) {
-    engine.switches.is_ending |= engine.persistence.aof.is_on();
+    engine.persistence.shutdown.has_begun |= engine.persistence.aof.is_on();
 }
 
 /// Whether the end of the server is to save the data, unless it was told not to.

@@ -369,7 +369,7 @@ fn expel(engine: &mut Engine, caller: Option<SessionId>, is_meant: impl Fn(&Sess
             expelled.push(client.id);
         }
     }
-    expelled.into_iter().for_each(|session| engine.kill(session));
+    expelled.into_iter().for_each(|session| engine.close_session_later(session));
 }
 
 /// The rights that these key flags require.

@@ -88,7 +88,7 @@ pub(in crate::engine) enum Ending {
     /// The command has replied.
     Answered,
     /// The command is blocked.
-    Waits(Box<Block>),
+    Blocked(Box<Block>),
     /// The command is a script, or a transaction with one, that was suspended.
     Suspended,
     /// The command has called the engine's host.

@@ -45,6 +45,18 @@ pub struct Persistence {
     pub loaded: LoadCounts,
     /// The append-only file.
     pub aof: Lazy<Aof>,
+    /// The end of the server.
+    pub shutdown: Shutdown,
+}
+
+/// The end of the server, as far as it has come.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shutdown {
+    /// It was requested while nothing runs that falls due (DEBUG PAUSE-CRON); it happens when that is over.
+    pub is_pending: bool,
+    /// The data were saved for it, or the append-only file is about to be closed: no request runs any more, as what it
+    /// changes would be in no file.
+    pub has_begun: bool,
 }
 
 /// A client that waits until the data are saved (SAVE).
@@ -153,6 +165,7 @@ impl Persistence {
             loading: None,
             loaded: LoadCounts::default(),
             aof: Lazy::default(),
+            shutdown: Shutdown::default(),
         }
     }
 

@@ -22,11 +22,6 @@ pub struct Switches {
     pub capacity: Capacity,
     /// The size of the reply buffer that each client keeps (DEBUG REPLYBUFFER).
     pub reply_room: ReplyRoom,
-    /// A shutdown was requested during [`Switches::cron_paused`]; it happens when that is over.
-    pub shutdown_pending: bool,
-    /// The data were saved for the end of the server, or its append-only file is about to be closed: no request runs
-    /// any more, as what it changes would be in no file.
-    pub is_ending: bool,
     /// A test has chosen the seed: the system's randomness and wall-clock budgets are not used.
     pub is_deterministic: bool,
 }
@@ -37,13 +32,11 @@ impl Default for Switches {
             active_expiry: true,
             scripts_inspect: false,
             cron_paused: false,
-            is_ending: false,
             replid_generation: 0,
             records_key_events: false,
             verifies_checksums: true,
             capacity: Capacity::default(),
             reply_room: ReplyRoom::default(),
-            shutdown_pending: false,
             is_deterministic: false,
         }
     }

@@ -1,7 +1,7 @@
 //! Search for what expires next: keys, and parts of values, which are fields of hashes.
 
 use super::Database;
-use crate::keyspace::Slot;
+use crate::keyspace::KeyHandle;
 
 impl<const LINES: usize> Database<LINES> {
     /// The earliest deadline of any key, or of a part of any value.
@@ -11,23 +11,23 @@ impl<const LINES: usize> Database<LINES> {
     }
 
     /// The earliest deadline of a key, and the key's slot. The key stays until the caller removes it.
-    pub fn first_due(&self) -> Option<(i64, Slot)> {
-        self.deadlines.first().map(|(deadline_ms, handle)| (deadline_ms, Slot(handle)))
+    pub fn first_due(&self) -> Option<(i64, KeyHandle)> {
+        self.deadlines.first().map(|(deadline_ms, handle)| (deadline_ms, KeyHandle(handle)))
     }
 
     /// The deadlines of keys, the earliest first.
-    pub fn due_keys(&self) -> impl Iterator<Item = (i64, Slot)> {
-        self.deadlines.iter().map(|(deadline_ms, handle)| (deadline_ms, Slot(handle)))
+    pub fn due_keys(&self) -> impl Iterator<Item = (i64, KeyHandle)> {
+        self.deadlines.iter().map(|(deadline_ms, handle)| (deadline_ms, KeyHandle(handle)))
     }
 
     /// The earliest deadline within each value that has parts with deadlines, the earliest first.
-    pub fn due_parts(&self) -> impl Iterator<Item = (i64, Slot)> {
-        self.part_deadlines.iter().map(|(deadline_ms, handle)| (deadline_ms, Slot(handle)))
+    pub fn due_parts(&self) -> impl Iterator<Item = (i64, KeyHandle)> {
+        self.part_deadlines.iter().map(|(deadline_ms, handle)| (deadline_ms, KeyHandle(handle)))
     }
 
     /// The earliest deadline within the value at `slot`: of a field of a hash.
     #[inline]
-    pub fn part_deadline(&self, slot: Slot) -> Option<i64> {
+    pub fn part_deadline(&self, slot: KeyHandle) -> Option<i64> {
         if self.part_deadlines.len() == 0 { None } else { self.view(slot).first_deadline() }
     }
 
@@ -38,7 +38,7 @@ impl<const LINES: usize> Database<LINES> {
 
     /// The earliest deadline within any value, and the slot of its key. The part stays until the caller removes it.
     #[inline]
-    pub fn first_part_due(&self) -> Option<(i64, Slot)> {
-        self.part_deadlines.first().map(|(deadline_ms, handle)| (deadline_ms, Slot(handle)))
+    pub fn first_part_due(&self) -> Option<(i64, KeyHandle)> {
+        self.part_deadlines.first().map(|(deadline_ms, handle)| (deadline_ms, KeyHandle(handle)))
     }
 }

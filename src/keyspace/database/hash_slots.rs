@@ -1,7 +1,7 @@
 //! The keys of a database by the slots of a cluster, if it keeps an index of them ([`SlotIndex`]).
 
 use super::Database;
-use crate::keyspace::Slot;
+use crate::keyspace::KeyHandle;
 use crate::keyspace::slot_index::{Place, SlotIndex};
 use crate::keyspace::table::cursor_at_hash;
 use crate::value::hash_slot::hash_slot;
@@ -10,7 +10,7 @@ impl<const LINES: usize> Database<LINES> {
     /// Keeps an index of the keys by their slots in a cluster from now on.
     pub fn index_hash_slots(&mut self) {
         let mut index = Box::<SlotIndex>::default();
-        self.slots().for_each(|slot| index.insert(Place::of(self.key(slot), self.hash(slot)), slot.0));
+        self.handles().for_each(|slot| index.insert(Place::of(self.key(slot), self.hash(slot)), slot.0));
         self.slot_index = Some(index);
     }
 
@@ -20,8 +20,11 @@ impl<const LINES: usize> Database<LINES> {
     }
 
     /// The keys in a slot of the cluster, in an order of no meaning; none without an index.
-    pub fn hash_slot_keys(&self, hash_slot: u16) -> impl Iterator<Item = Slot> {
-        self.slot_index.iter().flat_map(move |index| index.handles_from(hash_slot, 0)).map(|(_, handle)| Slot(handle))
+    pub fn hash_slot_keys(&self, hash_slot: u16) -> impl Iterator<Item = KeyHandle> {
+        self.slot_index
+            .iter()
+            .flat_map(move |index| index.handles_from(hash_slot, 0))
+            .map(|(_, handle)| KeyHandle(handle))
     }
 
     /// Visits about `count` keys of a slot of the cluster from `cursor` on, and returns the next cursor: 0 at the end.
@@ -29,7 +32,7 @@ impl<const LINES: usize> Database<LINES> {
     ///
     /// Costs: O(log n) and O(1) for each key that is visited, the keys of a whole section at least: some, if the slot
     /// has millions.
-    pub fn scan_hash_slot(&self, hash_slot: u16, cursor: u64, count: usize, mut visit: impl FnMut(Slot)) -> u64 {
+    pub fn scan_hash_slot(&self, hash_slot: u16, cursor: u64, count: usize, mut visit: impl FnMut(KeyHandle)) -> u64 {
         let Some(index) = &self.slot_index else { return 0 };
         let (mut visited, mut current) = (0, None);
         for (section, handle) in index.handles_from(hash_slot, self.cursor_position(cursor)) {
@@ -38,7 +41,7 @@ impl<const LINES: usize> Database<LINES> {
                 return self.cursor_of(section);
             }
             (visited, current) = (visited + 1, Some(section));
-            visit(Slot(handle));
+            visit(KeyHandle(handle));
         }
         0
     }
@@ -53,7 +56,7 @@ impl<const LINES: usize> Database<LINES> {
 
     /// Removes the record at `slot` from the index, whose key has that hash.
     #[inline]
-    pub(super) fn leave_hash_slot(&mut self, slot: Slot, hash: u64) {
+    pub(super) fn leave_hash_slot(&mut self, slot: KeyHandle, hash: u64) {
         if let Some(index) = &mut self.slot_index {
             index.remove(Place::of(self.records.key(slot.0), hash), slot.0);
         }
@@ -74,7 +77,7 @@ impl<const LINES: usize> Database<LINES> {
         let Some(index) = &self.slot_index else { return };
         index.check();
         assert_eq!(index.len(), self.len());
-        for slot in self.slots() {
+        for slot in self.handles() {
             let position = cursor_at_hash(self.hash(slot));
             let from = index.handles_from(hash_slot(self.key(slot)), position);
             let mut section = from.take_while(|(section, _)| *section <= position);

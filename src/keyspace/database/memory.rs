@@ -3,7 +3,7 @@
 //! Everything is counted where it is allocated, so none of this takes longer with more keys.
 
 use super::Database;
-use crate::keyspace::Slot;
+use crate::keyspace::KeyHandle;
 use crate::value::TYPES;
 
 /// The most bytes that one key takes in the tables, once there are many keys.
@@ -64,7 +64,7 @@ impl<const LINES: usize> Database<LINES> {
 
     /// The bytes of memory of the key at `slot`: its record, its value, its share of the table and of the deadlines.
     /// In a nearly empty database, whose first segment is shared by few keys, a share is counted as in a large one.
-    pub fn memory_of(&self, slot: Slot) -> usize {
+    pub fn memory_of(&self, slot: KeyHandle) -> usize {
         self.memory_with(slot, self.shares())
     }
 
@@ -78,7 +78,7 @@ impl<const LINES: usize> Database<LINES> {
     }
 
     /// Like [`Database::memory_of`], with shares that are known.
-    pub fn memory_with(&self, slot: Slot, shares: Shares) -> usize {
+    pub fn memory_with(&self, slot: KeyHandle, shares: Shares) -> usize {
         self.records.by_ref().memory_of(slot.0) + shares.of(self.deadline(slot).is_some())
     }
 }

@@ -1,7 +1,7 @@
 //! The keys of a database that match patterns, if it keeps an index of them ([`PatternIndex`]).
 
 use super::Database;
-use crate::keyspace::Slot;
+use crate::keyspace::KeyHandle;
 use crate::keyspace::pattern_index::PatternIndex;
 
 impl<const LINES: usize> Database<LINES> {
@@ -28,10 +28,10 @@ impl<const LINES: usize> Database<LINES> {
     }
 
     /// The keys that match a glob of the index, from a cursor on that begins with 0; each with the cursor behind it.
-    pub fn matching(&self, pattern: &[u8], cursor: u64) -> impl Iterator<Item = (u64, Slot)> {
+    pub fn matching(&self, pattern: &[u8], cursor: u64) -> impl Iterator<Item = (u64, KeyHandle)> {
         let index = self.pattern_index.as_ref();
         let handles = index.and_then(|index| index.handles(pattern, cursor)).into_iter().flatten();
-        handles.map(|handle| (u64::from(handle) + 1, Slot(handle)))
+        handles.map(|handle| (u64::from(handle) + 1, KeyHandle(handle)))
     }
 
     /// Enters a record into the index.
@@ -44,7 +44,7 @@ impl<const LINES: usize> Database<LINES> {
 
     /// Removes the record at `slot` from the index.
     #[inline]
-    pub(super) fn leave_patterns(&mut self, slot: Slot) {
+    pub(super) fn leave_patterns(&mut self, slot: KeyHandle) {
         if let Some(index) = &mut self.pattern_index {
             index.remove(slot.0);
         }
@@ -61,11 +61,11 @@ impl<const LINES: usize> Database<LINES> {
     /// Panics unless the index, once complete, has the keys that match and no others.
     pub(super) fn check_patterns(&self) {
         let Some(index) = &self.pattern_index else { return };
-        for slot in self.slots() {
+        for slot in self.handles() {
             index.check(self.key(slot), slot.0);
         }
         assert!(
-            index.all().all(|handle| self.slots().any(|slot| slot.0 == handle)),
+            index.all().all(|handle| self.handles().any(|slot| slot.0 == handle)),
             "the index has a key that is gone"
         );
     }

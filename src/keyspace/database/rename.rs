@@ -5,13 +5,13 @@
 
 use super::{Database, Keys};
 use crate::keyspace::record::Payload;
-use crate::keyspace::{New, Slot};
+use crate::keyspace::{KeyHandle, New};
 use crate::value::hashing::Flood;
 
 impl<const LINES: usize> Database<LINES> {
     /// Renames the key at `slot`; no key may have the new name yet. The deadline and the access bits are gone, as if
     /// the value had been removed and inserted again.
-    pub fn rename(&mut self, slot: Slot, name: &[u8]) -> Slot {
+    pub fn rename(&mut self, slot: KeyHandle, name: &[u8]) -> KeyHandle {
         let Payload::Apart(number) = self.records.record(slot.0).payload() else {
             let value = self.remove(slot);
             return self.insert(name, New::Value(value));
@@ -27,7 +27,7 @@ impl<const LINES: usize> Database<LINES> {
 
     /// Enters a record into the table and the indices.
     #[inline]
-    pub(super) fn list(&mut self, key: &[u8], handle: u32, part_deadline: Option<i64>) -> Slot {
+    pub(super) fn list(&mut self, key: &[u8], handle: u32, part_deadline: Option<i64>) -> KeyHandle {
         self.move_part_deadline(handle, None, part_deadline);
         let hash = self.hasher.hash(key);
         self.enter_hash_slot(key, hash, handle);
@@ -36,12 +36,12 @@ impl<const LINES: usize> Database<LINES> {
         if self.table.insert(hash, handle, &keys) == Err(Flood) {
             self.rebuild_guarded(handle);
         }
-        Slot(handle)
+        KeyHandle(handle)
     }
 
     /// Removes a record from the table and the indices.
     #[inline]
-    pub(super) fn unlist(&mut self, slot: Slot) {
+    pub(super) fn unlist(&mut self, slot: KeyHandle) {
         if let Some(deadline_ms) = self.deadline(slot) {
             self.deadlines.remove(deadline_ms, slot.0);
         }

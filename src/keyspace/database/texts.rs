@@ -6,7 +6,7 @@
 use super::Database;
 use crate::keyspace::record::Payload;
 use crate::keyspace::records::Records;
-use crate::keyspace::{New, Slot};
+use crate::keyspace::{KeyHandle, New};
 use crate::value::{Text, TextView, Value, View};
 
 /// The most bytes of memory that are kept.
@@ -17,7 +17,7 @@ impl<const LINES: usize> Database<LINES> {
     ///
     /// # Panics
     /// If the value is not a text.
-    pub fn edit_text<R>(&mut self, slot: Slot, edit: impl FnOnce(&mut Vec<u8>) -> R) -> (Slot, R) {
+    pub fn edit_text<R>(&mut self, slot: KeyHandle, edit: impl FnOnce(&mut Vec<u8>) -> R) -> (KeyHandle, R) {
         if let Payload::Apart(_) = self.records.record(slot.0).payload() {
             return (slot, self.edit_text_apart(slot, edit));
         }
@@ -47,7 +47,7 @@ impl<const LINES: usize> Database<LINES> {
         self.scratch = bytes;
     }
 
-    fn edit_text_apart<R>(&mut self, slot: Slot, edit: impl FnOnce(&mut Vec<u8>) -> R) -> R {
+    fn edit_text_apart<R>(&mut self, slot: KeyHandle, edit: impl FnOnce(&mut Vec<u8>) -> R) -> R {
         self.before_edit(slot);
         let edited = self.records.edit(slot.0, |value| {
             let Some(Value::Text(text)) = value else { panic!("edit_text is for texts") };

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 use super::Database;
 use crate::keyspace::record::Payload;
-use crate::keyspace::{LazyFree, New, Slot};
+use crate::keyspace::{KeyHandle, LazyFree, New};
 use crate::value::Value;
 
 /// The levels of a database, the youngest last.
@@ -209,7 +209,7 @@ impl<const LINES: usize> Database<LINES> {
 
     /// Records that the deadline or the access of a key is about to change.
     #[inline]
-    pub(super) fn before_mark(&mut self, slot: Slot) {
+    pub(super) fn before_mark(&mut self, slot: KeyHandle) {
         if self.undo_log.is_some() {
             self.record_prior(slot, |_| None);
         }
@@ -217,7 +217,7 @@ impl<const LINES: usize> Database<LINES> {
 
     /// Records a value that is about to be edited in place, or removed and used by the caller.
     #[inline]
-    pub(super) fn before_edit(&mut self, slot: Slot) {
+    pub(super) fn before_edit(&mut self, slot: KeyHandle) {
         if self.undo_log.is_some() {
             self.record_prior(slot, |database| Some(database.view(slot).to_value()));
         }
@@ -226,12 +226,12 @@ impl<const LINES: usize> Database<LINES> {
     /// Records that a value is about to be removed and dropped. Returns the key with which [`Database::record_value`]
     /// is to be called if the value is outside its record.
     #[inline]
-    pub(super) fn before_end(&mut self, slot: Slot) -> Option<Box<[u8]>> {
+    pub(super) fn before_end(&mut self, slot: KeyHandle) -> Option<Box<[u8]>> {
         if self.undo_log.is_some() { self.record_end(slot) } else { None }
     }
 
     #[cold]
-    fn record_end(&mut self, slot: Slot) -> Option<Box<[u8]>> {
+    fn record_end(&mut self, slot: KeyHandle) -> Option<Box<[u8]>> {
         if let Payload::Apart(_) = self.records.record(slot.0).payload() {
             self.record_prior(slot, |_| None);
             let level = self.undo_log.as_ref()?.levels.last()?;
@@ -255,7 +255,7 @@ impl<const LINES: usize> Database<LINES> {
 
     /// Records the state of a key, with its value if `copy` returns one, unless the youngest level has it.
     #[cold]
-    fn record_prior(&mut self, slot: Slot, copy: impl FnOnce(&Database<LINES>) -> Option<Value>) {
+    fn record_prior(&mut self, slot: KeyHandle, copy: impl FnOnce(&Database<LINES>) -> Option<Value>) {
         let Some(mut undo_log) = self.undo_log.take() else { return };
         if let Some(level) = undo_log.youngest() {
             let key = self.records.key(slot.0);

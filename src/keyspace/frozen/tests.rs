@@ -1,7 +1,7 @@
 //! A database that changes while it is frozen, against what it was.
 
 use super::*;
-use crate::keyspace::{New, Slot};
+use crate::keyspace::{KeyHandle, New};
 use crate::value::stream::{Id, Trim};
 use crate::value::text::{Text, TextView};
 use crate::value::vector_set::{Parameters, Quantization};
@@ -46,8 +46,8 @@ fn shown(view: View<'_>) -> String {
 }
 
 fn contents(database: &Database<2>) -> Contents {
-    let entry = |slot| (database.key(slot).to_vec(), (shown(database.view(slot)), database.deadline(slot)));
-    database.slots().map(entry).collect()
+    let entry = |handle| (database.key(handle).to_vec(), (shown(database.view(handle)), database.deadline(handle)));
+    database.handles().map(entry).collect()
 }
 
 fn frozen_contents(frozen: &FrozenDatabase<2>) -> Contents {
@@ -144,22 +144,22 @@ fn edit(value: Option<ValueMut<'_>>, step: u8) {
 /// Changes a key in one of several ways, large and small, here and apart.
 fn change(database: &mut Database<2>, key: &[u8], step: u8) {
     match (database.find(key), step % 16) {
-        (Some(slot), 0) => drop(database.delete(slot)),
-        (Some(slot), 1) => _ = database.set_deadline(slot, Some(i64::from(step))),
-        (Some(slot), 2) => {
+        (Some(handle), 0) => drop(database.delete(handle)),
+        (Some(handle), 1) => _ = database.set_deadline(handle, Some(i64::from(step))),
+        (Some(handle), 2) => {
             let text = vec![step; usize::from(step) * 20];
-            drop(database.replace(slot, New::Text(TextView::Bytes(&text))));
+            drop(database.replace(handle, New::Text(TextView::Bytes(&text))));
         }
-        (Some(slot), 3) => {
-            let value = database.remove(slot);
+        (Some(handle), 3) => {
+            let value = database.remove(handle);
             put(database, b"moved", |database| database.insert(b"moved", New::Value(value)));
         }
         (Some(_), 6) if key != b"renamed" => put(database, b"renamed", |database| {
-            let slot = database.find(key).expect("another key was deleted");
-            database.rename(slot, b"renamed")
+            let handle = database.find(key).expect("another key was deleted");
+            database.rename(handle, b"renamed")
         }),
         (_, 7) => expire(database, step.into()),
-        (Some(slot), _) => _ = database.edit_object(slot, |value| edit(value, step)),
+        (Some(handle), _) => _ = database.edit_object(handle, |value| edit(value, step)),
         (None, 3) => _ = database.insert(key, New::Text(TextView::Int(step.into()))),
         (None, 4) => {
             let text = Value::Text(Text::of(vec![step; 3000]));
@@ -171,17 +171,17 @@ fn change(database: &mut Database<2>, key: &[u8], step: u8) {
 }
 
 /// Adds a key in place of one of the same name.
-fn put(database: &mut Database<2>, key: &[u8], add: impl FnOnce(&mut Database<2>) -> Slot) {
-    if let Some(slot) = database.find(key) {
-        drop(database.delete(slot));
+fn put(database: &mut Database<2>, key: &[u8], add: impl FnOnce(&mut Database<2>) -> KeyHandle) {
+    if let Some(handle) = database.find(key) {
+        drop(database.delete(handle));
     }
     add(database);
 }
 
 /// Removes the keys that are due by a time.
 fn expire(database: &mut Database<2>, now_ms: i64) {
-    while let Some((_, slot)) = database.first_due().filter(|due| due.0 <= now_ms) {
-        drop(database.delete(slot));
+    while let Some((_, handle)) = database.first_due().filter(|due| due.0 <= now_ms) {
+        drop(database.delete(handle));
     }
 }
 
@@ -239,8 +239,8 @@ fn a_change_of_a_large_value_copies_little_of_it_while_it_is_frozen() {
         let mut database = Database::<2>::with_segments(1);
         database.insert(b"large", New::Value(large(kind, 20 * MEMBERS)));
         let (memory, frozen) = (database.memory(), database.freeze());
-        let slot = database.find(b"large").expect("it was inserted");
-        database.edit_object(slot, |value| edit(value, 1));
+        let handle = database.find(b"large").expect("it was inserted");
+        database.edit_object(handle, |value| edit(value, 1));
         let copied_bytes = database.copied_bytes();
         assert!(copied_bytes < memory / 10, "{copied_bytes} of {memory} bytes of type {kind}");
         drop(frozen);

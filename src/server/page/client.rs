@@ -75,7 +75,7 @@ impl Client {
         loop {
             match self.shared.call(self.session, request, output).ok_or(Closed)? {
                 Flow::Next => return Ok(true),
-                Flow::Wait(_) => self.wait_for(WakeFlag::Resume).await?,
+                Flow::HeldBack(_) => self.wait_for(WakeFlag::Resume).await?,
                 Flow::CallHost => match host_call::answer(&self.shared, self.session, output.written_mut()) {
                     HostCallState::Answered => {}
                     HostCallState::Moved(attachment) => self.move_to(attachment),

@@ -171,7 +171,7 @@ impl Receiver {
             return;
         };
         if engine.switches.cron_paused {
-            engine.switches.shutdown_pending = true;
+            engine.persistence.shutdown.is_pending = true;
             return;
         }
         if engine.scripts.is_busy() && self.shared.saves_at_end() {
@@ -204,7 +204,8 @@ fn shut_down(shared: &Shared, options: ShutdownOptions) -> bool {
 /// Whether a shutdown that a signal asked for was cancelled (SHUTDOWN ABORT). Waits for the engine's lock no longer
 /// than [`LOCK_TIMEOUT`].
 fn is_shutdown_called_off(shared: &Shared) -> bool {
-    let is_pending = || shared.engine.try_lock_for(LOCK_TIMEOUT).is_none_or(|engine| engine.switches.shutdown_pending);
+    let is_pending =
+        || shared.engine.try_lock_for(LOCK_TIMEOUT).is_none_or(|engine| engine.persistence.shutdown.is_pending);
     !shared.is_ending() && !is_pending()
 }
 

@@ -57,7 +57,7 @@ fn load(engine: &mut Engine, bytes: &[u8]) -> Option<(u64, Tail)> {
 fn expect_same_from_commands(world: &mut World) {
     let has_streams = |engine: &Engine| {
         let mut databases = engine.databases.iter();
-        databases.any(|database| database.slots().any(|slot| matches!(database.view(slot), View::Stream(_))))
+        databases.any(|database| database.handles().any(|handle| matches!(database.view(handle), View::Stream(_))))
     };
     if has_streams(&world.engine) {
         return;

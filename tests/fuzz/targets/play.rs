@@ -156,7 +156,7 @@ impl Play {
         let text = String::from_utf8_lossy(&reply);
         self.clients[who].listens |= listens(&words);
         match flow {
-            Flow::Wait(until) => {
+            Flow::HeldBack(until) => {
                 assert!(reply.is_empty(), "{context}: a request that waits has no reply yet");
                 self.world.pass_ms(until.since_us(self.world.now()).div_ceil(1000).min(1 << 40) as i64);
                 self.world.engine.timing.pause_mut().end();

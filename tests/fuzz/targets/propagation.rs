@@ -282,9 +282,9 @@ enum Pending {
 fn contents(engine: &Engine, pending: Pending) -> Vec<String> {
     let mut lines = Vec::new();
     for (number, database) in engine.databases.iter().enumerate() {
-        lines.extend(database.slots().map(|slot| {
-            let (key, value) = (database.key(slot).escape_ascii(), value(database.view(slot), pending));
-            format!("{number} {key} {:?} {value}", database.deadline(slot))
+        lines.extend(database.handles().map(|handle| {
+            let (key, value) = (database.key(handle).escape_ascii(), value(database.view(handle), pending));
+            format!("{number} {key} {:?} {value}", database.deadline(handle))
         }));
     }
     let sources = engine.scripts.functions.registry.sources();

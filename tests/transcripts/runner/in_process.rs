@@ -170,7 +170,7 @@ impl EngineState {
                 client.output.clear();
                 return self.leave(number);
             }
-            Flow::Wait(_) | Flow::CallHost => return false,
+            Flow::HeldBack(_) | Flow::CallHost => return false,
         };
         true
     }

@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::Engine;
-use crate::keyspace::{Database, Slot};
+use crate::keyspace::{Database, KeyHandle};
 use crate::rdb;
 use crate::resp::write_escaped;
 use crate::value::stream::{Group, Id};
@@ -33,7 +33,7 @@ pub(super) fn of(engine: &Engine) -> Vec<Piece> {
     });
     let mut all: Vec<Piece> = libraries.collect();
     for (number, database) in engine.databases.iter().enumerate() {
-        let keys = database.slots().map(|slot| of_key(number, database, slot, engine.timing.due_ms()));
+        let keys = database.handles().map(|handle| of_key(number, database, handle, engine.timing.due_ms()));
         all.extend(keys.filter(|piece| !piece.lines.is_empty()));
     }
     all.sort_unstable_by(|one, other| (one.database, &one.name).cmp(&(other.database, &other.name)));
@@ -83,12 +83,12 @@ fn line(words: &[&[u8]]) -> String {
     line.into_iter().map(char::from).collect()
 }
 
-fn of_key(number: usize, database: &Database, slot: Slot, due_ms: i64) -> Piece {
-    let key = database.key(slot);
+fn of_key(number: usize, database: &Database, handle: KeyHandle, due_ms: i64) -> Piece {
+    let key = database.key(handle);
     let mut lines = Vec::new();
-    let deadline_ms = database.deadline(slot);
+    let deadline_ms = database.deadline(handle);
     if deadline_ms.is_none_or(|deadline_ms| deadline_ms > due_ms) {
-        match database.view(slot) {
+        match database.view(handle) {
             View::Text(text) => lines.push(line(&[b"SET", key, &text.to_cow()])),
             View::List(list) => lines.extend(list.iter().map(|element| line(&[b"RPUSH", key, &element.to_cow()]))),
             View::Set(set) => {

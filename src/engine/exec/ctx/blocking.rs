@@ -45,7 +45,7 @@ impl Ctx<'_> {
         match (self.halt, self.block) {
             (Halt::Suspended, _) => Ending::Suspended,
             (Halt::CallsHost, _) => Ending::CallsHost,
-            (_, Some(block)) => Ending::Waits(block),
+            (_, Some(block)) => Ending::Blocked(block),
             _ => Ending::Answered,
         }
     }

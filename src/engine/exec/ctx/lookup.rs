@@ -10,7 +10,7 @@ use super::Ctx;
 use crate::engine::exec::prefetch::{KEYS_TOGETHER, prefetch_keys};
 use crate::engine::exec::{Peek, Stored, access, publish};
 use crate::engine::spec::{Error, Event};
-use crate::keyspace::Slot;
+use crate::keyspace::KeyHandle;
 use crate::resp::Reply;
 use crate::value::View;
 use crate::value::text::TextView;
@@ -56,16 +56,16 @@ impl<'c> Ctx<'c> {
 
     /// Like [`Ctx::lookup`], in a database that exists.
     pub fn lookup_in(&mut self, database: usize, key: &[u8], flags: Lookup) -> Option<Peek<'_>> {
-        let slot = find(self, database, key, flags)?;
-        Some(Peek::new(self.engine.databases.get(database), slot))
+        let handle = find(self, database, key, flags)?;
+        Some(Peek::new(self.engine.databases.get(database), handle))
     }
 
     /// The value of `key`, of any type, with the reply: [`Lookup::READ`].
     #[inline]
     pub fn view(&mut self, key: &[u8]) -> (Option<View<'_>>, &mut Reply<'c>) {
-        let slot = find(self, self.database, key, Lookup::READ);
+        let handle = find(self, self.database, key, Lookup::READ);
         let database = self.engine.databases.get(self.database);
-        (slot.map(|slot| database.view(slot)), &mut self.reply)
+        (handle.map(|handle| database.view(handle)), &mut self.reply)
     }
 
     /// The collection that `key` holds, with the reply: [`Lookup::READ`].
@@ -100,43 +100,43 @@ impl<'c> Ctx<'c> {
     /// that does not fit, which is the last one returned. Keys behind it are not looked up.
     pub fn views(&mut self, keys: &[&[u8]], fits: fn(&View<'_>) -> bool) -> (Vec<Option<View<'_>>>, &mut Reply<'c>) {
         let len_before = self.engine.databases.get(self.database).len();
-        let mut slots = slots_while_fitting(self, keys, fits);
+        let mut handles = handles_while_fitting(self, keys, fits);
         if self.engine.databases.get(self.database).len() != len_before {
-            // A key had expired and was deleted, so slots found before are stale. Now nothing is deleted any more.
-            let looked_up = &keys[..slots.len()];
-            slots = looked_up.iter().map(|key| access::live(self.engine, self.database, key)).collect();
+            // A key had expired and was deleted, so handles found before are stale. Now nothing is deleted any more.
+            let looked_up = &keys[..handles.len()];
+            handles = looked_up.iter().map(|key| access::live(self.engine, self.database, key)).collect();
         }
         let database = self.engine.databases.get(self.database);
-        (slots.into_iter().map(|slot| slot.map(|slot| database.view(slot))).collect(), &mut self.reply)
+        (handles.into_iter().map(|handle| handle.map(|handle| database.view(handle))).collect(), &mut self.reply)
     }
 }
 
-/// Looks up keys in their order, up to the first whose value does not fit, and returns their slots.
-fn slots_while_fitting(cx: &mut Ctx<'_>, keys: &[&[u8]], fits: fn(&View<'_>) -> bool) -> Vec<Option<Slot>> {
-    let mut slots = Vec::with_capacity(keys.len());
+/// Looks up keys in their order, up to the first whose value does not fit, and returns their handles.
+fn handles_while_fitting(cx: &mut Ctx<'_>, keys: &[&[u8]], fits: fn(&View<'_>) -> bool) -> Vec<Option<KeyHandle>> {
+    let mut handles = Vec::with_capacity(keys.len());
     for keys in keys.chunks(KEYS_TOGETHER) {
         prefetch_keys(cx.engine.databases.get(cx.database), keys.iter().copied());
         for key in keys {
-            let slot = find(cx, cx.database, key, Lookup::READ);
-            slots.push(slot);
+            let handle = find(cx, cx.database, key, Lookup::READ);
+            handles.push(handle);
             let database = cx.engine.databases.get(cx.database);
-            if slot.is_some_and(|slot| !fits(&database.view(slot))) {
-                return slots;
+            if handle.is_some_and(|handle| !fits(&database.view(handle))) {
+                return handles;
             }
         }
     }
-    slots
+    handles
 }
 
 /// The one look-up. It is inlined so that flags which the caller knows cost nothing.
 #[inline(always)]
-fn find(cx: &mut Ctx<'_>, database: usize, key: &[u8], flags: Lookup) -> Option<Slot> {
-    let slot = if flags.has(Lookup::WITH_EXPIRED) {
+fn find(cx: &mut Ctx<'_>, database: usize, key: &[u8], flags: Lookup) -> Option<KeyHandle> {
+    let handle = if flags.has(Lookup::WITH_EXPIRED) {
         cx.engine.databases.get(database).find(key)
     } else {
         access::live(cx.engine, database, key)
     };
-    let Some(found) = slot else {
+    let Some(found) = handle else {
         if !flags.has(Lookup::NO_STATS) {
             cx.engine.stats.keyspace_misses += 1;
         }
@@ -153,24 +153,24 @@ fn find(cx: &mut Ctx<'_>, database: usize, key: &[u8], flags: Lookup) -> Option<
     } else if !flags.has(Lookup::NO_TOUCH) {
         touch(cx, database, found);
         if flags.has(Lookup::NO_STATS) && database == cx.database {
-            cx.used = slot;
+            cx.used = handle;
         }
     }
-    slot
+    handle
 }
 
 /// Records the access to a key that is about to change, unless a look-up for writing has done so.
 #[inline]
-pub(super) fn touch_changed(cx: &mut Ctx<'_>, slot: Slot) {
-    if cx.used != Some(slot) {
-        touch(cx, cx.database, slot);
+pub(super) fn touch_changed(cx: &mut Ctx<'_>, handle: KeyHandle) {
+    if cx.used != Some(handle) {
+        touch(cx, cx.database, handle);
     }
 }
 
 /// Records the access to a key, unless the client has set CLIENT NO-TOUCH.
 #[inline]
-pub(super) fn touch(cx: &mut Ctx<'_>, database: usize, slot: Slot) {
+pub(super) fn touch(cx: &mut Ctx<'_>, database: usize, handle: KeyHandle) {
     if !cx.session().no_touch {
-        access::record_access(cx.engine, database, slot);
+        access::record_access(cx.engine, database, handle);
     }
 }

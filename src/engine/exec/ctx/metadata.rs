@@ -43,11 +43,11 @@ impl Ctx<'_> {
         key: &[u8],
         act: impl FnOnce(&mut T, &mut Reply<'_>) -> Result<MetadataChange<R>, Error>,
     ) -> Result<Option<R>, Error> {
-        let Some(slot) = access::live_to_change(self.engine, self.database, key) else { return Ok(None) };
-        touch_changed(self, slot);
+        let Some(handle) = access::live_to_change(self.engine, self.database, key) else { return Ok(None) };
+        touch_changed(self, handle);
         let reply = &mut self.reply;
         let database = self.engine.databases.get_mut(self.database);
-        let (_, changed) = database.edit_object(slot, |value| {
+        let (_, changed) = database.edit_object(handle, |value| {
             let Some(stored) = value.and_then(T::of_mut) else { return Err(Error::WrongType) };
             act(stored, reply)
         });

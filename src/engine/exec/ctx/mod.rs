@@ -58,7 +58,7 @@ use crate::engine::Engine;
 use crate::engine::exec::{access, changes, delivery};
 use crate::engine::spec::{CommandId, Entry, Error, Event, Now, Table};
 use crate::engine::state::{Block, Databases, Effects, Observers, Session, SessionId, Settings, Stats, Switches};
-use crate::keyspace::{Database, LazyFree, New, Slot};
+use crate::keyspace::{Database, KeyHandle, LazyFree, New};
 use crate::resp::Reply;
 use lookup::touch_changed;
 
@@ -136,7 +136,7 @@ pub struct Ctx<'c> {
     pub(super) database: usize,
     pub(super) reply: Reply<'c>,
     /// The key that was looked up for writing ([`Lookup::WRITE`]), whose use is recorded.
-    used: Option<Slot>,
+    used: Option<KeyHandle>,
     /// The command runs within another one, so it cannot block.
     is_nested: bool,
     /// The handler's request to block its client, if it made one.
@@ -287,7 +287,7 @@ impl Ctx<'_> {
         act: impl FnOnce(&mut T, &mut Reply<'_>) -> Result<Changed<R>, Error>,
     ) -> Result<Option<R>, Error> {
         match (access::live_to_change(self.engine, self.database, key), missing) {
-            (Some(slot), _) => change(self, key, slot, event.into(), act).map(Some),
+            (Some(handle), _) => change(self, key, handle, event.into(), act).map(Some),
             (None, Missing::Create) => create(self, key, event.into(), act).map(Some),
             (None, Missing::Skip) => Ok(None),
         }
@@ -295,12 +295,12 @@ impl Ctx<'_> {
 
     /// Sets `key` to this value, whatever it held.
     pub fn put(&mut self, key: &[u8], value: New<'_>, deadline: Deadline, event: Event) {
-        let slot = match access::live_to_change(self.engine, self.database, key) {
-            Some(slot) => {
-                touch_changed(self, slot);
-                let (slot, lazy_free) = self.engine.databases.get_mut(self.database).replace(slot, value);
+        let handle = match access::live_to_change(self.engine, self.database, key) {
+            Some(handle) => {
+                touch_changed(self, handle);
+                let (handle, lazy_free) = self.engine.databases.get_mut(self.database).replace(handle, value);
                 self.engine.free(lazy_free);
-                slot
+                handle
             }
             None => insert(self.engine, self.database, key, value),
         };
@@ -310,7 +310,7 @@ impl Ctx<'_> {
             Deadline::At(deadline_ms) => Some(Some(deadline_ms)),
         };
         if let Some(deadline_ms) = deadline_ms {
-            self.engine.databases.get_mut(self.database).set_deadline(slot, deadline_ms);
+            self.engine.databases.get_mut(self.database).set_deadline(handle, deadline_ms);
         }
         after(self.engine, self.database, key, event, 1);
         if let Deadline::At(_) = deadline {
@@ -329,8 +329,8 @@ impl Ctx<'_> {
 
     /// Removes `key`; false when it does not exist.
     pub fn remove(&mut self, key: &[u8], event: Event) -> bool {
-        let Some(slot) = access::live_to_change(self.engine, self.database, key) else { return false };
-        discard(self.engine, self.database, slot);
+        let Some(handle) = access::live_to_change(self.engine, self.database, key) else { return false };
+        discard(self.engine, self.database, handle);
         after(self.engine, self.database, key, event, 1);
         true
     }
@@ -339,20 +339,20 @@ impl Ctx<'_> {
     /// clears its deadline, with the event `persist`. False when nothing changed: `key` does not exist, or has no
     /// deadline to clear.
     pub fn set_deadline(&mut self, key: &[u8], deadline_ms: Option<i64>) -> bool {
-        let Some(slot) = access::live_to_change(self.engine, self.database, key) else { return false };
+        let Some(handle) = access::live_to_change(self.engine, self.database, key) else { return false };
         let past_ms = self.engine.timing.past_ms();
         let database = self.engine.databases.get_mut(self.database);
         let event = match deadline_ms {
-            None if database.deadline(slot).is_none() => return false,
+            None if database.deadline(handle).is_none() => return false,
             None => Event::PERSIST,
             Some(deadline_ms) if deadline_ms <= past_ms => {
-                discard(self.engine, self.database, slot);
+                discard(self.engine, self.database, handle);
                 after(self.engine, self.database, key, Event::DEL, 1);
                 return true;
             }
             Some(_) => Event::EXPIRE,
         };
-        database.set_deadline(slot, deadline_ms);
+        database.set_deadline(handle, deadline_ms);
         after(self.engine, self.database, key, event, 1);
         true
     }
@@ -361,24 +361,24 @@ impl Ctx<'_> {
 /// Removes `key` even if its deadline has passed, for a command that stores an empty result in its place; false when no
 /// such key is stored.
 pub fn remove_present(cx: &mut Ctx<'_>, key: &[u8], event: Event) -> bool {
-    let Some(slot) = cx.engine.databases.get(cx.database).find(key) else { return false };
-    discard(cx.engine, cx.database, slot);
+    let Some(handle) = cx.engine.databases.get(cx.database).find(key) else { return false };
+    discard(cx.engine, cx.database, handle);
     after(cx.engine, cx.database, key, event, 1);
     true
 }
 
-/// Changes the collection at `slot`, and does all that follows the change.
+/// Changes the collection at `handle`, and does all that follows the change.
 fn change<T: Stored, R>(
     cx: &mut Ctx<'_>,
     key: &[u8],
-    slot: Slot,
+    handle: KeyHandle,
     event: Option<Event>,
     act: impl FnOnce(&mut T, &mut Reply<'_>) -> Result<Changed<R>, Error>,
 ) -> Result<R, Error> {
-    touch_changed(cx, slot);
+    touch_changed(cx, handle);
     let reply = &mut cx.reply;
     let database = cx.engine.databases.get_mut(cx.database);
-    let (slot, edited) = database.edit_object(slot, |value| {
+    let (handle, edited) = database.edit_object(handle, |value| {
         let Some(stored) = value.and_then(T::of_mut) else { return Err(Error::WrongType) };
         Ok((act(stored, reply)?, stored.is_empty()))
     });
@@ -391,7 +391,7 @@ fn change<T: Stored, R>(
         signal(cx.engine, cx.database, key);
     }
     if is_empty {
-        discard(cx.engine, cx.database, slot);
+        discard(cx.engine, cx.database, handle);
         after(cx.engine, cx.database, key, event.map(|_| Event::DEL), 0);
     }
     Ok(changed.result)
@@ -418,15 +418,15 @@ fn create<T: Stored, R>(
     Ok(changed.result)
 }
 
-fn insert(engine: &mut Engine, database: usize, key: &[u8], value: New<'_>) -> Slot {
-    let slot = engine.databases.get_mut(database).insert(key, value);
-    access::record_creation(engine, database, slot);
+fn insert(engine: &mut Engine, database: usize, key: &[u8], value: New<'_>) -> KeyHandle {
+    let handle = engine.databases.get_mut(database).insert(key, value);
+    access::record_creation(engine, database, handle);
     changes::arrived(engine, database, key);
-    slot
+    handle
 }
 
-fn discard(engine: &mut Engine, database: usize, slot: Slot) {
-    let lazy_free = engine.databases.get_mut(database).delete(slot);
+fn discard(engine: &mut Engine, database: usize, handle: KeyHandle) {
+    let lazy_free = engine.databases.get_mut(database).delete(handle);
     engine.free(lazy_free);
 }
 

@@ -2,7 +2,7 @@
 
 use crate::engine::exec::Stored;
 use crate::engine::spec::Error;
-use crate::keyspace::{Database, Slot};
+use crate::keyspace::{Database, KeyHandle};
 use crate::value::View;
 use crate::value::text::TextView;
 
@@ -10,17 +10,17 @@ use crate::value::text::TextView;
 #[derive(Clone, Copy, Debug)]
 pub struct Peek<'a> {
     database: &'a Database,
-    slot: Slot,
+    handle: KeyHandle,
 }
 
 impl<'a> Peek<'a> {
-    pub(super) fn new(database: &'a Database, slot: Slot) -> Peek<'a> {
-        Peek { database, slot }
+    pub(super) fn new(database: &'a Database, handle: KeyHandle) -> Peek<'a> {
+        Peek { database, handle }
     }
 
     /// The value of the key.
     pub fn view(self) -> View<'a> {
-        self.database.view(self.slot)
+        self.database.view(self.handle)
     }
 
     /// The string that the key holds.
@@ -41,16 +41,16 @@ impl<'a> Peek<'a> {
 
     /// Its deadline in unix milliseconds.
     pub fn deadline_ms(self) -> Option<i64> {
-        self.database.deadline(self.slot)
+        self.database.deadline(self.handle)
     }
 
     /// When it was last used, see [`crate::engine::state::lru`].
     pub fn access(self) -> u32 {
-        self.database.access(self.slot)
+        self.database.access(self.handle)
     }
 
     /// All bytes of memory that it takes.
     pub fn memory_bytes(self) -> usize {
-        self.database.memory_of(self.slot)
+        self.database.memory_of(self.handle)
     }
 }

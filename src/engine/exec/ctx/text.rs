@@ -22,11 +22,11 @@ impl Ctx<'_> {
         act: impl FnOnce(&mut Vec<u8>) -> Result<Changed<R>, Error>,
     ) -> Result<R, Error> {
         let changed = match access::live_to_change(self.engine, self.database, key) {
-            Some(slot) => {
-                touch_changed(self, slot);
+            Some(handle) => {
+                touch_changed(self, handle);
                 let database = self.engine.databases.get_mut(self.database);
-                let View::Text(_) = database.view(slot) else { return Err(Error::WrongType) };
-                database.edit_text(slot, act).1?
+                let View::Text(_) = database.view(handle) else { return Err(Error::WrongType) };
+                database.edit_text(handle, act).1?
             }
             None => {
                 let mut bytes = Vec::new();
@@ -52,12 +52,12 @@ impl Ctx<'_> {
         act: impl FnOnce(Option<TextView<'_>>) -> Result<i64, Error>,
     ) -> Result<i64, Error> {
         let number = match access::live_to_change(self.engine, self.database, key) {
-            Some(slot) => {
-                touch_changed(self, slot);
+            Some(handle) => {
+                touch_changed(self, handle);
                 let database = self.engine.databases.get_mut(self.database);
-                let View::Text(text) = database.view(slot) else { return Err(Error::WrongType) };
+                let View::Text(text) = database.view(handle) else { return Err(Error::WrongType) };
                 let number = act(Some(text))?;
-                database.set_int(slot, number);
+                database.set_int(handle, number);
                 number
             }
             None => {

@@ -5,7 +5,7 @@ use crate::engine::Engine;
 use crate::engine::exec::{Ctx, access, changes};
 use crate::engine::spec::Event;
 use crate::engine::state::lru::{self, LruHint};
-use crate::keyspace::{New, Slot};
+use crate::keyspace::{KeyHandle, New};
 use crate::value::Value;
 
 /// From one key to another.
@@ -13,12 +13,12 @@ impl Ctx<'_> {
     /// Moves the value of `from`, with its deadline, to `to` in database `database`, in place of any value of `to`; the
     /// events are `left` and `arrived`. `to` counts as a new key, used now. False when `from` does not exist.
     pub fn relocate(&mut self, from: &[u8], left: Event, to: &[u8], database: usize, arrived: Event) -> bool {
-        let Some(slot) = access::live_to_change(self.engine, self.database, from) else { return false };
-        let deadline_ms = self.engine.databases.get(self.database).deadline(slot);
+        let Some(handle) = access::live_to_change(self.engine, self.database, from) else { return false };
+        let deadline_ms = self.engine.databases.get(self.database).deadline(handle);
         if database == self.database {
             rename(self.engine, database, from, to, deadline_ms);
         } else {
-            let value = self.engine.databases.get_mut(self.database).remove(slot);
+            let value = self.engine.databases.get_mut(self.database).remove(handle);
             access::live_to_change(self.engine, database, to);
             overwrite(self.engine, database, to, value, deadline_ms, None);
         }
@@ -48,9 +48,9 @@ fn rename(engine: &mut Engine, database: usize, from: &[u8], to: &[u8], deadline
     access::live_to_change(engine, database, to);
     make_room(engine, database, to);
     let origin = engine.databases.get_mut(database);
-    if let Some(slot) = origin.find(from) {
-        let slot = origin.rename(slot, to);
-        finish(engine, database, to, slot, deadline_ms, None);
+    if let Some(handle) = origin.find(from) {
+        let handle = origin.rename(handle, to);
+        finish(engine, database, to, handle, deadline_ms, None);
     }
 }
 
@@ -64,14 +64,14 @@ fn overwrite(
     hint: Option<LruHint>,
 ) {
     make_room(engine, database, key);
-    let slot = engine.databases.get_mut(database).insert(key, New::Value(value));
-    finish(engine, database, key, slot, deadline_ms, hint);
+    let handle = engine.databases.get_mut(database).insert(key, New::Value(value));
+    finish(engine, database, key, handle, deadline_ms, hint);
 }
 
 /// Removes a key that is to be replaced. RESTORE replaces a key that has expired, which does not count as its expiry.
 fn make_room(engine: &mut Engine, database: usize, key: &[u8]) {
-    if let Some(slot) = engine.databases.get(database).find(key) {
-        discard(engine, database, slot);
+    if let Some(handle) = engine.databases.get(database).find(key) {
+        discard(engine, database, handle);
     }
 }
 
@@ -80,13 +80,13 @@ fn finish(
     engine: &mut Engine,
     database: usize,
     key: &[u8],
-    slot: Slot,
+    handle: KeyHandle,
     deadline_ms: Option<i64>,
     hint: Option<LruHint>,
 ) {
     let access = lru::initial(hint, &engine.settings, engine.now());
     let target = engine.databases.get_mut(database);
-    let slot = target.set_deadline(slot, deadline_ms);
-    target.set_access(slot, access);
+    let handle = target.set_deadline(handle, deadline_ms);
+    target.set_access(handle, access);
     changes::arrived(engine, database, key);
 }

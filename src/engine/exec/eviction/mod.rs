@@ -22,7 +22,7 @@ use crate::engine::Engine;
 use crate::engine::exec::{changes, propagation};
 use crate::engine::spec::{Event, Flags, Now};
 use crate::engine::state::Policy;
-use crate::keyspace::Slot;
+use crate::keyspace::KeyHandle;
 
 /// The result of an attempt to free memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,8 +110,8 @@ fn free_bytes(engine: &mut Engine, excess: u64) -> Relief {
         if engine.switches.is_deterministic { u64::MAX } else { time_limit_us(engine.settings.eviction.tenacity) };
     let (mut freed, mut count) = (0, 0);
     while freed < excess {
-        let Some((database, slot)) = victims::victim(engine) else { return Relief::None };
-        freed += evict_key(engine, database, slot);
+        let Some((database, handle)) = victims::victim(engine) else { return Relief::None };
+        freed += evict_key(engine, database, handle);
         count += 1;
         if count % BETWEEN_LOOKS == 0 && engine.host.elapsed_us().saturating_sub(began_us) > limit_us {
             engine.databases.pressure.is_evicting = true;
@@ -122,10 +122,10 @@ fn free_bytes(engine: &mut Engine, excess: u64) -> Relief {
 }
 
 /// Evicts a key; returns how many bytes that freed.
-fn evict_key(engine: &mut Engine, database: usize, slot: Slot) -> u64 {
+fn evict_key(engine: &mut Engine, database: usize, handle: KeyHandle) -> u64 {
     let data = engine.databases.get_mut(database);
-    let (key, before) = (data.key(slot).to_vec(), data.memory());
-    let lazy_free = data.delete(slot);
+    let (key, before) = (data.key(handle).to_vec(), data.memory());
+    let lazy_free = data.delete(handle);
     let freed = before.saturating_sub(data.memory()) as u64;
     engine.free(lazy_free);
     engine.stats.evicted_keys += 1;

@@ -8,10 +8,10 @@
 use crate::engine::Engine;
 use crate::engine::state::eviction::pool::Candidate;
 use crate::engine::state::{Policy, lru};
-use crate::keyspace::Slot;
+use crate::keyspace::KeyHandle;
 
 /// The next key to evict; `None` when the policy may evict none.
-pub(super) fn victim(engine: &mut Engine) -> Option<(usize, Slot)> {
+pub(super) fn victim(engine: &mut Engine) -> Option<(usize, KeyHandle)> {
     match engine.settings.policy {
         Policy::NoEviction => None,
         Policy::VolatileTtl => first_due(engine),
@@ -29,27 +29,27 @@ pub(super) fn is_any(engine: &Engine) -> bool {
     }
 }
 
-fn first_due(engine: &Engine) -> Option<(usize, Slot)> {
+fn first_due(engine: &Engine) -> Option<(usize, KeyHandle)> {
     let due = engine.databases.iter().enumerate().filter_map(|(number, data)| Some((number, data.first_due()?)));
-    due.min_by_key(|(_, (deadline_ms, _))| *deadline_ms).map(|(number, (_, slot))| (number, slot))
+    due.min_by_key(|(_, (deadline_ms, _))| *deadline_ms).map(|(number, (_, handle))| (number, handle))
 }
 
 /// Some key of the next database that has a candidate.
-fn any_key(engine: &mut Engine) -> Option<(usize, Slot)> {
+fn any_key(engine: &mut Engine) -> Option<(usize, KeyHandle)> {
     let count = engine.databases.count();
     for _ in 0..count {
         let pressure = &mut engine.databases.pressure;
         let number = pressure.next_database % count;
         pressure.next_database = number + 1;
-        if let Some(slot) = sample(engine, number) {
-            return Some((number, slot));
+        if let Some(handle) = sample(engine, number) {
+            return Some((number, handle));
         }
     }
     None
 }
 
 /// The best candidate of the pool, after some more keys were sampled.
-fn least_used(engine: &mut Engine) -> Option<(usize, Slot)> {
+fn least_used(engine: &mut Engine) -> Option<(usize, KeyHandle)> {
     let pressure = &mut engine.databases.pressure;
     if pressure.scored_by != engine.settings.policy {
         pressure.scored_by = engine.settings.policy;
@@ -72,9 +72,9 @@ fn fill_pool(engine: &mut Engine) -> bool {
     let mut is_any = false;
     for number in 0..engine.databases.count() {
         for _ in 0..engine.settings.eviction.samples {
-            let Some(slot) = sample(engine, number) else { break };
+            let Some(handle) = sample(engine, number) else { break };
             is_any = true;
-            let (score, hash) = (score(engine, number, slot), engine.databases.get(number).hash(slot));
+            let (score, hash) = (score(engine, number, handle), engine.databases.get(number).hash(handle));
             engine.databases.pressure.pool.offer(Candidate { score, database: number, hash });
         }
     }
@@ -82,15 +82,15 @@ fn fill_pool(engine: &mut Engine) -> bool {
 }
 
 /// The key of a candidate, if it still exists, may still be evicted and was not used since.
-fn confirmed(engine: &Engine, candidate: Candidate) -> Option<(usize, Slot)> {
+fn confirmed(engine: &Engine, candidate: Candidate) -> Option<(usize, KeyHandle)> {
     let data = engine.databases.get(candidate.database);
-    let slot = data.find_hash(candidate.hash)?;
-    let may_go = !engine.settings.policy.is_volatile_only() || data.deadline(slot).is_some();
-    (may_go && score(engine, candidate.database, slot) >= candidate.score).then_some((candidate.database, slot))
+    let handle = data.find_hash(candidate.hash)?;
+    let may_go = !engine.settings.policy.is_volatile_only() || data.deadline(handle).is_some();
+    (may_go && score(engine, candidate.database, handle) >= candidate.score).then_some((candidate.database, handle))
 }
 
 /// Some key that the policy may evict.
-fn sample(engine: &mut Engine, number: usize) -> Option<Slot> {
+fn sample(engine: &mut Engine, number: usize) -> Option<KeyHandle> {
     let (data, generator) = (engine.databases.get(number), &mut engine.generator);
     if engine.settings.policy.is_volatile_only() {
         data.random_volatile(&mut || generator.u64(..))
@@ -100,8 +100,8 @@ fn sample(engine: &mut Engine, number: usize) -> Option<Slot> {
 }
 
 /// The eviction score of a key: the highest is evicted first.
-fn score(engine: &Engine, number: usize, slot: Slot) -> u64 {
-    let access = engine.databases.get(number).access(slot);
+fn score(engine: &Engine, number: usize, handle: KeyHandle) -> u64 {
+    let access = engine.databases.get(number).access(handle);
     if engine.settings.policy.counts_uses() {
         u64::from(u8::MAX - lru::frequency(access, engine.now(), engine.settings.lfu.decay_minutes))
     } else {

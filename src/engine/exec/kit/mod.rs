@@ -74,7 +74,7 @@ pub(super) fn note_change(engine: &mut Engine, database: usize, key: &[u8]) {
 /// condition holds now. One that has called the host is neither disturbed nor checked again.
 pub(super) fn leave(engine: &mut Engine, session: SessionId, flow: Flow) {
     match flow {
-        Flow::Wait(_) => _ = engine.observers.take_back_entry(session, &engine.table),
+        Flow::HeldBack(_) => _ = engine.observers.take_back_entry(session, &engine.table),
         Flow::CallHost => {
             let failure = engine.observers.take_back_entry(session, &engine.table);
             engine.observers.kit.iter_mut().for_each(|kit| _ = kit.called_host.insert(session, failure.clone()));
@@ -171,7 +171,7 @@ pub(super) fn run_delayed(engine: &mut Engine, session: SessionId) {
     engine.finish(now, request);
     match flow {
         Flow::Block => {}
-        Flow::Wait(moment) => {
+        Flow::HeldBack(moment) => {
             delay(engine, session, request, Some((moment.unix_us - now.unix_us) / 1000 + 1));
             engine.observers.kit().held_back.push(session);
         }

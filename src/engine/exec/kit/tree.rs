@@ -13,9 +13,9 @@ pub fn count(engine: &Engine, query: &TreeQuery) -> Tree {
     let mut builder = Builder::new(query);
     let data = engine.databases.get(query.database);
     let shares = data.shares();
-    for slot in data.slots() {
-        let (key, view, bytes) = (data.key(slot), data.view(slot), data.memory_with(slot, shares));
-        builder.add(&CountedKey { key, view, bytes, expires: data.deadline(slot).is_some() });
+    for handle in data.handles() {
+        let (key, view, bytes) = (data.key(handle), data.view(handle), data.memory_with(handle, shares));
+        builder.add(&CountedKey { key, view, bytes, expires: data.deadline(handle).is_some() });
     }
     builder.finish()
 }

@@ -10,7 +10,7 @@ use crate::engine::exec::stages::Ending;
 use crate::engine::exec::{Ctx, aof, blocking, dispatch, propagation, replication, snapshots, timing, tracking};
 use crate::engine::spec::{ClusterError, CommandId, Error, Flags, Now, ServerError};
 use crate::engine::state::SessionId;
-use crate::engine::state::scripts::{Digest, Kind, Name, Outer, Running};
+use crate::engine::state::scripts::{Digest, Name, Outer, Running, ScriptOrFunction};
 use crate::resp::{Protocol, Request, Requests};
 use crate::script::{Drand48, Failure, Function, Header, LuaVm, Outcome, ReturnedErrors};
 use crate::value::hash_slot::hash_slot;
@@ -173,8 +173,8 @@ impl Engine {
         let Some(running) = &mut self.scripts.running else { return };
         let kind = running.name.kind();
         let place = match kind {
-            Kind::Script => &mut self.scripts.vm,
-            Kind::Function => &mut self.scripts.functions.vm,
+            ScriptOrFunction::Script => &mut self.scripts.vm,
+            ScriptOrFunction::Function => &mut self.scripts.functions.vm,
         };
         let Some(mut vm) = place.take() else { return };
         (running.slice_began_us, running.shown, running.logged_bytes) = (now_us, now, 0);
@@ -188,8 +188,8 @@ impl Engine {
         // A panic ends only the script's client and its virtual machine: the timer has other clients to serve.
         if let Ok(outcome) = catch_unwind(AssertUnwindSafe(|| vm.resume(self, &mut reply))) {
             match kind {
-                Kind::Script => self.scripts.vm = Some(vm),
-                Kind::Function => self.scripts.functions.vm = Some(vm),
+                ScriptOrFunction::Script => self.scripts.vm = Some(vm),
+                ScriptOrFunction::Function => self.scripts.functions.vm = Some(vm),
             }
             match outcome {
                 Outcome::Suspended => stash_partial_reply(self, &mut partial, 0),
@@ -275,7 +275,7 @@ fn give_up_script(engine: &mut Engine, session: SessionId) {
     if is_detached {
         engine.disconnect(session);
     } else {
-        engine.kill(session);
+        engine.close_session_later(session);
     }
 }
 

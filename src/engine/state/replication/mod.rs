@@ -60,7 +60,7 @@ pub struct Replica {
 pub struct Link {
     /// The primary.
     pub primary: NodeId,
-    /// Whether it is connected.
+    /// The state of the connection.
     pub state: LinkState,
     /// When the primary was heard last.
     pub last_message: Now,
@@ -125,11 +125,11 @@ pub struct ReplicaWait {
 pub enum FailoverWay {
     /// With the help of the primary, which holds back writes until it is replaced.
     Graceful,
-    /// Without its help, by the votes of the others.
+    /// Without the primary's help, by an election (FORCE).
     Force,
-    /// Without anyone.
+    /// Without an election: the replica takes the slots by itself (TAKEOVER).
     TakeOver,
-    /// Without anyone, and without the last writes of its primary, as many as that; a transaction is one.
+    /// Like `TakeOver`, but first drops this number of its primary's last writes; a transaction counts as one.
     Losing(usize),
 }
 

@@ -30,12 +30,13 @@ pub struct Scripts {
     pub(in crate::engine) words: Option<Box<Words>>,
     /// A buffer for large replies of scripts.
     pub(in crate::engine) converted_reply: Option<Box<ConvertedReply>>,
+    /// The running script, if any.
     pub(in crate::engine) running: Option<Running>,
 }
 
-/// The running script, if any.
+/// Whether it is a script or a function; each has its own virtual machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ScriptOrFunction {
     /// A script (EVAL).
     Script,
     /// A function of a library (FCALL).
@@ -50,10 +51,10 @@ pub(in crate::engine) enum Name {
 }
 
 impl Name {
-    pub(in crate::engine) fn kind(&self) -> Kind {
+    pub(in crate::engine) fn kind(&self) -> ScriptOrFunction {
         match self {
-            Name::Script(_) => Kind::Script,
-            Name::Function(_) => Kind::Function,
+            Name::Script(_) => ScriptOrFunction::Script,
+            Name::Function(_) => ScriptOrFunction::Function,
         }
     }
 }
@@ -182,7 +183,7 @@ impl Scripts {
     ///
     /// # Errors
     /// There is no such script, it has changed data, or it is of the other kind.
-    pub fn kill(&mut self, kind: Kind) -> Result<(), Error> {
+    pub fn kill(&mut self, kind: ScriptOrFunction) -> Result<(), Error> {
         let running = self.running.as_mut().filter(|running| running.is_busy).ok_or(Error::NotBusy)?;
         if running.has_written {
             return Err(Error::Unkillable);
@@ -240,20 +241,20 @@ impl Scripts {
     }
 }
 
-impl Kind {
+impl ScriptOrFunction {
     /// The error for other clients while a script of this kind takes too long.
     fn busy(self) -> Error {
         match self {
-            Kind::Script => Error::Busy,
-            Kind::Function => Error::BusyFunction,
+            ScriptOrFunction::Script => Error::Busy,
+            ScriptOrFunction::Function => Error::BusyFunction,
         }
     }
 
     /// The command that kills a script of this kind.
     pub(in crate::engine) fn killer(self) -> &'static str {
         match self {
-            Kind::Script => "SCRIPT KILL",
-            Kind::Function => "FUNCTION KILL",
+            ScriptOrFunction::Script => "SCRIPT KILL",
+            ScriptOrFunction::Function => "FUNCTION KILL",
         }
     }
 }

@@ -64,7 +64,7 @@ impl Rule {
         Rule::MovedUnhandled,
         Rule::StaleRead,
     ];
-    /// The rules for an application of any server: all but those that say what a cluster alone refuses.
+    /// The rules for any application. `UndeclaredKeys` and `CrossSlot` are in [`Rule::CLUSTER`], too.
     pub const GENERAL: [Rule; 9] = *Rule::ALL.first_chunk().expect("they come first");
     /// The rules for an application whose production is a cluster, or is going to be one.
     pub const CLUSTER: [Rule; 7] = [
