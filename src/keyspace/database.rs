@@ -51,7 +51,7 @@ pub struct Database<const LINES: usize = 64> {
     undo_log: Option<Box<undo_log::UndoLog>>,
 }
 
-/// What decides the order of the keys of a database, which follows from its seed.
+/// The hash function of a database, which follows from its seed and fixes the order of its keys.
 #[derive(Clone, Debug)]
 pub struct KeyOrder(Hasher);
 
@@ -176,7 +176,7 @@ impl<const LINES: usize> Database<LINES> {
         self.rebuild(&handles, self.hasher.guarded());
     }
 
-    /// What decides the order of the keys.
+    /// The hash function, which fixes the order of the keys.
     pub fn order(&self) -> KeyOrder {
         KeyOrder(self.hasher.first())
     }

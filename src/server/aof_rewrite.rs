@@ -41,7 +41,7 @@ fn rewrite(shared: &Shared, id: u64, delay: TestDelay, is_stopped: &AtomicBool) 
     shared.act(|engine| aof::end_rewrite(engine, id, result));
 }
 
-/// Has an append-only file that begins anew get its base before the server ends.
+/// Takes the base of an append-only file that begins anew, before the server ends.
 pub(super) fn wait_for_last_base(shared: &Shared) {
     if shared.act(aof::begin_last_base) {
         shared.worlds().saver().wait();

@@ -355,7 +355,8 @@ impl AofWriter {
         }
     }
 
-    /// Has the event loop of the caller sync, or order a sync, when it has served the other connections that are ready.
+    /// Lets the event loop of the caller sync, or order a sync, when it has served the other connections that are
+    /// ready.
     fn plan_sync(self: &Arc<AofWriter>) {
         if !self.is_sync_planned.swap(true, Ordering::SeqCst) {
             let sync = PlannedSync(Arc::clone(self));

@@ -107,8 +107,8 @@ pub trait StorageFile: Send + Sync + Debug {
     /// The system's; what was written since the last sync may then be lost.
     fn sync(&self) -> io::Result<()>;
 
-    /// Has the system begin to write a part of the file to the disk, so that a later [`StorageFile::sync`] takes less
-    /// time. Where a system cannot do that without waiting, it syncs.
+    /// Asks the system to start writing a part of the file to the disk, so that a later [`StorageFile::sync`] takes
+    /// less time. Where a system cannot do that without waiting, it syncs.
     ///
     /// # Errors
     /// Those of [`StorageFile::sync`].

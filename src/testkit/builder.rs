@@ -45,7 +45,7 @@ pub struct Builder {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// Redis has no such parameter.
+    /// There is no parameter of this name.
     #[error("there is no setting '{0}'")]
     UnknownSetting(String),
     /// The parameter cannot have this value.
@@ -106,7 +106,7 @@ impl Builder {
         self
     }
 
-    /// Sets the number of databases, 16 by default.
+    /// Sets the number of databases, 16 by default; 0 counts as 1.
     pub fn databases(mut self, count: usize) -> Builder {
         self.settings.databases = count.max(1);
         self

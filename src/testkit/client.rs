@@ -19,6 +19,15 @@ use crate::server::shared::Shared;
 use crate::server::wake_flags::{WakeFlag, WakeFlags};
 
 /// Calls a server directly. For the server it is a client like any other, with its own session, which uses RESP3.
+///
+/// ```
+/// let server = dunlin::Server::start()?;
+/// let (mut first, mut second) = (server.client()?, server.client()?);
+/// first.call(["SELECT", "1"])?;
+/// first.set("key", "value")?;
+/// assert_eq!(second.get("key")?, None, "each client has a database of its own choice");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Client {
     pub(super) shared: Arc<Shared>,
@@ -101,6 +110,14 @@ impl Client {
     }
 
     /// Runs one command. It waits while clients are paused (CLIENT PAUSE) or the command blocks, as for any client.
+    ///
+    /// ```
+    /// let mut client = dunlin::Server::start()?.client()?;
+    /// assert_eq!(client.call(["SET", "key", "value"])?, "OK");
+    /// let refused = client.call(["LPUSH", "key", "element"]).expect_err("the key holds a string");
+    /// assert!(refused.to_string().starts_with("WRONGTYPE"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// [`CallError::Refused`] with the error that the server replied; [`CallError::Closed`] if the server sends no more

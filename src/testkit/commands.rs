@@ -9,7 +9,7 @@ use super::{CallError, Client, Reply};
 use crate::resp::Frame;
 
 impl Client {
-    /// The value of a string key, or `None` if the key does not exist.
+    /// Returns the value of a string key, or `None` if the key does not exist.
     ///
     /// ```
     /// let mut client = dunlin::Server::start()?.client()?;
@@ -53,7 +53,7 @@ impl Client {
         self.call_for(&[b"DEL", key.as_ref()], |reply| *reply == Frame::Integer(1))
     }
 
-    /// Whether a key exists.
+    /// Returns whether a key exists.
     ///
     /// # Errors
     /// As of [`Client::call`].

@@ -61,7 +61,7 @@ impl Disk {
         self.faults.remove(name.as_bytes())
     }
 
-    /// Whether the disk has no space left: a rule with the name `full`.
+    /// Fills the disk, or frees it again, by a rule named `full`.
     pub fn set_full(&self, is_full: bool) {
         if is_full {
             self.fault("full").writes().full();
@@ -76,12 +76,12 @@ impl Disk {
         self.fault("next sync").syncs().times(1).input_output_error();
     }
 
-    /// The paths of all files, in order.
+    /// Returns the paths of all files, in order.
     pub fn paths(&self) -> Vec<PathBuf> {
         self.simulated.paths()
     }
 
-    /// The contents of a file; `None` if there is no such file.
+    /// Returns the contents of a file; `None` if there is no such file.
     pub fn read(&self, path: impl AsRef<Path>) -> Option<Vec<u8>> {
         self.simulated.read(path)
     }
@@ -180,22 +180,24 @@ impl DiskFaultRule {
         self
     }
 
-    /// The calls fail with an error of the device (EIO). What a sync of a [`Disk`] should have made durable is lost.
+    /// Adds the rule: matching calls fail with an error of the device (EIO). What a sync of a [`Disk`] should have made
+    /// durable is lost.
     pub fn input_output_error(self) {
         self.fail(DiskFailure::InputOutput);
     }
 
-    /// The calls fail because the disk is full (ENOSPC).
+    /// Adds the rule: matching calls fail because the disk is full (ENOSPC).
     pub fn full(self) {
         self.fail(DiskFailure::Full);
     }
 
-    /// The disk takes this many bytes more and is full then. The last write takes what fits.
+    /// Adds the rule: the disk takes this many bytes more and is full then. The last write takes what fits.
     pub fn space(self, bytes: u64) {
         self.writes().fail(DiskFailure::Space { bytes });
     }
 
-    /// The calls take this much longer, in real time, but end when the rule is removed or the server ends.
+    /// Adds the rule: matching calls take this much longer, in real time, but end when the rule is removed or the
+    /// server ends.
     pub fn delay(self, by: Duration) {
         self.fail(DiskFailure::Delay { ms: u64::try_from(by.as_millis()).unwrap_or(u64::MAX) });
     }

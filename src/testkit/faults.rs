@@ -92,42 +92,43 @@ impl<'s> FaultRule<'s> {
         self
     }
 
-    /// The commands run this much later, by the server's clock.
+    /// Adds the rule: matching commands run this much later, by the server's clock.
     pub fn delay(self, by: Duration) {
         self.fail(Failure::Delay { ms: i64::try_from(by.as_millis()).unwrap_or(i64::MAX) });
     }
 
-    /// The commands are not run but get this error, which begins with its code. Line ends become spaces.
+    /// Adds the rule: matching commands are not run but get this error, which begins with its code. Line ends become
+    /// spaces.
     pub fn error(self, text: &str) {
         self.fail(Failure::Error(text.to_owned()));
     }
 
-    /// The connection is closed, and the commands are not run.
+    /// Adds the rule: matching commands are not run, and their connection is closed.
     pub fn drop_before(self) {
         self.fail(Failure::DropBefore);
     }
 
-    /// The commands take effect, and the connection is closed without a reply.
+    /// Adds the rule: matching commands take effect, and their connection is closed without a reply.
     pub fn drop_after(self) {
         self.fail(Failure::DropAfter);
     }
 
-    /// The commands take effect, and the connection is closed in the middle of the reply.
+    /// Adds the rule: matching commands take effect, and their connection is closed in the middle of the reply.
     pub fn half_reply(self) {
         self.fail(Failure::HalfReply);
     }
 
-    /// Each byte of the replies is written separately.
+    /// Adds the rule: each byte of the replies to matching commands is written separately.
     pub fn split_reply(self) {
         self.fail(Failure::SplitReply);
     }
 
-    /// The commands are not run, and their connection gets no more replies.
+    /// Adds the rule: matching commands are not run, and their connection gets no more replies.
     pub fn silence(self) {
         self.fail(Failure::Silence);
     }
 
-    /// The commands are refused as by a server in this state, if it refuses them.
+    /// Adds the rule: matching commands are refused as by a server in this state, if it refuses them.
     pub fn state(mut self, state: State) {
         self.rule.disturbance = Disturbance::State(state);
         self.add();

@@ -57,9 +57,9 @@ impl Server {
         Builder::default()
     }
 
-    /// Returns a builder for a cluster of that many primaries: each has a port of its own and owns a part of the slots,
-    /// and all run in this process with one clock. They agree on a change before the command that causes it gets its
-    /// reply; Redis's nodes take seconds for that.
+    /// Returns a builder for a cluster of that many primaries, at least 1 and at most 1000: each has a port of its own
+    /// and owns a part of the slots, and all run in this process with one clock. They agree on a change before the
+    /// command that causes it gets its reply; Redis's nodes take seconds for that.
     ///
     /// [`Builder::replicas`] gives each of them replicas. The server dereferences to its first node;
     /// [`World::nodes`] returns all.

@@ -192,7 +192,7 @@ impl World {
         Strict::of(&self.shared)
     }
 
-    /// Waits until a client is blocked on `key` of database 0.
+    /// Waits until a client is blocked on `key` of database 0. A timeout below a millisecond counts as one.
     ///
     /// # Errors
     /// [`CallError::Refused`] if `timeout` passes on its clock; while the clock is frozen, the wait goes on.

@@ -1,4 +1,4 @@
-//! Values that share their parts until they change ([`Fork`]).
+//! [`Fork`] for [`Value`]: large collections share their parts, everything else is copied.
 
 use super::base::{Base, Fork};
 use super::{Hash, List, Set, Stream, Value, VectorSet, Zset};

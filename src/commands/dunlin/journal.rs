@@ -91,7 +91,7 @@ fn change(
     Ok(())
 }
 
-/// Has `act` reply with the selected commands, of this node or of all nodes, or with their number alone.
+/// Replies with the selected commands, by `act`, or with their number, of this node or of all.
 fn read(
     cx: &mut Ctx<'_>,
     mut args: Args<'_>,

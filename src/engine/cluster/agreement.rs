@@ -10,7 +10,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use super::owners::Owners;
 use super::{NodeId, View};
 
-/// What the nodes have to agree on, as one of them sees it.
+/// One node's digests of the owners, roles and failures that all nodes must agree on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opinion {
     owners: u64,
@@ -85,7 +85,7 @@ impl Display for Disagreement {
 }
 
 impl View {
-    /// What this node sees of that which all have to agree on.
+    /// This node's opinion.
     pub fn opinion(&mut self, is_settled: bool) -> Opinion {
         let owners = self.digest_of_owners();
         let mut roles: Vec<_> = self.nodes().iter().map(|node| (node.id, node.primary)).collect();

@@ -16,7 +16,7 @@ pub fn changed_opinion(engine: &mut Engine) -> Option<Opinion> {
     opinion(engine)
 }
 
-/// Has this node publish its opinion, as what is to come for it has changed, or as it runs again.
+/// Marks the opinion as changed, so that it is published after the batch.
 pub fn publish(engine: &mut Engine) {
     engine.peers.cluster.iter_mut().for_each(|view| view.is_unpublished = true);
 }

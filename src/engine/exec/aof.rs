@@ -273,7 +273,7 @@ pub fn may_take_base(engine: &mut Engine) -> bool {
     !is_busy
 }
 
-/// Has the base taken that waits for the end of the script that was suspended.
+/// Takes the base that waited for the suspended script to end.
 pub(super) fn end_script(engine: &mut Engine) {
     if let Some(rewrite) = &mut engine.persistence.aof.rewrite
         && mem::take(&mut rewrite.awaits_script)

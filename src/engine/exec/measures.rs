@@ -1,5 +1,4 @@
-//! Measures at work: counts how commands change the keys of the declared measures, and reads how many elements these
-//! keys have.
+//! Counts how commands change the keys of the declared measures, and reads how many elements these keys have.
 //!
 //! A request counts as a whole: a script or a transaction that takes an element from one key and puts it into another
 //! has moved it. Its keys are looked at before and after each of its commands, so every command counts that makes a key

@@ -99,7 +99,7 @@ fn change(engine: &mut Engine, act: impl FnOnce(&mut InFlight)) {
     }
 }
 
-/// Has the parts of the stream of that primary which are in flight arrive now.
+/// Makes the stream parts in flight from that primary arrive now.
 pub(super) fn hasten_stream(engine: &mut Engine, primary: NodeId) {
     let parts = engine.peers.in_flight.as_mut().map(|in_flight| in_flight.take_stream_of(primary));
     parts.into_iter().flatten().for_each(|part| receive(engine, &part));

@@ -283,7 +283,7 @@ impl Aof {
         self.first_of_replaced > offset
     }
 
-    /// Has no reply wait for data that were replaced: the file is switched off.
+    /// Lets replies stop waiting for replaced data: the file is switched off.
     pub(in crate::engine) fn forget_replaced(&mut self) {
         self.first_of_replaced = 0;
     }

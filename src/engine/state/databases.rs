@@ -61,7 +61,7 @@ impl Databases {
         }
     }
 
-    /// What decides the order of the keys in each database.
+    /// The hash function of each database, which fixes the order of its keys.
     pub(in crate::engine) fn orders(&self) -> Arc<[KeyOrder]> {
         self.all.iter().map(Database::order).collect()
     }

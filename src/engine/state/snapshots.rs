@@ -30,7 +30,7 @@ pub(in crate::engine) struct Snapshot {
     pub(in crate::engine) settings: Box<Settings>,
     pub(in crate::engine) users: Arc<Users>,
     pub(in crate::engine) generator: fastrand::Rng,
-    /// What decides the order of the keys in each database.
+    /// The hash function of each database, which fixes the order of its keys.
     pub(in crate::engine) orders: Arc<[KeyOrder]>,
     /// Whether no choice was left to the system ([`crate::engine::Engine::seed`]).
     pub(in crate::engine) is_deterministic: bool,

@@ -14,12 +14,12 @@ use super::Cluster;
 use crate::engine::cluster::{Disagreement, Opinion};
 use crate::server::shared::Shared;
 
-/// What the nodes see, and who waits for them to agree.
+/// The latest opinion of each node, and whether a test waits for agreement.
 #[derive(Debug, Default)]
 pub(super) struct Agreement {
-    /// What each node that is up sees, by its number.
+    /// The opinion of each node that is up, by node number.
     opinions: Mutex<BTreeMap<usize, Opinion>>,
-    /// A test has asked, and was told that the nodes do not agree.
+    /// A test waits for agreement.
     is_awaited: AtomicBool,
     /// Something has changed since the waiting tests looked last.
     has_changed: AtomicBool,
@@ -64,7 +64,7 @@ impl Cluster {
         opinions.get(&one).zip(opinions.get(&other)).is_some_and(|(one, other)| one.has_same_roles(other))
     }
 
-    /// Has tests that wait for agreement look again at the next delivery, also if there is no message to deliver.
+    /// Lets tests that wait for agreement look again at the next delivery, also if there is no message to deliver.
     pub(super) fn review_agreement(&self) {
         self.agreement.note_change();
     }

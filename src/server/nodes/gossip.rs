@@ -33,8 +33,8 @@ impl Cluster {
         }
     }
 
-    /// Has two nodes that hear and know each other learn of the nodes that the other one knows. A node that has learned
-    /// of one passes it on.
+    /// Exchanges the known nodes of two nodes that hear and know each other. A node that has learned of one passes it
+    /// on.
     pub(super) fn gossip(&self, one: &Arc<Shared>, other: &Arc<Shared>) {
         let mut pairs = vec![[Arc::clone(one), Arc::clone(other)]];
         while let Some([one, other]) = pairs.pop() {
@@ -44,8 +44,7 @@ impl Cluster {
         }
     }
 
-    /// Has each of two nodes that hear each other learn of the nodes that the other one knows; returns those of the two
-    /// that have learned of one.
+    /// Exchanges the known nodes of two nodes that hear each other; returns those of the two that have learned of one.
     fn exchange(&self, one: &Arc<Shared>, other: &Arc<Shared>) -> Vec<Arc<Shared>> {
         let (first, second) = (one.node_number(), other.node_number());
         let hear_each_other = !one.is_down() && !other.is_down() && self.bus.are_linked(first, second);

@@ -1,5 +1,5 @@
-//! The connections to the page: at most so many at a time. Where there is no place for another one, that which has been
-//! idle for longest gives up its own: a browser keeps some for later, and opens a new one without a word.
+//! The connections to the page, at most a fixed number. When all places are taken, a new connection replaces the one
+//! that has been idle longest: browsers keep idle connections and reopen them silently.
 //!
 //! A connection is idle while it is not answered: between requests, and while the head of one arrives. One that is
 //! answered, or that takes what was sent, keeps its place.

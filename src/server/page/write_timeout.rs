@@ -1,5 +1,5 @@
-//! A socket with a write timeout: writing fails when the peer has taken nothing for a while. It tells when bytes come
-//! and go, and keeps the place of its connection while it is full.
+//! A socket with a write timeout: writing fails when the peer has taken nothing for a while. It records
+//! activity, and keeps its connection's place while the socket is full.
 
 use std::future::Future;
 use std::io;

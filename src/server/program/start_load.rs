@@ -186,7 +186,7 @@ fn begin(shared: &Shared, file: Bytes) -> Result<Load<Bytes>, String> {
     Load::begin(file, has_checksum).map_err(|fault| fault.explained())
 }
 
-/// Has commands that need the data refused from now on.
+/// Makes commands that need the data fail with LOADING from now on.
 fn begin_loading(shared: &Shared, total_bytes: u64) {
     let loading = Loading { began: shared.clock().now(), total_bytes, ..Loading::default() };
     shared.engine().persistence.loading = Some(Box::new(loading));

@@ -19,7 +19,7 @@ const WAYS: [(&str, Option<Reason>); 3] =
     [("", None), (" FORCE", Some("lost by FORCE")), (" TAKEOVER", Some("lost by TAKEOVER"))];
 
 impl Simulation {
-    /// Has a replica replace its primary.
+    /// Makes a replica replace its primary.
     pub(super) fn fail_over(&mut self) {
         let (node, (way, reason)) = (self.any_node(), WAYS[self.generator.usize(..WAYS.len())]);
         let lists = self.lists_of_primary(node);
@@ -44,7 +44,7 @@ impl Simulation {
         self.server.advance(Duration::from_secs(if self.has_slow_links { 15 } else { 5 }));
     }
 
-    /// Has a replica fall behind and replace its primary without the last writes of that.
+    /// Makes a replica fall behind and replace its primary without the last writes of that.
     pub(super) fn fail_over_losing(&mut self) {
         let (node, count) = (self.any_node(), self.generator.usize(1..=MOST_LEFT_OUT));
         let outcome = self.server.set_lag_in_writes(node, count);

@@ -1,5 +1,6 @@
-//! Faults at work. A fault fires when a request hits its rule: then its failure takes the place of the command, or of
-//! its reply. Rules are removed here, too, as those for commands and those for the disk have names in common.
+//! Applies fault rules to requests. A fault fires when a request hits its rule: then its failure takes the place of the
+//! command, or of its reply. Rules are removed here, too, as those for commands and those for the disk have names in
+//! common.
 //!
 //! The replies before the one that fails are delivered. A connection whose reply was lost or cut is closed; one that
 //! is silent stays silent, as a later reply would be taken for the missing one.

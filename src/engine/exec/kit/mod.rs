@@ -1,4 +1,4 @@
-//! The test kit at work: requests are recorded, disturbed, checked by strict mode, and waited for.
+//! The test kit's stage: records, fails and checks requests, and resumes waits.
 //!
 //! All of it is behind one pointer ([`crate::engine::Observers::kit`]). While that is empty, the kit's stage
 //! ([`super::stages`]) is not active and costs a predictable branch; it is empty until a test has used the kit.

@@ -44,17 +44,17 @@ pub enum VectorSetError {
     /// A vector has another number of dimensions than those of the set.
     #[error("ERR Vector dimension mismatch - got {given} but set has {expected}")]
     Dimensions {
-        /// Those of the vector.
+        /// The dimensions of the given vector.
         given: usize,
-        /// Those of the set.
+        /// The dimensions of the set.
         expected: u32,
     },
     /// A vector has another number of dimensions than the set projects.
     #[error("ERR Input dimension mismatch for projection - got {given} but projection expects {expected}")]
     InputDimensions {
-        /// Those of the vector.
+        /// The dimensions of the given vector.
         given: usize,
-        /// Those that are projected.
+        /// The dimensions of a vector before its projection.
         expected: u32,
     },
     /// VADD reduces vectors for a set that does not.

@@ -158,7 +158,7 @@ impl Kit {
         Some(taken)
     }
 
-    /// Has the journal, which may be a new one, count the commands that clients wait for.
+    /// Starts the counts that clients wait for in the journal, which may be new.
     pub(in crate::engine) fn keep_counts(&mut self, table: &Table) {
         let Some(journal) = &mut self.journal else { return };
         let filters = self.waiters.iter().filter_map(|waiter| waiter.condition.counted());
