@@ -65,11 +65,24 @@ const OF_KEYS: &[Change] = &[
     ("flushall", &[], 3),
 ];
 
+/// Commands with deadlines of fields, in an empty database.
+#[rustfmt::skip]
+const OF_HASHES: &[Change] = &[
+    ("hsetex h ex 100 fields 2 a 1 b 2", &["0 hset h", "0 hexpire h"], 2),
+    ("hsetex h keepttl fields 1 a 1", &["0 hset h"], 1),
+    ("hsetex h fxx px 100000 fields 1 a 1", &["0 hset h", "0 hexpire h"], 1),
+    ("hsetex h exat 1 fields 2 a 1 x 2", &["0 hset h", "0 hdel h"], 2),
+    ("hgetex h ex 50 fields 2 b c", &["0 hexpire h"], 1),
+    ("hexpire h 100 fields 2 b c", &["0 hexpire h"], 1),
+    ("hpersist h fields 1 b", &["0 hpersist h"], 1),
+    ("hsetex h exat 1 fields 1 b 1", &["0 hset h", "0 hdel h", "0 del h"], 1),
+];
+
 #[test]
 fn changes_have_the_events_and_dirty_counts_of_redis() {
     let mut world = World::fresh();
     world.engine.switches.records_key_events = true;
-    for (command, events, count) in OF_STRINGS.iter().chain(OF_KEYS) {
+    for (command, events, count) in OF_STRINGS.iter().chain(OF_KEYS).chain(OF_HASHES) {
         let before = world.engine.stats.changes;
         world.ask(command);
         assert_eq!(world.events(), *events, "{command}");
