@@ -52,9 +52,9 @@ impl Context {
     }
 }
 
-/// A refusal: what was refused, and to which user.
+/// A denial as the log has it: what was refused, and to which user.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct LoggedDenial {
     /// The subject of the refusal.
     pub reason: Reason,
     /// The context of the request.
@@ -71,7 +71,7 @@ pub struct Entry {
     /// The number of the entry, from 0.
     pub id: u64,
     /// The refusal.
-    pub refusal: Refusal,
+    pub refusal: LoggedDenial,
     /// The number of times that it happened.
     pub count: u64,
     /// The client of the last time, in the form of CLIENT LIST.
@@ -95,7 +95,7 @@ const ALIKE_FOR_MS: u64 = 60_000;
 
 impl Log {
     /// Adds a refusal; at most `most` entries are kept.
-    pub fn add(&mut self, refusal: Refusal, client: Vec<u8>, now_ms: i64, most: usize) {
+    pub fn add(&mut self, refusal: LoggedDenial, client: Vec<u8>, now_ms: i64, most: usize) {
         if most > 0 {
             let is_alike = |entry: &Entry| entry.refusal == refusal && entry.last_ms.abs_diff(now_ms) <= ALIKE_FOR_MS;
             let alike = self.entries.iter().take(ALIKE_AMONG).position(is_alike);
@@ -126,9 +126,9 @@ impl Log {
 mod tests {
     use super::*;
 
-    fn refusal(object: &str) -> Refusal {
+    fn refusal(object: &str) -> LoggedDenial {
         let (reason, context) = (Reason::Key, Context::TopLevel);
-        Refusal { reason, context, object: object.as_bytes().to_vec(), user: b"ann".to_vec() }
+        LoggedDenial { reason, context, object: object.as_bytes().to_vec(), user: b"ann".to_vec() }
     }
 
     fn shown(log: &Log) -> Vec<(u64, u64, i64, i64)> {

@@ -29,7 +29,7 @@ use std::ops::Range;
 
 pub use command_rules::CommandRules;
 pub use file::{Fault, merged, parse};
-pub use log::{Context, Entry, Log, Reason, Refusal};
+pub use log::{Context, Entry, Log, LoggedDenial, Reason};
 pub use password::Password;
 pub use rule::RuleError;
 pub use selector::{Access, AccessRequest, Denial, Selector};

@@ -23,10 +23,10 @@ pub mod state;
 
 pub use exec::{Changed, Ctx, Deadline, DueState, Flow, Lookup, MetadataChange, Missing, Peek, Stored};
 pub use spec::{
-    Args, Arity, Begin, BitmapError, CATEGORIES, Change, Channels, Class, ClusterError, Command, CommandId,
+    AclError, Args, Arity, Begin, BitmapError, CATEGORIES, Change, Channels, Class, ClusterError, Command, CommandId,
     Description, Entry, Error, Event, Family, Find, Flags, FunctionError, GeoError, Handler, HyperLogLogError,
     KeyFlags, KeyRange, KeySpec, KitError, Notifications, Now, Propagated, REDACTED, REDIS_VERSION, RestoreError,
-    RightsError, Secrets, ServerError, StreamError, Table, TrackingError, VectorSetError, says, shown,
+    Secrets, ServerError, StreamError, Table, TrackingError, VectorSetError, says, shown,
 };
 #[cfg(feature = "page")]
 pub use state::Page;
@@ -34,19 +34,20 @@ pub use state::{
     Acl, Advance, Aof, AofProgress, AofState, Asking, Block, Buffers, Capacity, Checkpoint, ClientsLimit, ClockOrder,
     CommandStats, Counts, Databases, Effect, Effects, ErrorCounts, FIRST_WORLD, FaultOrder, FileSettings, Host,
     HostCall, HostReply, InstantMetrics, JournalOrder, LatencyHistogram, LatencyMonitor, LinkOrder, LoadCounts,
-    Loading, LogLevel, MAX_SAMPLES, MoveStep, NodeFigures, NodeMessage, NodeOrder, Observers, OomScore, Origin,
-    OutputLimit, OutputLimits, Pause, PauseScope, Peers, PendingHostCall, Permission, Persistence, Policy, Presence,
-    Pressure, Process, Propagation, PushQueue, RemoteFault, RemoteRequest, RemoteResult, ReplicationSettings,
-    ReplyMode, ReplyRoom, Sample, SavePoint, Saving, Scripts, Series, Session, SessionId, SessionTransfer, Sessions,
-    Settings, SlowCommand, SlowLog, SnapshotOrder, Stats, Subscribed, Subscriptions, Supervisor, Switches, SyncPolicy,
-    Template, Timing, Topic, Transaction, Transfers, Transport, Wait, Waiting, Watches, WorldFigures, WorldName,
+    Loading, LogLevel, MAX_SAMPLES, NodeFigures, NodeMessage, NodeOrder, Observers, OomScore, Origin, OutputLimit,
+    OutputLimits, Pause, PauseScope, Peers, PendingHostCall, Permission, Persistence, Policy, Presence, Pressure,
+    Process, Propagation, PushQueue, RemoteFault, RemoteRequest, RemoteResult, ReplicationSettings, ReplyMode,
+    ReplyRoom, Sample, SavePoint, Saving, Scripts, Series, Session, SessionId, SessionTransfer, Sessions, Settings,
+    SlotMigrationStep, SlowCommand, SlowLog, SnapshotOrder, Stats, Subscribed, Subscriptions, Supervisor, Switches,
+    SyncPolicy, Template, Timing, Topic, Transaction, Transfers, Transport, Wait, Waiting, Watches, WorldFigures,
+    WorldName,
 };
 #[cfg(feature = "program")]
 pub use state::{EndWith, Launch};
 
 use std::sync::Arc;
 
-use self::exec::{blocking, kit, rights};
+use self::exec::{acl, blocking, kit};
 use self::state::measures::Measures;
 use crate::keyspace::LazyFree;
 use crate::value::hashing::Key;
@@ -128,7 +129,7 @@ impl Engine {
             exec::cluster::join(&mut engine, cluster::View::alone(cluster::Node::of_seed(seed, now)));
         }
         engine.stats.startup_bytes = engine.databases.memory_bytes() as u64;
-        rights::set_default_password(&mut engine, &password);
+        acl::set_default_password(&mut engine, &password);
         engine
     }
 

@@ -72,7 +72,7 @@ fn answer_at_once(
         HostCall::Journals(order) => (cluster.order_journals(order).unwrap_or_else(HostReply::Refused), None),
         HostCall::Snapshots(order) => (done(cluster.order_snapshots(order)), None),
         HostCall::Faults(order) => (cluster.order_faults(order).unwrap_or_else(HostReply::Refused), None),
-        HostCall::MoveSlot { slot, to, step } => (done(cluster.move_slot(*slot, *to, step)), None),
+        HostCall::MigrateSlot { slot, to, step } => (done(cluster.migrate_slot(*slot, *to, step)), None),
         // A thread answers it.
         HostCall::Read(_) => return None,
         HostCall::DropWorld(name) => (done(worlds.end(name)), None),

@@ -32,7 +32,7 @@ use super::timer;
 use super::worlds::{WorldConfig, Worlds};
 use crate::commands;
 use crate::engine::exec::kit::waits;
-use crate::engine::exec::{persistence, rights};
+use crate::engine::exec::{acl, persistence};
 use crate::engine::state::host::Facts;
 use crate::engine::state::kit::DiskFaults;
 use crate::engine::{Engine, Settings, Table};
@@ -120,7 +120,7 @@ impl Server {
         let mut engine = Engine::new(table.clone(), settings, seed, clock.now(), host);
         engine.switches.is_deterministic = is_deterministic;
         engine.persistence.aof.progress = Arc::clone(aof.progress());
-        rights::enlist_users(&mut engine).map_err(io::Error::other)?;
+        acl::enlist_users(&mut engine).map_err(io::Error::other)?;
         let worlds = Worlds::new(WorldConfig {
             table,
             settings: engine.settings.clone(),

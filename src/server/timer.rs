@@ -112,7 +112,7 @@ fn idle_sessions(engine: &Engine, now: Now, timeout: Duration) -> (Vec<SessionId
     let (mut idle, mut next) = (Vec::new(), None);
     let may_be_idle = |session: &&Session| {
         let is_connection = session.origin.transport != Transport::Direct && !session.origin.is_node();
-        let waits = engine.is_blocked(session.id) || session.held_back.is_some();
+        let waits = engine.is_blocked(session.id) || session.hold_number.is_some();
         is_connection && !waits && !session.receives_pushes() && !session.keeps_world
     };
     for session in engine.sessions.iter().filter(may_be_idle) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::world::refused;
 use super::{CallError, World};
 use crate::engine::state::replication::{FailoverWay, Lag};
-use crate::engine::{KitError, LinkOrder, MoveStep, NodeOrder};
+use crate::engine::{KitError, LinkOrder, NodeOrder, SlotMigrationStep};
 use crate::value::hash_slot::hash_slot;
 
 impl World {
@@ -376,7 +376,7 @@ impl World {
     /// # Errors
     /// [`CallError::Refused`]: there is no such node, it is down, or it owns the slot; or a key cannot move.
     pub fn migrate_slot(&self, slot: u16, to: usize) -> Result<(), CallError> {
-        self.shared().cluster().move_slot(slot, to, &MoveStep::Whole).map_err(refused)
+        self.shared().cluster().migrate_slot(slot, to, &SlotMigrationStep::Whole).map_err(refused)
     }
 
     /// Begins to move a slot: both nodes are told, and no key moves yet. The owner answers `ASK` for keys that it does
@@ -385,7 +385,7 @@ impl World {
     /// # Errors
     /// Those of [`World::migrate_slot`].
     pub fn begin_slot_migration(&self, slot: u16, to: usize) -> Result<(), CallError> {
-        self.shared().cluster().move_slot(slot, to, &MoveStep::Begin).map_err(refused)
+        self.shared().cluster().migrate_slot(slot, to, &SlotMigrationStep::Begin).map_err(refused)
     }
 
     /// Moves one key of a slot whose migration has begun, if the owner has it; [`World::begin_slot_migration`].
@@ -409,8 +409,8 @@ impl World {
     /// Those of [`World::migrate_slot`].
     pub fn migrate_key(&self, key: impl AsRef<[u8]>, to: usize) -> Result<(), CallError> {
         let key = key.as_ref();
-        let step = MoveStep::Named(vec![key.to_vec()]);
-        self.shared().cluster().move_slot(hash_slot(key), to, &step).map_err(refused)
+        let step = SlotMigrationStep::Named(vec![key.to_vec()]);
+        self.shared().cluster().migrate_slot(hash_slot(key), to, &step).map_err(refused)
     }
 
     /// Takes the migration of a slot back: it stays with its owner, and the keys that have moved go back there.
@@ -418,7 +418,7 @@ impl World {
     /// # Errors
     /// Those of [`World::migrate_slot`].
     pub fn cancel_slot_migration(&self, slot: u16, to: usize) -> Result<(), CallError> {
-        self.shared().cluster().move_slot(slot, to, &MoveStep::Cancel).map_err(refused)
+        self.shared().cluster().migrate_slot(slot, to, &SlotMigrationStep::Cancel).map_err(refused)
     }
 
     /// Moves only `count` keys of a slot, which then stays open: its owner answers `ASK` for a key that has moved, and
@@ -428,7 +428,7 @@ impl World {
     /// Those of [`World::migrate_slot`].
     pub fn migrate_keys_of_slot(&self, slot: u16, to: usize, count: usize) -> Result<(), CallError> {
         let cluster = self.shared().cluster();
-        cluster.move_slot(slot, to, &MoveStep::Begin).map_err(refused)?;
-        cluster.move_slot(slot, to, &MoveStep::Keys(count)).map_err(refused)
+        cluster.migrate_slot(slot, to, &SlotMigrationStep::Begin).map_err(refused)?;
+        cluster.migrate_slot(slot, to, &SlotMigrationStep::Keys(count)).map_err(refused)
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::journal::assert_known;
-use crate::engine::state::kit::{Disturbance, Failure, Fault, State};
+use crate::engine::state::kit::{Failure, Fault, FaultEffect, State};
 use crate::server::shared::Shared;
 
 /// The builder of a fault rule: first the commands that it matches, then, as the last call, the failure.
@@ -130,12 +130,12 @@ impl<'s> FaultRule<'s> {
 
     /// Adds the rule: matching commands are refused as by a server in this state, if it refuses them.
     pub fn state(mut self, state: State) {
-        self.rule.disturbance = Disturbance::State(state);
+        self.rule.effect = FaultEffect::State(state);
         self.add();
     }
 
     fn fail(mut self, failure: Failure) {
-        self.rule.disturbance = Disturbance::Failure(failure);
+        self.rule.effect = FaultEffect::Failure(failure);
         self.add();
     }
 

@@ -1,6 +1,6 @@
 //! CONFIG SET: what it changes, and which values without effect it refuses.
 
-use dunlin::engine::exec::rights;
+use dunlin::engine::exec::acl;
 use dunlin::engine::{Effect, Permission};
 
 use crate::world::World;
@@ -78,7 +78,7 @@ fn a_client_from_before_the_password_was_cleared_needs_no_login_afterwards() {
     let mut world = World::with(|settings| settings.password = "secret".to_owned());
     let client = world.join();
     assert!(world.ask_as(client, "PING").0.starts_with("-NOAUTH"));
-    rights::set_default_password(&mut world.engine, "");
+    acl::set_default_password(&mut world.engine, "");
     assert_eq!(world.ask_as(client, "PING").0, "+PONG\r\n");
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use crate::acl::{Denial, Entry};
-use crate::engine::exec::{operations, rights};
-use crate::engine::{Args, CATEGORIES, Ctx, Error, RightsError, shown};
+use crate::engine::exec::{acl, operations};
+use crate::engine::{AclError, Args, CATEGORIES, Ctx, Error, shown};
 use crate::resp::{Reply, Request, Span};
 use crate::value::hexadecimal;
 
@@ -21,7 +21,7 @@ pub(super) fn cat(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         return Ok(());
     };
     let category = CATEGORIES.into_iter().find(|category| name.eq_ignore_ascii_case(category.as_bytes()));
-    let category = category.ok_or_else(|| RightsError::UnknownCategory(shown(name).chars().take(128).collect()))?;
+    let category = category.ok_or_else(|| AclError::UnknownCategory(shown(name).chars().take(128).collect()))?;
     let members: Vec<_> = engine.table.entries().iter().filter(|entry| entry.command.is_in(category)).collect();
     reply.array(members.len());
     members.into_iter().for_each(|entry| reply.bulk(entry.name.as_bytes()));
@@ -47,7 +47,7 @@ pub(super) fn password(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error
     }
     let bits = if args.is_empty() { 256 } else { args.integer()? };
     if !(1..=MAX_BITS).contains(&bits) {
-        return Err(RightsError::PasswordBits.into());
+        return Err(AclError::PasswordBits.into());
     }
     let digits = (bits as usize).div_ceil(4);
     let secret = operations::secret(cx);
@@ -68,14 +68,14 @@ pub(super) fn dry_run(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error>
     let request = Request::new(&buffer, &spans);
     let (engine, reply) = cx.engine_and_reply();
     let user = engine.acl.users.get(name).map(Arc::clone);
-    let user = user.ok_or_else(|| RightsError::UnknownUser(shown(name)))?;
-    let unknown = |_| RightsError::UnknownCommand(shown(request.get(0).unwrap_or_default()));
+    let user = user.ok_or_else(|| AclError::UnknownUser(shown(name)))?;
+    let unknown = |_| AclError::UnknownCommand(shown(request.get(0).unwrap_or_default()));
     let (id, _) = engine.table.resolve(request).map_err(unknown)?;
     let entry = engine.table.entry(id);
     if !entry.command.arity.admits(request.len()) {
         return Err(Error::WrongArity(entry.name.clone()));
     }
-    let Err(denial) = rights::may_run(engine, &user, id, request) else {
+    let Err(denial) = acl::may_run(engine, &user, id, request) else {
         reply.ok();
         return Ok(());
     };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::acl::{Selector, User};
 use crate::engine::exec::operations;
-use crate::engine::{Args, Ctx, Error, RightsError};
+use crate::engine::{AclError, Args, Ctx, Error};
 use crate::resp::Reply;
 
 pub(super) fn set(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
@@ -17,7 +17,7 @@ pub(super) fn set(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 
 pub(super) fn delete(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     if args.rest().any(|name| name == b"default") {
-        return Err(RightsError::DefaultStays.into());
+        return Err(AclError::DefaultStays.into());
     }
     let removed = args.rest().filter(|name| operations::remove_user(cx, name)).count();
     cx.reply().count(removed);
@@ -86,7 +86,7 @@ fn write_all(cx: &mut Ctx<'_>, write: impl Fn(&User, &mut Vec<u8>)) -> Result<()
 
 pub(super) fn load(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     has_file(cx)?;
-    operations::load_users(cx).map_err(RightsError::File)?;
+    operations::load_users(cx).map_err(AclError::File)?;
     cx.reply().ok();
     Ok(())
 }
@@ -94,12 +94,12 @@ pub(super) fn load(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
 pub(super) fn save(cx: &mut Ctx<'_>, _: Args<'_>) -> Result<(), Error> {
     has_file(cx)?;
     if !operations::save_users(cx) {
-        return Err(RightsError::NotSaved.into());
+        return Err(AclError::NotSaved.into());
     }
     cx.reply().ok();
     Ok(())
 }
 
 fn has_file(cx: &Ctx<'_>) -> Result<(), Error> {
-    if cx.settings().acl_file.is_empty() { Err(RightsError::NoFile.into()) } else { Ok(()) }
+    if cx.settings().acl_file.is_empty() { Err(AclError::NoFile.into()) } else { Ok(()) }
 }

@@ -4,7 +4,7 @@ use super::filter::command;
 use super::{ROW, count, explained, has_nodes, order_host};
 use crate::engine::exec::operations;
 use crate::engine::state::kit::{
-    DiskCalls, DiskFailure, DiskFault, DiskFaults, Disturbance, Failure, Fault, State, Trigger,
+    DiskCalls, DiskFailure, DiskFault, DiskFaults, Failure, Fault, FaultEffect, State, Trigger,
 };
 use crate::engine::{Args, Arity, Command, Ctx, Error, FaultOrder, HostCall, HostReply, ServerError, Table, says};
 use crate::resp::Reply;
@@ -47,7 +47,7 @@ fn add(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     }
     let mut rule = Fault::of(name);
     let node = options(cx.table(), &mut rule, &mut args)?;
-    rule.disturbance = disturbance(&mut args)?;
+    rule.effect = effect(&mut args)?;
     args.end()?;
     if let Some(number) = node {
         return order_host(cx, HostCall::Faults(FaultOrder::Add(number, Box::new(rule))));
@@ -149,7 +149,7 @@ fn from_one(args: &mut Args<'_>) -> Result<u64, Error> {
     u64::try_from(args.integer()?).ok().filter(|number| *number > 0).ok_or(Error::NotPositive)
 }
 
-fn disturbance(args: &mut Args<'_>) -> Result<Disturbance, Error> {
+fn effect(args: &mut Args<'_>) -> Result<FaultEffect, Error> {
     let word = args.word()?;
     let state = match () {
         () if says(word, "LOADING") => State::Loading,
@@ -168,9 +168,9 @@ fn disturbance(args: &mut Args<'_>) -> Result<Disturbance, Error> {
         () if says(word, "TRYAGAIN") => State::TryAgain,
         () if says(word, "CLUSTERDOWN") => State::ClusterDown,
         () if says(word, "CROSSSLOT") => State::CrossSlot,
-        () => return failure(word, args).map(Disturbance::Failure),
+        () => return failure(word, args).map(FaultEffect::Failure),
     };
-    Ok(Disturbance::State(state))
+    Ok(FaultEffect::State(state))
 }
 
 /// A slot, and the node to which its commands are redirected.

@@ -25,7 +25,7 @@ pub use world::of_login;
 use super::command::syntax;
 use super::help;
 use crate::engine::exec::operations;
-use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, HostCall, KitError, Propagated, RightsError};
+use crate::engine::{AclError, Args, Arity, Command, Ctx, Error, Family, Flags, HostCall, KitError, Propagated};
 
 /// The commands of this family.
 pub const COMMANDS: &[Command] = &[DUNLIN];
@@ -95,12 +95,12 @@ fn explained(row: &Command, outcome: Result<(), Error>) -> Result<(), Error> {
 /// Refuses a client whose user may not read all keys: the reply may have more of any key than its name, type and size,
 /// which SCAN and DUNLIN TREE show to every user: its deadline, its value, or a command with that.
 fn check_reads_all(cx: &Ctx<'_>, args: &Args<'_>) -> Result<(), Error> {
-    if operations::may_read_all_keys(cx, args) { Ok(()) } else { Err(RightsError::Key.into()) }
+    if operations::may_read_all_keys(cx, args) { Ok(()) } else { Err(AclError::Key.into()) }
 }
 
 /// Refuses a client whose user may not read a key that is not one of the keys of the request.
 fn check_reads(cx: &Ctx<'_>, args: &Args<'_>, key: &[u8]) -> Result<(), Error> {
-    if operations::may_read(cx, args, key) { Ok(()) } else { Err(RightsError::Key.into()) }
+    if operations::may_read(cx, args, key) { Ok(()) } else { Err(AclError::Key.into()) }
 }
 
 /// Takes the next word as a number that is not negative: how many of something, or the number of a node.

@@ -2,7 +2,7 @@
 
 use super::{ROW, count, explained, order_host};
 use crate::engine::state::replication::{FailoverWay, Lag};
-use crate::engine::{Args, Arity, Command, Ctx, Error, HostCall, HostReply, LinkOrder, MoveStep, NodeOrder};
+use crate::engine::{Args, Arity, Command, Ctx, Error, HostCall, HostReply, LinkOrder, NodeOrder, SlotMigrationStep};
 use crate::value::hash_slot::HASH_SLOTS;
 use crate::value::number;
 
@@ -249,18 +249,18 @@ fn migrate_slot(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     }
     let to = count(&mut args)?;
     let step = if args.take("BEGIN") {
-        MoveStep::Begin
+        SlotMigrationStep::Begin
     } else if args.take_with("KEYS", 1) {
-        MoveStep::Keys(count(&mut args)?)
+        SlotMigrationStep::Keys(count(&mut args)?)
     } else if args.take_with("KEY", 1) {
-        MoveStep::Named(args.words(args.left())?.into_iter().map(<[u8]>::to_vec).collect())
+        SlotMigrationStep::Named(args.words(args.left())?.into_iter().map(<[u8]>::to_vec).collect())
     } else if args.take("FINISH") {
-        MoveStep::Finish
+        SlotMigrationStep::Finish
     } else if args.take("CANCEL") {
-        MoveStep::Cancel
+        SlotMigrationStep::Cancel
     } else {
-        MoveStep::Whole
+        SlotMigrationStep::Whole
     };
     args.end()?;
-    order_host(cx, HostCall::MoveSlot { slot, to, step })
+    order_host(cx, HostCall::MigrateSlot { slot, to, step })
 }

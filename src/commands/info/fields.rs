@@ -215,7 +215,7 @@ pub(super) const PERSISTENCE: &[Field] = &[
     field("aof_enabled", |context| u8::from(context.aof().is_on()).into()).gauge("aof_enabled"),
     field("aof_rewrite_in_progress", |context| u8::from(context.aof().rewrite.is_some()).into())
         .gauge("aof_rewrite_in_progress"),
-    field("aof_rewrite_scheduled", |context| u8::from(context.aof().is_scheduled).into())
+    field("aof_rewrite_scheduled", |context| u8::from(context.aof().rewrite_scheduled).into())
         .gauge("aof_rewrite_scheduled"),
     field("aof_last_rewrite_time_sec", |context| context.aof().last_rewrite_s.unwrap_or(-1).into())
         .gauge("aof_last_rewrite_duration_sec"),
@@ -223,10 +223,10 @@ pub(super) const PERSISTENCE: &[Field] = &[
         context.aof().rewrite.map_or(-1, |rewrite| context.engine.now().unix_s() - rewrite.began.unix_s()).into()
     })
     .gauge("aof_current_rewrite_duration_sec"),
-    field("aof_last_bgrewrite_status", |context| if context.aof().has_failed { "err" } else { "ok" }.into())
+    field("aof_last_bgrewrite_status", |context| if context.aof().last_rewrite_failed { "err" } else { "ok" }.into())
         .gauge("aof_last_bgrewrite_status"),
-    field("aof_rewrites", |context| context.aof().rewrites.into()),
-    field("aof_rewrites_consecutive_failures", |context| context.aof().failures.into()),
+    field("aof_rewrites", |context| context.aof().rewrites_begun.into()),
+    field("aof_rewrites_consecutive_failures", |context| context.aof().rewrite_failures.into()),
     field("aof_last_write_status", |context| if context.aof().write_error.is_some() { "err" } else { "ok" }.into())
         .gauge("aof_last_write_status"),
     field("aof_last_cow_size", |context| context.aof().last_copied_bytes.into()).gauge("aof_last_cow_size_bytes"),

@@ -14,8 +14,8 @@
 
 use crate::engine::exec::operations;
 use crate::engine::{
-    Args, Arity, Begin, Changed, ClusterError, Command, Ctx, Error, Event, Family, Find, Flags, KeyFlags, KeySpec,
-    Lookup, Missing, RightsError,
+    AclError, Args, Arity, Begin, Changed, ClusterError, Command, Ctx, Error, Event, Family, Find, Flags, KeyFlags,
+    KeySpec, Lookup, Missing,
 };
 use crate::resp::{Reply, Span};
 use crate::value::hash_slot::{hash_slot, hash_slot_of_pattern};
@@ -142,7 +142,7 @@ impl<'a> Options<'a> {
                 check_slot("BY", word, pattern, slot)?;
                 let is_named = matches!(pattern, Pattern::Named { .. });
                 if is_named && !may_read_all {
-                    return Err(RightsError::SortOption("BY").into());
+                    return Err(AclError::SortOption("BY").into());
                 }
                 is_kept |= !is_named;
                 options.by = Some(pattern);
@@ -151,7 +151,7 @@ impl<'a> Options<'a> {
                 options.get.push(Pattern::of(word));
                 check_slot("GET", word, Pattern::of(word), slot)?;
                 if !may_read_all {
-                    return Err(RightsError::SortOption("GET").into());
+                    return Err(AclError::SortOption("GET").into());
                 }
             } else {
                 return Err(Error::Syntax);

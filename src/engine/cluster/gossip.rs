@@ -21,13 +21,13 @@ pub struct Gossip {
     /// Since when it has failed, if it has.
     failed: Option<Now>,
     /// Whether the sender introduces itself to it.
-    is_greeted: bool,
+    is_handshake: bool,
 }
 
 impl Gossip {
     /// Whether the sender introduces itself to the node that this is about.
-    pub fn is_greeted(&self) -> bool {
-        self.is_greeted
+    pub fn is_handshake(&self) -> bool {
+        self.is_handshake
     }
 
     /// Forgets that the node is suspected or has failed: whoever learns of it hears it.
@@ -43,7 +43,7 @@ impl View {
             node: node.clone(),
             is_suspected: self.suspects(node.id),
             failed: self.failed_since(node.id),
-            is_greeted: self.handshakes.contains(&node.id),
+            is_handshake: self.handshakes.contains(&node.id),
         };
         self.nodes().iter().map(of).collect()
     }
@@ -100,7 +100,7 @@ mod tests {
         assert_eq!(newcomer.failed_since(ids[2]), Some(second(10)), "all date it to the same moment");
         assert_eq!(newcomer.suspect_overdue(second(60), 15_000), [], "it says so from the beginning");
 
-        let greeted = |view: &View| view.gossip().iter().filter(|about| about.is_greeted()).count();
+        let greeted = |view: &View| view.gossip().iter().filter(|about| about.is_handshake()).count();
         assert_eq!(greeted(&newcomer), 5, "none of them has heard of it");
         newcomer.end_handshake(ids[1]);
         newcomer.forget(ids[4], second(20));

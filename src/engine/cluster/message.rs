@@ -10,19 +10,19 @@ pub enum Message {
     Claim(Claim),
     /// Sends a node the claim of the node that owns, with a higher epoch, slots which the receiver claims or has lost
     /// in the sender's view: the receiver may not hear that owner itself (Redis's UPDATE).
-    Outranked {
+    Update {
         /// The id of the sender.
         from: NodeId,
-        /// The id of the node that is told.
+        /// The receiver.
         to: NodeId,
         /// The claim of the owner, as the sender knows it.
-        by: Claim,
+        claim: Claim,
     },
     /// The highest epoch that the sender has seen; the receiver may not hear the node that has it.
     Epoch {
         /// The id of the sender.
         from: NodeId,
-        /// The epoch.
+        /// The highest epoch that the sender has seen.
         epoch: u64,
     },
     /// Asks the other nodes to announce their claims again, which Redis's nodes do all the time.
@@ -39,7 +39,7 @@ pub enum Message {
     Suspects {
         /// The id of the sender.
         from: NodeId,
-        /// The node.
+        /// The suspected node.
         node: NodeId,
         /// Since when the sender suspects it; `None` if it is connected again.
         since: Option<Now>,
@@ -48,16 +48,16 @@ pub enum Message {
     Failed {
         /// The id of the sender.
         from: NodeId,
-        /// The node.
+        /// The failed node.
         node: NodeId,
-        /// Since when it has.
+        /// When it failed.
         since: Now,
     },
     /// The sender has forgotten a node (CLUSTER FORGET).
     Forgotten {
         /// The id of the sender.
         from: NodeId,
-        /// The node.
+        /// The forgotten node.
         node: NodeId,
     },
     /// A replica asks the primaries for their votes, to replace its own.
@@ -76,7 +76,7 @@ pub enum Message {
     Redirected {
         /// The id of the sender.
         from: NodeId,
-        /// The number of the command there.
+        /// The number of the command at the node that redirected it.
         number: u64,
         /// The digest of its words.
         digest: u64,
@@ -87,7 +87,7 @@ pub enum Message {
     Followed {
         /// The id of the node that has redirected it.
         from: NodeId,
-        /// The number of the command there.
+        /// The number of the command at the node that redirected it.
         number: u64,
     },
     /// A message for the subscribers of a channel (PUBLISH), or of a shard channel (SPUBLISH).

@@ -65,7 +65,7 @@ impl Message {
             Message::Epoch { .. } | Message::ClaimsWanted | Message::Suspects { .. } | Message::Forgotten { .. } => {
                 MessageType::Ping
             }
-            Message::Outranked { .. } => MessageType::Update,
+            Message::Update { .. } => MessageType::Update,
             Message::Meet { .. } => MessageType::Meet,
             Message::Failed { .. } => MessageType::Fail,
             Message::VoteRequest(_) => MessageType::VoteRequest,
@@ -82,7 +82,7 @@ impl View {
     pub fn count_sent(&mut self, message: &Message) {
         let others = self.nodes().iter().filter(|node| !self.is_myself(node) && self.is_connected(node.id));
         let count = match message {
-            Message::Outranked { .. } | Message::Vote { .. } | Message::Meet { .. } => 1,
+            Message::Update { .. } | Message::Vote { .. } | Message::Meet { .. } => 1,
             Message::Publish { shard: Some(shard), .. } => others.filter(|node| node.shard == *shard).count(),
             _ => others.count(),
         };

@@ -4,7 +4,7 @@
 //! a slot that moves comes from such differences. The rules are pure functions of a view: whether a request is served
 //! here ([`redirect()`]), what another node's announcement changes ([`View::apply_claim`]), when a disconnected node
 //! has failed ([`View::suspect_overdue`]), which replica replaces it ([`View::vote`]), and when a replica moves to a
-//! primary that has none left ([`View::next_migration`]).
+//! primary that has none left ([`View::next_replica_migration`]).
 //!
 //! Nothing here knows a session, a command's name or a reply.
 //!
@@ -18,9 +18,9 @@ mod gossip;
 mod message;
 mod message_counts;
 mod node;
-mod orphans;
 mod owners;
 mod redirect;
+mod replica_migration;
 mod roles;
 mod settings;
 mod view;

@@ -25,7 +25,7 @@ pub fn publish(engine: &mut Engine) {
 fn opinion(engine: &mut Engine) -> Option<Opinion> {
     let view = engine.peers.cluster.as_ref()?;
     let timeout_ms = engine.settings.cluster.node_timeout_ms;
-    let has_step = view.next_failure_step(timeout_ms).is_some() || view.next_migration().is_some();
+    let has_step = view.next_failure_step(timeout_ms).is_some() || view.next_replica_migration().is_some();
     let has_news = engine.peers.in_flight.as_ref().is_some_and(|in_flight| in_flight.has_news());
     let has_more = has_step || has_news || view.next_postponed().is_some() || failover::next_step(engine).is_some();
     engine.peers.cluster.as_mut().map(|view| view.opinion(!has_more))

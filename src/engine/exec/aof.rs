@@ -28,7 +28,7 @@ pub fn request_rewrite(engine: &mut Engine, is_nested: bool) -> Result<bool, Err
         return Err(ServerError::RewriteInProgress.into());
     }
     if engine.persistence.saving.is_some() || is_nested {
-        engine.persistence.aof.is_scheduled = true;
+        engine.persistence.aof.rewrite_scheduled = true;
         engine.persistence.aof.forget_failures();
         return Ok(false);
     }
@@ -38,7 +38,7 @@ pub fn request_rewrite(engine: &mut Engine, is_nested: bool) -> Result<bool, Err
 
 /// Begins to rewrite the file. Nothing may be in progress.
 fn begin_rewrite(engine: &mut Engine) -> Result<(), Error> {
-    engine.persistence.aof.is_scheduled = false;
+    engine.persistence.aof.rewrite_scheduled = false;
     if !is_first_world(engine) {
         log(engine, LogLevel::Warning, "Can't rewrite the AOF: only the first world has a file".to_owned());
         return Err(ServerError::RewriteFailed.into());
@@ -100,7 +100,7 @@ fn await_base(engine: &mut Engine, is_nested: bool) {
     stop_rewrite(engine);
     engine.persistence.aof.state = AofState::WaitsForBase;
     if engine.persistence.saving.is_some() || is_nested {
-        engine.persistence.aof.is_scheduled = true;
+        engine.persistence.aof.rewrite_scheduled = true;
         let what = if is_nested { "during a transaction" } else { "but there is already another background operation" };
         let line = format!("AOF was enabled {what}. An AOF background was scheduled to start when possible.");
         return log(engine, LogLevel::Notice, line);
@@ -111,7 +111,7 @@ fn await_base(engine: &mut Engine, is_nested: bool) {
 
 fn switch_off(engine: &mut Engine) {
     stop_rewrite(engine);
-    engine.persistence.aof.is_scheduled = false;
+    engine.persistence.aof.rewrite_scheduled = false;
     engine.persistence.aof.state = AofState::Off;
     engine.persistence.aof.forget_error();
     engine.persistence.aof.forget_replaced();
@@ -169,7 +169,7 @@ fn load_all(engine: &mut Engine, sources: Vec<AofSource>) -> Result<LoadCounts, 
 /// The moment at which a rewrite is to begin by itself.
 pub(super) fn next_rewrite(engine: &Engine) -> Option<Now> {
     let aof = &engine.persistence.aof;
-    if !(aof.is_on() || aof.is_scheduled) || engine.persistence.saving.is_some() || engine.switches.cron_paused {
+    if !(aof.is_on() || aof.rewrite_scheduled) || engine.persistence.saving.is_some() || engine.switches.cron_paused {
         return None;
     }
     aof.next_rewrite(&engine.settings.files, engine.timing.now)
@@ -181,7 +181,7 @@ pub(super) fn rewrite_if_due(engine: &mut Engine) {
         return;
     }
     let growth = engine.persistence.aof.growth_percent(&engine.settings.files);
-    if let Some(percent) = growth.filter(|_| !engine.persistence.aof.is_scheduled) {
+    if let Some(percent) = growth.filter(|_| !engine.persistence.aof.rewrite_scheduled) {
         log(engine, LogLevel::Notice, format!("Starting automatic rewriting of AOF on {percent}% growth"));
     }
     // The log has the reason if it does not begin.
@@ -339,7 +339,7 @@ pub fn end_rewrite(engine: &mut Engine, id: u64, result: Result<(), String>) {
             log(engine, LogLevel::Warning, format!("Background AOF rewrite terminated with error: {reason}"));
             if engine.persistence.aof.state == AofState::WaitsForBase {
                 engine.effects.propagation.turn_off();
-                engine.persistence.aof.is_scheduled = true;
+                engine.persistence.aof.rewrite_scheduled = true;
             }
         }
     }

@@ -41,14 +41,14 @@ impl Engine {
 
 /// True while a pause (CLIENT PAUSE) holds the session's last request back.
 pub fn is_held_back(engine: &Engine, session: &Session) -> bool {
-    session.held_back.is_some() && engine.timing.pause.holds(engine.now())
+    session.hold_number.is_some() && engine.timing.pause.holds(engine.now())
 }
 
 /// The number of blocked sessions (INFO's `blocked_clients`): those that wait in a command, and those that a pause
 /// holds back.
 pub fn blocked_sessions(engine: &Engine) -> usize {
     let held_back = if engine.timing.pause.holds(engine.now()) {
-        engine.sessions.iter().filter(|session| session.held_back.is_some()).count()
+        engine.sessions.iter().filter(|session| session.hold_number.is_some()).count()
     } else {
         0
     };
@@ -60,7 +60,7 @@ pub fn blocked_sessions(engine: &Engine) -> usize {
 pub(super) fn hold_back(engine: &mut Engine, session: SessionId) {
     let number = engine.timing.pause.next_number();
     if let Some(client) = engine.sessions.get_mut(session) {
-        client.held_back = Some(number);
+        client.hold_number = Some(number);
     }
 }
 

@@ -307,7 +307,7 @@ pub fn learn(engine: &mut Engine, from: NodeId, nodes: &[Gossip]) -> Vec<NodeId>
     let Some(view) = &mut engine.peers.cluster else { return Vec::new() };
     let now = engine.timing.now;
     let about_me = nodes.iter().find(|gossip| view.is_myself(&gossip.node));
-    if !about_me.is_some_and(|gossip| view.knows_other(from) || gossip.is_greeted()) {
+    if !about_me.is_some_and(|gossip| view.knows_other(from) || gossip.is_handshake()) {
         return Vec::new();
     }
     view.end_handshake(from);
@@ -424,16 +424,16 @@ pub fn apply_failure(engine: &mut Engine, from: NodeId, failed: NodeId, since: N
 /// message arrives.
 pub(super) fn next_step(engine: &Engine) -> Option<Now> {
     let (view, settings) = (engine.peers.cluster.as_ref()?, &engine.settings.cluster);
-    let migration = view.next_migration().map(|(due, _)| due);
+    let migration = view.next_replica_migration().map(|(due, _)| due);
     let step = view.next_failure_step(settings.node_timeout_ms);
     let own = step.into_iter().chain(migration).chain(view.next_postponed());
     own.chain(messages::next_arrival(engine)).min()
 }
 
 /// Becomes a replica of a primary that has none left, if that is due.
-fn migrate(engine: &mut Engine) {
+fn migrate_replica(engine: &mut Engine) {
     let view = engine.peers.cluster.as_ref();
-    let migration = view.and_then(|view| view.next_migration());
+    let migration = view.and_then(|view| view.next_replica_migration());
     if let Some((_, orphan)) = migration.filter(|(due, _)| *due <= engine.timing.now) {
         let line = format!("Migrating to orphaned master {orphan}");
         engine.effects.push(Effect::Log(LogLevel::Notice, line));
@@ -451,7 +451,7 @@ pub(super) fn take_steps(engine: &mut Engine) {
     messages::receive_due(engine);
     let postponed = engine.peers.cluster.as_mut().map(|view| view.take_postponed(now)).unwrap_or_default();
     postponed.into_iter().for_each(|message| send(engine, Some(message)));
-    migrate(engine);
+    migrate_replica(engine);
     let settings = Arc::clone(&engine.settings.cluster);
     let suspected = change(engine, |view| {
         let suspected = view.suspect_overdue(now, settings.node_timeout_ms);
@@ -514,7 +514,7 @@ pub fn apply_claim(engine: &mut Engine, claim: &Claim) {
         let to_losers =
             consequences.former_owners.iter().filter_map(|owner| Some((*owner, view.known_claim(claim.node.id)?)));
         let messages: Vec<Message> =
-            to_sender.chain(to_losers).map(|(to, by)| Message::Outranked { from, to, by }).collect();
+            to_sender.chain(to_losers).map(|(to, claim)| Message::Update { from, to, claim }).collect();
         messages.into_iter().for_each(|message| send(engine, Some(message)));
     }
     follow_claim(engine, consequences);

@@ -9,10 +9,10 @@ use crate::engine::Engine;
 use crate::engine::exec::gates::GateRequest;
 use crate::engine::exec::scripts::run;
 use crate::engine::exec::stages::{Arrival, Call, Caller, Ending, ReplyState};
-use crate::engine::exec::{blocking, fast_path, gates, host_call, monitor, rights, sleep, stages, timing, tracking};
+use crate::engine::exec::{acl, blocking, fast_path, gates, host_call, monitor, sleep, stages, timing, tracking};
 use crate::engine::spec::{CommandId, Error, Flags, Now};
 use crate::engine::state::error_counts::MAX_CODES;
-use crate::engine::state::timing::Running;
+use crate::engine::state::timing::RunningCommand;
 use crate::engine::state::{Effect, LogLevel, Session, SessionId};
 use crate::resp::{ProtocolError, Reply, ReplyBuffer, Request};
 
@@ -95,7 +95,7 @@ fn run_arrived(engine: &mut Engine, session: SessionId, request: Request<'_>, ou
     if client.cut_off {
         return Flow::Abort;
     }
-    (client.active, client.held_back) = (now, None);
+    (client.active, client.hold_number) = (now, None);
     let (mut request_start, protocol) = (RequestStart::of(client, out), client.protocol);
     engine.observers.tracking.begin_request(session);
     let admitted = admit(engine, session, request);
@@ -194,7 +194,7 @@ pub(super) fn run_within(
     let (start, wanted_reply) = (reply.position(), client.wants_reply());
     reply.set_protocol(client.protocol);
     match engine.table.resolve(request) {
-        Ok((id, _)) if let Err(error) = rights::recheck_rights(engine, session, id, request) => {
+        Ok((id, _)) if let Err(error) = acl::recheck_rights(engine, session, id, request) => {
             refuse(engine, error, &mut reply)
         }
         Ok(found) => {
@@ -321,7 +321,8 @@ fn abort_error(reason: Error) -> Error {
 #[inline]
 pub(super) fn begin(engine: &mut Engine, session: SessionId, id: CommandId) {
     let (started, stalled_us) = (engine.timing.now, engine.timing.stalled_us);
-    let mut running = Running { session, command: id, started, next_starts: started, stalled_us, is_counted: true };
+    let mut running =
+        RunningCommand { session, command: id, started, next_starts: started, stalled_us, is_counted: true };
     if let Some(client) = engine.sessions.get_mut(session) {
         client.commands += 1;
         client.last_command = Some(id);
@@ -395,7 +396,7 @@ pub(super) fn conclude(
 /// Whether [`conclude`] does nothing for a client whose command has replied and left no effect: all its
 /// replies are wanted, no pushes wait, it goes on, and its output has no limit.
 pub(super) fn needs_no_conclusion(engine: &Engine, client: &Session) -> bool {
-    let is_apart = client.transaction.is_none() && client.subscribed.is_empty() && client.held_back.is_none();
+    let is_apart = client.transaction.is_none() && client.subscribed.is_empty() && client.hold_number.is_none();
     let goes_on = !client.closing && !client.cut_off;
     let reads_all = client.wants_reply() && !client.skips_next && client.push_queue.is_empty();
     is_apart && goes_on && reads_all && !engine.settings.output_limits.concern(client)

@@ -17,7 +17,7 @@
 //! Source for the order: the behaviour of Redis 8.0, asked with requests that fail at two gates at once.
 
 use crate::engine::Engine;
-use crate::engine::exec::{cluster, eviction, replication, rights, tracking};
+use crate::engine::exec::{acl, cluster, eviction, replication, tracking};
 use crate::engine::spec::{CommandId, Error, Flags, Now, ServerError};
 use crate::engine::state::{Session, SessionId};
 use crate::resp::Request;
@@ -132,10 +132,10 @@ const GATES: [Gate; 17] = [
         name: "ACL",
         is_active: |engine, _| !engine.acl.users.are_unrestricted(),
         ask: |engine, client, asked| {
-            let may_run = rights::may_run(engine, &client.user, asked.id, asked.request).map(|()| None);
-            may_run.map_err(|denial| rights::refusal(engine, asked.session, asked.id, denial))
+            let may_run = acl::may_run(engine, &client.user, asked.id, asked.request).map(|()| None);
+            may_run.map_err(|denial| acl::refusal(engine, asked.session, asked.id, denial))
         },
-        pass: Some(|engine, asked| rights::pass_rights(engine, asked.session, asked.id, asked.request).map(|()| None)),
+        pass: Some(|engine, asked| acl::pass_rights(engine, asked.session, asked.id, asked.request).map(|()| None)),
         ..Gate::ROW
     },
     Gate {

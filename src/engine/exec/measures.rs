@@ -16,7 +16,7 @@ use crate::engine::exec::stages::Call;
 use crate::engine::exec::timing;
 use crate::engine::spec::{KeyFlags, says};
 use crate::engine::state::measures::{
-    Change, Extent, LARGE_SET, Measure, MeasureKind, Measures, Role, ScoreUnit, Touched, is_glob,
+    Change, KeySize, LARGE_SET, Measure, MeasureKind, Measures, Role, ScoreUnit, Touched, is_glob,
 };
 use crate::keyspace::{Database, KeyHandle};
 use crate::value::View;
@@ -81,7 +81,7 @@ pub(super) fn end(engine: &mut Engine, call: &Call<'_>, reply: &[u8]) {
         && let Some(timer) = measures.timer.take()
     {
         let elapsed_us = if measures.changes.is_empty() { 0 } else { timing::elapsed_us(engine, timer) };
-        measures.settle(elapsed_us);
+        measures.apply_changes(elapsed_us);
     }
     engine.observers.measures = Some(measures);
 }
@@ -102,7 +102,7 @@ fn touched(engine: &Engine, measures: &Measures, call: &Call<'_>) -> Vec<Touched
                 };
                 if !all.iter().any(is_known) {
                     let is_replaced = access.has(KeyFlags::OW) && REPLACES.contains(&command.name);
-                    let before = extent(engine, database, key);
+                    let before = key_size(engine, database, key);
                     all.push(Touched { measure, role, database, place, is_replaced, before });
                 }
             }
@@ -138,7 +138,7 @@ fn databases_of_key(
 fn note(engine: &Engine, measures: &mut Measures, call: &Call<'_>, touched: &Touched, is_done: bool) {
     let Some(kind) = measures.kind(touched.measure) else { return };
     let key = call.request.get(touched.place).unwrap_or_default();
-    let (before, after) = (touched.before, extent(engine, touched.database, key));
+    let (before, after) = (touched.before, key_size(engine, touched.database, key));
     let added = after.length.saturating_sub(before.length);
     let removed = before.length.saturating_sub(after.length);
     let (put, left) = if touched.is_replaced && is_done { (after.length, before.length) } else { (added, removed) };
@@ -167,18 +167,18 @@ fn note(engine: &Engine, measures: &mut Measures, call: &Call<'_>, touched: &Tou
 }
 
 /// The size of a key; zero if it has expired or does not exist.
-fn extent(engine: &Engine, database: usize, key: &[u8]) -> Extent {
+fn key_size(engine: &Engine, database: usize, key: &[u8]) -> KeySize {
     let data = engine.databases.get(database);
     data.find(key)
         .filter(|handle| is_live(engine, data, *handle))
-        .map_or(Extent::default(), |handle| of_view(data.view(handle)))
+        .map_or(KeySize::default(), |handle| of_view(data.view(handle)))
 }
 
 fn is_live(engine: &Engine, data: &Database, handle: KeyHandle) -> bool {
     data.deadline(handle).is_none_or(|deadline_ms| engine.timing.due_ms() < deadline_ms)
 }
 
-fn of_view(view: View<'_>) -> Extent {
+fn of_view(view: View<'_>) -> KeySize {
     let length = match view {
         View::Text(_) => 0,
         View::Zset(zset) => zset.len(),
@@ -188,10 +188,10 @@ fn of_view(view: View<'_>) -> Extent {
         View::VectorSet(set) => set.len(),
         View::Stream(stream) => {
             let pending: usize = stream.groups().iter().map(|group| group.pending_len()).sum();
-            return Extent { length: stream.log().len() as u64, pending: pending as u64 };
+            return KeySize { length: stream.log().len() as u64, pending: pending as u64 };
         }
     };
-    Extent { length: length as u64, pending: 0 }
+    KeySize { length: length as u64, pending: 0 }
 }
 
 /// The present state of the keys of a measure.
@@ -294,7 +294,7 @@ fn index_globs(engine: &mut Engine, database: usize) -> usize {
 
 impl Reading {
     fn add(&mut self, engine: &Engine, unit: Option<ScoreUnit>, role: Role, view: View<'_>) {
-        let (Extent { length, pending }, due) = (of_view(view), due(engine, unit, view));
+        let (KeySize { length, pending }, due) = (of_view(view), due(engine, unit, view));
         match role {
             Role::Main => {
                 self.length += length;

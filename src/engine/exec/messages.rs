@@ -16,7 +16,7 @@ pub fn concerns(engine: &Engine, message: &NodeMessage) -> bool {
     match message {
         NodeMessage::Replication(message) => replication::is_addressed_by(engine, message),
         NodeMessage::Cluster(Message::Vote { to, .. }) => cluster::is_myself(engine, *to),
-        NodeMessage::Cluster(Message::Outranked { from, to, by }) => cluster::is_news_for(engine, *from, *to, by),
+        NodeMessage::Cluster(Message::Update { from, to, claim }) => cluster::is_news_for(engine, *from, *to, claim),
         NodeMessage::Cluster(Message::Epoch { from, epoch }) => cluster::is_later_epoch(engine, *from, *epoch),
         NodeMessage::Cluster(Message::Publish { shard: Some(shard), .. }) => cluster::is_in_shard(engine, *shard),
         NodeMessage::Cluster(_) => true,
@@ -35,7 +35,7 @@ pub fn receive(engine: &mut Engine, message: &NodeMessage) {
     match message {
         Message::Claim(claim) => cluster::apply_claim(engine, claim),
         Message::Epoch { epoch, .. } => cluster::see_epoch(engine, *epoch),
-        Message::Outranked { by, .. } => cluster::apply_better_claim(engine, by),
+        Message::Update { claim, .. } => cluster::apply_better_claim(engine, claim),
         Message::ClaimsWanted => cluster::announce(engine),
         // The host introduces the nodes at both ends to each other.
         Message::Meet { .. } => {}

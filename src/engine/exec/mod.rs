@@ -5,6 +5,7 @@
 //! happens without a request is listed in [`due`].
 
 mod access;
+pub mod acl;
 pub mod agreement;
 pub mod aof;
 pub mod aof_load;
@@ -36,7 +37,6 @@ mod propagation;
 pub mod publish;
 pub mod replay;
 pub mod replication;
-pub mod rights;
 pub mod scripts;
 pub mod sleep;
 pub mod snapshots;

@@ -22,7 +22,7 @@ use crate::engine::exec::ctx::may_block;
 use crate::engine::exec::prefetch::{KEYS_TOGETHER, prefetch_keys};
 use crate::engine::exec::scripts::{Policy, load, run};
 use crate::engine::exec::{
-    Ctx, aof, cluster, eviction, failover, kit, monitor, persistence, publish, replication, rights, scripts, sleep,
+    Ctx, acl, aof, cluster, eviction, failover, kit, monitor, persistence, publish, replication, scripts, sleep,
     snapshots, timing, tracking,
 };
 use crate::engine::spec::{Error, Flags, Now, ServerError};
@@ -97,7 +97,7 @@ pub fn replace_settings(cx: &mut Ctx<'_>, settings: Settings) -> Settings {
     cluster::apply_settings(cx.engine);
     if cx.engine.settings.password != before.password {
         let password = cx.engine.settings.password.clone();
-        rights::set_default_password(cx.engine, &password);
+        acl::set_default_password(cx.engine, &password);
     }
     eviction::begin_evicting(cx.engine);
     before
@@ -235,12 +235,12 @@ pub fn set_list_node_bytes(cx: &mut Ctx<'_>, bytes: usize) {
 /// # Errors
 /// [`Error::WrongPassword`].
 pub fn log_in(cx: &mut Ctx<'_>, name: &[u8], password: &[u8], word: &[u8]) -> Result<(), Error> {
-    rights::log_in(cx.engine, cx.session, name, password, word)
+    acl::log_in(cx.engine, cx.session, name, password, word)
 }
 
 /// Makes this client the default user again, which may have to log in.
 pub fn log_out(cx: &mut Ctx<'_>) {
-    rights::log_out(cx.engine, cx.session);
+    acl::log_out(cx.engine, cx.session);
 }
 
 /// Creates or changes a user by ACL rules, and closes the clients that lose a right which they use.
@@ -248,12 +248,12 @@ pub fn log_out(cx: &mut Ctx<'_>) {
 /// # Errors
 /// The name or a rule is not valid; nothing has changed.
 pub fn set_user(cx: &mut Ctx<'_>, name: &[u8], rules: &[Vec<u8>]) -> Result<(), Error> {
-    rights::set_user(cx.engine, Some(cx.session), name, rules)
+    acl::set_user(cx.engine, Some(cx.session), name, rules)
 }
 
 /// Removes a user and closes its clients; false when there is none of that name.
 pub fn remove_user(cx: &mut Ctx<'_>, name: &[u8]) -> bool {
-    rights::remove_user(cx.engine, Some(cx.session), name)
+    acl::remove_user(cx.engine, Some(cx.session), name)
 }
 
 /// Replaces all users by those of the ACL file.
@@ -261,12 +261,12 @@ pub fn remove_user(cx: &mut Ctx<'_>, name: &[u8]) -> bool {
 /// # Errors
 /// The file cannot be read, or a line is not valid; nothing has changed.
 pub fn load_users(cx: &mut Ctx<'_>) -> Result<(), String> {
-    rights::load_users(cx.engine, Some(cx.session))
+    acl::load_users(cx.engine, Some(cx.session))
 }
 
 /// Writes all users to the ACL file; false when that failed.
 pub fn save_users(cx: &mut Ctx<'_>) -> bool {
-    rights::save_users(cx.engine)
+    acl::save_users(cx.engine)
 }
 
 /// Removes all entries of the log of denials (ACL LOG RESET).

@@ -105,7 +105,7 @@ fn hold_reply(engine: &mut Engine, call: &Call<'_>, recording: Recording) {
     } else {
         let keys = command.keys_of(call.request).into_iter();
         let keys = keys.filter_map(|(place, _)| call.request.get(place));
-        keys.map(|key| aof.unsynced.needed(database, key)).max().unwrap_or(0)
+        keys.map(|key| aof.unsynced.offset_needed(database, key)).max().unwrap_or(0)
     };
     if needed > aof.progress.synced() {
         aof.hold_replies(needed);
@@ -207,7 +207,7 @@ mod tests {
         let mut engine = Engine::new(Table::of(&[]), settings, 0, Now::default(), Box::new(NoHost::default()));
         let needed = |engine: &mut Engine| {
             note_change(engine, 0, b"key");
-            engine.persistence.aof.unsynced.needed(0, b"key")
+            engine.persistence.aof.unsynced.offset_needed(0, b"key")
         };
         engine.effects.propagation.turn_on();
         assert_eq!(needed(&mut engine), 0, "it has replicas alone");

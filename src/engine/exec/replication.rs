@@ -439,7 +439,7 @@ pub(super) fn follow(engine: &mut Engine, primary: NodeId) {
         // A replica has no stream for others: its replicas lose their link until they follow the new primary.
         send(engine, None, Content::Restart);
     }
-    engine.timing.follow(true);
+    engine.timing.set_replica(true);
     engine.effects.propagation.turn_off();
     engine.observers.fast_path.forget();
     if !was_replica {
@@ -468,7 +468,7 @@ pub(super) fn promote(engine: &mut Engine) {
     end_link(engine);
     let id = random_id(engine);
     replication(engine).promote(id);
-    engine.timing.follow(false);
+    engine.timing.set_replica(false);
     engine.effects.propagation.turn_on();
     let offset = engine.effects.propagation.offset();
     replication(engine).align(offset);

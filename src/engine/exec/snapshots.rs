@@ -20,7 +20,7 @@ use std::sync::Arc;
 use crate::engine::Engine;
 use crate::engine::exec::ctx::databases;
 use crate::engine::exec::scripts::load;
-use crate::engine::exec::{blocking, changes, cluster, eviction, replication, rights, tracking};
+use crate::engine::exec::{acl, blocking, changes, cluster, eviction, replication, tracking};
 use crate::engine::spec::{Error, Flags, KitError};
 use crate::engine::state::databases::Move;
 use crate::engine::state::snapshots::{Part, Snapshot};
@@ -215,7 +215,7 @@ fn restore_settings_and_users(engine: &mut Engine, place: usize) {
     cluster::apply_settings(engine);
     if !Arc::ptr_eq(&users, &engine.acl.users) {
         let caller = engine.timing.running.map(|running| running.session);
-        rights::replace_users(engine, caller, users);
+        acl::replace_users(engine, caller, users);
     }
     eviction::begin_evicting(engine);
     for name in ["timeout", "loglevel"] {

@@ -23,7 +23,7 @@ pub use changelog::Change;
 pub use command::{Arity, Channels, Command, Family, Flags, Handler};
 pub use descriptions::Description;
 pub use error::{
-    BitmapError, ClusterError, Error, FunctionError, GeoError, HyperLogLogError, KitError, RestoreError, RightsError,
+    AclError, BitmapError, ClusterError, Error, FunctionError, GeoError, HyperLogLogError, KitError, RestoreError,
     ServerError, StreamError, TrackingError, VectorSetError, shown,
 };
 pub use event::{Class, Event, Notifications};

@@ -57,30 +57,30 @@ pub struct Aof {
     /// The rewrite in progress.
     pub rewrite: Option<Rewrite>,
     /// A rewrite is to begin as soon as possible.
-    pub is_scheduled: bool,
+    pub rewrite_scheduled: bool,
     /// The seconds that the last rewrite took.
     pub last_rewrite_s: Option<i64>,
     /// The last rewrite failed.
-    pub has_failed: bool,
+    pub last_rewrite_failed: bool,
     /// The number of rewrites that began.
-    pub rewrites: u64,
+    pub rewrites_begun: u64,
     /// The number of rewrites that failed since one succeeded.
-    pub failures: u64,
+    pub rewrite_failures: u64,
     /// The bytes that were copied during the last rewrite, as they changed.
     pub last_copied_bytes: usize,
     /// Why the last write failed; writing commands are refused meanwhile.
     pub write_error: Option<String>,
-    /// Whether only a new base ends that: a sync has failed.
+    /// A sync has failed: writes are refused until a new base is in place.
     pub needs_base: bool,
     /// How far the files are.
     pub progress: Arc<AofProgress>,
     /// The keys that a reply under `appendfsync always` must not show yet.
     pub(in crate::engine) unsynced: UnsyncedKeys,
     /// The offset up to which the files have to be synced before the replies of the batch that is running may leave.
-    awaited: u64,
+    awaited_offset: u64,
     /// The first offset behind the base of data that were replaced (DUNLIN ROLLBACK): with `always`, no reply leaves
     /// until it is synced. 0 for none.
-    first_of_replaced: u64,
+    replaced_data_offset: u64,
     /// The moment before which no rewrite begins by itself, as several failed.
     not_before: Option<Now>,
     /// The moment of the last sync that was ordered, or of the last write that failed.
@@ -181,10 +181,10 @@ impl Aof {
 
     /// Notes that a rewrite begins; returns its number.
     pub(in crate::engine) fn begin_rewrite(&mut self, now: Now, commands: u64) -> u64 {
-        self.is_scheduled = false;
-        self.rewrites += 1;
-        self.rewrite = Some(Rewrite { id: self.rewrites, began: now, commands, awaits_script: false });
-        self.rewrites
+        self.rewrite_scheduled = false;
+        self.rewrites_begun += 1;
+        self.rewrite = Some(Rewrite { id: self.rewrites_begun, began: now, commands, awaits_script: false });
+        self.rewrites_begun
     }
 
     /// Whether the rewrite of that number is the one in progress: others were stopped.
@@ -197,9 +197,9 @@ impl Aof {
     pub(in crate::engine) fn end_rewrite(&mut self, has_failed: bool, now: Now) -> Option<u64> {
         let rewrite = self.rewrite.take()?;
         self.last_rewrite_s = Some(now.unix_s() - rewrite.began.unix_s());
-        self.has_failed = has_failed;
+        self.last_rewrite_failed = has_failed;
         if !has_failed {
-            (self.failures, self.not_before) = (0, None);
+            (self.rewrite_failures, self.not_before) = (0, None);
             return None;
         }
         if self.state == AofState::WaitsForBase && self.write_error.is_some() {
@@ -208,9 +208,9 @@ impl Aof {
             self.not_before = Some(Now::from_us(rewrite.began.unix_us.saturating_add(HEAL_US)));
             return None;
         }
-        self.failures += 1;
+        self.rewrite_failures += 1;
         // Redis waits after the third failure for a minute, then for twice as long each time.
-        let waits = self.failures.checked_sub(FAILURES_BEFORE_WAIT)?;
+        let waits = self.rewrite_failures.checked_sub(FAILURES_BEFORE_WAIT)?;
         let minutes = 1_u64.checked_shl(waits.try_into().unwrap_or(u32::MAX)).unwrap_or(u64::MAX);
         let minutes = minutes.min(LONGEST_WAIT_MINUTES);
         self.not_before = Some(Now::from_us(now.unix_us.saturating_add(minutes as i64 * 60 * SYNC_US)));
@@ -225,12 +225,12 @@ impl Aof {
 
     /// Forgets that rewrites failed: a user asks for the next one.
     pub(in crate::engine) fn forget_failures(&mut self) {
-        (self.failures, self.not_before) = (0, None);
+        (self.rewrite_failures, self.not_before) = (0, None);
     }
 
     /// The moment at which the next rewrite is to begin by itself.
     pub(in crate::engine) fn next_rewrite(&self, files: &FileSettings, now: Now) -> Option<Now> {
-        if self.rewrite.is_some() || !(self.is_scheduled || self.growth_percent(files).is_some()) {
+        if self.rewrite.is_some() || !(self.rewrite_scheduled || self.growth_percent(files).is_some()) {
             return None;
         }
         Some(self.not_before.map_or(now, |moment| moment.max(now)))
@@ -270,37 +270,37 @@ impl Aof {
 
     /// Holds the replies of the running batch until the files are synced up to an offset.
     pub(in crate::engine) fn hold_replies(&mut self, offset: u64) {
-        self.awaited = self.awaited.max(offset);
+        self.awaited_offset = self.awaited_offset.max(offset);
     }
 
     /// Notes that the data were replaced, so that the files have nothing of them until a new base is in place.
     pub(in crate::engine) fn replace_data(&mut self) {
-        self.first_of_replaced = self.progress.appended() + 1;
+        self.replaced_data_offset = self.progress.appended() + 1;
     }
 
     /// Whether the stream, which is at `offset`, has nothing yet that replies wait for since the data were replaced.
     pub(in crate::engine) fn lacks_replaced(&self, offset: u64) -> bool {
-        self.first_of_replaced > offset
+        self.replaced_data_offset > offset
     }
 
     /// Lets replies stop waiting for replaced data: the file is switched off.
     pub(in crate::engine) fn forget_replaced(&mut self) {
-        self.first_of_replaced = 0;
+        self.replaced_data_offset = 0;
     }
 
     /// Whether the files wait for a new base because a sync has failed, or the data were replaced.
     pub(in crate::engine) fn begins_anew(&self) -> bool {
-        self.state == AofState::WaitsForBase && (self.needs_base || self.first_of_replaced > 0)
+        self.state == AofState::WaitsForBase && (self.needs_base || self.replaced_data_offset > 0)
     }
 
     /// The offset that replies wait for since the data were replaced; 0 if they are durable.
     pub(in crate::engine) fn unsynced_replaced(&self) -> u64 {
-        if self.first_of_replaced > self.progress.synced() { self.first_of_replaced } else { 0 }
+        if self.replaced_data_offset > self.progress.synced() { self.replaced_data_offset } else { 0 }
     }
 
     /// The offset before which the replies of the batch that ends here may not leave; 0 if they may at once.
     pub fn end_batch(&mut self, files: &FileSettings) -> u64 {
-        let awaited = std::mem::take(&mut self.awaited);
+        let awaited = std::mem::take(&mut self.awaited_offset);
         match files.syncs {
             SyncPolicy::Always => awaited.min(self.progress.appended()).max(self.awaited_replaced()),
             // Nobody waits for the disk, but each client has written what was appended before it gets a reply.

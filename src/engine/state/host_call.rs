@@ -128,13 +128,13 @@ pub enum HostCall {
     /// List or change the fault rules of the nodes.
     Faults(FaultOrder),
     /// Move a slot to a node.
-    MoveSlot {
+    MigrateSlot {
         /// The slot.
         slot: u16,
         /// The number of the node.
         to: usize,
-        /// How far.
-        step: MoveStep,
+        /// The step.
+        step: SlotMigrationStep,
     },
 }
 
@@ -218,20 +218,20 @@ pub enum NodeOrder {
     FreshView,
 }
 
-/// A step of a slot's way to another node.
+/// A step of the migration of a slot to another node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum MoveStep {
-    /// All the way.
+pub enum SlotMigrationStep {
+    /// Migrate the whole slot.
     Whole,
-    /// Both nodes are told that it moves; no key does yet.
+    /// Mark the slot as migrating and importing; no key moves.
     Begin,
-    /// At most that many keys move.
+    /// Migrate at most that many keys.
     Keys(usize),
-    /// Those keys move, together.
+    /// Move these keys in one MIGRATE.
     Named(Vec<Vec<u8>>),
-    /// The other keys move, and the slot belongs to the new node.
+    /// Migrate the keys that are left, and give the slot to the new node.
     Finish,
-    /// It no longer moves, and the keys that have moved go back.
+    /// End the migration, and move the keys back that have moved.
     Cancel,
 }
 

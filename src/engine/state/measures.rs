@@ -193,12 +193,12 @@ pub(in crate::engine) struct Touched {
     pub(in crate::engine) place: usize,
     /// Whether the command puts another value in place of that of the key.
     pub(in crate::engine) is_replaced: bool,
-    pub(in crate::engine) before: Extent,
+    pub(in crate::engine) before: KeySize,
 }
 
 /// The size of a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Extent {
+pub struct KeySize {
     /// Its elements, members or entries.
     pub length: u64,
     /// Pending entries of a stream: delivered to a consumer and not acknowledged.
@@ -208,13 +208,21 @@ pub struct Extent {
 /// The changes by a request to the keys of a measure.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::engine) struct Change {
+    /// Elements that were added to keys of a queue or sorted set.
     pub(in crate::engine) put: u64,
+    /// Elements that a command which takes elements, such as LPOP, removed from them.
     pub(in crate::engine) taken: u64,
+    /// Commands that looked up members of a set.
     pub(in crate::engine) looked_up: u64,
+    /// Elements that were removed from processing keys.
     pub(in crate::engine) from_processing: u64,
+    /// Elements that were added to failed keys.
     pub(in crate::engine) failed: u64,
+    /// Members that were added to a set.
     pub(in crate::engine) first_seen: u64,
+    /// Members that were to be added to it and were there.
     pub(in crate::engine) duplicates: u64,
+    /// Sets that grew past [`LARGE_SET`] members.
     pub(in crate::engine) grown_large: u64,
 }
 
@@ -289,7 +297,7 @@ impl Measures {
     }
 
     /// Adds the changes by the outermost command, which took `elapsed_us`, to the counts.
-    pub(in crate::engine) fn settle(&mut self, elapsed_us: u64) {
+    pub(in crate::engine) fn apply_changes(&mut self, elapsed_us: u64) {
         for (place, change) in std::mem::take(&mut self.changes) {
             let Some((_, counts)) = self.all.get_mut(place) else { continue };
             counts.failed += change.failed;

@@ -62,8 +62,8 @@ pub use eviction::{ClientsLimit, Policy, Pressure};
 pub use file_settings::{FileSettings, SavePoint};
 pub use host::Host;
 pub use host_call::{
-    DataQuery, FIRST_WORLD, FaultOrder, HostCall, HostReply, JournalOrder, LinkOrder, MoveStep, NodeFigures, NodeOrder,
-    PendingHostCall, SessionTransfer, SnapshotOrder, WorldFigures, WorldName,
+    DataQuery, FIRST_WORLD, FaultOrder, HostCall, HostReply, JournalOrder, LinkOrder, NodeFigures, NodeOrder,
+    PendingHostCall, SessionTransfer, SlotMigrationStep, SnapshotOrder, WorldFigures, WorldName,
 };
 pub use in_flight::{InFlight, NodeMessage};
 pub use instant_metrics::{Counts, InstantMetrics};

@@ -22,7 +22,7 @@ pub struct Pause {
     /// Whether the node is paused, and answers nothing.
     is_node_paused: bool,
     /// The number of requests that were held back so far.
-    held_back: u64,
+    held_back_count: u64,
 }
 
 impl Pause {
@@ -36,8 +36,8 @@ impl Pause {
 
     /// Counts another request that is held back; returns its number, from 1 on.
     pub(in crate::engine) fn next_number(&mut self) -> u64 {
-        self.held_back += 1;
-        self.held_back
+        self.held_back_count += 1;
+        self.held_back_count
     }
 
     /// Ends the pause.

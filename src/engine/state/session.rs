@@ -227,9 +227,10 @@ pub struct Session {
     /// The client receives every command (MONITOR).
     pub monitors: bool,
     /// The client receives commands with their replies (DUNLIN FEED).
-    pub listens_to_feed: bool,
-    /// A pause held its last request back: the number of requests held back before.
-    pub held_back: Option<u64>,
+    pub subscribes_to_feed: bool,
+    /// Set if a pause holds its request back: its place among all requests that were held back, counted from 1, in
+    /// whose order they run.
+    pub hold_number: Option<u64>,
     /// The moment at which it is closed because too much output waits for it, unless it reads before.
     pub overfull_until: Option<Now>,
     /// The options of client-side caching (CLIENT TRACKING), while tracking is on.
@@ -262,7 +263,7 @@ impl Session {
 
     /// True when it receives pushes about what other clients do.
     pub fn receives_pushes(&self) -> bool {
-        self.monitors || self.listens_to_feed || !self.subscribed.is_empty()
+        self.monitors || self.subscribes_to_feed || !self.subscribed.is_empty()
     }
 
     /// True when it may only receive messages and change its subscriptions: a RESP2 subscriber, whose client could not
@@ -370,8 +371,8 @@ impl Sessions {
             is_to_be_woken: false,
             subscribed: Subscribed::default(),
             monitors: false,
-            listens_to_feed: false,
-            held_back: None,
+            subscribes_to_feed: false,
+            hold_number: None,
             overfull_until: None,
             tracking: None,
             watched_bytes: 0,
@@ -534,7 +535,7 @@ impl Sessions {
 
     /// The sessions that a pause holds or held back, in the order of their requests.
     pub fn held_back(&self) -> Vec<SessionId> {
-        let mut held: Vec<_> = self.iter().filter_map(|session| Some((session.held_back?, session.id))).collect();
+        let mut held: Vec<_> = self.iter().filter_map(|session| Some((session.hold_number?, session.id))).collect();
         held.sort_unstable();
         held.into_iter().map(|(_, session)| session).collect()
     }

@@ -7,7 +7,7 @@ use crate::engine::state::{Pause, SessionId};
 
 /// A command that a request named.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::engine) struct Running {
+pub(in crate::engine) struct RunningCommand {
     pub(in crate::engine) session: SessionId,
     pub(in crate::engine) command: CommandId,
     pub(in crate::engine) started: Now,
@@ -99,7 +99,7 @@ pub struct Timing {
     /// The time of the current request or tick.
     pub(in crate::engine) now: Now,
     /// The command that a request named, while it runs.
-    pub(in crate::engine) running: Option<Running>,
+    pub(in crate::engine) running: Option<RunningCommand>,
     /// The commands of the batch that are timed later.
     pub(in crate::engine) deferred: Deferred,
     /// Requests were queued since the clock was read last. They are not timed.
@@ -117,8 +117,8 @@ pub struct Timing {
     /// A log of changes is being replayed.
     is_replaying: bool,
     /// The server is a replica, whose keys end when its primary says so.
-    follows: bool,
-    /// How much later than its deadline a key ends, in milliseconds, which follows from these.
+    is_replica: bool,
+    /// How much later than its deadline a key ends, in milliseconds, which is_replica from these.
     grace_ms: i64,
 }
 
@@ -143,7 +143,7 @@ impl Timing {
             pause: Pause::default(),
             is_held: true,
             is_replaying: false,
-            follows: false,
+            is_replica: false,
             grace_ms: 0,
         }
     }
@@ -184,14 +184,14 @@ impl Timing {
 
     /// Sets whether the server is a replica: then it deletes no key and no field by its deadline, and shows none that
     /// is due.
-    pub(in crate::engine) fn follow(&mut self, follows: bool) {
-        self.follows = follows;
+    pub(in crate::engine) fn set_replica(&mut self, is_replica: bool) {
+        self.is_replica = is_replica;
     }
 
     /// Whether nothing that is due is deleted now: during a pause, and on a replica.
     #[inline]
     pub(in crate::engine) fn holds_expiry(&self) -> bool {
-        self.follows || self.pause.holds(self.now)
+        self.is_replica || self.pause.holds(self.now)
     }
 
     fn set_grace(&mut self) {

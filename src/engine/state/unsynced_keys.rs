@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 
 /// The number of entries below which those that are synced are not looked for.
-const FEW: usize = 1024;
+const MIN_SWEEP_LEN: usize = 1024;
 
 /// The keys whose last change may still be lost.
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ pub struct UnsyncedKeys {
     /// The offset that has to be synced for each key, by its hash.
     offsets: HashMap<u64, u64>,
     /// The offset that has to be synced for every key.
-    of_all: u64,
+    all_keys_offset: u64,
     /// The number of entries from which on those that are synced are removed.
     sweep_len: usize,
     hasher: RandomState,
@@ -30,7 +30,7 @@ pub struct UnsyncedKeys {
 impl UnsyncedKeys {
     /// Notes that a key changes in the unit behind `offset` of the stream, which is synced up to `synced`.
     pub fn note(&mut self, database: usize, key: &[u8], offset: u64, synced: u64) {
-        if self.offsets.len() >= self.sweep_len.max(FEW) {
+        if self.offsets.len() >= self.sweep_len.max(MIN_SWEEP_LEN) {
             self.offsets.retain(|_, needed| *needed > synced);
             self.sweep_len = 2 * self.offsets.len();
         }
@@ -39,14 +39,14 @@ impl UnsyncedKeys {
 
     /// Notes that any key may change in the unit behind `offset` of the stream.
     pub fn note_all(&mut self, offset: u64) {
-        self.of_all = offset + 1;
+        self.all_keys_offset = offset + 1;
         self.offsets.clear();
     }
 
     /// The offset up to which the stream has to be synced before anybody may see the value of a key; 0 if anybody may.
-    pub fn needed(&self, database: usize, key: &[u8]) -> u64 {
+    pub fn offset_needed(&self, database: usize, key: &[u8]) -> u64 {
         let of_key = self.offsets.get(&self.hasher.hash_one((database, key))).copied().unwrap_or(0);
-        of_key.max(self.of_all)
+        of_key.max(self.all_keys_offset)
     }
 }
 
@@ -60,7 +60,7 @@ mod tests {
         keys.note(0, b"a", 10, 0);
         keys.note(0, b"b", 20, 0);
         keys.note(0, b"a", 30, 10);
-        let needed = |keys: &UnsyncedKeys, database, key: &[u8]| keys.needed(database, key);
+        let needed = |keys: &UnsyncedKeys, database, key: &[u8]| keys.offset_needed(database, key);
         assert_eq!([b"a", b"b", b"c"].map(|key| needed(&keys, 0, key)), [31, 21, 0]);
         assert_eq!(needed(&keys, 1, b"a"), 0, "it is another key in another database");
         keys.note_all(40);
@@ -73,7 +73,7 @@ mod tests {
         for number in 0..100_000_u64 {
             keys.note(0, &number.to_le_bytes(), number, number.saturating_sub(10));
         }
-        assert!(keys.offsets.len() <= FEW, "{}", keys.offsets.len());
-        assert!((99_990..100_000_u64).all(|number| keys.needed(0, &number.to_le_bytes()) == number + 1));
+        assert!(keys.offsets.len() <= MIN_SWEEP_LEN, "{}", keys.offsets.len());
+        assert!((99_990..100_000_u64).all(|number| keys.offset_needed(0, &number.to_le_bytes()) == number + 1));
     }
 }

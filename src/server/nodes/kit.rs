@@ -7,7 +7,7 @@ use super::{BusMessage, Cluster, LOCAL};
 use crate::engine::cluster::NodeId;
 use crate::engine::exec::{agreement, blocking, cluster, failover, lag, messages, replication};
 use crate::engine::state::replication::Lag;
-use crate::engine::{Engine, Error, Flow, KitError, MoveStep, NodeFigures, NodeOrder, Origin};
+use crate::engine::{Engine, Error, Flow, KitError, NodeFigures, NodeOrder, Origin, SlotMigrationStep};
 use crate::resp::{ReplyBuffer, Requests};
 use crate::server::shared::Shared;
 use crate::value::hash_slot::hash_slot;
@@ -147,7 +147,7 @@ impl Cluster {
     ///
     /// # Errors
     /// There is no such node, or one of the commands is refused.
-    pub(crate) fn move_slot(&self, slot: u16, to: usize, step: &MoveStep) -> Result<(), KitError> {
+    pub(crate) fn migrate_slot(&self, slot: u16, to: usize, step: &SlotMigrationStep) -> Result<(), KitError> {
         let _orders = self.orders.lock();
         let target = self.running_node(to)?;
         let stays = |why: String| KitError::SlotStays(slot, why);
@@ -162,29 +162,31 @@ impl Cluster {
             node.run_own(&words.iter().map(|word| word.as_bytes()).collect::<Vec<_>>()).map_err(stays)
         };
         let outcome = (|| {
-            if matches!(step, MoveStep::Whole | MoveStep::Begin) {
+            if matches!(step, SlotMigrationStep::Whole | SlotMigrationStep::Begin) {
                 set(&target, &["IMPORTING", &ids[0]])?;
                 set(&source, &["MIGRATING", &ids[1]])?;
             }
             match step {
-                MoveStep::Whole | MoveStep::Finish => {
+                SlotMigrationStep::Whole | SlotMigrationStep::Finish => {
                     source.migrate_keys(&target, slot, usize::MAX).map_err(stays)?;
                     set(&target, &["NODE", &ids[1]])?;
                     // Without slots it follows the new owner by now, and has learned all by that.
                     let follows = replication::is_replica(&source.engine());
                     if follows { Ok(()) } else { set(&source, &["NODE", &ids[1]]) }
                 }
-                MoveStep::Keys(most) => source.migrate_keys(&target, slot, *most).map_err(stays),
-                MoveStep::Named(keys) => match keys.iter().map(|key| hash_slot(key)).find(|other| *other != slot) {
-                    Some(other) => Err(stays(format!("the key is in slot {other}"))),
-                    None => source.migrate(&target, keys).map_err(stays),
-                },
-                MoveStep::Cancel => {
+                SlotMigrationStep::Keys(most) => source.migrate_keys(&target, slot, *most).map_err(stays),
+                SlotMigrationStep::Named(keys) => {
+                    match keys.iter().map(|key| hash_slot(key)).find(|other| *other != slot) {
+                        Some(other) => Err(stays(format!("the key is in slot {other}"))),
+                        None => source.migrate(&target, keys).map_err(stays),
+                    }
+                }
+                SlotMigrationStep::Cancel => {
                     set(&source, &["STABLE"])?;
                     target.migrate_keys(&source, slot, usize::MAX).map_err(stays)?;
                     set(&target, &["STABLE"])
                 }
-                MoveStep::Begin => Ok(()),
+                SlotMigrationStep::Begin => Ok(()),
             }
         })();
         self.deliver();

@@ -11,7 +11,7 @@ use hyper::header::{self, HeaderMap};
 use super::guards::Refusal;
 use crate::acl::User;
 use crate::engine::Engine;
-use crate::engine::exec::rights;
+use crate::engine::exec::acl;
 use crate::resp::Requests;
 
 const NOBODY: Refusal =
@@ -31,7 +31,7 @@ pub(super) fn user(engine: &mut Engine, headers: &HeaderMap, peer: SocketAddr) -
     let (name, password) = credentials(value.as_bytes()).ok_or(NOBODY)?;
     let name = if name.is_empty() { users.default_user().name().to_vec() } else { name };
     let client = format!("addr={peer} name=page");
-    rights::authenticate(engine, &name, &password, b"page", &client).ok_or(NOBODY)
+    acl::authenticate(engine, &name, &password, b"page", &client).ok_or(NOBODY)
 }
 
 /// Checks that the user of a request may run INFO.
@@ -48,7 +48,7 @@ fn may_run(engine: &Engine, user: &User, name: &[u8]) -> bool {
     let requests = Requests::of([name]);
     requests.iter().any(|request| {
         let command = engine.table.resolve(request);
-        command.is_ok_and(|(id, _)| rights::may_run(engine, user, id, request).is_ok())
+        command.is_ok_and(|(id, _)| acl::may_run(engine, user, id, request).is_ok())
     })
 }
 

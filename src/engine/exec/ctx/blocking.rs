@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Ctx, Halt};
 use crate::engine::exec::stages::Ending;
-use crate::engine::exec::{Stored, blocking, delivery, dispatch, rights};
+use crate::engine::exec::{Stored, acl, blocking, delivery, dispatch};
 use crate::engine::spec::Args;
 use crate::engine::state::{Block, LateReply};
 use crate::resp::{Reply, Request, Requests};
@@ -85,12 +85,12 @@ pub fn unblock_client(cx: &mut Ctx<'_>, number: u64, with_error: bool) -> bool {
 
 /// Whether the client has the right to read any key, in addition to the rights for this request (SORT).
 pub fn may_read_all_keys(cx: &Ctx<'_>, args: &Args<'_>) -> bool {
-    rights::may_read_all_keys(cx.engine, cx.session, cx.command, args.request())
+    acl::may_read_all_keys(cx.engine, cx.session, cx.command, args.request())
 }
 
 /// Whether the client has the right to read a key, in addition to the rights for this request.
 pub fn may_read(cx: &Ctx<'_>, args: &Args<'_>, key: &[u8]) -> bool {
-    rights::may_read(cx.engine, cx.session, cx.command, args.request(), key)
+    acl::may_read(cx.engine, cx.session, cx.command, args.request(), key)
 }
 
 /// Replies with a push, which CLIENT REPLY does not silence (SUBSCRIBE).

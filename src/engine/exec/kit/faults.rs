@@ -13,7 +13,7 @@ use crate::engine::exec::{Flow, dispatch, kit, timing};
 use crate::engine::spec::{CommandId, KeyFlags, ServerError};
 use crate::engine::state::SessionId;
 use crate::engine::state::kit::journal::{is_called, touches};
-use crate::engine::state::kit::{DiskFaults, Disturbance, Failure, is_named};
+use crate::engine::state::kit::{DiskFaults, Failure, FaultEffect, is_named};
 use crate::resp::{Reply, Request};
 
 /// The failure of a request by the first rule that matches it and fires.
@@ -32,9 +32,9 @@ pub(super) fn fire(engine: &mut Engine, session: SessionId, request: Request<'_>
         let hits = rule.command.as_ref().is_none_or(|wanted| is_called(&engine.table.entry(id).name, wanted))
             && is_named(client, rule.client.as_deref())
             && rule.key.as_ref().is_none_or(|pattern| touches(&engine.table, Some(id), request, pattern))
-            && match &rule.disturbance {
-                Disturbance::State(state) => state.refuses(&engine.table.entry(id).name, flags, keys),
-                Disturbance::Failure(_) => true,
+            && match &rule.effect {
+                FaultEffect::State(state) => state.refuses(&engine.table.entry(id).name, flags, keys),
+                FaultEffect::Failure(_) => true,
             };
         if hits && rule.trigger.is_due(&mut engine.generator) {
             return Some(rule.failure(flags));

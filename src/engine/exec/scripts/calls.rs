@@ -6,7 +6,7 @@
 
 use crate::engine::Engine;
 use crate::engine::exec::stages::{Call, Caller, Ending};
-use crate::engine::exec::{cluster, dispatch, replication, rights, stages};
+use crate::engine::exec::{acl, cluster, dispatch, replication, stages};
 use crate::engine::spec::{Error, Flags, ServerError};
 use crate::engine::state::{Effect, LogLevel};
 use crate::lua::{Interrupt, ScriptHost};
@@ -63,7 +63,7 @@ fn admit_from_script(engine: &mut Engine, request: Request<'_>) -> Result<(crate
         return Err(Error::NotInScript);
     }
     let session = engine.scripts.running().session;
-    if let Err(error) = rights::pass_rights_of_script(engine, session, id, request) {
+    if let Err(error) = acl::pass_rights_of_script(engine, session, id, request) {
         engine.stats.command_mut(id).rejected += 1;
         return Err(error);
     }
@@ -128,7 +128,7 @@ impl ScriptBackend for Engine {
         let (id, _) = self.table.resolve(request).ok()?;
         let session = self.scripts.running().session;
         let user = &self.sessions.get(session)?.user;
-        Some(rights::may_run(self, user, id, request).is_ok())
+        Some(acl::may_run(self, user, id, request).is_ok())
     }
 
     fn log(&mut self, level: u8, line: &[u8]) {
@@ -166,7 +166,7 @@ impl ScriptBackend for Engine {
     }
 
     fn words(&mut self) -> &mut Option<Box<Words>> {
-        &mut self.scripts.words
+        &mut self.scripts.request_buffer
     }
 
     fn converted_reply(&mut self) -> &mut Option<Box<ConvertedReply>> {

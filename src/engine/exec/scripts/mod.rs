@@ -37,7 +37,7 @@ pub fn flush_functions(engine: &mut Engine) {
 
 /// The time that TIME returns.
 pub fn shown_now(engine: &Engine) -> Now {
-    engine.scripts.running.as_ref().map_or_else(|| engine.now(), |running| running.shown)
+    engine.scripts.running.as_ref().map_or_else(|| engine.now(), |running| running.time_shown)
 }
 
 /// Removes all scripts. Many of them, with what they compiled to, are freed on another thread, like a large value.

@@ -1,4 +1,4 @@
-//! Running a script: from its call to its reply, in one go or, if it takes too long, in time slices.
+//! RunningScript a script: from its call to its reply, in one go or, if it takes too long, in time slices.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::engine::exec::stages::Ending;
 use crate::engine::exec::{Ctx, aof, blocking, dispatch, propagation, replication, snapshots, timing, tracking};
 use crate::engine::spec::{ClusterError, CommandId, Error, Flags, Now, ServerError};
 use crate::engine::state::SessionId;
-use crate::engine::state::scripts::{Digest, Name, Outer, Running, ScriptOrFunction};
+use crate::engine::state::scripts::{Digest, Name, RunningScript, ScriptOrFunction, SuspendedTransaction};
 use crate::resp::{Protocol, Request, Requests};
 use crate::script::{Drand48, Failure, Function, Header, LuaVm, Outcome, ReturnedErrors};
 use crate::value::hash_slot::hash_slot;
@@ -109,7 +109,7 @@ fn begin(cx: &mut Ctx<'_>, name: Name, header: &Header, keys: Request<'_>) -> Re
     if header.is_there && !header.allow_oom && !header.no_writes && cx.engine.databases.pressure.is_short {
         return Err(Error::ScriptWithoutMemory);
     }
-    cx.engine.scripts.running = Some(Running {
+    cx.engine.scripts.running = Some(RunningScript {
         session: cx.session,
         command: cx.command,
         name,
@@ -123,17 +123,17 @@ fn begin(cx: &mut Ctx<'_>, name: Name, header: &Header, keys: Request<'_>) -> Re
         protocol: Protocol::Resp2,
         random: Drand48::of(cx.engine.generator.u64(..)),
         now: cx.engine.now(),
-        shown: cx.engine.now(),
+        time_shown: cx.engine.now(),
         database: cx.database,
         logged_bytes: 0,
         started_us: now_us,
         slice_began_us: now_us,
         is_busy: false,
-        words: Requests::default(),
+        request: Requests::default(),
         is_killed: false,
         is_detached: false,
-        outer: None,
-        partial: Vec::new(),
+        transaction: None,
+        partial_reply: Vec::new(),
     });
     Ok(())
 }
@@ -158,7 +158,7 @@ fn admit_writing(engine: &Engine, flags: Flags) -> Result<(), Error> {
 /// Makes the running transaction continue with the request at `next` when the suspended script has ended.
 pub fn suspend_transaction_at(cx: &mut Ctx<'_>, next: usize) {
     if let Some(running) = &mut cx.engine.scripts.running {
-        running.outer = Some(Outer { command: cx.command, next });
+        running.transaction = Some(SuspendedTransaction { command: cx.command, next });
     }
     cx.halt = Halt::Suspended;
 }
@@ -177,8 +177,8 @@ impl Engine {
             ScriptOrFunction::Function => &mut self.scripts.functions.vm,
         };
         let Some(mut vm) = place.take() else { return };
-        (running.slice_began_us, running.shown, running.logged_bytes) = (now_us, now, 0);
-        let (session, mut partial) = (running.session, std::mem::take(&mut running.partial));
+        (running.slice_began_us, running.time_shown, running.logged_bytes) = (now_us, now, 0);
+        let (session, mut partial) = (running.session, std::mem::take(&mut running.partial_reply));
         self.timing.now = running.now;
         self.observers.tracking.begin_command(session);
         if self.sessions.is_page(session) {
@@ -264,7 +264,7 @@ fn count_returned_errors(engine: &mut Engine, faults: &ReturnedErrors, command: 
 pub(in crate::engine) fn stash_partial_reply(engine: &mut Engine, out: &mut Vec<u8>, start: usize) {
     engine.timing.running = None;
     if let Some(running) = &mut engine.scripts.running {
-        running.partial = out.split_off(start);
+        running.partial_reply = out.split_off(start);
     }
 }
 
@@ -282,24 +282,24 @@ fn give_up_script(engine: &mut Engine, session: SessionId) {
 /// Replies to a script that had been suspended, and continues the transaction that it is part of.
 fn conclude_script(engine: &mut Engine, session: SessionId, outcome: Outcome, mut out: Vec<u8>) {
     let Some(running) = &mut engine.scripts.running else { return };
-    let (command, outer, is_detached, started_us) =
-        (running.command, running.outer, running.is_detached, running.started_us);
-    let words = std::mem::take(&mut running.words);
+    let (command, suspended, is_detached, started_us) =
+        (running.command, running.transaction, running.is_detached, running.started_us);
+    let requests = std::mem::take(&mut running.request);
     let name = end_script(engine);
     let result = conclude_outcome(engine, outcome, name, command);
     dispatch::count(engine, command, result.is_err());
-    if let Some(request) = words.iter().next() {
+    if let Some(request) = requests.iter().next() {
         timing::record_time(engine, session, command, request, engine.host.elapsed_us().saturating_sub(started_us));
     }
     if let Err(error) = result {
         let mut reply = engine.sessions.reply_to(session, &mut out);
         dispatch::refuse(engine, error, &mut reply);
     }
-    if let Some(outer) = outer
-        && !resume_queue(engine, session, outer, &mut out)
+    if let Some(suspended) = suspended
+        && !resume_queue(engine, session, suspended, &mut out)
     {
         if let Some(running) = &mut engine.scripts.running {
-            (running.is_detached, running.partial) = (is_detached, out);
+            (running.is_detached, running.partial_reply) = (is_detached, out);
         }
         return;
     }
@@ -311,15 +311,15 @@ fn conclude_script(engine: &mut Engine, session: SessionId, outcome: Outcome, mu
 }
 
 /// Runs the rest of a transaction; false when another script of it is suspended.
-fn resume_queue(engine: &mut Engine, session: SessionId, outer: Outer, out: &mut Vec<u8>) -> bool {
+fn resume_queue(engine: &mut Engine, session: SessionId, suspended: SuspendedTransaction, out: &mut Vec<u8>) -> bool {
     let transaction = engine.sessions.get(session).and_then(|client| client.transaction.clone());
     let Some(transaction) = transaction else { return true };
-    for (index, request) in transaction.queue.iter().enumerate().skip(outer.next) {
+    for (index, request) in transaction.queue.iter().enumerate().skip(suspended.next) {
         let reply = engine.sessions.reply_to(session, out);
         let ending = dispatch::run_within(engine, session, request, reply);
         if let Ending::Suspended = ending {
             if let Some(running) = &mut engine.scripts.running {
-                running.outer = Some(Outer { next: index + 1, ..outer });
+                running.transaction = Some(SuspendedTransaction { next: index + 1, ..suspended });
             }
             return false;
         }
@@ -327,7 +327,7 @@ fn resume_queue(engine: &mut Engine, session: SessionId, outer: Outer, out: &mut
     if let Some(client) = engine.sessions.get_mut(session) {
         client.transaction = None;
     }
-    dispatch::count(engine, outer.command, false);
+    dispatch::count(engine, suspended.command, false);
     true
 }
 

@@ -3,6 +3,7 @@
 //! One variant has one text, which is written nowhere else. The wording is Redis 8.0's, since clients and tests match
 //! on it. Errors of files and sockets are not here: the engine has neither.
 
+mod acl;
 mod bitmap;
 mod cluster;
 mod function;
@@ -10,12 +11,12 @@ mod geo;
 mod hyperloglog;
 mod kit;
 mod restore;
-mod rights;
 mod server;
 mod stream;
 mod tracking;
 mod vector_set;
 
+pub use acl::AclError;
 pub use bitmap::BitmapError;
 pub use cluster::ClusterError;
 pub use function::FunctionError;
@@ -23,7 +24,6 @@ pub use geo::GeoError;
 pub use hyperloglog::HyperLogLogError;
 pub use kit::KitError;
 pub use restore::RestoreError;
-pub use rights::RightsError;
 pub use server::ServerError;
 pub use stream::StreamError;
 pub use tracking::TrackingError;
@@ -86,7 +86,7 @@ pub enum Error {
     // Permissions.
     /// An error about users and their permissions.
     #[error(transparent)]
-    Rights(#[from] RightsError),
+    Acl(#[from] AclError),
 
     // Subscribers and monitors.
     /// A RESP2 client with subscriptions calls another kind of command; its full name in lower case.

@@ -68,19 +68,19 @@ pub struct DiskFault {
 /// The rules of a disk. Clones have the same rules, and belong to the same server.
 #[derive(Clone, Debug, Default)]
 pub struct DiskFaults {
-    table: Arc<Table>,
-    user: Arc<User>,
+    rules: Arc<SharedRules>,
+    server: Arc<AttachedServer>,
 }
 
 #[derive(Debug, Default)]
-struct Table {
-    state: Mutex<State>,
+struct SharedRules {
+    rules: Mutex<Rules>,
     /// Notified when rules change, and when a server ends.
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Rules {
     /// The rules, each with a number of its own.
     rules: Vec<(u64, DiskFault)>,
     added: u64,
@@ -89,15 +89,15 @@ struct State {
 
 /// The server that uses the disk.
 #[derive(Default)]
-struct User {
+struct AttachedServer {
     /// The server ends, so its calls wait no longer.
     is_ending: AtomicBool,
     on_fire: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
-impl fmt::Debug for User {
+impl fmt::Debug for AttachedServer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("User").field("is_ending", &self.is_ending).finish_non_exhaustive()
+        formatter.debug_struct("AttachedServer").field("is_ending", &self.is_ending).finish_non_exhaustive()
     }
 }
 
@@ -113,68 +113,68 @@ impl DiskCalls {
     }
 }
 
-impl Table {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+impl SharedRules {
+    fn lock(&self) -> MutexGuard<'_, Rules> {
+        self.rules.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl DiskFaults {
     /// Returns a handle of these rules for the server that uses the disk next: the end of this one ends no waits there.
     pub fn for_next_server(&self) -> DiskFaults {
-        DiskFaults { table: Arc::clone(&self.table), user: Arc::default() }
+        DiskFaults { rules: Arc::clone(&self.rules), server: Arc::default() }
     }
 
     /// Sets what is called when a rule has fired. It must not wait for the engine.
     pub fn on_fire(&self, notify: impl Fn() + Send + Sync + 'static) {
         // There is one server, which sets it once.
-        let _ = self.user.on_fire.set(Box::new(notify));
+        let _ = self.server.on_fire.set(Box::new(notify));
     }
 
     /// Ends the waits of this server's calls, now and from now on: it ends.
     pub fn end_waits(&self) {
-        self.user.is_ending.store(true, Ordering::Release);
-        drop(self.table.state());
-        self.table.changed.notify_all();
+        self.server.is_ending.store(true, Ordering::Release);
+        drop(self.rules.lock());
+        self.rules.changed.notify_all();
     }
 
     /// Adds a rule behind the others; it replaces the one of its name. The seed is for rules that fire by chance.
     pub fn add(&self, rule: DiskFault, seed: u64) {
-        let mut state = self.table.state();
+        let mut state = self.rules.lock();
         state.rules.retain(|(_, other)| other.name != rule.name);
         state.added += 1;
         let number = state.added;
         state.rules.push((number, rule));
         state.generator.seed(seed);
         drop(state);
-        self.table.changed.notify_all();
+        self.rules.changed.notify_all();
     }
 
     /// Removes a rule, and ends its delays; false when there is none of that name.
     pub fn remove(&self, name: &[u8]) -> bool {
-        let mut state = self.table.state();
+        let mut state = self.rules.lock();
         let before = state.rules.len();
         state.rules.retain(|(_, rule)| rule.name != name);
         let was_there = state.rules.len() < before;
         drop(state);
-        self.table.changed.notify_all();
+        self.rules.changed.notify_all();
         was_there
     }
 
     /// Removes all rules, and ends their delays.
     pub fn clear(&self) {
-        self.table.state().rules.clear();
-        self.table.changed.notify_all();
+        self.rules.lock().rules.clear();
+        self.rules.changed.notify_all();
     }
 
     /// All rules, in the order in which they are tried.
     pub fn rules(&self) -> Vec<DiskFault> {
-        self.table.state().rules.iter().map(|(_, rule)| rule.clone()).collect()
+        self.rules.lock().rules.iter().map(|(_, rule)| rule.clone()).collect()
     }
 
     /// The rule of that name.
     pub fn find(&self, name: &[u8]) -> Option<DiskFault> {
-        self.table.state().rules.iter().find(|(_, rule)| rule.name == name).map(|(_, rule)| rule.clone())
+        self.rules.lock().rules.iter().find(|(_, rule)| rule.name == name).map(|(_, rule)| rule.clone())
     }
 
     /// Whether writing or syncing a file may take longer by a rule, and so is not for a thread that serves clients.
@@ -183,7 +183,7 @@ impl DiskFaults {
             matches!(rule.failure, DiskFailure::Delay { .. })
                 && [CallKind::Write, CallKind::Sync].into_iter().any(|kind| rule.calls.include(kind))
         };
-        self.table.state().rules.iter().any(|(_, rule)| is_slow(rule))
+        self.rules.lock().rules.iter().any(|(_, rule)| is_slow(rule))
     }
 
     /// Begins a call: the first rule that fires delays it or makes it fail. Returns how many of `bytes` a write may
@@ -192,7 +192,7 @@ impl DiskFaults {
     /// # Errors
     /// That of the rule.
     pub fn begin(&self, kind: CallKind, path: &Path, bytes: usize) -> io::Result<usize> {
-        let mut guard = self.table.state();
+        let mut guard = self.rules.lock();
         let state = &mut *guard;
         let mut fired = None;
         for (number, rule) in &mut state.rules {
@@ -202,7 +202,7 @@ impl DiskFaults {
             }
         }
         let Some((number, failure)) = fired else { return Ok(bytes) };
-        if let Some(notify) = self.user.on_fire.get() {
+        if let Some(notify) = self.server.on_fire.get() {
             notify();
         }
         match failure {
@@ -211,11 +211,11 @@ impl DiskFaults {
             // Less than the write wanted, so it fits.
             DiskFailure::Space { bytes } => Ok(usize::try_from(bytes).unwrap_or(usize::MAX)),
             DiskFailure::Delay { ms } => {
-                let waits = |state: &mut State| {
-                    let is_ending = self.user.is_ending.load(Ordering::Acquire);
+                let waits = |state: &mut Rules| {
+                    let is_ending = self.server.is_ending.load(Ordering::Acquire);
                     !is_ending && state.rules.iter().any(|(other, _)| *other == number)
                 };
-                drop(self.table.changed.wait_timeout_while(guard, Duration::from_millis(ms), waits));
+                drop(self.rules.changed.wait_timeout_while(guard, Duration::from_millis(ms), waits));
                 Ok(bytes)
             }
         }

@@ -33,12 +33,12 @@ pub struct Fault {
     /// When it fires.
     pub trigger: Trigger,
     /// The effect on a command that it strikes.
-    pub disturbance: Disturbance,
+    pub effect: FaultEffect,
 }
 
-/// The effect of a rule on a command.
+/// What happens to a command when the rule fires.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Disturbance {
+pub enum FaultEffect {
     /// The command fails in this way.
     Failure(Failure),
     /// The server seems to be in a state in which it refuses the command.
@@ -185,15 +185,15 @@ impl Fault {
             key: None,
             client: None,
             trigger: Trigger::default(),
-            disturbance: Disturbance::Failure(Failure::Silence),
+            effect: FaultEffect::Failure(Failure::Silence),
         }
     }
 
     /// The failure that it causes for a command with these flags.
     pub(in crate::engine) fn failure(&self, flags: Flags) -> Failure {
-        match &self.disturbance {
-            Disturbance::Failure(failure) => failure.clone(),
-            Disturbance::State(state) => Failure::Error(state.text(flags)),
+        match &self.effect {
+            FaultEffect::Failure(failure) => failure.clone(),
+            FaultEffect::State(state) => Failure::Error(state.text(flags)),
         }
     }
 }
@@ -207,9 +207,9 @@ impl Display for Fault {
             }
         }
         write!(formatter, "{}", self.trigger)?;
-        match &self.disturbance {
-            Disturbance::Failure(failure) => failure.fmt(formatter),
-            Disturbance::State(state) => state.fmt(formatter),
+        match &self.effect {
+            FaultEffect::Failure(failure) => failure.fmt(formatter),
+            FaultEffect::State(state) => state.fmt(formatter),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! are counted and dropped. So readers with the same filter that do not read wait for the same commands, which they
 //! share; long words and replies are cut. They cost little memory and nobody's time.
 //!
-//! Listeners (DUNLIN FEED) are sent each command at once instead; for them only the number of dropped ones is kept.
+//! Subscribers (DUNLIN FEED) are sent each command at once instead; for them only the number of dropped ones is kept.
 //!
 //! Not here: the readers (`server/page`), when a command is recorded (`exec/kit/journal`), and how it is sent
 //! (`exec/kit/feed`).
@@ -35,11 +35,11 @@ const SHOWN_REPLY_BYTES: usize = 1024;
 /// The bytes of a reply that filters look at.
 const FILTERED_BYTES: usize = 8;
 
-/// The readers and listeners, and the commands that run.
+/// The readers and subscribers, and the commands that run.
 #[derive(Debug, Default)]
 pub struct Feed {
     readers: Vec<Reader>,
-    listeners: Vec<Listener>,
+    subscribers: Vec<FeedSubscriber>,
     /// The commands without a reply so far, by their numbers.
     open: BTreeMap<u64, Entry>,
     /// The number of commands ever begun.
@@ -62,7 +62,7 @@ pub struct Reader {
 
 /// A client that is sent the commands (DUNLIN FEED).
 #[derive(Debug)]
-struct Listener {
+struct FeedSubscriber {
     session: SessionId,
     /// The command by which it listens: it is sent nothing once its user may no longer run that.
     command: CommandId,
@@ -75,12 +75,12 @@ struct Listener {
 /// A command that has ended, and those who want it.
 #[derive(Debug)]
 pub(in crate::engine) struct Ended {
-    /// The command; with its whole reply if there are listeners.
+    /// The command; with its whole reply if there are subscribers.
     pub(in crate::engine) entry: Entry,
     /// The readers to be woken.
     pub(in crate::engine) woken: Vec<SessionId>,
-    /// The listeners that want the command, and can take it.
-    pub(in crate::engine) listeners: Vec<SessionId>,
+    /// The subscribers that want the command, and can take it.
+    pub(in crate::engine) subscribers: Vec<SessionId>,
 }
 
 /// A command that has run.
@@ -285,35 +285,35 @@ impl Feed {
         Some(unread)
     }
 
-    /// Adds a listener, or gives it another filter.
+    /// Adds a subscriber, or gives it another filter.
     pub(in crate::engine) fn listen(&mut self, session: SessionId, command: CommandId, filter: Filter) {
         self.stop_listening(session);
-        self.listeners.push(Listener { session, command, filter, dropped: 0 });
+        self.subscribers.push(FeedSubscriber { session, command, filter, dropped: 0 });
     }
 
     /// The command by which a client listens; `None` if it does not.
     pub(in crate::engine) fn command_of(&self, session: SessionId) -> Option<CommandId> {
-        self.listeners.iter().find(|listener| listener.session == session).map(|listener| listener.command)
+        self.subscribers.iter().find(|subscriber| subscriber.session == session).map(|subscriber| subscriber.command)
     }
 
-    /// Removes a listener.
+    /// Removes a subscriber.
     pub(in crate::engine) fn stop_listening(&mut self, session: SessionId) {
-        self.listeners.retain(|listener| listener.session != session);
+        self.subscribers.retain(|subscriber| subscriber.session != session);
     }
 
-    /// Takes the number of commands that were dropped for a listener.
+    /// Takes the number of commands that were dropped for a subscriber.
     pub(in crate::engine) fn take_dropped(&mut self, session: SessionId) -> u64 {
-        let listener = self.listeners.iter_mut().find(|listener| listener.session == session);
-        listener.map_or(0, |listener| take(&mut listener.dropped))
+        let subscriber = self.subscribers.iter_mut().find(|subscriber| subscriber.session == session);
+        subscriber.map_or(0, |subscriber| take(&mut subscriber.dropped))
     }
 
     pub(in crate::engine) fn leave(&mut self, session: SessionId) {
         self.readers.retain(|reader| reader.session != session);
     }
 
-    /// Whether commands are recorded for a reader or a listener.
+    /// Whether commands are recorded for a reader or a subscriber.
     pub(in crate::engine) fn is_wanted(&self) -> bool {
-        !self.readers.is_empty() || !self.listeners.is_empty()
+        !self.readers.is_empty() || !self.subscribers.is_empty()
     }
 
     /// The client of a command that has begun.
@@ -333,7 +333,7 @@ impl Feed {
         self.open.remove(&number);
     }
 
-    /// Ends a command of `client`, and counts it as dropped for listeners that are slow; `None` if it was forgotten.
+    /// Ends a command of `client`, and counts it as dropped for subscribers that are slow; `None` if it was forgotten.
     pub(in crate::engine) fn end(
         &mut self,
         number: u64,
@@ -358,20 +358,20 @@ impl Feed {
                 reader.add(&event);
             }
         }
-        let mut listeners = Vec::new();
-        for listener in
-            self.listeners.iter_mut().filter(|listener| !is_of_page && listener.filter.admits(&entry, table))
+        let mut subscribers = Vec::new();
+        for subscriber in
+            self.subscribers.iter_mut().filter(|subscriber| !is_of_page && subscriber.filter.admits(&entry, table))
         {
-            if is_slow(listener.session) {
-                listener.dropped += 1;
+            if is_slow(subscriber.session) {
+                subscriber.dropped += 1;
             } else {
-                listeners.push(listener.session);
+                subscribers.push(subscriber.session);
             }
         }
-        if !listeners.is_empty() {
+        if !subscribers.is_empty() {
             entry.reply = Some(reply.to_vec());
         }
-        Some(Ended { entry, woken, listeners })
+        Some(Ended { entry, woken, subscribers })
     }
 
     /// Notes that a key has changed. Nobody is woken for that: readers look at keys from time to time.

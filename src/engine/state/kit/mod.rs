@@ -16,7 +16,7 @@ mod trigger;
 pub(in crate::engine) mod waits;
 
 pub use disk::{DiskCalls, DiskFailure, DiskFault, DiskFaults};
-pub use faults::{Disturbance, Failure, Fault, Faults, State};
+pub use faults::{Failure, Fault, FaultEffect, Faults, State};
 pub use feed::{Feed, FeedEvent, Shown, ShownReply, Unread};
 pub(crate) use journal::by_pattern;
 pub use journal::{Bound, DEFAULT_ENTRIES, Entry, Filter, Journal, MAX_ENTRIES, Source, in_order};

@@ -99,13 +99,13 @@ impl Observers {
 
     /// Sends a client each command that the filter admits from now on (DUNLIN FEED, whose id is `command`).
     pub(in crate::engine) fn start_feed(&mut self, session: &mut Session, command: CommandId, filter: Filter) {
-        session.listens_to_feed = true;
+        session.subscribes_to_feed = true;
         self.kit().feed.listen(session.id, command, filter);
     }
 
     /// Ends what [`Observers::start_feed`] began.
     pub(in crate::engine) fn end_feed(&mut self, session: &mut Session) {
-        if std::mem::take(&mut session.listens_to_feed)
+        if std::mem::take(&mut session.subscribes_to_feed)
             && let Some(kit) = &mut self.kit
         {
             kit.feed.stop_listening(session.id);

@@ -27,11 +27,11 @@ pub struct Scripts {
     pub functions: Functions,
     pub(in crate::engine) vm: Option<Box<LuaVm>>,
     /// A buffer for the requests of called commands.
-    pub(in crate::engine) words: Option<Box<Words>>,
+    pub(in crate::engine) request_buffer: Option<Box<Words>>,
     /// A buffer for large replies of scripts.
     pub(in crate::engine) converted_reply: Option<Box<ConvertedReply>>,
     /// The running script, if any.
-    pub(in crate::engine) running: Option<Running>,
+    pub(in crate::engine) running: Option<RunningScript>,
 }
 
 /// Whether it is a script or a function; each has its own virtual machine.
@@ -81,7 +81,7 @@ pub struct BusyFunction<'s> {
 
 /// The running script.
 #[derive(Debug)]
-pub(in crate::engine) struct Running {
+pub(in crate::engine) struct RunningScript {
     pub(in crate::engine) session: SessionId,
     pub(in crate::engine) command: CommandId,
     /// The name of the script in errors.
@@ -107,7 +107,7 @@ pub(in crate::engine) struct Running {
     pub(in crate::engine) now: Now,
     /// The moment that TIME returns: constant until the script takes too long, then that of its last time slice, so
     /// that a script which loops until some time ends.
-    pub(in crate::engine) shown: Now,
+    pub(in crate::engine) time_shown: Now,
     /// The database that its client has selected, to be restored at the end.
     pub(in crate::engine) database: usize,
     /// The bytes that it has logged in this time slice.
@@ -118,20 +118,20 @@ pub(in crate::engine) struct Running {
     /// Set when it was first suspended.
     pub(in crate::engine) is_busy: bool,
     /// The request that called it, saved when it is suspended.
-    pub(in crate::engine) words: Requests,
+    pub(in crate::engine) request: Requests,
     /// A client has killed it.
     pub(in crate::engine) is_killed: bool,
     /// The client of the script has disconnected.
     pub(in crate::engine) is_detached: bool,
     /// The transaction that it is part of.
-    pub(in crate::engine) outer: Option<Outer>,
+    pub(in crate::engine) transaction: Option<SuspendedTransaction>,
     /// The part of the reply that is written before it ends.
-    pub(in crate::engine) partial: Vec<u8>,
+    pub(in crate::engine) partial_reply: Vec<u8>,
 }
 
 /// A transaction that continues when a suspended script in it has ended.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::engine) struct Outer {
+pub(in crate::engine) struct SuspendedTransaction {
     pub(in crate::engine) command: CommandId,
     /// The index in the queue of the request behind the script.
     pub(in crate::engine) next: usize,
@@ -163,8 +163,8 @@ impl Scripts {
 
     /// Saves the request of the suspended script, unless it is saved already.
     pub(in crate::engine) fn keep_request(&mut self, request: Request<'_>) {
-        if let Some(running) = self.running.as_mut().filter(|running| running.words.is_empty()) {
-            running.words.push(request);
+        if let Some(running) = self.running.as_mut().filter(|running| running.request.is_empty()) {
+            running.request.push(request);
         }
     }
 
@@ -204,7 +204,7 @@ impl Scripts {
             Some(running) if running.is_busy => match &running.name {
                 Name::Script(_) => Err(Error::Busy),
                 Name::Function(function) => {
-                    let Some(request) = running.words.iter().next() else { return Ok(None) };
+                    let Some(request) = running.request.iter().next() else { return Ok(None) };
                     Ok(Some(BusyFunction { name: &function.name, request, started_us: running.started_us }))
                 }
             },
@@ -260,7 +260,7 @@ impl ScriptOrFunction {
 }
 
 impl Scripts {
-    pub(in crate::engine) fn running(&mut self) -> &mut Running {
+    pub(in crate::engine) fn running(&mut self) -> &mut RunningScript {
         self.running.as_mut().expect("only a script that runs asks")
     }
 }

@@ -7,10 +7,12 @@
 
 use std::sync::Arc;
 
-use crate::acl::{Access, AccessRequest, Context, Denial, Fault, Reason, Refusal, User, Users, is_name, merged, parse};
+use crate::acl::{
+    Access, AccessRequest, Context, Denial, Fault, LoggedDenial, Reason, User, Users, is_name, merged, parse,
+};
 use crate::engine::Engine;
 use crate::engine::exec::client_line;
-use crate::engine::spec::{Channels, CommandId, Error, Flags, KeyFlags, RightsError, shown};
+use crate::engine::spec::{AclError, Channels, CommandId, Error, Flags, KeyFlags, shown};
 use crate::engine::state::{Effect, LogLevel, Session, SessionId, Topic};
 use crate::resp::Request;
 
@@ -45,7 +47,7 @@ pub(super) fn recheck_rights(
         Denial::Channel(_) => "no permission to access one of the channels used as arguments",
     };
     let checked = check_user(engine, session, id, request, Context::Multi);
-    checked.map_err(|denial| RightsError::Changed(reason(denial)).into())
+    checked.map_err(|denial| AclError::Changed(reason(denial)).into())
 }
 
 /// Refuses a request of a script that the user of a session may not send.
@@ -61,7 +63,7 @@ pub(super) fn pass_rights_of_script(
     let checked = check_user(engine, session, id, request, Context::Script);
     checked.map_err(|denial| {
         let text = refusal(engine, session, id, denial).to_string();
-        RightsError::InScript(text.trim_start_matches("NOPERM ").to_owned()).into()
+        AclError::InScript(text.trim_start_matches("NOPERM ").to_owned()).into()
     })
 }
 
@@ -80,7 +82,7 @@ fn check_user(
             Denial::Key(place) => (Reason::Key, request.get(place).unwrap_or_default()),
             Denial::Channel(place) => (Reason::Channel, request.get(place).unwrap_or_default()),
         };
-        let refusal = Refusal { reason, context, object: object.to_vec(), user: user.name().to_vec() };
+        let refusal = LoggedDenial { reason, context, object: object.to_vec(), user: user.name().to_vec() };
         log_refusal(engine, session, refusal);
     })
 }
@@ -142,18 +144,18 @@ pub(super) fn may_read(engine: &Engine, session: SessionId, id: CommandId, reque
 /// The error for the client of a denied request.
 pub(super) fn refusal(engine: &Engine, session: SessionId, id: CommandId, denial: Denial) -> Error {
     let error = match denial {
-        Denial::Command => RightsError::Command {
+        Denial::Command => AclError::Command {
             user: engine.sessions.get(session).map_or_else(String::new, |client| shown(client.user.name())),
             command: engine.table.entry(id).name.clone(),
         },
-        Denial::Key(_) => RightsError::Key,
-        Denial::Channel(_) => RightsError::Channel,
+        Denial::Key(_) => AclError::Key,
+        Denial::Channel(_) => AclError::Channel,
     };
     error.into()
 }
 
 /// Logs and counts a refusal, unless the page was refused what it asks by itself.
-fn log_refusal(engine: &mut Engine, session: SessionId, refusal: Refusal) {
+fn log_refusal(engine: &mut Engine, session: SessionId, refusal: LoggedDenial) {
     if engine.sessions.is_page(session) && refusal.reason != Reason::Auth {
         return;
     }
@@ -162,7 +164,7 @@ fn log_refusal(engine: &mut Engine, session: SessionId, refusal: Refusal) {
     log_refusal_of(engine, client, refusal);
 }
 
-fn log_refusal_of(engine: &mut Engine, client: Vec<u8>, refusal: Refusal) {
+fn log_refusal_of(engine: &mut Engine, client: Vec<u8>, refusal: LoggedDenial) {
     *engine.stats.denials_mut(refusal.reason) += 1;
     let (now_ms, most) = (engine.now().unix_ms(), engine.settings.access_log_entries);
     engine.acl.log.add(refusal, client, now_ms, most);
@@ -181,7 +183,7 @@ pub fn log_in(engine: &mut Engine, session: SessionId, name: &[u8], password: &[
         return Ok(());
     }
     let context = if client.transaction.is_some() { Context::Multi } else { Context::TopLevel };
-    let refusal = Refusal { reason: Reason::Auth, context, object: word.to_vec(), user: name.to_vec() };
+    let refusal = LoggedDenial { reason: Reason::Auth, context, object: word.to_vec(), user: name.to_vec() };
     log_refusal(engine, session, refusal);
     Err(Error::WrongPassword)
 }
@@ -192,7 +194,7 @@ pub fn authenticate(engine: &mut Engine, name: &[u8], password: &[u8], word: &[u
     let user = engine.acl.users.authenticated(name, password).map(Arc::clone);
     if user.is_none() {
         let (object, user) = (word.to_vec(), name.to_vec());
-        let refusal = Refusal { reason: Reason::Auth, context: Context::TopLevel, object, user };
+        let refusal = LoggedDenial { reason: Reason::Auth, context: Context::TopLevel, object, user };
         log_refusal_of(engine, client.as_bytes().to_vec(), refusal);
     }
     user
@@ -294,11 +296,11 @@ const TWO_PLACES: &str = "Configuring Redis with users defined in redis.conf and
 /// A rule or the name is refused; nothing changed.
 pub fn set_user(engine: &mut Engine, caller: Option<SessionId>, name: &[u8], words: &[Vec<u8>]) -> Result<(), Error> {
     if !is_name(name) {
-        return Err(RightsError::Name.into());
+        return Err(AclError::Name.into());
     }
-    let rules = merged(words).map_err(|place| RightsError::Unmatched(shown(&words[place])))?;
+    let rules = merged(words).map_err(|place| AclError::Unmatched(shown(&words[place])))?;
     let draft = engine.acl.users.with_rules(name, &rules, engine.settings.new_users_get_all_channels, &engine.table);
-    let user = draft.map_err(|(place, reason)| RightsError::Rule { rule: shown(&rules[place]), reason })?;
+    let user = draft.map_err(|(place, reason)| AclError::Rule { rule: shown(&rules[place]), reason })?;
     let known = engine.acl.users.get(name).map(Arc::clone);
     let changed = replace_user(engine, user);
     if known.is_some_and(|known| !changed.covers_channels_of(&known)) {

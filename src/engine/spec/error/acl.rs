@@ -5,7 +5,7 @@ use thiserror::Error as Texts;
 
 /// The reason why a permission is missing or an ACL command failed.
 #[derive(Clone, Debug, PartialEq, Eq, Texts)]
-pub enum RightsError {
+pub enum AclError {
     /// The user has no permission to run a command.
     #[error("NOPERM User {user} has no permissions to run the '{command}' command")]
     Command {

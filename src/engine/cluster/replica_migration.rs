@@ -70,7 +70,7 @@ impl View {
 
     /// The moment at which this node becomes a replica of an orphan, and which orphan that is; `None` if it does not.
     /// The moment is later than the one at which this was decided.
-    pub fn next_migration(&self) -> Option<(Now, NodeId)> {
+    pub fn next_replica_migration(&self) -> Option<(Now, NodeId)> {
         self.orphans.migration
     }
 
