@@ -45,6 +45,21 @@ impl Cluster {
         Ok(in_order(entries.collect::<Result<Vec<_>, _>>()?))
     }
 
+    /// The number of commands that a filter selects from the journals of all nodes.
+    ///
+    /// # Errors
+    /// A node has no journal.
+    fn count_in_journals(&self, filter: &Filter) -> Result<u64, KitError> {
+        let nodes = self.nodes();
+        let counts = nodes.iter().map(|node| {
+            let engine = node.engine();
+            let journal = engine.observers.kit.as_ref().and_then(|kit| kit.journal.as_ref());
+            let count = journal.map(|journal| journal.count(filter, &engine.table));
+            count.ok_or_else(|| KitError::NoJournalAt(node.node_number()))
+        });
+        counts.sum()
+    }
+
     /// Changes the journals of all nodes by `change`, which is false where there is none.
     ///
     /// # Errors
@@ -81,7 +96,7 @@ impl Cluster {
         for node in self.nodes() {
             let waits = waits::waits_for_all_journals(&node.engine());
             for (session, filter) in waits {
-                let count = self.journal(&filter).map(|entries| entries.len() as u64);
+                let count = self.count_in_journals(&filter);
                 node.act_alone(|engine| waits::note_found(engine, session, count));
                 self.await_journals();
             }
