@@ -80,6 +80,8 @@ fn options(words: &[Vec<u8>], password: Option<String>) -> Result<Options, Strin
     while let Some(word) = words.next() {
         let (name, text) = if word.contains("://") {
             ("-u".to_owned(), word)
+        } else if !word.starts_with('-') {
+            return Err(no_url(&word));
         } else {
             let value = words.next();
             let value = value.ok_or_else(|| format!("'{word}' is not an option with a value; see dunlin ping --help"));
@@ -98,6 +100,13 @@ fn options(words: &[Vec<u8>], password: Option<String>) -> Result<Options, Strin
         }
     }
     Ok(options)
+}
+
+/// Says that a word that stands alone is no URL, and which one may be meant.
+fn no_url(word: &str) -> String {
+    let is_port = word.parse::<u16>().is_ok();
+    let url = if is_port { format!("redis://127.0.0.1:{word}") } else { format!("redis://{word}") };
+    format!("'{word}' is no URL, as {url} is; see dunlin ping --help")
 }
 
 fn shown(word: &[u8]) -> String {
@@ -260,6 +269,20 @@ mod tests {
         for line in ["-p", "-p x", "-u", "-u a", "-p 70000", "--wait -1", "--wait soon", "-x 1", "7000"] {
             assert!(parsed(line).is_err(), "{line}");
         }
+    }
+
+    #[test]
+    fn a_word_that_stands_alone_is_no_url_and_the_error_names_one() {
+        for (line, url) in [
+            ("-a secret 127.0.0.1:7", "'127.0.0.1:7' is no URL, as redis://127.0.0.1:7 is"),
+            ("127.0.0.1:7 --wait 1", "'127.0.0.1:7' is no URL, as redis://127.0.0.1:7 is"),
+            ("7000", "'7000' is no URL, as redis://127.0.0.1:7000 is"),
+        ] {
+            let why = parsed(line).expect_err("it is refused");
+            assert_eq!(why, format!("{url}; see dunlin ping --help"), "{line}");
+        }
+        let why = parsed("-p").expect_err("it is refused");
+        assert!(why.starts_with("'-p' is not an option with a value"), "{why}");
     }
 
     #[test]
