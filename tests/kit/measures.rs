@@ -432,3 +432,17 @@ fn each_measure_of_many_workers_is_what_their_journal_counts() {
     let expired = samples(&server)["dunlin_zset_visibility_expired{zset=\"scheduler\"}"];
     assert_eq!(expired, least("zset_processing{zset=\"scheduler"), "their time is over");
 }
+
+#[test]
+fn the_start_stays_where_it_was_when_the_clock_is_set() {
+    let (server, mut client) = with_page();
+    let start = || {
+        let text = text(&server);
+        let line = text.lines().find_map(|line| line.strip_prefix("redis_start_time_seconds "));
+        line.map(str::to_owned)
+    };
+    for moment in ["1000000", "500000", "90000000"] {
+        run(&mut client, &[&format!("DUNLIN SET-TIME {moment}")]);
+        assert_eq!(start().as_deref(), Some("1000"), "at {moment}");
+    }
+}

@@ -15,7 +15,7 @@
 use std::collections::BTreeMap;
 
 use super::exposition::{Exposition, MetricType};
-use super::fields::{Field, uptime_s};
+use super::fields::Field;
 use super::lists::{called, microseconds, shown_code, timed};
 use super::measures::measures;
 use super::peers::peers;
@@ -98,7 +98,8 @@ fn instance(context: &InfoContext<'_>, out: &mut Exposition) {
     let labels: Vec<(&'static str, &str)> = LABELS.into_iter().zip(values.iter().map(String::as_str)).collect();
     out.family("redis_instance_info", MetricType::Gauge, "What the server is, as labels.");
     out.sample("redis_instance_info", &labels, 1);
-    let started_s = context.now.unix_s() - uptime_s(context).cast_signed();
+    // The clock may have been set to before that, and INFO's uptime is 0 then.
+    let started_s = context.engine.timing.started().unix_s();
     out.metric("redis_start_time_seconds", MetricType::Gauge, "When the server started, in Unix time.", started_s);
 }
 
