@@ -100,6 +100,33 @@ test('a finding leads to the row of its command, from the feed and from the rule
   await page.getByText('The feed does not have it.').waitFor()
 })
 
+test('a finding is above its command, with its time and client, and earlier ones are not shown as new', async t => {
+  const server = await startWithFixture(t)
+  await server.call('DUNLIN', 'STRICT', 'SET', 'ALL', 'warn')
+  await server.shop(['ZADD', 'ranks', '90071992547409930', 'ann'])
+  const page = await visit(server)
+  await page.getByText('Live from the world').waitFor()
+  await server.shop(['SADD', 'nset', 'a'], ['GET', 'k0'], ['GET', 'k1'], ['EXPIRE', 'nset', '100'], ['GET', 'k2'], ['GET', 'k3'])
+  await page.locator('tr.finding').waitFor()
+  await page.locator('tr', { hasText: 'k3' }).waitFor()
+  const rows = await page.locator('.table.feed tbody tr').evaluateAll(all => all.map(row => [...row.querySelectorAll('td')].map(cell => cell.textContent)))
+  const at = rows.findIndex(row => row[3].startsWith('EXPIRE'))
+  assert.match(rows[at - 1][3], /^late-expire /)
+  assert.deepEqual(rows[at - 1].slice(0, 3), rows[at].slice(0, 3), 'time, client and database')
+  assert.equal(rows[at][1], 'shop')
+  assert.equal(await page.locator('tr.finding').count(), 1)
+})
+
+test('a narrow feed shows commands and replies before clients', async t => {
+  const server = await startWithFixture(t)
+  const page = await visit(server, { width: 390, height: 844 })
+  await page.getByText('Live from the world').waitFor()
+  await server.shop(['INCR', 'visits'])
+  await page.locator('tr', { hasText: 'INCR' }).waitFor()
+  assert.deepEqual(await page.locator('.table.feed th').allTextContents(), ['Time', 'Command', 'Reply', 'Took', 'Client', 'Db'])
+  assert.deepEqual((await page.locator('tr', { hasText: 'INCR' }).locator('td').allTextContents()).filter((_, at) => at !== 3), ['10:00:00', 'INCR visits', '(integer) 1843', 'shop', '0'])
+})
+
 test('rows of several worlds name theirs', async t => {
   const { server, page } = await opened(t)
   await page.getByText('Live from the world default').waitFor()

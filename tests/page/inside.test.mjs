@@ -156,7 +156,7 @@ test('the console with completions and replies, and each dialog', async t => {
   await page.keyboard.press('Escape')
   await field.blur()
   await page.keyboard.press('?')
-  await page.getByRole('dialog', { name: 'Keys of the keyboard' }).waitFor()
+  await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor()
   await view(page, 'dialog-help')
   const guarded = await start(t, ['--test-kit', 'yes', '--requirepass', 'secret'])
   const other = await visit(guarded, { login: true })

@@ -100,7 +100,7 @@ test('a snapshot is taken, compared with, rolled back to, and dropped', async t 
   assert.deepEqual((await lines('added')).map(each => each[0]), ['added'])
   assert.deepEqual([...new Set((await lines('tags')).map(each => each[0]))], ['removed'])
   await server.call('DUNLIN', 'SNAPSHOT', 'later')
-  await page.locator('tr', { hasText: 'two words' }).getByText('drops 1 later').waitFor()
+  await page.locator('tr', { hasText: 'two words' }).getByText('1 later', { exact: true }).waitFor()
   await server.call('SET', 'visits', '7')
   await form(page, 'Compare').getByLabel('To').selectOption({ label: 'snapshot later' })
   await sends(page, button(page, 'Compare'), 'DUNLIN DIFF SNAPSHOT "two words" later')

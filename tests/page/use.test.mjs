@@ -54,7 +54,7 @@ test('the keyboard alone finds a key, changes the deadline of a field, and rolls
   await tabTo(page, 'user:1')
   await press('Enter')
   await page.locator('main.view-value .keyname').waitFor()
-  await tabTo(page, 'Expire name in 1 min')
+  await tabTo(page, 'Expire in 1 min: name')
   await press('Enter')
   await page.locator('tr', { hasText: 'Ann Lee' }).getByText('1 min 0 s').waitFor()
   assert.deepEqual((await server.call('HTTL', 'user:1', 'FIELDS', '1', 'name')).map(each => each.integer), ['60'])

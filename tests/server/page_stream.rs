@@ -160,11 +160,19 @@ fn the_clock_and_findings_are_shown_when_they_change() {
     client.ask("DUNLIN STRICT SET lossy-scores warn\r\nZADD z 90071992547409930 m\r\n", "+OK\r\n:1\r\n");
     stream.wait_for("event: finding");
     let finding = stream.events("finding").concat();
-    assert!(finding.starts_with("{\"rule\":\"lossy-scores\",\"level\":\"warn\",\"text\":\""), "{finding}");
-    let id = stream.events("command").concat();
-    let (_, id) = id.split_once(",\"client\":\"").expect("a command names its client");
-    let id = id.split('"').next().expect("it has an end");
-    assert!(finding.ends_with(&format!(",\"client\":\"{id}\"}}")), "that of the command: {finding}");
+    assert!(finding.contains(",\"rule\":\"lossy-scores\",\"level\":\"warn\",\"text\":\""), "{finding}");
+    let command = stream.events("command").concat();
+    let field = |name: &str, end: char| {
+        let (_, rest) = command.split_once(name).expect("a command has that field");
+        format!("{name}{}", rest.split(end).next().expect("it has an end"))
+    };
+    let (time, id) = (field("\"time\":", ','), field(",\"client\":\"", '"'));
+    assert!(finding.starts_with(&format!("{{{time},")), "the time of the command: {finding} {time}");
+    assert!(finding.ends_with(&format!("{id}\",\"name\":\"\"}}")), "the client of the command: {finding} {id}");
+    let mut later = Stream::open(address, &token, "");
+    client.ask("ZADD z 90071992547409932 n\r\n", ":1\r\n");
+    later.wait_for("event: finding");
+    assert_eq!(later.events("finding").len(), 1, "what was found before is not new: {}", later.text);
     client.ask("SET k v\r\nDUNLIN SET-TIME 4000000000000\r\n", "+OK\r\n:4000000000000\r\n");
     stream.wait_for("\"time\":40000000000");
     client.send("DUNLIN FREEZE\r\n");

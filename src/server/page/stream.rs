@@ -100,10 +100,14 @@ impl Site {
         let place = Arc::clone(&self.streams).try_acquire_owned().map_err(|_| FULL)?;
         let client = Client::connect(&world, peer, user, 0, None).ok_or(FULL)?;
         let session = client.session();
-        world.engine().observers.kit().feed.join(session, wanted.filter, wanted.shows_page);
+        let findings = {
+            let mut engine = world.engine();
+            engine.observers.kit().feed.join(session, wanted.filter, wanted.shows_page);
+            // Those that are known already are not what happens now.
+            engine.observers.strict().map_or(0, |strict| strict.findings().len())
+        };
         let (sender, channel) = Channel::new(1);
-        let stream =
-            Stream { world, client, number: 0, clock: None, findings: 0, keys_us: 0, _place: place, _busy: busy };
+        let stream = Stream { world, client, number: 0, clock: None, findings, keys_us: 0, _place: place, _busy: busy };
         tokio::spawn(stream.run(sender));
         let mut answer = Response::new(Body::Right(channel));
         answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -121,7 +125,7 @@ struct Stream {
     number: u64,
     /// The clock as it was last read.
     clock: Option<Reading>,
-    /// The number of findings that were sent.
+    /// The number of findings that were there at the beginning, or were sent.
     findings: usize,
     /// When changed keys were last looked at, in monotonic microseconds.
     keys_us: u64,
@@ -308,16 +312,18 @@ fn put_shown(out: &mut Vec<u8>, shown: &Shown) {
 
 fn put_finding(out: &mut Vec<u8>, finding: &Finding) {
     let client = finding.client.to_string();
+    put_text(out, &format!("{{\"time\":{}", finding.time_ms));
     let fields = [
-        ('{', "rule", finding.rule.name()),
-        (',', "level", finding.level.name()),
-        (',', "text", &finding.text),
-        (',', "command", &finding.command),
-        (',', "client", &client),
+        ("rule", finding.rule.name().as_bytes()),
+        ("level", finding.level.name().as_bytes()),
+        ("text", finding.text.as_bytes()),
+        ("command", finding.command.as_bytes()),
+        ("client", client.as_bytes()),
+        ("name", &finding.client_name),
     ];
-    for (before, name, value) in fields {
-        put_field(out, before, name);
-        put_bytes(out, value.as_bytes());
+    for (name, value) in fields {
+        put_field(out, ',', name);
+        put_bytes(out, value);
     }
     out.push(b'}');
 }

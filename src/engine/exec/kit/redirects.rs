@@ -64,12 +64,13 @@ fn send(engine: &mut Engine, message: impl FnOnce(NodeId) -> Message) {
     cluster::send(engine, from.map(message));
 }
 
-/// The findings about redirected commands that no other node has got.
-pub(super) fn unhandled(strict: &Strict) -> impl Iterator<Item = Finding> {
+/// The findings, as of a time, about redirected commands that no other node has got.
+pub(super) fn unhandled(strict: &Strict, time_ms: i64) -> impl Iterator<Item = Finding> {
     let level = strict.setting(Rule::MovedUnhandled).level;
     strict.redirects.waiting().filter(move |_| level > Level::Off).map(move |redirect| Finding {
         rule: Rule::MovedUnhandled,
         level,
+        time_ms,
         client: redirect.client,
         client_name: redirect.client_name.clone(),
         command: redirect.command.clone(),

@@ -21,7 +21,8 @@ type RuleViolation = (Rule, Level, Violation);
 /// All findings, including those that can only be made now.
 pub fn findings(engine: &Engine) -> Vec<Finding> {
     let Some(strict) = engine.observers.strict() else { return Vec::new() };
-    let late = unbounded(engine, strict).into_iter().chain(redirects::unhandled(strict));
+    let time_ms = engine.timing.now.unix_ms();
+    let late = unbounded(engine, strict).into_iter().chain(redirects::unhandled(strict, time_ms));
     strict.findings.iter().cloned().chain(late).collect()
 }
 
@@ -155,7 +156,8 @@ fn finding(engine: &Engine, checked: &CheckedCommand<'_>, (rule, level, violatio
     let command = shown_command(checked.command, checked.request);
     let name = engine.sessions.get(checked.session).map(|client| client.name.clone());
     let (client, client_name) = (checked.session.number, name.unwrap_or_default());
-    Finding { rule, level, client, client_name, command, text: violation.text, times: 1 }
+    let time_ms = engine.timing.now.unix_ms();
+    Finding { rule, level, time_ms, client, client_name, command, text: violation.text, times: 1 }
 }
 
 /// A command as a finding shows it: shortened, and without secrets.
@@ -214,7 +216,8 @@ fn unbounded(engine: &Engine, strict: &Strict) -> Vec<Finding> {
             bounds_of(engine, database, key)
         );
         let (client, client_name) = (write.client, write.client_name.clone());
-        findings.push(Finding { rule: Rule::UnboundedCollection, level, client, client_name, command, text, times: 1 });
+        let (rule, time_ms) = (Rule::UnboundedCollection, engine.timing.now.unix_ms());
+        findings.push(Finding { rule, level, time_ms, client, client_name, command, text, times: 1 });
     }
     findings
 }

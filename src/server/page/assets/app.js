@@ -1,5 +1,5 @@
 /**
- * The frame of the page: the views, the world and the database that they look at, the keys of the keyboard, the strip
+ * The frame of the page: the views, the world and the database that they look at, the keyboard shortcuts, the strip
  * that shows what a button sends, and the two dialogs. Views are loaded when they are first looked at.
  */
 import { html, render, signal, useEffect, useRef, useSignal, useState } from './vendor/preact.js'
@@ -114,7 +114,7 @@ function Head() {
     <${Places} /><span class="space"></span><${Clock} />
     <button type="button" class="plain" onClick=${turnTheme} aria-keyshortcuts="d" aria-label=${`Colours: ${theme.value}`} title=${`Colours: ${theme.value} (d)`}>
       <${Icon} lines=${THEMES[theme.value] ?? ''} /></button>
-    <button type="button" class="plain" onClick=${() => (isHelpShown.value = true)} aria-keyshortcuts="?" aria-label="Keys of the keyboard" title="Keys of the keyboard (?)">?</button>
+    <button type="button" class="plain" onClick=${() => (isHelpShown.value = true)} aria-keyshortcuts="?" aria-label="Keyboard shortcuts" title="Keyboard shortcuts (?)">?</button>
   </header>`
 }
 
@@ -229,7 +229,7 @@ function Help() {
     ['/', 'Search, or the filter'], ['.', 'Pause, and go on'], ['y', 'Copy the command that the strip shows'], ['d', 'Light, dark, or as the system'],
     ['← → ↑ ↓', 'Move in a tree, or between tabs'], ['Esc', 'Leave a field, or close a dialog'], ['?', 'This list'],
   ]
-  return html`<${Dialog} title="Keys of the keyboard" onClose=${() => (isHelpShown.value = false)}>
+  return html`<${Dialog} title="Keyboard shortcuts" onClose=${() => (isHelpShown.value = false)}>
     <table class="shortcuts"><tbody>${rows.map(([key, text]) => html`<tr key=${key}><th scope="row"><kbd>${key}</kbd></th><td>${text}</td></tr>`)}</tbody></table>
     <form method="dialog" class="line end"><button autofocus>Close</button></form>
   <//>`

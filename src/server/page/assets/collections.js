@@ -177,7 +177,7 @@ export function Hash(/** @type {{value: Word}} */ { value }) {
     return [html`<b title=${shown(field, 2000)}>${shown(field, 200)}</b>`,
       html`<${Editable} word=${word} name=${name} words=${(/** @type {string} */ new_) => change(field, new_)} />`,
       html`<span class="line tight">${deadline > 0 ? html`<${Deadline} at=${deadline} /><${Send} kind="small" words=${['HPERSIST', value, 'FIELDS', '1', field]} name=${`Persist ${name}`}>Persist<//>`
-        : html`<${Send} kind="small" words=${['HEXPIRE', value, '60', 'FIELDS', '1', field]} name=${`Expire ${name} in 1 min`}>in 1 min<//>`}</span>`,
+        : html`<span class="quiet">none</span><${Send} kind="small" words=${['HEXPIRE', value, '60', 'FIELDS', '1', field]} name=${`Expire in 1 min: ${name}`}>Expire in 1 min<//>`}</span>`,
       html`<${Send} kind="small" words=${['HDEL', value, field]} name=${`Delete ${name}`}>Delete<//>`]
   }
   // HSET would end the deadline of the field.
@@ -286,6 +286,6 @@ export function SortedSet(/** @type {{value: Word}} */ { value }) {
       <span class="total"><b>${count(length)}</b> members</span></div>
     ${way === 'Time line' && unit && html`<${TimeLine} value=${value} moments=${scores.map(score => score * unit)} unit=${unit} length=${length} />`}
     ${way === 'Places' && html`<${Places} value=${value} members=${[...found.values()].map(pair => pair[0]).filter(member => !isCut(member))} />`}
-    <div class="fill"><${Table} name="Members" kind="zset" columns=${[{ name: 'Rank', kind: 'number' }, 'Member', 'Score', { name: 'Bar', title: unit ? 'Due' : '' }, { name: 'Actions', title: '' }]}
+    <div class="fill"><${Table} name="Members" kind="zset" columns=${[{ name: 'Rank', kind: 'number' }, 'Member', 'Score', unit ? 'Due' : { name: 'Bar', title: '' }, { name: 'Actions', title: '' }]}
       count=${length || 0} row=${row} keyOf=${(/** @type {number} */ at) => (found.has(at) ? idOf(found.get(at)[0]) : `at ${at}`)} onRange=${onRange} empty="" /></div>`
 }

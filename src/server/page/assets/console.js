@@ -105,7 +105,7 @@ function Log(/** @type {{form: string}} */ { form }) {
     if (end.current) end.current.scrollTop = end.current.scrollHeight
   }, [log.value])
   return html`<div class="log fill" ref=${end} role="log" tabindex="0" aria-label="Replies">
-    ${!log.value.length && html`<p class="quiet empty">Type a command below. Tab completes, ↑ brings back what was sent before.</p>`}
+    ${!log.value.length && html`<p class="quiet empty">Type a command below. Tab completes, ↑ brings back what was sent before. Esc leaves the line, so that shortcuts work; ? lists them.</p>`}
     ${log.value.map(({ number, words, reply }) => html`<article key=${number}><p class="prompt"><code>${world.value}> ${line(words, 500)}</code></p>
       <pre class=${errorOf(reply) ? 'bad' : ''}>${replyShown(reply, form)}</pre></article>`)}
   </div>`

@@ -2,14 +2,15 @@
  * Feed: the commands as they run, with their replies, newest first. Filters run in the server, so what is left out
  * costs nothing here. The last 5,000 rows stay; while the feed is paused or scrolled, new ones wait outside of it.
  *
- * Commands of a script or a transaction are folded below the command that ran them.
+ * Commands of a script or a transaction are folded below the command that ran them, and findings of strict mode are
+ * above the command that they are about.
  */
 import { html, signal, useEffect, useRef, useSignal } from './vendor/preact.js'
 import { filterStream, listen, refusal, stream, world } from './link.js'
 import { Field, Key, ROW, Table } from './parts.js'
 import { asCli, brief, errorOf, idOf, line, moment, quoted, shown } from './words.js'
 
-/** @typedef {{kind: string, number: number, world: string, event: any, inner: any[]}} Row */
+/** @typedef {{kind: string, number: number, world: string, event: any, inner: any[], isOld?: boolean}} Row */
 
 const KEPT = 5000
 
@@ -66,14 +67,34 @@ function addOld() {
 }
 
 /**
- * The number of the newest row with a command of a client, as a finding shows it: shortened. For one that a script has
- * run that is the row of the script.
- * @param {string} client @param {string} command
+ * Whether a row has a command of a client, as a finding shows it: shortened. For one that a script has run that is the
+ * row of the script.
+ * @param {Row} row @param {string} client @param {string} command @param {number} [time] the time of the command, if it is known
  */
-export function rowFor(client, command) {
+function isRowOf(row, client, command, time) {
   const beginning = command.replace(/\.\.\.$/, '')
-  const fits = (/** @type {any} */ event) => event.client === client && line(event.command.filter((/** @type {any} */ word) => !word.more)).startsWith(beginning)
-  return rows.peek().find(row => row.kind === 'command' && row.world === world.peek() && (fits(row.event) || row.inner.some(fits)))?.number
+  const fits = (/** @type {any} */ event) => event.client === client && (time === undefined || event.time === time)
+    && line(event.command.filter((/** @type {any} */ word) => !word.more)).startsWith(beginning)
+  return row.kind === 'command' && (fits(row.event) || row.inner.some(fits))
+}
+
+/** The number of the newest row with a command of a client, as a finding shows it. @param {string} client @param {string} command */
+export const rowFor = (client, command) => rows.peek().find(row => row.world === world.peek() && isRowOf(row, client, command))?.number
+
+/**
+ * Inserts findings directly above the rows of their commands. One without such a row waits once, as it may come before
+ * its command, and then is at the top. Returns those that wait.
+ * @param {Row[]} list the newest first @param {Row[]} findings
+ */
+function insert(list, findings) {
+  return findings.filter(finding => {
+    const { client, command, time } = finding.event
+    const at = list.findIndex(row => row.world === finding.world && isRowOf(row, client, shown(command), time))
+    if (at < 0 && !finding.isOld) return (finding.isOld = true)
+    const { address, user, database } = list[at]?.event ?? {}
+    list.splice(Math.max(0, at), 0, { ...finding, event: { address, user, database, ...finding.event } })
+    return false
+  })
 }
 
 /** Goes to the command of a finding in the feed, and returns whether it is there. @param {any} client @param {any} command */
@@ -92,8 +113,11 @@ function flush() {
     return
   }
   waiting.value = 0
-  rows.value = [...arrived.reverse(), ...rows.value].slice(0, KEPT)
-  arrived = []
+  const findings = arrived.filter(row => row.kind === 'finding')
+  const list = [...arrived.filter(row => row.kind !== 'finding').reverse(), ...rows.value]
+  arrived = findings.length ? insert(list, findings) : []
+  if (arrived.length) timer = window.setTimeout(flush, 100)
+  rows.value = list.slice(0, KEPT)
 }
 
 function setPaused(/** @type {boolean} */ paused) {
@@ -140,14 +164,23 @@ function inLine(reply) {
   return lines.length > 1 ? `${lines[0].slice(0, 80)} … ${lines.length} lines` : lines[0].slice(0, 160)
 }
 
+/** The cells of when and where a command ran. @param {any} event @param {any[]} place */
+function placeCells(event, place) {
+  const { client, address, user } = event
+  const about = `client ${shown(client)}${address === undefined ? '' : ` at ${shown(address)}, user ${shown(user)}`}`
+  return [
+    html`<time>${moment(event.time, true).slice(0, isNarrow.value ? 8 : undefined)}</time>`,
+    html`<span title=${about}>${shown(event.name || address || client, 24)}</span>`,
+    event.database ?? '',
+    ...place,
+  ]
+}
+
 /** The cells of a command, with those of its place. @param {any} event @param {any[]} place */
 function cells(event, place, /** @type {any} */ toggle = null) {
   const error = errorOf(event.reply)
   return [
-    html`<time>${moment(event.time, true)}</time>`,
-    html`<span title=${`client ${shown(event.client)} at ${shown(event.address)}, user ${shown(event.user)}`}>${shown(event.name || event.address || event.client, 24)}</span>`,
-    event.database ?? '',
-    ...place,
+    ...placeCells(event, place),
     html`${toggle}<${Words} event=${event} />`,
     html`<span class=${error ? 'reply bad' : 'reply'} title=${inLine(event.reply)}>${inLine(event.reply)}</span>`,
     event.duration === undefined || event.duration === null ? '' : brief(event.duration),
@@ -157,6 +190,14 @@ function cells(event, place, /** @type {any} */ toggle = null) {
 const FIRST = ['Time', 'Client', { name: 'Db', kind: 'number' }]
 const WORLD = { name: 'World', kind: 'world' }
 const LAST = ['Command', 'Reply', { name: 'Took', kind: 'number' }]
+
+/** On a narrow page the client is behind the reply, so that what was asked and answered is seen first. */
+const NARROW = matchMedia('(max-width: 760px)')
+const isNarrow = signal(NARROW.matches)
+NARROW.addEventListener('change', () => (isNarrow.value = NARROW.matches))
+
+/** The columns, or the cells of a row, in the order in which they are shown. @param {any[]} all */
+const inOrder = all => (isNarrow.value ? [all[0], ...all.slice(-LAST.length), ...all.slice(1, -LAST.length)] : all)
 
 /** What is no command, in a row of its own. @param {Row} row */
 function Note({ kind, event }) {
@@ -210,7 +251,8 @@ export default function Feed(/** @type {{parameters: URLSearchParams}} */ { para
   const row = (/** @type {number} */ at) => {
     const { row, event, isInner } = all[at]
     const place = hasWorlds ? [shown(row.world, 24)] : []
-    if (row.kind !== 'command') return ['', '', '', ...place, html`<${Note} ...${row} />`, event.level ?? '', '']
+    if (row.kind === 'finding') return [...placeCells(event, place), html`<${Note} ...${row} />`, event.level, '']
+    if (row.kind !== 'command') return ['', '', '', ...place, html`<${Note} ...${row} />`, '', '']
     const unfold = row.inner.length > 0 && !isInner && html`<button type="button" class="fold" aria-expanded=${open.value.has(row.number)}
       aria-label=${`${row.inner.length} commands inside`} onClick=${() => toggle(row)}>${open.value.has(row.number) ? '▾' : '▸'} ${row.inner.length}</button>`
     return cells(event, place, unfold)
@@ -226,7 +268,7 @@ export default function Feed(/** @type {{parameters: URLSearchParams}} */ { para
     <p class="quiet state" role="status"><span class=${`dot ${stream.value}`} aria-hidden="true"></span>${
       isPaused.value ? `Paused; ${waiting.value} are waiting` : waiting.value ? `${waiting.value} newer above` : stream.value === 'open' ? `Live from the world ${world.value}, all databases` : refusal.value ? `No stream: ${refusal.value}` : stream.value === 'lost' ? 'The stream is lost; opening it again' : 'Opening the stream'}</p>
     <div class="fill" ref=${box} onScrollCapture=${scroll}>
-      <${Table} name="Commands" kind="feed" columns=${[...FIRST, ...(hasWorlds ? [WORLD] : []), ...LAST]} count=${all.length} row=${row} classOf=${classOf}
+      <${Table} name="Commands" kind="feed" columns=${inOrder([...FIRST, ...(hasWorlds ? [WORLD] : []), ...LAST])} count=${all.length} row=${(/** @type {number} */ at) => inOrder(row(at))} classOf=${classOf}
         rowProps=${(/** @type {number} */ at) => ({ 'aria-current': all[at].row.number === marked ? 'true' : undefined })}
         empty=${refusal.value ? '' : 'No command yet. Whatever a client sends now is shown here.'} /></div>
     <p class="hidden" role="status">${said.value}</p>`

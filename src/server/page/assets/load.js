@@ -12,8 +12,10 @@ const KEPT = 60
 
 /** @typedef {import('./words.js').Word} Word */
 /** @typedef {import('./words.js').Reply} Reply */
-/** @typedef {{commands: number, read: number, written: number, memory: number}} Sample */
+/** @typedef {{commands: number, read: number, written: number}} Sample */
 const samples = signal(/** @type {Sample[]} */ ([]))
+/** The memory of each reply; its first one is no sample, as rates need two. */
+const memory = signal(/** @type {number[]} */ ([]))
 const rates = signal(/** @type {{name: string, calls: number, rate: number, mean: number, failed: number}[]} */ ([]))
 let before = /** @type {Map<string, number>} */ (new Map())
 let last = { commands: NaN, at: 0 }
@@ -26,17 +28,19 @@ function sample(info) {
   const now = { commands: Number(info.total_commands_processed), at: performance.now() }
   const seconds = (now.at - last.at) / 1000
   if (seconds < 0.5) return
-  if (Number.isFinite(last.commands)) {
-    samples.value = [...samples.value, { commands: Math.max(0, Math.round((now.commands - last.commands) / seconds)), read: Number(info.instantaneous_input_kbps), written: Number(info.instantaneous_output_kbps), memory: Number(info.used_memory) }].slice(-KEPT)
+  const isFirst = !Number.isFinite(last.commands)
+  if (!isFirst) {
+    samples.value = [...samples.value, { commands: Math.max(0, Math.round((now.commands - last.commands) / seconds)), read: Number(info.instantaneous_input_kbps), written: Number(info.instantaneous_output_kbps) }].slice(-KEPT)
   }
   last = now
+  memory.value = [...memory.value, Number(info.used_memory)].slice(-KEPT)
   const found = Object.entries(info).filter(([name]) => name.startsWith('cmdstat_'))
   const calls = /** @type {Map<string, number>} */ (new Map())
   rates.value = found.map(([name, text]) => {
     const values = Object.fromEntries(text.split(',').map(pair => pair.split('=')))
     const all = Number(values.calls)
     calls.set(name, all)
-    return { name: name.slice(8).replace('|', ' '), calls: all, rate: Math.round((all - (before.get(name) ?? all)) / seconds), mean: Number(values.usec_per_call), failed: Number(values.failed_calls) + Number(values.rejected_calls) }
+    return { name: name.slice(8).replace('|', ' '), calls: all, rate: isFirst ? NaN : Math.max(0, Math.round((all - (before.get(name) ?? 0)) / seconds)), mean: Number(values.usec_per_call), failed: Number(values.failed_calls) + Number(values.rejected_calls) }
   }).sort((one, other) => other.calls - one.calls)
   before = calls
 }
@@ -45,9 +49,9 @@ function sample(info) {
 function Spark(/** @type {{name: string, values: number[], show: (value: number) => string}} */ { name, values, show }) {
   const most = Math.max(1, ...values)
   const points = values.map((value, at) => `${(at + KEPT - values.length) * (300 / (KEPT - 1))},${58 - (54 * value) / most}`)
-  const last = values[values.length - 1] ?? 0
-  return html`<figure class="spark"><figcaption>${name} <b>${show(last)}</b> <span class="quiet">at most ${show(Math.max(0, ...values))}</span></figcaption>
-    <svg viewBox="0 0 300 60" preserveAspectRatio="none" role="img" aria-label=${`${name}: ${show(last)} now`}>${points.length > 1 && html`<path class="area" d=${`M${points[0].split(',')[0]},60L${points.join('L')}L300,60Z`} /><polyline points=${points.join(' ')} />`}</svg></figure>`
+  const last = values.length ? show(values[values.length - 1]) : '…'
+  return html`<figure class="spark"><figcaption>${name} <b>${last}</b> ${values.length > 0 && html`<span class="quiet">at most ${show(Math.max(...values))}</span>`}</figcaption>
+    <svg viewBox="0 0 300 60" preserveAspectRatio="none" role="img" aria-label=${`${name}: ${last} now`}>${points.length > 1 && html`<path class="area" d=${`M${points[0].split(',')[0]},60L${points.join('L')}L300,60Z`} /><polyline points=${points.join(' ')} />`}</svg></figure>`
 }
 
 function Now() {
@@ -55,7 +59,7 @@ function Now() {
   return html`<div class="sparks"><${Spark} name="Commands a second" values=${list.map(each => each.commands)} show=${count} />
     <${Spark} name="Read" values=${list.map(each => each.read * 1024)} show=${(/** @type {number} */ value) => `${size(value)}/s`} />
     <${Spark} name="Written" values=${list.map(each => each.written * 1024)} show=${(/** @type {number} */ value) => `${size(value)}/s`} />
-    <${Spark} name="Memory" values=${list.map(each => each.memory)} show=${size} /></div>`
+    <${Spark} name="Memory" values=${memory.value} show=${size} /></div>`
 }
 
 /** How long the calls of a command took: how many were below each power of two. */
@@ -75,7 +79,7 @@ function Commands(/** @type {{problem: any}} */ { problem }) {
   const list = rates.value
   const row = (/** @type {number} */ at) => {
     const each = list[at]
-    return [html`<button type="button" class="link" aria-pressed=${chosen.value === each.name} onClick=${() => (chosen.value = each.name)}>${each.name}</button>`, count(each.rate), count(each.calls), brief(each.mean), each.failed ? count(each.failed) : '']
+    return [html`<button type="button" class="link" aria-pressed=${chosen.value === each.name} onClick=${() => (chosen.value = each.name)}>${each.name}</button>`, Number.isNaN(each.rate) ? '…' : count(each.rate), count(each.calls), brief(each.mean), each.failed ? count(each.failed) : '']
   }
   return html`<div class="columns"><${Table} name="Commands" kind="short" columns=${['Command', ...['A second', 'Calls', 'Mean', 'Failed'].map(name => ({ name, kind: 'number' }))]} count=${list.length} row=${row} problem=${problem} />
     <div>${chosen.value ? html`<${Histogram} command=${chosen.value} key=${chosen.value} />` : html`<p class="quiet empty">Choose a command to see how long its calls took.</p>`}</div></div>`

@@ -235,7 +235,7 @@ export function Table({ name, columns, count, row, empty = 'Nothing yet.', onRan
   }
   return html`<div class=${`table ${kind}`} ref=${box} onScroll=${onScroll} tabindex=${role ? -1 : 0} role="region" aria-label=${name} onKeyDown=${onKeyDown}>
     <table aria-rowcount=${count + 1} role=${role} aria-label=${name}>
-      <thead><tr aria-rowindex="1">${columns.map(each => html`<th key=${each.name ?? each} scope="col" class=${each.kind}>${each.title === '' ? html`<span class="hidden">${each.name}</span>` : each.title ?? each.name ?? each}</th>`)}</tr></thead>
+      <thead><tr aria-rowindex="1">${columns.map(each => html`<th key=${each.name ?? each} scope="col" class=${each.kind} data-name=${each.name ?? each}>${each.title === '' ? html`<span class="hidden">${each.name}</span>` : each.title ?? each.name ?? each}</th>`)}</tr></thead>
       <tbody>
         ${from > 0 && html`<tr class="gap" aria-hidden="true"><td colspan=${columns.length} style=${{ height: `${above}px` }}></td></tr>`}
         ${rows}

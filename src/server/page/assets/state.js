@@ -64,34 +64,37 @@ function Worlds(/** @type {{list: Record<string, any>[]}} */ { list }) {
   const opened = (/** @type {any} */ reply, /** @type {Word[]} */ words) => {
     if (!errorOf(reply)) enter(String(words[2]))
   }
+  const isTemporary = (/** @type {Record<string, any>} */ each) => number(each.temporary) === 1
+  const hasTemporary = list.some(isTemporary)
   const row = (/** @type {number} */ at) => {
     const word = list[at].name
     const name = shown(word)
     const isHere = word === world.value
-    return [html`<b>${name}</b>${isHere && html` <span class="quiet">this one</span>`}`, count(number(list[at].clients)), count(number(list[at].keys)), number(list[at].temporary) === 1 ? 'temporary' : '',
+    return [html`<b>${name}</b>${isHere && html` <span class="quiet">this one</span>`}`, count(number(list[at].clients)), count(number(list[at].keys)), ...(hasTemporary ? [isTemporary(list[at]) ? 'temporary' : ''] : []),
       html`<span class="line tight"><button type="button" class="small" disabled=${isHere || isBinary(word)} aria-label=${`Look at it: ${name}`} onClick=${() => enter(word)}>Look at it</button>
         ${word !== 'default' && html`<${Send} kind="small danger" words=${['DUNLIN', 'DROP-WORLD', word]} name=${`Drop ${name}`} onReply=${() => isHere && enter('default')}>Drop<//>`}</span>`]
   }
   return html`<div class="line"><${SendForm} label="Enter" name="New world" words=${open} onReply=${opened}><${Field} name="world" label="World" required placeholder="name" /><//>
       <${Send} words=${['DUNLIN', 'TEMPLATE']}>Start new worlds as a copy of this one<//><${Send} words=${['DUNLIN', 'DROP-TEMPLATE']}>Start them empty<//></div>
-    <${Table} name="Worlds" kind="short" columns=${['World', { name: 'Clients', kind: 'number' }, { name: 'Keys', kind: 'number' }, 'Kind', { name: 'Actions', title: '' }]} count=${list.length} row=${row} empty="" />`
+    <${Table} name="Worlds" kind="short worlds" columns=${['World', { name: 'Clients', kind: 'number' }, { name: 'Keys', kind: 'number' }, ...(hasTemporary ? ['Kind'] : []), { name: 'Actions', title: '' }]} count=${list.length} row=${row} empty="" />`
 }
 
 export default function State() {
   const replies = useReplies([['DUNLIN', 'SNAPSHOTS'], ['DUNLIN', 'WORLDS']], 2000)
   const snapshots = items(replies?.[0])
   const worlds = items(replies?.[1]).map(fields)
+  const hasLater = snapshots.length > 1
   const row = (/** @type {number} */ at) => {
     const word = snapshots[at]
     const name = shown(word)
     const later = snapshots.length - at - 1
-    return [at + 1, html`<b>${name}</b>`, later ? `drops ${later} later` : '', html`<span class="line tight"><${Send} kind="small" words=${['DUNLIN', 'ROLLBACK', word]} name=${`Roll back to ${name}`}>Roll back<//>
+    return [html`<b>${name}</b>`, ...(hasLater ? [later ? `${count(later)} later` : ''] : []), html`<span class="line tight"><${Send} kind="small" words=${['DUNLIN', 'ROLLBACK', word]} name=${`Roll back to ${name}`}>Roll back<//>
       <${Send} kind="small danger" words=${['DUNLIN', 'DROP-SNAPSHOT', word]} name=${`Drop ${name}`}>Drop<//></span>`]
   }
   return html`<${WithKit}>
     <${Section} title="Snapshots"><${Problem} reply=${replies?.[0]} />
       <${SendForm} label="Take a snapshot" words=${(/** @type {FormData} */ data) => ['DUNLIN', 'SNAPSHOT', String(data.get('name'))]}><${Field} name="name" label="Name" required placeholder="fixture" data-search /><//>
-      <${Table} name="Snapshots" kind="short" columns=${[{ name: 'No', kind: 'number' }, 'Snapshot', 'A rollback', { name: 'Actions', title: '' }]} count=${snapshots.length} row=${row} problem=${replies?.[0]} empty="No snapshot yet. One takes microseconds, however much data there is." /><//>
+      <${Table} name="Snapshots" kind="short" columns=${['Snapshot', ...(hasLater ? ['A rollback drops'] : []), { name: 'Actions', title: '' }]} count=${snapshots.length} row=${row} problem=${replies?.[0]} empty="No snapshot yet. One takes microseconds, however much data there is." /><//>
     <${Section} title="What differs"><${Compare} snapshots=${snapshots} worlds=${worlds.map(each => each.name)} /><//>
     <${Section} title="Worlds"><${Problem} reply=${replies?.[1]} /><${Worlds} list=${worlds} /><//>
   <//>`

@@ -153,7 +153,7 @@ function Facts(/** @type {{value: Word, facts: any}} */ { value, facts }) {
       ${Number.isFinite(facts.bytes) && html`<div><dt>Memory</dt><dd>${size(facts.bytes)}</dd></div>`}
       <div><dt>Slot</dt><dd>${slot}${tag && html` <span class="quiet">by {${shown(tag, 40)}}</span>`}</dd></div>
       <div><dt>Deadline</dt><dd>${facts.at > 0 ? html`<${Deadline} at=${facts.at} />` : 'none'}</dd></div></dl>
-    <div class="line">${DEADLINES.map(([name, seconds]) => html`<${Send} key=${name} words=${['EXPIRE', value, seconds]} name=${`Expire in ${name}`}>in ${name}<//>`)}
+    <div class="line"><span class="quiet" aria-hidden="true">Expire</span>${DEADLINES.map(([name, seconds]) => html`<${Send} key=${name} words=${['EXPIRE', value, seconds]} name=${`Expire in ${name}`}>in ${name}<//>`)}
       <${SendForm} label="Expire" words=${expire}><${Field} name="seconds" label="Seconds" type="number" min="1" required width="7" hasLabel=${false} placeholder="seconds" /><//>
       ${facts.at > 0 && html`<${Send} words=${['PERSIST', value]}>Persist<//>`}
       <span class="space"></span>

@@ -74,6 +74,8 @@ pub struct Finding {
     pub rule: Rule,
     /// The level of the rule then.
     pub level: Level,
+    /// The time when it was first found, in Unix milliseconds: the time of the command, as the feed has it.
+    pub time_ms: i64,
     /// The id of the client whose command it was.
     pub client: u64,
     /// The name of that client.
