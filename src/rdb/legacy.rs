@@ -102,12 +102,13 @@ fn element(bytes: &[u8]) -> Option<(usize, Item<'_>, &[u8])> {
     Some((before, Item::of(content), behind))
 }
 
-/// A length in one byte or five, and the rest behind it.
+/// A length in one byte, or in five if one is too short for it, and the rest behind it.
 fn length(bytes: &[u8]) -> Option<(usize, &[u8])> {
     match bytes.split_first()? {
         (&LONG, rest) => {
             let (length, rest) = rest.split_first_chunk()?;
-            Some((u32::from_le_bytes(*length) as usize, rest))
+            let length = u32::from_le_bytes(*length);
+            (length >= LONG.into()).then_some((length as usize, rest))
         }
         (&END, _) => None,
         (&length, rest) => Some((length.into(), rest)),
@@ -191,9 +192,10 @@ mod tests {
 
     #[test]
     fn a_zipmap_is_read_with_its_unused_bytes() {
-        let bytes = b"\x02\x01a\x02\x00bc\xfe\x03\0\0\0key\x01\x02v??\xff";
-        assert_eq!(zipmap(bytes), Some(vec![(&b"a"[..], &b"bc"[..]), (b"key", b"v")]));
-        let mut uncounted = bytes.to_vec();
+        let long = [b'k'; 254];
+        let bytes = [&b"\x02\x01a\x02\x00bc\xfe\xfe\0\0\0"[..], &long, b"\x01\x02v??\xff"].concat();
+        assert_eq!(zipmap(&bytes), Some(vec![(&b"a"[..], &b"bc"[..]), (&long, b"v")]));
+        let mut uncounted = bytes;
         uncounted[0] = 254;
         assert!(zipmap(&uncounted).is_some());
     }
@@ -204,7 +206,14 @@ mod tests {
         for end in 0..whole.len() {
             assert_eq!(zipmap(&whole[..end]), None);
         }
-        for damaged in [&b"\x02\x01a\x02\x00bc\xff"[..], b"\x01\x01a\x02\x05bc\xff", b"\x01\x01a\xff", b"\0\xff"] {
+        let long_form_of_a_short_length = b"\x01\xfe\x03\0\0\0key\x01\x00v\xff";
+        for damaged in [
+            &b"\x02\x01a\x02\x00bc\xff"[..],
+            b"\x01\x01a\x02\x05bc\xff",
+            b"\x01\x01a\xff",
+            b"\0\xff",
+            long_form_of_a_short_length,
+        ] {
             assert_eq!(zipmap(damaged), None);
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! Everything is checked against everything else: ids ascend within a block and from block to block, counts are
 //! right, no counter contradicts an entry (but they wrap around, as Redis's do), and each pending entry has one
-//! consumer, which lists it too.
+//! consumer, which lists it too. The id of the first entry is that of the entry: as in Redis, a file may say another.
 
 use super::Reader;
 use crate::rdb::kind;
@@ -44,11 +44,7 @@ impl Reader<'_> {
             _ => (self.id()?, self.id()?, self.length()?),
         };
         log.set_first_of_empty(first);
-        let fits = len == log.len() as u64
-            && first == log.first()
-            && last >= log.last()
-            && max_deleted <= last
-            && added >= len;
+        let fits = len == log.len() as u64 && last >= log.last() && max_deleted <= last && added >= len;
         log.set_last(last);
         log.set_max_deleted(max_deleted);
         log.set_added(added);
@@ -173,6 +169,22 @@ mod tests {
     use crate::rdb::Writer;
     use crate::value::View;
     use crate::value::stream::Limits;
+
+    #[test]
+    fn the_first_id_is_that_of_the_first_entry_whatever_the_counters_say() {
+        let mut stream = Stream::new();
+        stream.log_mut().push(Id::new(5, 0), [&b"field"[..], b"value"].into_iter(), &Limits::default());
+        let mut writer = Writer::new(false);
+        writer.value(View::Stream(&stream));
+        // The length, the last id, the first id, the largest deleted one, the added entries, and no groups.
+        let counters = writer.out.len() - 9;
+        assert_eq!(writer.out[counters..], [1, 5, 0, 5, 0, 0, 0, 1, 0]);
+        writer.out[counters + 3] = 4;
+        let loaded = Reader::new(&writer.out).stream(kind::STREAM_3).expect("another first id is taken");
+        assert_eq!(loaded.log().first(), Id::new(5, 0));
+        writer.out[counters + 1] = 4;
+        assert!(Reader::new(&writer.out).stream(kind::STREAM_3).is_none(), "the last id is before the entry's");
+    }
 
     #[test]
     fn words_of_every_length_and_numbers_of_every_width_are_read() {
