@@ -175,15 +175,18 @@ impl Log {
         }
     }
 
-    /// Appends a block that was filled elsewhere; false if its ids do not fit there.
+    /// Appends a block that was filled elsewhere; false if its ids do not fit there. One without a live entry is left
+    /// out: Redis has such blocks behind `XTRIM .. MINID` with the id of a block's last entry, if XDEL deleted that.
     pub fn append(&mut self, block: Block) -> bool {
-        if self.blocks.last().is_some_and(|last| block.first() <= last.last()) {
+        if block.first() <= self.last && self.last != Id::MIN {
             return false;
         }
-        self.len += block.live();
         self.last = block.last();
-        self.open(block);
-        self.find_first();
+        if block.live() > 0 {
+            self.len += block.live();
+            self.open(block);
+            self.find_first();
+        }
         true
     }
 

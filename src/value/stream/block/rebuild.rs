@@ -91,7 +91,7 @@ impl Rebuilding {
     }
 
     /// The block of all entries that have been added, and of a listpack of that many bytes; `None` unless it has that
-    /// many live and deleted ones.
+    /// many live and deleted ones. Without a live one it cannot be part of a stream.
     pub fn finish(mut self, live: usize, deleted: usize, listpack: usize) -> Option<Block> {
         self.block.bytes = self.bytes[..self.end].to_vec();
         if self.bytes.len() <= MAX_KEPT {
@@ -99,7 +99,7 @@ impl Rebuilding {
         }
         let counts = size::of_count(live) + size::of_count(deleted);
         self.block.spent = listpack.saturating_sub(counts);
-        (live > 0 && (live, deleted) == (self.block.live(), self.block.deleted())).then_some(self.block)
+        (live + deleted > 0 && (live, deleted) == (self.block.live(), self.block.deleted())).then_some(self.block)
     }
 }
 
