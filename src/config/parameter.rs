@@ -12,36 +12,36 @@ use crate::value::number;
 
 /// The place where a value of type `T` is stored.
 #[derive(Debug)]
-pub(super) enum Held<T> {
+pub(super) enum Backing<T> {
     /// In a field of the settings.
     Field(fn(&Settings) -> T, fn(&mut Settings, T)),
     /// Nowhere: the value in effect is always this one, as CONFIG GET shows it.
-    Always(&'static str),
+    Fixed(&'static str),
     /// In the settings, by the row's name, without effect; this is the default, as CONFIG GET shows it.
-    Idle(&'static str),
+    NoEffect(&'static str),
 }
 
 /// The type of a value: how it is parsed and shown.
 #[derive(Debug)]
 pub(super) enum Kind {
     /// `yes` or `no`.
-    Switch(Held<bool>),
+    Switch(Backing<bool>),
     /// A decimal integer within bounds.
-    Number(i64, i64, Held<i64>),
+    Number(i64, i64, Backing<i64>),
     /// Bytes within bounds, with or without a unit such as `mb`.
-    Memory(u64, u64, Held<u64>),
+    Memory(u64, u64, Backing<u64>),
     /// Bytes, with or without a unit, or a percentage of another limit.
-    Share(Held<String>),
+    Share(Backing<String>),
     /// Permissions of a file, in octal digits.
-    Mode(Held<i64>),
+    Mode(Backing<i64>),
     /// A value that is one of these names.
-    Choice(&'static [&'static str], Held<&'static str>),
+    Choice(&'static [&'static str], Backing<&'static str>),
     /// Any text.
-    Text(Held<String>),
+    Text(Backing<String>),
     /// A word with special rules; the function parses it and returns it as it is shown.
-    Word(fn(&str) -> Result<String, String>, Held<String>),
+    Word(fn(&str) -> Result<String, String>, Backing<String>),
     /// Any number of words with special rules; the function parses them and returns them as they are shown.
-    Words(fn(&[&str]) -> Result<String, String>, Held<String>),
+    Words(fn(&[&str]) -> Result<String, String>, Backing<String>),
 }
 
 /// The times when a parameter can be set.
@@ -110,52 +110,52 @@ impl Parameter {
         }
     }
 
-    pub(super) const fn switch(name: &'static str, held: Held<bool>) -> Parameter {
-        Parameter::of(name, Kind::Switch(held))
+    pub(super) const fn switch(name: &'static str, backing: Backing<bool>) -> Parameter {
+        Parameter::of(name, Kind::Switch(backing))
     }
 
-    pub(super) const fn number(name: &'static str, least: i64, most: i64, held: Held<i64>) -> Parameter {
-        Parameter::of(name, Kind::Number(least, most, held))
+    pub(super) const fn number(name: &'static str, least: i64, most: i64, backing: Backing<i64>) -> Parameter {
+        Parameter::of(name, Kind::Number(least, most, backing))
     }
 
-    pub(super) const fn memory(name: &'static str, least: u64, most: u64, held: Held<u64>) -> Parameter {
-        Parameter::of(name, Kind::Memory(least, most, held))
+    pub(super) const fn memory(name: &'static str, least: u64, most: u64, backing: Backing<u64>) -> Parameter {
+        Parameter::of(name, Kind::Memory(least, most, backing))
     }
 
-    pub(super) const fn mode(name: &'static str, held: Held<i64>) -> Parameter {
-        Parameter::of(name, Kind::Mode(held))
+    pub(super) const fn mode(name: &'static str, backing: Backing<i64>) -> Parameter {
+        Parameter::of(name, Kind::Mode(backing))
     }
 
     pub(super) const fn choice(
         name: &'static str,
         names: &'static [&'static str],
-        held: Held<&'static str>,
+        backing: Backing<&'static str>,
     ) -> Parameter {
-        Parameter::of(name, Kind::Choice(names, held))
+        Parameter::of(name, Kind::Choice(names, backing))
     }
 
-    pub(super) const fn text(name: &'static str, held: Held<String>) -> Parameter {
-        Parameter::of(name, Kind::Text(held))
+    pub(super) const fn text(name: &'static str, backing: Backing<String>) -> Parameter {
+        Parameter::of(name, Kind::Text(backing))
     }
 
     pub(super) const fn word(
         name: &'static str,
         read: fn(&str) -> Result<String, String>,
-        held: Held<String>,
+        backing: Backing<String>,
     ) -> Parameter {
-        Parameter::of(name, Kind::Word(read, held))
+        Parameter::of(name, Kind::Word(read, backing))
     }
 
-    pub(super) const fn share(name: &'static str, held: Held<String>) -> Parameter {
-        Parameter::of(name, Kind::Share(held))
+    pub(super) const fn share(name: &'static str, backing: Backing<String>) -> Parameter {
+        Parameter::of(name, Kind::Share(backing))
     }
 
     pub(super) const fn words(
         name: &'static str,
         read: fn(&[&str]) -> Result<String, String>,
-        held: Held<String>,
+        backing: Backing<String>,
     ) -> Parameter {
-        Parameter::of(name, Kind::Words(read, held))
+        Parameter::of(name, Kind::Words(read, backing))
     }
 
     pub(super) const fn alias(self, alias: &'static str) -> Parameter {
@@ -204,13 +204,13 @@ impl Parameter {
     pub fn shown(&self, settings: &Settings) -> String {
         let name = self.name;
         match &self.kind {
-            Kind::Switch(held) => held.shown(name, settings, show_switch),
-            Kind::Number(_, _, held) => held.shown(name, settings, i64::to_string),
-            Kind::Memory(_, _, held) => held.shown(name, settings, u64::to_string),
-            Kind::Mode(held) => held.shown(name, settings, show_mode),
-            Kind::Choice(_, held) => held.shown(name, settings, |name| (*name).to_owned()),
-            Kind::Share(held) | Kind::Text(held) | Kind::Word(_, held) | Kind::Words(_, held) => {
-                held.shown(name, settings, String::clone)
+            Kind::Switch(backing) => backing.shown(name, settings, show_switch),
+            Kind::Number(_, _, backing) => backing.shown(name, settings, i64::to_string),
+            Kind::Memory(_, _, backing) => backing.shown(name, settings, u64::to_string),
+            Kind::Mode(backing) => backing.shown(name, settings, show_mode),
+            Kind::Choice(_, backing) => backing.shown(name, settings, |name| (*name).to_owned()),
+            Kind::Share(backing) | Kind::Text(backing) | Kind::Word(_, backing) | Kind::Words(_, backing) => {
+                backing.shown(name, settings, String::clone)
             }
         }
     }
@@ -223,11 +223,13 @@ impl Parameter {
     /// True if only one value is supported, which a configuration file need not contain.
     pub fn is_fixed(&self) -> bool {
         match &self.kind {
-            Kind::Switch(held) => held.is_fixed(),
-            Kind::Number(_, _, held) | Kind::Mode(held) => held.is_fixed(),
-            Kind::Memory(_, _, held) => held.is_fixed(),
-            Kind::Choice(_, held) => held.is_fixed(),
-            Kind::Share(held) | Kind::Text(held) | Kind::Word(_, held) | Kind::Words(_, held) => held.is_fixed(),
+            Kind::Switch(backing) => backing.is_fixed(),
+            Kind::Number(_, _, backing) | Kind::Mode(backing) => backing.is_fixed(),
+            Kind::Memory(_, _, backing) => backing.is_fixed(),
+            Kind::Choice(_, backing) => backing.is_fixed(),
+            Kind::Share(backing) | Kind::Text(backing) | Kind::Word(_, backing) | Kind::Words(_, backing) => {
+                backing.is_fixed()
+            }
         }
     }
 
@@ -287,41 +289,41 @@ impl Parameter {
     fn assign(&self, settings: &mut Settings, words: &[&str]) -> Result<Assigned, String> {
         let name = self.name;
         match &self.kind {
-            Kind::Switch(held) => Ok(held.put(name, settings, read_switch(single(words)?)?, show_switch)),
-            Kind::Number(least, most, held) => {
+            Kind::Switch(backing) => Ok(backing.put(name, settings, read_switch(single(words)?)?, show_switch)),
+            Kind::Number(least, most, backing) => {
                 let number = read_number(single(words)?, *least, *most)?;
-                Ok(held.put(name, settings, number, i64::to_string))
+                Ok(backing.put(name, settings, number, i64::to_string))
             }
-            Kind::Memory(least, most, held) => {
+            Kind::Memory(least, most, backing) => {
                 let bytes = read_memory(single(words)?, *least, *most)?;
-                Ok(held.put(name, settings, bytes, u64::to_string))
+                Ok(backing.put(name, settings, bytes, u64::to_string))
             }
-            Kind::Share(held) => Ok(held.put(name, settings, read_share(single(words)?)?, String::clone)),
-            Kind::Mode(held) => Ok(held.put(name, settings, read_mode(single(words)?)?, show_mode)),
-            Kind::Choice(names, held) => {
-                Ok(held.put(name, settings, read_choice(single(words)?, names)?, |name| (*name).to_owned()))
+            Kind::Share(backing) => Ok(backing.put(name, settings, read_share(single(words)?)?, String::clone)),
+            Kind::Mode(backing) => Ok(backing.put(name, settings, read_mode(single(words)?)?, show_mode)),
+            Kind::Choice(names, backing) => {
+                Ok(backing.put(name, settings, read_choice(single(words)?, names)?, |name| (*name).to_owned()))
             }
-            Kind::Text(held) => Ok(held.put(name, settings, single(words)?.to_owned(), String::clone)),
-            Kind::Word(read, held) => Ok(held.put(name, settings, read(single(words)?)?, String::clone)),
-            Kind::Words(read, held) => Ok(held.put(name, settings, read(words)?, String::clone)),
+            Kind::Text(backing) => Ok(backing.put(name, settings, single(words)?.to_owned(), String::clone)),
+            Kind::Word(read, backing) => Ok(backing.put(name, settings, read(single(words)?)?, String::clone)),
+            Kind::Words(read, backing) => Ok(backing.put(name, settings, read(words)?, String::clone)),
         }
     }
 }
 
-impl<T> Held<T> {
+impl<T> Backing<T> {
     fn shown(&self, name: &str, settings: &Settings, show: fn(&T) -> String) -> String {
         match self {
-            Held::Field(get, _) => show(&get(settings)),
-            Held::Always(text) => (*text).to_owned(),
-            Held::Idle(default) => settings.idle.get(name).cloned().unwrap_or_else(|| (*default).to_owned()),
+            Backing::Field(get, _) => show(&get(settings)),
+            Backing::Fixed(text) => (*text).to_owned(),
+            Backing::NoEffect(default) => settings.idle.get(name).cloned().unwrap_or_else(|| (*default).to_owned()),
         }
     }
 
     fn put(&self, name: &'static str, settings: &mut Settings, value: T, show: fn(&T) -> String) -> Assigned {
         match *self {
-            Held::Field(_, set) => set(settings, value),
-            Held::Idle(_) => _ = settings.idle.insert(name, show(&value)),
-            Held::Always(actual) => {
+            Backing::Field(_, set) => set(settings, value),
+            Backing::NoEffect(_) => _ = settings.idle.insert(name, show(&value)),
+            Backing::Fixed(actual) => {
                 let given = show(&value);
                 if given != actual {
                     return Assigned::Differs { given, actual };
@@ -332,7 +334,7 @@ impl<T> Held<T> {
     }
 
     fn is_fixed(&self) -> bool {
-        matches!(self, Held::Always(_))
+        matches!(self, Backing::Fixed(_))
     }
 }
 

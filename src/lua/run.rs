@@ -58,7 +58,7 @@ pub(super) struct Run {
 
 impl std::fmt::Debug for Run {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Run").field("is_resting", &self.current.is_some()).finish_non_exhaustive()
+        formatter.debug_struct("Run").field("is_suspended", &self.current.is_some()).finish_non_exhaustive()
     }
 }
 

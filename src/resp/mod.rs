@@ -4,6 +4,7 @@ mod batch;
 mod cut_string;
 mod decoder;
 mod encoded;
+mod fast_parse;
 mod inline;
 mod items;
 mod parser;
@@ -13,7 +14,6 @@ mod reply_buffer;
 mod request;
 mod requests;
 mod values;
-mod whole;
 
 pub use batch::Batch;
 pub use cut_string::CutString;

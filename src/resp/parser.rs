@@ -52,10 +52,10 @@
 
 use memchr::memchr2;
 
+use super::fast_parse::short_count;
 use super::inline::split_words;
 use super::protocol_error::ProtocolError;
 use super::request::{Request, Span};
-use super::whole::short_count;
 use crate::value::number::parse_i64;
 
 /// The most bytes of a line, inline or count, that may wait for its end.

@@ -47,22 +47,22 @@ fn log_panic(who: &str, panic: &(dyn Any + Send)) {
 /// Panics that tests ask for.
 #[cfg(test)]
 #[derive(Debug, Default)]
-pub(super) struct Faults(parking_lot::Mutex<Vec<&'static str>>);
+pub(super) struct TestPanics(parking_lot::Mutex<Vec<&'static str>>);
 
 #[cfg(test)]
-impl Faults {
+impl TestPanics {
     /// Makes the next task that reaches `point` panic.
     pub(super) fn add(&self, point: &'static str) {
         self.0.lock().push(point);
     }
 
     /// Whether a task has panicked at `point` since then.
-    pub(super) fn has_happened(&self, point: &str) -> bool {
+    pub(super) fn has_panicked(&self, point: &str) -> bool {
         !self.0.lock().contains(&point)
     }
 
     /// Panics if a test has ordered a panic at `point`.
-    pub(super) fn happen(&self, point: &str) {
+    pub(super) fn panic_if_ordered(&self, point: &str) {
         let mut points = self.0.lock();
         if let Some(place) = points.iter().position(|asked| *asked == point) {
             points.remove(place);
@@ -115,22 +115,22 @@ mod tests {
     #[test]
     fn the_timer_continues_after_a_panic() {
         with_server(|shared, address| {
-            shared.faults().add("timer");
+            shared.test_panics().add("timer");
             for _ in 0..2 {
                 ask(address, "BLPOP queue 0.001\r\n", "*-1\r\n");
             }
-            assert!(shared.faults().has_happened("timer"));
+            assert!(shared.test_panics().has_panicked("timer"));
         });
     }
 
     #[test]
     fn clients_are_accepted_after_a_panic() {
         with_server(|shared, address| {
-            shared.faults().add("listener");
+            shared.test_panics().add("listener");
             // The client that was being accepted is disconnected.
             let mut lost = TcpStream::connect(address).expect("it listens");
             assert!(matches!(lost.read(&mut [0; 1]), Ok(0) | Err(_)));
-            assert!(shared.faults().has_happened("listener"));
+            assert!(shared.test_panics().has_panicked("listener"));
             ask(address, "PING\r\n", "+PONG\r\n");
         });
     }
@@ -147,12 +147,12 @@ mod tests {
                 stream
             };
             let mut subscribers: Vec<TcpStream> = (0..SUBSCRIBERS).map(subscribe).collect();
-            shared.faults().add("deliveries");
+            shared.test_panics().add("deliveries");
             ask(address, "PUBLISH news hello\r\n", ":200\r\n");
             for subscriber in &mut subscribers {
                 subscriber.read_exact(&mut [0; 38]).expect("the message comes");
             }
-            assert!(shared.faults().has_happened("deliveries"));
+            assert!(shared.test_panics().has_panicked("deliveries"));
         });
     }
 

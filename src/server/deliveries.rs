@@ -69,7 +69,7 @@ async fn deliver_all(shared: &Shared) {
         // The queue is checked before the first wait, because a panic may have left sessions in it.
         while let Some(first) = shared.deliveries().first() {
             #[cfg(test)]
-            shared.faults().happen("deliveries");
+            shared.test_panics().panic_if_ordered("deliveries");
             for session in next(shared, first) {
                 shared.notify(session, WakeFlag::Pushed);
             }

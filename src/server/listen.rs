@@ -306,7 +306,7 @@ async fn accept_each(listener: &Weak<TcpListener>, acceptor: &Acceptor) {
                 }
                 let origin = tcp_origin(&stream, peer);
                 #[cfg(test)]
-                acceptor.shared.faults().happen("listener");
+                acceptor.shared.test_panics().panic_if_ordered("listener");
                 acceptor.admit(Stream::Tcp(stream), origin);
                 at_once += 1;
                 if at_once >= most_at_once {

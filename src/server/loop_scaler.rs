@@ -3,9 +3,10 @@
 //! One loop serves all clients as long as it can: it sends more replies together, is woken less often, and never waits
 //! for the engine's lock. When the loops in use were nearly always busy ([`BUSY`]) and a processor is idle, one loop
 //! more is tried; it stays if the request rate rises by the factor [`GAIN`]. When no processor is idle, one loop fewer
-//! is tried; that stays if the rate holds ([`AS_MUCH`]). A trial that did not pay is repeated at ever longer intervals,
-//! from [`REST_NS`] to [`LONGEST_REST_NS`]. So where clients need the processors, or the engine's own work is the
-//! limit, further loops cost nothing. When the work fits one loop fewer ([`FITS`]), a loop is dropped without a trial.
+//! is tried; that stays if the rate holds ([`MIN_KEPT_RATE`]). A trial that did not pay is repeated at ever longer
+//! intervals, from [`BACKOFF_NS`] to [`LONGEST_BACKOFF_NS`]. So where clients need the processors, or the engine's own
+//! work is the limit, further loops cost nothing. When the work fits one loop fewer ([`MAX_BUSY_OF_REST`]), a loop is
+//! dropped without a trial.
 //!
 //! Nothing here reads a clock or calls the system: [`super::loops`] passes in what it measured.
 //!
@@ -22,13 +23,13 @@ const NONE_LEFT: f64 = 0.25;
 /// The factor by which the request rate must rise for one loop more to stay.
 const GAIN: f64 = 1.1;
 /// The share of the former request rate that must be kept for one loop fewer to stay.
-const AS_MUCH: f64 = 0.97;
+const MIN_KEPT_RATE: f64 = 0.97;
 /// A loop is dropped when the others would be busy for less than this share of their time.
-const FITS: f64 = 0.6;
+const MAX_BUSY_OF_REST: f64 = 0.6;
 /// The time without a trial after the first trial that did not pay, in nanoseconds. It doubles with each further one.
-const REST_NS: u64 = 1_000_000_000;
+const BACKOFF_NS: u64 = 1_000_000_000;
 /// The longest time without a trial, in nanoseconds.
-const LONGEST_REST_NS: u64 = 64_000_000_000;
+const LONGEST_BACKOFF_NS: u64 = 64_000_000_000;
 
 /// The measurements of one window of time.
 #[derive(Clone, Copy, Debug)]
@@ -45,77 +46,79 @@ pub(super) struct Window {
 
 /// A change that may be tried: one loop more, or one fewer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Suggestion {
-    More,
-    Fewer,
+enum Step {
+    AddLoop,
+    DropLoop,
 }
 
 /// The state of the scaler between two windows.
 #[derive(Debug, Default)]
 pub(super) struct LoopScaler {
-    suggestion: Option<Suggestion>,
+    /// The change that the last window asked for.
+    step: Option<Step>,
     /// The number of windows in a row that asked for this change.
     windows: u32,
     /// The change that is being tried, and the request rate before it.
-    trial: Option<(Suggestion, f64)>,
-    rest_ns: u64,
-    rests_until_ns: u64,
+    trial: Option<(Step, f64)>,
+    /// The time without a trial after the last one, as that did not pay.
+    backoff_ns: u64,
+    backoff_until_ns: u64,
 }
 
 impl LoopScaler {
     /// Decides how many loops of `all` serve from now on; `in_use` served in `window`.
     pub(super) fn decide(&mut self, window: Window, in_use: usize, all: usize) -> usize {
-        if let Some((suggestion, before)) = self.trial.take() {
-            return self.evaluate(suggestion, before, window, in_use);
+        if let Some((step, before)) = self.trial.take() {
+            return self.evaluate(step, before, window, in_use);
         }
-        if in_use > 1 && window.busy < FITS * (in_use - 1) as f64 {
+        if in_use > 1 && window.busy < MAX_BUSY_OF_REST * (in_use - 1) as f64 {
             return in_use - 1;
         }
-        let suggestion = suggestion(window, in_use, all);
-        self.windows = if suggestion == self.suggestion { self.windows + 1 } else { 1 };
-        self.suggestion = suggestion;
-        match suggestion {
-            Some(suggestion) if self.windows >= WINDOWS && window.end_ns >= self.rests_until_ns => {
-                self.trial = Some((suggestion, window.rate));
-                self.suggestion = None;
-                suggestion.of(in_use)
+        let step = step_to_try(window, in_use, all);
+        self.windows = if step == self.step { self.windows + 1 } else { 1 };
+        self.step = step;
+        match step {
+            Some(step) if self.windows >= WINDOWS && window.end_ns >= self.backoff_until_ns => {
+                self.trial = Some((step, window.rate));
+                self.step = None;
+                step.of(in_use)
             }
             _ => in_use,
         }
     }
 
     /// Keeps or reverts the change that was tried; returns how many loops serve from now on.
-    fn evaluate(&mut self, suggestion: Suggestion, before: f64, window: Window, in_use: usize) -> usize {
-        let (wanted, back) = match suggestion {
-            Suggestion::More => (GAIN, Suggestion::Fewer),
-            Suggestion::Fewer => (AS_MUCH, Suggestion::More),
+    fn evaluate(&mut self, step: Step, before: f64, window: Window, in_use: usize) -> usize {
+        let (wanted, back) = match step {
+            Step::AddLoop => (GAIN, Step::DropLoop),
+            Step::DropLoop => (MIN_KEPT_RATE, Step::AddLoop),
         };
         if window.rate >= before * wanted {
-            self.rest_ns = 0;
+            self.backoff_ns = 0;
             return in_use;
         }
-        self.rest_ns = (self.rest_ns * 2).clamp(REST_NS, LONGEST_REST_NS);
-        self.rests_until_ns = window.end_ns + self.rest_ns;
+        self.backoff_ns = (self.backoff_ns * 2).clamp(BACKOFF_NS, LONGEST_BACKOFF_NS);
+        self.backoff_until_ns = window.end_ns + self.backoff_ns;
         back.of(in_use)
     }
 }
 
-impl Suggestion {
+impl Step {
     fn of(self, in_use: usize) -> usize {
         match self {
-            Suggestion::More => in_use + 1,
-            Suggestion::Fewer => in_use - 1,
+            Step::AddLoop => in_use + 1,
+            Step::DropLoop => in_use - 1,
         }
     }
 }
 
 /// The change that is worth a trial after `window`, if there is one.
-fn suggestion(window: Window, in_use: usize, all: usize) -> Option<Suggestion> {
+fn step_to_try(window: Window, in_use: usize, all: usize) -> Option<Step> {
     let is_busy = window.busy >= BUSY * in_use as f64;
     match window.spare {
-        Some(spare) if spare < NONE_LEFT => (in_use > 1).then_some(Suggestion::Fewer),
+        Some(spare) if spare < NONE_LEFT => (in_use > 1).then_some(Step::DropLoop),
         Some(spare) if spare < SPARE => None,
-        _ => (is_busy && in_use < all).then_some(Suggestion::More),
+        _ => (is_busy && in_use < all).then_some(Step::AddLoop),
     }
 }
 

@@ -33,8 +33,8 @@ use tokio::task::{LocalSet, spawn_local};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::contain::contain_async;
+use super::first_of::first_of;
 use super::processors;
-use super::race::first_of;
 use super::shared::Phase;
 use crate::engine::{RemoteFault, RemoteRequest, RemoteResult};
 

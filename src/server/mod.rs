@@ -23,6 +23,7 @@ mod deliveries;
 mod dump_file;
 mod fairness;
 pub(crate) mod faulty_storage;
+mod first_of;
 pub(crate) mod host_call;
 mod lazy_free;
 mod listen;
@@ -45,9 +46,9 @@ mod processors;
 #[cfg(feature = "program")]
 mod program;
 mod progress;
-mod race;
 pub(crate) mod run;
 pub(crate) mod shared;
+mod stall;
 mod stream;
 mod strict_worlds;
 mod timer;

@@ -1,47 +1,19 @@
-//! Moving the clock of a world: runs what falls due on the way. Also the stall of DEBUG SLEEP.
+//! Moving the clock of a world: runs what falls due on the way.
 //!
 //! The nodes of a cluster have one clock, so an order for that of one of them is one for all ([`super::nodes`]).
 
 use std::time::Duration;
 
-use super::clock::later;
 use super::shared::Shared;
 use super::timer::{NextTick, Timer};
 use crate::engine::exec::blocking;
 use crate::engine::{Advance, ClockOrder, Engine, Now};
 
-/// The most time that a stall continues once the server is asked to end.
-const STALL_PART: Duration = Duration::from_millis(50);
-
 impl Shared {
-    /// Blocks all clients for `length` (DEBUG SLEEP), at a server that is no node of a cluster. A frozen clock is
-    /// advanced instead, without sleeping.
-    pub(super) fn stall(&self, engine: &mut Engine, length: Duration) {
-        if self.clock().is_frozen() {
-            self.advance_engine(engine, later(self.clock().now(), length));
-        } else {
-            self.sleep(length);
-        }
-    }
-
-    /// Sleeps in short parts, so that a server that is asked to end does.
-    fn sleep(&self, length: Duration) {
-        let mut rest = length;
-        while !rest.is_zero() && !self.is_ending() {
-            let part = rest.min(STALL_PART);
-            #[expect(
-                clippy::disallowed_methods,
-                reason = "DEBUG SLEEP is there to make a server that does not answer"
-            )]
-            std::thread::sleep(part);
-            rest -= part;
-        }
-    }
-
     /// Changes the clock. Everything that falls due on the way to a later moment happens, in order and at its moment.
     pub(super) fn set_clock(&self, engine: &mut Engine, order: ClockOrder) {
         match order {
-            ClockOrder::Reach(moment) => self.advance_engine(engine, moment),
+            ClockOrder::Reach(moment) => self.move_engine_to(engine, moment),
             ClockOrder::Set(moment) => {
                 blocking::move_ends_back(engine, moment);
                 self.clock().apply_order(order);
@@ -67,21 +39,21 @@ impl Shared {
     }
 
     /// Moves the clock of this world alone on to a moment.
-    pub(super) fn reach_alone(&self, moment: Now) {
-        self.advance_alone(moment);
+    pub(super) fn move_node_clock_and_wake(&self, moment: Now) {
+        self.move_node_clock_to(moment);
         self.wake_timer();
     }
 
-    /// Like [`Shared::reach_alone`], but leaves it to the caller to wake the timer if the clock has moved.
-    pub(super) fn advance_alone(&self, moment: Now) {
-        self.advance_engine(&mut self.engine(), moment);
+    /// Like [`Shared::move_node_clock_and_wake`], but leaves it to the caller to wake the timer if the clock has moved.
+    pub(super) fn move_node_clock_to(&self, moment: Now) {
+        self.move_engine_to(&mut self.engine(), moment);
     }
 
     /// Ends the pause of a node: runs what fell due during the pause, then serves its clients.
     pub(super) fn go_on(&self) {
         let mut engine = self.engine();
         blocking::set_node_paused(&mut engine, false);
-        self.advance_engine(&mut engine, self.clock().now());
+        self.move_engine_to(&mut engine, self.clock().now());
         self.complete(&mut engine);
         drop(engine);
         self.wake_timer();
@@ -98,7 +70,7 @@ impl Shared {
         self.advance_all(Advance::By(by));
     }
 
-    fn advance_engine(&self, engine: &mut Engine, target: Now) {
+    pub(super) fn move_engine_to(&self, engine: &mut Engine, target: Now) {
         if engine.scripts.is_busy() || self.is_down() || engine.timing.pause().is_node_paused() {
             // Nothing happens in a process that has ended or is stopped, nor before the end of a script, which is
             // at a moment that nobody knows.

@@ -50,7 +50,7 @@ pub(crate) struct Shared {
     /// lock.
     is_down: AtomicBool,
     #[cfg(test)]
-    faults: super::contain::Faults,
+    test_panics: super::contain::TestPanics,
 }
 
 /// Only the name: the whole state would put megabytes into the messages of assertions.
@@ -117,14 +117,14 @@ impl Shared {
             membership: OnceLock::new(),
             is_down: AtomicBool::new(false),
             #[cfg(test)]
-            faults: super::contain::Faults::default(),
+            test_panics: super::contain::TestPanics::default(),
         }
     }
 
     /// Panics that tests ask for.
     #[cfg(test)]
-    pub(super) fn faults(&self) -> &super::contain::Faults {
-        &self.faults
+    pub(super) fn test_panics(&self) -> &super::contain::TestPanics {
+        &self.test_panics
     }
 
     /// All worlds of the server.
@@ -224,18 +224,18 @@ impl Shared {
 
     /// Runs `act` on the engine outside of any request, then carries out what follows from it, as after a batch.
     pub(crate) fn act<R>(&self, act: impl FnOnce(&mut Engine) -> R) -> R {
-        let result = self.act_alone(act);
+        let result = self.act_without_delivery(act);
         self.deliver_and_settle();
         result
     }
 
     /// Like [`Shared::act`], but the messages that a node of a cluster sends by it are not delivered yet.
-    pub(super) fn act_alone<R>(&self, act: impl FnOnce(&mut Engine) -> R) -> R {
-        self.act_on(&mut self.engine(), act)
+    pub(super) fn act_without_delivery<R>(&self, act: impl FnOnce(&mut Engine) -> R) -> R {
+        self.act_on_locked(&mut self.engine(), act)
     }
 
-    /// Like [`Shared::act_alone`], for whoever has locked the engine.
-    pub(super) fn act_on<R>(&self, engine: &mut Engine, act: impl FnOnce(&mut Engine) -> R) -> R {
+    /// Like [`Shared::act_without_delivery`], for whoever has locked the engine.
+    pub(super) fn act_on_locked<R>(&self, engine: &mut Engine, act: impl FnOnce(&mut Engine) -> R) -> R {
         let before = self.begin_batch(engine);
         let result = act(engine);
         waits::wake_waiters(engine);

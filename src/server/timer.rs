@@ -147,7 +147,7 @@ async fn run_timer(shared: &Shared) {
             let mut engine = shared.engine();
             let next = timer.tick(shared, &mut engine, shared.clock().now());
             #[cfg(test)]
-            shared.faults().happen("timer");
+            shared.test_panics().panic_if_ordered("timer");
             shared.wakeup().set(if let NextTick::At(moment) = next { Some(moment) } else { None });
             // The lock goes to a thread that waits for it, before the next tick of a script or of much work.
             MutexGuard::unlock_fair(engine);

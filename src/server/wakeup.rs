@@ -8,8 +8,8 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use super::clock::Clock;
+use super::first_of::first_of;
 use super::near_timer::{NearTimer, SHORTEST};
-use super::race::first_of;
 use crate::engine::Now;
 
 const NEVER: i64 = i64::MAX;

@@ -121,13 +121,13 @@ macro_rules! assert_missing {
 #[macro_export]
 macro_rules! assert_ttl {
     ($redis:expr, $key:tt == none $(,)?) => {
-        $crate::assertions::lives_for_ever(&$redis, &$key)
+        $crate::assertions::has_no_ttl(&$redis, &$key)
     };
     ($redis:expr, $key:tt == $rest:expr $(,)?) => {
-        $crate::assertions::lives(&$redis, &$key, $rest)
+        $crate::assertions::ttl_is(&$redis, &$key, $rest)
     };
     ($redis:expr, $key:tt <= $rest:expr $(,)?) => {
-        $crate::assertions::lives_at_most(&$redis, &$key, $rest)
+        $crate::assertions::ttl_at_most(&$redis, &$key, $rest)
     };
 }
 
@@ -222,66 +222,71 @@ pub fn missing(server: &World, key: &(impl Word + ?Sized)) {
     }
     let kind = server.call([b"TYPE", &key[..]]).ok().and_then(|reply| reply.text().map(|text| text.into_owned()));
     let kind = kind.unwrap_or_default();
-    panic!("the key {} exists: a {kind}, {}{}", quoted(&key), lifetime(rest_of(server, &key)), last_commands(server));
+    panic!(
+        "the key {} exists: a {kind}, {}{}",
+        quoted(&key),
+        describe_ttl(ttl_of(server, &key)),
+        last_commands(server)
+    );
 }
 
 /// The time to live of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Rest {
+enum Ttl {
     Missing,
     Endless,
     Ms(i64),
 }
 
-fn rest_of(server: &World, key: &[u8]) -> Rest {
+fn ttl_of(server: &World, key: &[u8]) -> Ttl {
     match server.call([b"PTTL", key]).ok().and_then(|reply| reply.integer()) {
-        Some(-1) => Rest::Endless,
-        Some(ms) if ms >= 0 => Rest::Ms(ms),
-        _ => Rest::Missing,
+        Some(-1) => Ttl::Endless,
+        Some(ms) if ms >= 0 => Ttl::Ms(ms),
+        _ => Ttl::Missing,
     }
 }
 
-fn lifetime(rest: Rest) -> String {
+fn describe_ttl(rest: Ttl) -> String {
     match rest {
-        Rest::Missing => "which does not exist".to_owned(),
-        Rest::Endless => "which lives for ever".to_owned(),
-        Rest::Ms(ms) => format!("which has {} s to live", ms as f64 / 1000.0),
+        Ttl::Missing => "which does not exist".to_owned(),
+        Ttl::Endless => "which lives for ever".to_owned(),
+        Ttl::Ms(ms) => format!("which has {} s to live", ms as f64 / 1000.0),
     }
 }
 
 #[track_caller]
-fn expect_rest(server: &World, key: &[u8], wanted: &str, is_so: impl FnOnce(Rest) -> bool) {
-    let rest = rest_of(server, key);
+fn expect_ttl(server: &World, key: &[u8], wanted: &str, is_so: impl FnOnce(Ttl) -> bool) {
+    let rest = ttl_of(server, key);
     if !is_so(rest) {
-        let keys = if rest == Rest::Missing { keys(server) } else { String::new() };
-        panic!("expected {wanted} of the key {}, {}{keys}{}", quoted(key), lifetime(rest), last_commands(server));
+        let keys = if rest == Ttl::Missing { keys(server) } else { String::new() };
+        panic!("expected {wanted} of the key {}, {}{keys}{}", quoted(key), describe_ttl(rest), last_commands(server));
     }
 }
 
 /// The function of [`assert_ttl`] with `== none`.
 #[track_caller]
-pub fn lives_for_ever(server: &World, key: &(impl Word + ?Sized)) {
-    expect_rest(server, &key.word(), "no deadline", |rest| rest == Rest::Endless);
+pub fn has_no_ttl(server: &World, key: &(impl Word + ?Sized)) {
+    expect_ttl(server, &key.word(), "no deadline", |rest| rest == Ttl::Endless);
 }
 
 /// The function of [`assert_ttl`] with `==`.
 #[track_caller]
-pub fn lives(server: &World, key: &(impl Word + ?Sized), wanted: Duration) {
+pub fn ttl_is(server: &World, key: &(impl Word + ?Sized), wanted: Duration) {
     let (most, slack) = (wanted.as_millis(), server.ran_for().as_millis() + 1);
     let wanted = format!("{} s to live", wanted.as_secs_f64());
-    expect_rest(
+    expect_ttl(
         server,
         &key.word(),
         &wanted,
-        |rest| matches!(rest, Rest::Ms(ms) if (most.saturating_sub(slack)..=most).contains(&(ms as u128))),
+        |rest| matches!(rest, Ttl::Ms(ms) if (most.saturating_sub(slack)..=most).contains(&(ms as u128))),
     );
 }
 
 /// The function of [`assert_ttl`] with `<=`.
 #[track_caller]
-pub fn lives_at_most(server: &World, key: &(impl Word + ?Sized), most: Duration) {
+pub fn ttl_at_most(server: &World, key: &(impl Word + ?Sized), most: Duration) {
     let wanted = format!("at most {} s to live", most.as_secs_f64());
-    expect_rest(server, &key.word(), &wanted, |rest| matches!(rest, Rest::Ms(ms) if ms as u128 <= most.as_millis()));
+    expect_ttl(server, &key.word(), &wanted, |rest| matches!(rest, Ttl::Ms(ms) if ms as u128 <= most.as_millis()));
 }
 
 /// The existing keys, up to a maximum number.

@@ -8,8 +8,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use super::client::CallBuffers;
-use super::journal::LONGEST_MS;
-use super::{CallError, Client, Journal, Reply, World};
+use super::{CallError, Client, Journal, Reply, World, wait};
 use crate::engine::Flow;
 use crate::resp::{ReplyBuffer, Request};
 use crate::server::wake_flags::WakeFlag;
@@ -113,7 +112,7 @@ impl World {
     /// # Errors
     /// Those of [`World::wait_until_blocked`].
     pub async fn wait_until_blocked_async(&self, key: impl AsRef<[u8]>, timeout: Duration) -> Result<(), CallError> {
-        self.wait_until_async(&[b"BLOCKED", key.as_ref()], timeout).await
+        self.wait_until_async(wait::blocked(key), timeout).await
     }
 
     /// [`World::wait_for_blocked`], for async tests.
@@ -126,7 +125,7 @@ impl World {
         count: u64,
         timeout: Duration,
     ) -> Result<(), CallError> {
-        self.wait_until_async(&[b"BLOCKED", key.as_ref(), count.to_string().as_bytes()], timeout).await
+        self.wait_until_async(wait::blocked_clients(key, count), timeout).await
     }
 
     /// [`World::wait_for_subscribers`], for async tests.
@@ -139,7 +138,7 @@ impl World {
         count: u64,
         timeout: Duration,
     ) -> Result<(), CallError> {
-        self.wait_until_async(&[b"SUBSCRIBERS", channel.as_ref(), count.to_string().as_bytes()], timeout).await
+        self.wait_until_async(wait::subscribers(channel, count), timeout).await
     }
 
     /// [`World::wait_until_fired`], for async tests.
@@ -147,7 +146,7 @@ impl World {
     /// # Errors
     /// Those of [`World::wait_until_fired`].
     pub async fn wait_until_fired_async(&self, rule: &str, count: u64, timeout: Duration) -> Result<(), CallError> {
-        self.wait_until_async(&[b"FAULT", rule.as_bytes(), count.to_string().as_bytes()], timeout).await
+        self.wait_until_async(wait::fired(rule, count), timeout).await
     }
 
     /// [`World::wait_for_clients`], for async tests.
@@ -155,7 +154,7 @@ impl World {
     /// # Errors
     /// Those of [`World::wait_for_clients`].
     pub async fn wait_for_clients_async(&self, count: u64, timeout: Duration) -> Result<(), CallError> {
-        self.wait_until_async(&[b"CLIENTS", count.to_string().as_bytes()], timeout).await
+        self.wait_until_async(wait::clients(count), timeout).await
     }
 
     /// [`World::wait_until_cluster_is_ok`], for async tests.
@@ -163,7 +162,7 @@ impl World {
     /// # Errors
     /// Those of [`World::wait_until_cluster_is_ok`].
     pub async fn wait_until_cluster_is_ok_async(&self, timeout: Duration) -> Result<(), CallError> {
-        self.wait_until_async(&[b"CLUSTER", b"OK"], timeout).await
+        self.wait_until_async(wait::cluster_is_ok(), timeout).await
     }
 
     /// [`World::wait_until_cluster_fails`], for async tests.
@@ -171,7 +170,7 @@ impl World {
     /// # Errors
     /// Those of [`World::wait_until_cluster_fails`].
     pub async fn wait_until_cluster_fails_async(&self, timeout: Duration) -> Result<(), CallError> {
-        self.wait_until_async(&[b"CLUSTER", b"FAIL"], timeout).await
+        self.wait_until_async(wait::cluster_fails(), timeout).await
     }
 
     /// [`World::wait_until_cluster_agrees`], for async tests.
@@ -179,7 +178,7 @@ impl World {
     /// # Errors
     /// Those of [`World::wait_until_cluster_agrees`].
     pub async fn wait_until_cluster_agrees_async(&self, timeout: Duration) -> Result<(), CallError> {
-        self.wait_until_async(&[b"CLUSTER", b"AGREED"], timeout).await
+        self.wait_until_async(wait::cluster_agrees(), timeout).await
     }
 
     /// [`World::wait_until_synced`], for async tests.
@@ -187,13 +186,11 @@ impl World {
     /// # Errors
     /// Those of [`World::wait_until_synced`].
     pub async fn wait_until_synced_async(&self, timeout: Duration) -> Result<(), CallError> {
-        self.wait_until_async(&[b"SYNCED"], timeout).await
+        self.wait_until_async(wait::synced(), timeout).await
     }
 
-    async fn wait_until_async(&self, condition: &[&[u8]], timeout: Duration) -> Result<(), CallError> {
-        let timeout_ms = timeout.as_millis().clamp(1, LONGEST_MS).to_string();
-        let words = [&[b"DUNLIN", &b"WAIT"[..]], condition, &[b"TIMEOUT", timeout_ms.as_bytes()]].concat();
-        self.test_client()?.call_async(words).await.map(drop)
+    async fn wait_until_async(&self, condition: wait::Words, timeout: Duration) -> Result<(), CallError> {
+        self.test_client()?.call_async(wait::command(condition, timeout)).await.map(drop)
     }
 }
 

@@ -2,14 +2,11 @@
 
 use std::time::{Duration, SystemTime};
 
-use super::{CallError, World};
+use super::{CallError, World, wait};
 use crate::engine::Table;
 use crate::engine::state::kit::{Bound, Entry, Filter, Journal as Kept, in_order};
 use crate::server::clock::to_system;
 use crate::server::shared::Shared;
-
-/// The maximum timeout: the server refuses one that its clock cannot count.
-pub(super) const LONGEST_MS: u128 = 1 << 50;
 
 /// The recorded commands of a server, or a selection of them: [`World::journal`]. With `OF_ALL_NODES` those of all
 /// nodes of a cluster: [`ClusterJournal`].
@@ -199,14 +196,11 @@ impl<const OF_ALL_NODES: bool> Journal<'_, OF_ALL_NODES> {
 
     /// The DUNLIN command that waits until the selection has this many commands.
     pub(super) fn words_of_wait(&self, count: u64, timeout: Duration) -> Vec<Vec<u8>> {
-        let mut words = vec![b"DUNLIN".to_vec(), b"WAIT".to_vec(), b"JOURNAL".to_vec(), count.to_string().into()];
         // A world that is no cluster is one node.
         let has_nodes = OF_ALL_NODES && self.world.shared().node_port().is_some();
-        words.extend(has_nodes.then(|| b"ALL-NODES".to_vec()));
-        words.extend(self.filter.words().map(<[u8]>::to_vec));
-        let timeout_ms = timeout.as_millis().clamp(1, LONGEST_MS);
-        words.extend([b"TIMEOUT".to_vec(), timeout_ms.to_string().into()]);
-        words
+        let all_nodes = has_nodes.then(|| b"ALL-NODES".to_vec());
+        let selection = all_nodes.into_iter().chain(self.filter.words().map(<[u8]>::to_vec)).collect();
+        wait::command(wait::journal(count, selection), timeout)
     }
 }
 

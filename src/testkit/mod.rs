@@ -19,6 +19,7 @@ mod message;
 mod reply;
 mod server;
 mod strict;
+mod wait;
 mod world;
 
 pub use crate::engine::state::kit::{Entry, Finding, Level, Rule, Source, State};

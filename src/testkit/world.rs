@@ -4,8 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::journal::LONGEST_MS;
-use super::{CallError, Client, Entry, FaultRule, Strict};
+use super::{CallError, Client, Entry, FaultRule, Strict, wait};
 use crate::commands::dunlin;
 use crate::engine::exec::kit::faults;
 use crate::engine::state::kit::Filter;
@@ -197,7 +196,7 @@ impl World {
     /// # Errors
     /// [`CallError::Refused`] if `timeout` passes on its clock; while the clock is frozen, the wait goes on.
     pub fn wait_until_blocked(&self, key: impl AsRef<[u8]>, timeout: Duration) -> Result<(), CallError> {
-        self.wait_until(&[b"BLOCKED", key.as_ref()], timeout)
+        self.wait_until(wait::blocked(key), timeout)
     }
 
     /// Waits until at least this many clients are blocked on `key` of database 0.
@@ -205,7 +204,7 @@ impl World {
     /// # Errors
     /// Those of [`World::wait_until_blocked`].
     pub fn wait_for_blocked(&self, key: impl AsRef<[u8]>, count: u64, timeout: Duration) -> Result<(), CallError> {
-        self.wait_until(&[b"BLOCKED", key.as_ref(), count.to_string().as_bytes()], timeout)
+        self.wait_until(wait::blocked_clients(key, count), timeout)
     }
 
     /// Waits until at least this many clients are subscribed to a channel.
@@ -218,7 +217,7 @@ impl World {
         count: u64,
         timeout: Duration,
     ) -> Result<(), CallError> {
-        self.wait_until(&[b"SUBSCRIBERS", channel.as_ref(), count.to_string().as_bytes()], timeout)
+        self.wait_until(wait::subscribers(channel, count), timeout)
     }
 
     /// Waits until a fault rule ([`World::fault`]), in a cluster one of this node, has fired at least this many times.
@@ -237,7 +236,7 @@ impl World {
     /// # Errors
     /// Those of [`World::wait_until_blocked`]; or no rule has this name.
     pub fn wait_until_fired(&self, rule: &str, count: u64, timeout: Duration) -> Result<(), CallError> {
-        self.wait_until(&[b"FAULT", rule.as_bytes(), count.to_string().as_bytes()], timeout)
+        self.wait_until(wait::fired(rule, count), timeout)
     }
 
     /// Waits until exactly this many clients are connected: until a pool is filled, or a worker is gone. A [`Client`]
@@ -246,7 +245,7 @@ impl World {
     /// # Errors
     /// Those of [`World::wait_until_blocked`].
     pub fn wait_for_clients(&self, count: u64, timeout: Duration) -> Result<(), CallError> {
-        self.wait_until(&[b"CLIENTS", count.to_string().as_bytes()], timeout)
+        self.wait_until(wait::clients(count), timeout)
     }
 
     /// Waits until the `cluster_state` of this node of a cluster is `ok`: it serves keys.
@@ -254,7 +253,7 @@ impl World {
     /// # Errors
     /// Those of [`World::wait_until_blocked`]; or this is no node of a cluster.
     pub fn wait_until_cluster_is_ok(&self, timeout: Duration) -> Result<(), CallError> {
-        self.wait_until(&[b"CLUSTER", b"OK"], timeout)
+        self.wait_until(wait::cluster_is_ok(), timeout)
     }
 
     /// Waits until the `cluster_state` of this node of a cluster is `fail`: it answers `CLUSTERDOWN`.
@@ -262,7 +261,7 @@ impl World {
     /// # Errors
     /// Those of [`World::wait_until_cluster_is_ok`].
     pub fn wait_until_cluster_fails(&self, timeout: Duration) -> Result<(), CallError> {
-        self.wait_until(&[b"CLUSTER", b"FAIL"], timeout)
+        self.wait_until(wait::cluster_fails(), timeout)
     }
 
     /// Waits until all nodes of the cluster that are up see the same owner of every slot, the same roles and the same
@@ -282,7 +281,7 @@ impl World {
     /// # Errors
     /// Those of [`World::wait_until_cluster_is_ok`].
     pub fn wait_until_cluster_agrees(&self, timeout: Duration) -> Result<(), CallError> {
-        self.wait_until(&[b"CLUSTER", b"AGREED"], timeout)
+        self.wait_until(wait::cluster_agrees(), timeout)
     }
 
     /// Waits until all replicas that are connected to this node have its writes; at a replica, until it has applied all
@@ -304,13 +303,11 @@ impl World {
     /// # Errors
     /// Those of [`World::wait_until_blocked`].
     pub fn wait_until_synced(&self, timeout: Duration) -> Result<(), CallError> {
-        self.wait_until(&[b"SYNCED"], timeout)
+        self.wait_until(wait::synced(), timeout)
     }
 
-    fn wait_until(&self, condition: &[&[u8]], timeout: Duration) -> Result<(), CallError> {
-        let timeout_ms = timeout.as_millis().clamp(1, LONGEST_MS).to_string();
-        let words = [&[b"DUNLIN", &b"WAIT"[..]], condition, &[b"TIMEOUT", timeout_ms.as_bytes()]].concat();
-        self.test_client()?.call(words).map(drop)
+    fn wait_until(&self, condition: wait::Words, timeout: Duration) -> Result<(), CallError> {
+        self.test_client()?.call(wait::command(condition, timeout)).map(drop)
     }
 
     /// The server that has the clock: this one, or the first node of the cluster that this one was removed from.

@@ -105,10 +105,10 @@ const BANNED: &[(&str, &str, &str)] = &[
 
 /// Files that may contain a banned word nevertheless, each with its reason.
 const BANNED_EXCEPTIONS: &[(&str, &str, &str)] = &[
-    ("src/server/moved_clock.rs", "thread::sleep", "DEBUG SLEEP is there to make a server that does not answer"),
+    ("src/server/stall.rs", "thread::sleep", "DEBUG SLEEP is there to make a server that does not answer"),
     ("src/server/background_saver.rs", "thread::sleep", "two settings are there to make a save or a load take long"),
     (
-        "src/server/program/pause.rs",
+        "src/server/program/polling.rs",
         "thread::sleep",
         "neither another process nor the absence of clients can be awaited",
     ),

@@ -34,7 +34,7 @@ fn wait(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     args.end()?;
     let (session, now_ms) = (cx.session().id, cx.now_ms());
     let before = cx.observers_mut().take_waiter(session);
-    if let Err(error) = can_come(cx, &condition) {
+    if let Err(error) = check_can_hold(cx, &condition) {
         cx.observers_mut().put_kit_away();
         return Err(error);
     }
@@ -56,7 +56,7 @@ fn wait(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         deadline_ms = waiter.deadline_ms;
     }
     if deadline_ms.is_some_and(|deadline_ms| deadline_ms <= now_ms) {
-        let text = missed(cx.engine(), &condition);
+        let text = timeout_message(cx.engine(), &condition);
         cx.observers_mut().put_kit_away();
         return Err(ServerError::Kit(text).into());
     }
@@ -69,7 +69,7 @@ fn wait(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 }
 
 /// Refuses a condition that can never hold: there is no journal, no cluster, or no rule of that name.
-fn can_come(cx: &mut Ctx<'_>, condition: &Condition) -> Result<(), Error> {
+fn check_can_hold(cx: &mut Ctx<'_>, condition: &Condition) -> Result<(), Error> {
     let kit = cx.engine().observers.kit.as_ref();
     match condition {
         Condition::Cluster { .. } | Condition::Agreed if cx.engine().peers.cluster.is_none() => {
@@ -126,7 +126,7 @@ fn condition(cx: &mut Ctx<'_>, args: &mut Args<'_>) -> Result<Condition, Error> 
 }
 
 /// The error for a wait that timed out.
-fn missed(engine: &Engine, condition: &Condition) -> String {
+fn timeout_message(engine: &Engine, condition: &Condition) -> String {
     let progress = waits::progress(engine, condition);
     match condition {
         Condition::Blocked { key, .. } if progress == 0 => {

@@ -16,21 +16,21 @@ pub(super) const HGETALL: Command = Command {
     cost: "O(N) where N is how many fields the hash has.",
     about: "Returns all fields of a hash with their values.",
     tips: &["nondeterministic_output_order"],
-    run: |cx, args| answer(cx, args, |reply, len| reply.map(len), write_both),
+    run: |cx, args| reply_with_entries(cx, args, |reply, len| reply.map(len), write_both),
     ..Command::ROW
 };
 
 pub(super) const HKEYS: Command = Command {
     name: "HKEYS",
     about: "Returns all fields of a hash.",
-    run: |cx, args| answer(cx, args, |reply, len| reply.array(len), |reply, entry| reply.item(entry.field)),
+    run: |cx, args| reply_with_entries(cx, args, |reply, len| reply.array(len), |reply, entry| reply.item(entry.field)),
     ..HGETALL
 };
 
 pub(super) const HVALS: Command = Command {
     name: "HVALS",
     about: "Returns the values of all fields of a hash.",
-    run: |cx, args| answer(cx, args, |reply, len| reply.array(len), |reply, entry| reply.item(entry.value)),
+    run: |cx, args| reply_with_entries(cx, args, |reply, len| reply.array(len), |reply, entry| reply.item(entry.value)),
     ..HGETALL
 };
 
@@ -39,7 +39,7 @@ fn write_both(reply: &mut Reply<'_>, entry: Entry<'_>) {
     reply.item(entry.value);
 }
 
-fn answer(
+fn reply_with_entries(
     cx: &mut Ctx<'_>,
     mut args: Args<'_>,
     header: impl Fn(&mut Reply<'_>, usize),

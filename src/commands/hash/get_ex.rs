@@ -64,14 +64,14 @@ fn hgetex(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         moment.count_ended(cx, changed.count);
     }
     if let Some(changed) = changed.propagated() {
-        propagate_aftermath(cx, &args.all(), deadline_change, is_in_unix_ms, &changed);
+        propagate_hgetex(cx, &args.all(), deadline_change, is_in_unix_ms, &changed);
     }
     Ok(())
 }
 
 /// HGETEX goes into the log of changes as HPEXPIREAT or HPERSIST, or as the deletion of the fields whose deadline had
 /// passed. `words` are its own.
-fn propagate_aftermath(
+fn propagate_hgetex(
     cx: &mut Ctx<'_>,
     words: &[&[u8]],
     deadline_change: DeadlineChange,

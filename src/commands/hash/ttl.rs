@@ -20,14 +20,14 @@ pub(super) const HTTL: Command = Command {
     cost: "O(N) where N is how many fields are asked for.",
     about: "Returns the remaining time to live of a hash's fields in seconds, rounded up.",
     tips: &["nondeterministic_output"],
-    run: |cx, args| answer(cx, args, |deadline_ms, now_ms| to_seconds(deadline_ms - now_ms)),
+    run: |cx, args| reply_with_times(cx, args, |deadline_ms, now_ms| to_seconds(deadline_ms - now_ms)),
     ..Command::ROW
 };
 
 pub(super) const HPTTL: Command = Command {
     name: "HPTTL",
     about: "Returns the remaining time to live of a hash's fields in milliseconds.",
-    run: |cx, args| answer(cx, args, |deadline_ms, now_ms| deadline_ms - now_ms),
+    run: |cx, args| reply_with_times(cx, args, |deadline_ms, now_ms| deadline_ms - now_ms),
     ..HTTL
 };
 
@@ -35,14 +35,14 @@ pub(super) const HEXPIRETIME: Command = Command {
     name: "HEXPIRETIME",
     about: "Returns the deadlines of fields in seconds since the Unix epoch, rounded up.",
     tips: &[],
-    run: |cx, args| answer(cx, args, |deadline_ms, _| to_seconds(deadline_ms)),
+    run: |cx, args| reply_with_times(cx, args, |deadline_ms, _| to_seconds(deadline_ms)),
     ..HTTL
 };
 
 pub(super) const HPEXPIRETIME: Command = Command {
     name: "HPEXPIRETIME",
     about: "Returns the deadlines of fields in milliseconds since the Unix epoch.",
-    run: |cx, args| answer(cx, args, |deadline_ms, _| deadline_ms),
+    run: |cx, args| reply_with_times(cx, args, |deadline_ms, _| deadline_ms),
     ..HEXPIRETIME
 };
 
@@ -51,7 +51,7 @@ fn to_seconds(ms: i64) -> i64 {
 }
 
 /// Replies with `convert` of each field's deadline and the present time, both in unix milliseconds.
-fn answer(cx: &mut Ctx<'_>, mut args: Args<'_>, convert: fn(i64, i64) -> i64) -> Result<(), Error> {
+fn reply_with_times(cx: &mut Ctx<'_>, mut args: Args<'_>, convert: fn(i64, i64) -> i64) -> Result<(), Error> {
     let now_ms = cx.now_ms();
     let (fields, reply) = fields(cx, args.key()?)?;
     take_fields(&mut args, Error::FieldsNotPositive)?;

@@ -64,7 +64,7 @@ fn encoding(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
 }
 
 /// Replies with the number that `number` reads from the key, or null if the key does not exist.
-fn answer(cx: &mut Ctx<'_>, mut args: Args<'_>, number: impl FnOnce(Peek<'_>) -> i64) -> Result<(), Error> {
+fn reply_with_number(cx: &mut Ctx<'_>, mut args: Args<'_>, number: impl FnOnce(Peek<'_>) -> i64) -> Result<(), Error> {
     match cx.lookup(args.key()?, INSPECT).map(number) {
         Some(number) => cx.reply().integer(number),
         None => cx.reply().null(),
@@ -79,9 +79,9 @@ const SHARED_REFERENCES: i64 = i32::MAX as i64;
 /// Redis shares no numbers while it must store for each key when or how often it was accessed.
 fn refcount(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
     if cx.settings().max_memory_bytes > 0 && cx.settings().policy.depends_on_use() {
-        return answer(cx, args, |_| 1);
+        return reply_with_number(cx, args, |_| 1);
     }
-    answer(cx, args, |key| references(key.view()))
+    reply_with_number(cx, args, |key| references(key.view()))
 }
 
 fn references(view: View<'_>) -> i64 {
@@ -96,7 +96,7 @@ fn idletime(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
         return refuse_for(cx, args, Error::LfuPolicy);
     }
     let now = cx.now();
-    answer(cx, args, |key| lru::idle_s(key.access(), now))
+    reply_with_number(cx, args, |key| lru::idle_s(key.access(), now))
 }
 
 fn freq(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
@@ -104,7 +104,7 @@ fn freq(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), Error> {
         return refuse_for(cx, args, Error::NoLfuPolicy);
     }
     let (now, decay_minutes) = (cx.now(), cx.settings().lfu.decay_minutes);
-    answer(cx, args, |key| lru::frequency(key.access(), now, decay_minutes).into())
+    reply_with_number(cx, args, |key| lru::frequency(key.access(), now, decay_minutes).into())
 }
 
 /// Replies with `error` (the policy in force has no such value) if the key exists, and with null if not.

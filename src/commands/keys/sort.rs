@@ -81,7 +81,7 @@ fn sort(cx: &mut Ctx<'_>, mut args: Args<'_>, may_store: bool) -> Result<(), Err
     };
     match options.target {
         Some(target) => store(cx, target, &elements, &options.get),
-        None => answer(cx, &elements, &options.get),
+        None => reply_with_elements(cx, &elements, &options.get),
     }
     Ok(())
 }
@@ -375,7 +375,7 @@ fn outgrow(cx: &mut Ctx<'_>, key: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
-fn answer(cx: &mut Ctx<'_>, elements: &Elements, get: &[Pattern<'_>]) {
+fn reply_with_elements(cx: &mut Ctx<'_>, elements: &Elements, get: &[Pattern<'_>]) {
     cx.reply().array(elements.spans.len() * get.len().max(1));
     for element in elements.iter() {
         if get.is_empty() {

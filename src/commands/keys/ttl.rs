@@ -16,7 +16,7 @@ pub(super) const TTL: Command = Command {
     history: &[Change::says("2.8.0", "Returns -2 if the key does not exist.")],
     about: "Returns the remaining time to live of a key, to the nearest second.",
     tips: &["nondeterministic_output"],
-    run: |cx, args| answer(cx, args, |deadline_ms, now_ms| to_seconds(left_ms(deadline_ms, now_ms))),
+    run: |cx, args| reply_with_time(cx, args, |deadline_ms, now_ms| to_seconds(left_ms(deadline_ms, now_ms))),
     ..Command::ROW
 };
 
@@ -25,7 +25,7 @@ pub(super) const PTTL: Command = Command {
     since: "2.6.0",
     history: &[Change::says("2.8.0", "Returns -2 if the key does not exist.")],
     about: "Returns the remaining time to live of a key in milliseconds.",
-    run: |cx, args| answer(cx, args, left_ms),
+    run: |cx, args| reply_with_time(cx, args, left_ms),
     ..TTL
 };
 
@@ -35,7 +35,7 @@ pub(super) const EXPIRETIME: Command = Command {
     history: &[],
     about: "Returns a key's deadline in seconds since the Unix epoch, to the nearest second.",
     tips: &[],
-    run: |cx, args| answer(cx, args, |deadline_ms, _| to_seconds(deadline_ms)),
+    run: |cx, args| reply_with_time(cx, args, |deadline_ms, _| to_seconds(deadline_ms)),
     ..TTL
 };
 
@@ -43,12 +43,12 @@ pub(super) const PEXPIRETIME: Command = Command {
     name: "PEXPIRETIME",
     history: &[],
     about: "Returns a key's deadline in milliseconds since the Unix epoch.",
-    run: |cx, args| answer(cx, args, |deadline_ms, _| deadline_ms),
+    run: |cx, args| reply_with_time(cx, args, |deadline_ms, _| deadline_ms),
     ..EXPIRETIME
 };
 
 /// Replies with `convert` of the key's deadline and the present time, both in unix milliseconds.
-fn answer(cx: &mut Ctx<'_>, mut args: Args<'_>, convert: fn(i64, i64) -> i64) -> Result<(), Error> {
+fn reply_with_time(cx: &mut Ctx<'_>, mut args: Args<'_>, convert: fn(i64, i64) -> i64) -> Result<(), Error> {
     let now_ms = cx.now_ms();
     let answered = match cx.lookup(args.key()?, Lookup::NO_TOUCH).map(|key| key.deadline_ms()) {
         None => NO_KEY,

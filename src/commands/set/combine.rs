@@ -26,7 +26,7 @@ pub(super) const SUNION: Command = Command {
     name: "SUNION",
     cost: TOTAL_COST,
     about: "Returns the union of several sets.",
-    run: |cx, args| answer(cx, args, union),
+    run: |cx, args| reply_with_combination(cx, args, union),
     ..ANSWERING
 };
 
@@ -34,7 +34,7 @@ pub(super) const SDIFF: Command = Command {
     name: "SDIFF",
     cost: TOTAL_COST,
     about: "Returns the difference between the first set and the others.",
-    run: |cx, args| answer(cx, args, difference),
+    run: |cx, args| reply_with_combination(cx, args, difference),
     ..ANSWERING
 };
 
@@ -126,7 +126,7 @@ impl<'a> Combined<'a> {
 /// A union of more sets than this is built as a set, as each member would be searched for in all sets before its own.
 const FEW_SETS: usize = 4;
 
-fn answer(cx: &mut Ctx<'_>, args: Args<'_>, combine: Combine) -> Result<(), Error> {
+fn reply_with_combination(cx: &mut Ctx<'_>, args: Args<'_>, combine: Combine) -> Result<(), Error> {
     let keys: Vec<_> = args.rest().collect();
     let limits = cx.settings().packed_set;
     let (views, reply) = cx.views(&keys, |view| matches!(view, View::Set(_)));

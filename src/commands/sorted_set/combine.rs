@@ -23,7 +23,7 @@ pub(super) const ZUNION: Command = Command {
     syntax: "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM|MIN|MAX>] [WITHSCORES]",
     cost: UNION_COST,
     about: "Returns the union of several sorted sets.",
-    run: |cx, args| answer(cx, args, Operation::Union, "zunion"),
+    run: |cx, args| reply_with_combination(cx, args, Operation::Union, "zunion"),
     ..ANSWERING
 };
 
@@ -32,7 +32,7 @@ pub(super) const ZINTER: Command = Command {
     syntax: "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM|MIN|MAX>] [WITHSCORES]",
     cost: INTER_COST,
     about: "Returns the intersection of several sorted sets.",
-    run: |cx, args| answer(cx, args, Operation::Inter, "zinter"),
+    run: |cx, args| reply_with_combination(cx, args, Operation::Inter, "zinter"),
     ..ANSWERING
 };
 
@@ -41,7 +41,7 @@ pub(super) const ZDIFF: Command = Command {
     syntax: "numkeys key [key ...] [WITHSCORES]",
     cost: DIFF_COST,
     about: "Returns the difference between the first sorted set and the others.",
-    run: |cx, args| answer(cx, args, Operation::Diff, "zdiff"),
+    run: |cx, args| reply_with_combination(cx, args, Operation::Diff, "zdiff"),
     ..ANSWERING
 };
 
@@ -108,7 +108,12 @@ const INTER_COST: &str = "O(N*K)+O(M*log(M)) at worst, N being the members of th
 const DIFF_COST: &str = "O(L+(N-K)*log(N)) at worst, L being the members of all sorted sets, N those of the first and \
                          K those of the result.";
 
-fn answer(cx: &mut Ctx<'_>, mut args: Args<'_>, operation: Operation, name: &'static str) -> Result<(), Error> {
+fn reply_with_combination(
+    cx: &mut Ctx<'_>,
+    mut args: Args<'_>,
+    operation: Operation,
+    name: &'static str,
+) -> Result<(), Error> {
     let keys = keys(&mut args, name)?;
     let (views, reply) = cx.views(&keys, |view| matches!(view, View::Zset(_) | View::Set(_)));
     let sources = sources(views)?;

@@ -2,7 +2,7 @@
 //!
 //! Both create the consumer if it does not exist, and drop pending entries that are no longer in the stream.
 
-use super::claims::Claims;
+use super::propagate::Claims;
 use super::{find_group, id, interval_start, write_entry, write_id, write_ids};
 use crate::engine::exec::operations;
 use crate::engine::{

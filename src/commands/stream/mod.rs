@@ -10,11 +10,11 @@
 mod acknowledge;
 mod add;
 mod claim;
-mod claims;
 mod delete;
 mod group;
 mod info;
 mod pending;
+mod propagate;
 mod range;
 mod read;
 mod set_id;

@@ -5,7 +5,7 @@
 //! arguments are first replaced in the request: `$` becomes the present last id. XREADGROUP also runs again when a key
 //! or its group is deleted, and replies with the error.
 
-use super::claims::Claims;
+use super::propagate::Claims;
 use super::{all_if_zero, count, parse_id, write_entries, write_entry, write_id};
 use crate::engine::exec::operations;
 use crate::engine::{

@@ -1,6 +1,6 @@
 //! VADD: adds an element, or replaces its vector.
 
-use super::{ROW, WRITE, components, expect_arguments, wrong_arity};
+use super::{ROW, WRITE, expect_arguments, vector_arg, wrong_arity};
 use crate::engine::{Args, Changed, Command, Ctx, Error, Flags, Missing, VectorSetError};
 use crate::value::VectorSet;
 use crate::value::vector_set::{LINKS, Parameters, Quantization};
@@ -31,7 +31,7 @@ fn vadd(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     expect_arguments(cx, &args, |count| count >= 4)?;
     let key = args.key()?;
     let reduced = take_reduced(&mut args)?;
-    let components = components::take(&mut args)?;
+    let components = vector_arg::take(&mut args)?;
     let dimensions = u32::try_from(components.len()).map_err(|_| VectorSetError::Vector)?;
     if reduced.is_some_and(|reduced| is_too_large(reduced as usize, components.len())) {
         return Err(VectorSetError::Vector.into());
@@ -48,7 +48,7 @@ fn vadd(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
         } else {
             check(set, &wanted)?;
         }
-        let components = components::projected(set, components)?;
+        let components = vector_arg::projected(set, components)?;
         let is_new = set.insert(element, &components, options.attributes, options.effort, &mut generator);
         Ok(Changed::by(1, is_new))
     })?;
@@ -123,7 +123,7 @@ fn check(set: &VectorSet, wanted: &Parameters) -> Result<(), Error> {
         None => wanted.dimensions,
     };
     if stored != set.dimensions() {
-        return Err(components::mismatch(set, wanted.dimensions as usize));
+        return Err(vector_arg::mismatch(set, wanted.dimensions as usize));
     }
     if wanted.reduced.is_some() && set.input_dimensions().is_none() {
         return Err(VectorSetError::Projection.into());

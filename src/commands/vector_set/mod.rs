@@ -4,7 +4,7 @@
 //! in no ACL category, and no key events follow from them. Redis searches and adds (CAS) on threads; here a command
 //! runs to its end, as all do.
 //!
-//! [`add`] and [`element`] change a set, [`similar`] searches with conditions ([`filter`]), [`facts`] tells about the
+//! [`add`] and [`element`] change a set, [`similar`] searches with conditions ([`filter`]), [`info`] tells about the
 //! whole set, and [`random`] chooses elements.
 //!
 //! The graph differs from Redis's, since both choose the level of an element at random: VLINKS has other links, and an
@@ -13,25 +13,25 @@
 //! WATCH does not notice a command that fails, or finds no set, as it does in Redis.
 
 mod add;
-mod components;
 mod element;
-mod facts;
 mod filter;
+mod info;
 mod random;
 mod similar;
+mod vector_arg;
 
 use crate::engine::{Args, Arity, Command, Ctx, Error, Family, Flags, KeyFlags, KeySpec};
 
 /// The rows of this family's commands.
 pub const COMMANDS: &[Command] = &[
     add::VADD,
-    facts::VCARD,
-    facts::VDIM,
+    info::VCARD,
+    info::VDIM,
     element::VEMB,
     element::VGETATTR,
-    facts::VINFO,
+    info::VINFO,
     element::VISMEMBER,
-    facts::VLINKS,
+    info::VLINKS,
     random::VRANDMEMBER,
     element::VREM,
     element::VSETATTR,

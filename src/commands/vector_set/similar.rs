@@ -1,7 +1,7 @@
 //! VSIM: the elements whose vectors are most similar to one.
 
 use super::filter::Filter;
-use super::{READ, ROW, components, expect_arguments};
+use super::{READ, ROW, expect_arguments, vector_arg};
 use crate::engine::{Args, Command, Ctx, Error, VectorSetError, shown};
 use crate::resp::{Protocol, Reply};
 use crate::value::VectorSet;
@@ -59,11 +59,11 @@ fn query(set: &VectorSet, args: &mut Args<'_>) -> Result<Vec<f32>, Error> {
         let element = set.get(args.word()?).ok_or(VectorSetError::NoElement)?;
         return Ok(element.vector.components(set.quantization(), set.dimensions() as usize));
     }
-    let components = components::take(args)?;
+    let components = vector_arg::take(args)?;
     match set.input_dimensions() {
         _ if components.len() == set.dimensions() as usize => Ok(components),
-        None => Err(components::mismatch(set, components.len())),
-        Some(_) => components::projected(set, components),
+        None => Err(vector_arg::mismatch(set, components.len())),
+        Some(_) => vector_arg::projected(set, components),
     }
 }
 

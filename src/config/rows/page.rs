@@ -1,7 +1,7 @@
 //! Parameters of our own for what is served over HTTP. CONFIG GET shows them only by name.
 
 use super::PORT;
-use crate::config::parameter::{Held, Parameter};
+use crate::config::parameter::{Backing, Parameter};
 use crate::config::words;
 use crate::engine::{Page, Settings};
 
@@ -9,14 +9,14 @@ pub(super) const ROWS: &[Parameter] = &[
     Parameter::words(
         "page-bind",
         words::addresses,
-        Held::Field(|s| s.process.page.bind.join(" "), |s, names| of(s).bind = names_in(&names)),
+        Backing::Field(|s| s.process.page.bind.join(" "), |s, names| of(s).bind = names_in(&names)),
     )
     .at_start()
     .hidden(),
     Parameter::words(
         "page-host",
         words::any,
-        Held::Field(|s| s.process.page.hosts.join(" "), |s, names| of(s).hosts = names_in(&names)),
+        Backing::Field(|s| s.process.page.hosts.join(" "), |s, names| of(s).hosts = names_in(&names)),
     )
     .at_start()
     .hidden(),
@@ -24,11 +24,11 @@ pub(super) const ROWS: &[Parameter] = &[
         "page-port",
         -1,
         PORT,
-        Held::Field(|s| s.process.page.port.map_or(-1, i64::from), |s, port| of(s).port = u16::try_from(port).ok()),
+        Backing::Field(|s| s.process.page.port.map_or(-1, i64::from), |s, port| of(s).port = u16::try_from(port).ok()),
     )
     .at_start()
     .hidden(),
-    Parameter::switch("page-token", Held::Field(|s| s.process.page.has_token, |s, on| of(s).has_token = on))
+    Parameter::switch("page-token", Backing::Field(|s| s.process.page.has_token, |s, on| of(s).has_token = on))
         .at_start()
         .hidden(),
 ];

@@ -1,73 +1,80 @@
 //! Parameters of persistence: the RDB file and the append-only file.
 
 use super::{INT, LONG_BYTES};
-use crate::config::parameter::{Held, Parameter};
+use crate::config::parameter::{Backing, Parameter};
 use crate::config::words;
 use crate::engine::{Settings, SyncPolicy};
 
 pub(super) const ROWS: &[Parameter] = &[
-    Parameter::words("save", words::save_points, Held::Field(words::shown_save_points, words::assign_save_points)),
-    Parameter::word("dbfilename", words::database_file_name, Held::Field(|s| s.files.dump_file.clone(), set_dump_file))
-        .protected(),
-    Parameter::switch("rdbchecksum", Held::Field(|s| s.files.has_checksum, |s, yes| s.files_mut().has_checksum = yes))
-        .at_start(),
+    Parameter::words("save", words::save_points, Backing::Field(words::shown_save_points, words::assign_save_points)),
+    Parameter::word(
+        "dbfilename",
+        words::database_file_name,
+        Backing::Field(|s| s.files.dump_file.clone(), set_dump_file),
+    )
+    .protected(),
+    Parameter::switch(
+        "rdbchecksum",
+        Backing::Field(|s| s.files.has_checksum, |s, yes| s.files_mut().has_checksum = yes),
+    )
+    .at_start(),
     Parameter::switch(
         "rdbcompression",
-        Held::Field(|all| all.files.compresses, |all, yes| all.files_mut().compresses = yes),
+        Backing::Field(|all| all.files.compresses, |all, yes| all.files_mut().compresses = yes),
     ),
-    Parameter::switch("rdb-del-sync-files", Held::Idle("no")),
-    Parameter::switch("rdb-save-incremental-fsync", Held::Idle("yes")),
-    Parameter::choice("sanitize-dump-payload", &["no", "yes", "clients"], Held::Idle("no")),
+    Parameter::switch("rdb-del-sync-files", Backing::NoEffect("no")),
+    Parameter::switch("rdb-save-incremental-fsync", Backing::NoEffect("yes")),
+    Parameter::choice("sanitize-dump-payload", &["no", "yes", "clients"], Backing::NoEffect("no")),
     Parameter::switch(
         "stop-writes-on-bgsave-error",
-        Held::Field(|s| s.files.stops_writes, |s, yes| s.files_mut().stops_writes = yes),
+        Backing::Field(|s| s.files.stops_writes, |s, yes| s.files_mut().stops_writes = yes),
     ),
     Parameter::switch(
         "aof-load-truncated",
-        Held::Field(|s| s.files.loads_truncated, |s, yes| s.files_mut().loads_truncated = yes),
+        Backing::Field(|s| s.files.loads_truncated, |s, yes| s.files_mut().loads_truncated = yes),
     ),
-    Parameter::switch("aof-rewrite-incremental-fsync", Held::Idle("yes")),
+    Parameter::switch("aof-rewrite-incremental-fsync", Backing::NoEffect("yes")),
     Parameter::switch(
         "aof-timestamp-enabled",
-        Held::Field(|s| s.files.has_timestamps, |s, yes| s.files_mut().has_timestamps = yes),
+        Backing::Field(|s| s.files.has_timestamps, |s, yes| s.files_mut().has_timestamps = yes),
     ),
     Parameter::switch(
         "aof-use-rdb-preamble",
-        Held::Field(|s| s.files.has_rdb_base, |s, yes| s.files_mut().has_rdb_base = yes),
+        Backing::Field(|s| s.files.has_rdb_base, |s, yes| s.files_mut().has_rdb_base = yes),
     ),
     Parameter::word(
         "appenddirname",
         words::append_directory_name,
-        Held::Field(|s| s.files.append_folder.clone(), |s, name| s.files_mut().append_folder = name),
+        Backing::Field(|s| s.files.append_folder.clone(), |s, name| s.files_mut().append_folder = name),
     )
     .at_start(),
     Parameter::word(
         "appendfilename",
         words::append_file_name,
-        Held::Field(|s| s.files.append_file.clone(), |s, name| s.files_mut().append_file = name),
+        Backing::Field(|s| s.files.append_file.clone(), |s, name| s.files_mut().append_file = name),
     )
     .at_start(),
     Parameter::choice(
         "appendfsync",
         &["everysec", "always", "no"],
-        Held::Field(|s| s.files.syncs.name(), |s, name| s.files_mut().syncs = SyncPolicy::named(name)),
+        Backing::Field(|s| s.files.syncs.name(), |s, name| s.files_mut().syncs = SyncPolicy::named(name)),
     ),
-    Parameter::switch("appendonly", Held::Field(|s| s.files.appends, |s, yes| s.files_mut().appends = yes)),
+    Parameter::switch("appendonly", Backing::Field(|s| s.files.appends, |s, yes| s.files_mut().appends = yes)),
     Parameter::memory(
         "auto-aof-rewrite-min-size",
         0,
         LONG_BYTES,
-        Held::Field(|s| s.files.rewrite_from_bytes, |s, bytes| s.files_mut().rewrite_from_bytes = bytes),
+        Backing::Field(|s| s.files.rewrite_from_bytes, |s, bytes| s.files_mut().rewrite_from_bytes = bytes),
     ),
     Parameter::number(
         "auto-aof-rewrite-percentage",
         0,
         INT,
-        Held::Field(|s| s.files.rewrite_percent as i64, |s, percent| s.files_mut().rewrite_percent = percent as u64),
+        Backing::Field(|s| s.files.rewrite_percent as i64, |s, percent| s.files_mut().rewrite_percent = percent as u64),
     ),
     Parameter::switch(
         "no-appendfsync-on-rewrite",
-        Held::Field(|s| s.files.skips_sync_while_saving, |s, yes| s.files_mut().skips_sync_while_saving = yes),
+        Backing::Field(|s| s.files.skips_sync_while_saving, |s, yes| s.files_mut().skips_sync_while_saving = yes),
     ),
 ];
 

@@ -23,13 +23,13 @@ mod fault;
 mod load;
 mod record;
 mod save;
-mod whole;
+mod verify;
 
 pub use fault::{Fault, FaultReason};
 pub use load::{Loader, is_rdb};
 pub use record::{Checksum, Entry, HEADER_BYTES, Loaded, Record};
 pub use save::{Options, SavedKey, Saver};
-pub use whole::is_whole;
+pub use verify::is_whole;
 
 use super::{FUNCTION, FUNCTION_PRE_GA};
 

@@ -178,7 +178,7 @@ impl Cluster {
             if !self.agreement.is_to_be_reviewed() {
                 break;
             }
-            self.nodes().iter().for_each(|node| node.act_alone(|_| ()));
+            self.nodes().iter().for_each(|node| node.act_without_delivery(|_| ()));
         }
         if self.are_journals_awaited() {
             self.count_journals();
@@ -239,8 +239,8 @@ impl Shared {
         let delay_ms = if message.is_of_kit() { 0 } else { self.cluster().bus.delay_ms(self.node_number(), from) };
         match (delay_ms - on_way_ms).max(0) {
             _ if !is_concerned => {}
-            0 => self.act_alone(|engine| messages::receive(engine, message)),
-            left_ms => self.act_alone(|engine| {
+            0 => self.act_without_delivery(|engine| messages::receive(engine, message)),
+            left_ms => self.act_without_delivery(|engine| {
                 if !self.is_down() {
                     messages::receive_later(engine, left_ms, from, message.clone());
                 }
@@ -263,19 +263,19 @@ impl Shared {
             BusMessage::Clock(_) => {}
             BusMessage::Node(message) => self.hear(from, on_way_ms, message),
             BusMessage::NodeSilent(_) if self.has_stale_view() => {}
-            BusMessage::NodeSilent(node) => self.act_alone(|engine| cluster::note_silence(engine, *node)),
+            BusMessage::NodeSilent(node) => self.act_without_delivery(|engine| cluster::note_silence(engine, *node)),
             // A stale view does not change, but the stream of a primary ends and begins again.
             BusMessage::NodeDown(node) => {
                 let disconnect = if self.has_stale_view() { replication::disconnect } else { cluster::disconnect };
-                self.act_alone(|engine| {
+                self.act_without_delivery(|engine| {
                     messages::drop_from(engine, from);
                     disconnect(engine, *node);
                 });
             }
             BusMessage::NodeUp(claim) if self.has_stale_view() => {
-                self.act_alone(|engine| replication::reconnect(engine, claim.node.id));
+                self.act_without_delivery(|engine| replication::reconnect(engine, claim.node.id));
             }
-            BusMessage::NodeUp(claim) => self.act_alone(|engine| {
+            BusMessage::NodeUp(claim) => self.act_without_delivery(|engine| {
                 messages::drop_claims(engine, from);
                 cluster::reconnect(engine, claim.node.id);
                 if !self.cluster().bus.is_stale(from) {

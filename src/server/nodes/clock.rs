@@ -39,24 +39,24 @@ impl Shared {
 
     /// Moves the clocks of all nodes to a moment; or that of this server, in one step, if it is by itself.
     fn reach_with_nodes(&self, target: Now) {
-        let Some(own) = self.membership() else { return self.reach_alone(target) };
+        let Some(own) = self.membership() else { return self.move_node_clock_and_wake(target) };
         own.cluster.move_clock(|| {
             let mut now = self.clock().now();
             while now < target {
-                self.settle(now);
+                self.run_due_at(now);
                 now = self.next_moment_after(now).filter(|moment| *moment < target).unwrap_or(target);
             }
-            self.settle(target);
+            self.run_due_at(target);
         });
     }
 
     /// Makes everything happen that is due at a moment at any node, and what falls due at it by the messages sent then.
-    fn settle(&self, moment: Now) {
+    fn run_due_at(&self, moment: Now) {
         for _ in 0..MAX_ROUNDS {
             self.with_nodes(|all| {
                 all.iter().for_each(|node| {
                     node.end_sleep_by(moment);
-                    node.advance_alone(moment);
+                    node.move_node_clock_to(moment);
                 });
             });
             self.cluster().deliver();
@@ -80,7 +80,7 @@ impl Shared {
                 self.reach_with_nodes(end);
             } else if self.is_due_at_any_node(self.clock().now()) {
                 let _ticks = own.cluster.ticks.write();
-                self.settle(self.clock().now());
+                self.run_due_at(self.clock().now());
             }
         }
     }

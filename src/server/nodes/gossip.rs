@@ -28,8 +28,8 @@ impl Cluster {
         addresses.filter(|address| address.ip.is_empty()).for_each(|address| ip.clone_into(&mut address.ip));
         for node in nodes.iter().filter(|node| is_end(node) || !node.has_stale_view()) {
             let told = self.as_heard_by(node, met.clone());
-            let learned = node.act_alone(|engine| cluster::introduce(engine, &told, ip));
-            self.mark_all(node, &learned);
+            let learned = node.act_without_delivery(|engine| cluster::introduce(engine, &told, ip));
+            self.record_link_states(node, &learned);
         }
     }
 
@@ -53,9 +53,9 @@ impl Cluster {
         }
         let has_learned = |(node, peer): &(&Arc<Shared>, &Arc<Shared>)| {
             let (from, known) = (peer.node_id(), self.as_heard_by(node, peer.known_nodes()));
-            let learned = from.map(|from| node.act_alone(|engine| cluster::learn(engine, from, &known)));
+            let learned = from.map(|from| node.act_without_delivery(|engine| cluster::learn(engine, from, &known)));
             let learned = learned.unwrap_or_default();
-            self.mark_all(node, &learned);
+            self.record_link_states(node, &learned);
             !learned.is_empty()
         };
         let ways = [(one, other), (other, one)].into_iter().filter(|(node, _)| !node.has_stale_view());
@@ -77,20 +77,20 @@ impl Cluster {
         let others: Vec<_> =
             self.nodes().into_iter().filter(|other| other.node_number() != node.node_number()).collect();
         others.iter().for_each(|other| self.gossip(node, other));
-        others.iter().for_each(|other| self.mark(node, other));
+        others.iter().for_each(|other| self.record_link_state(node, other));
     }
 
     /// Records at a node whether it hears another one, with all that this one claims.
-    pub(super) fn mark(&self, node: &Shared, other: &Shared) {
+    pub(super) fn record_link_state(&self, node: &Shared, other: &Shared) {
         let is_linked = self.bus.are_linked(node.node_number(), other.node_number());
         if other.is_down() || !is_linked { node.mark_disconnected(other) } else { node.mark_connected(other) }
     }
 
     /// Records at a node whether it hears those with these ids.
-    fn mark_all(&self, node: &Shared, ids: &[NodeId]) {
+    fn record_link_states(&self, node: &Shared, ids: &[NodeId]) {
         if !ids.is_empty() {
             let is_meant = |other: &Arc<Shared>| other.node_id().is_some_and(|id| ids.contains(&id));
-            self.nodes().iter().filter(|other| is_meant(other)).for_each(|other| self.mark(node, other));
+            self.nodes().iter().filter(|other| is_meant(other)).for_each(|other| self.record_link_state(node, other));
         }
     }
 

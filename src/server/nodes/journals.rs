@@ -97,7 +97,7 @@ impl Cluster {
             let waits = waits::waits_for_all_journals(&node.engine());
             for (session, filter) in waits {
                 let count = self.count_in_journals(&filter);
-                node.act_alone(|engine| waits::note_found(engine, session, count));
+                node.act_without_delivery(|engine| waits::note_found(engine, session, count));
                 self.await_journals();
             }
         }

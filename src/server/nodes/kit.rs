@@ -71,11 +71,11 @@ impl Cluster {
             }
             (_, true) => return Err(node.why_down(number)),
             (NodeOrder::FailOver(way), false) => {
-                let ordered = node.act_alone(|engine| failover::order(engine, way));
+                let ordered = node.act_without_delivery(|engine| failover::order(engine, way));
                 ordered.map_err(|error| KitError::NoFailover(number, reason(&error)))?;
             }
             (NodeOrder::Lag(lag), false) => {
-                let is_replica = node.act_alone(|engine| {
+                let is_replica = node.act_without_delivery(|engine| {
                     let is_replica = replication::is_replica(engine);
                     is_replica.then(|| lag::set_lag(engine, lag)).is_some()
                 });
@@ -86,7 +86,7 @@ impl Cluster {
             (NodeOrder::StaleView, false) => {
                 let _delivery = self.bus.hold_delivery();
                 self.bus.set_stale(node.node_number(), true);
-                node.act_alone(messages::drop_news);
+                node.act_without_delivery(messages::drop_news);
             }
             (NodeOrder::FreshView, false) => {
                 let _delivery = self.bus.hold_delivery();
@@ -105,7 +105,7 @@ impl Cluster {
         let settings = node.engine().settings.clone();
         let resumed = node.with_listeners(|listeners| listeners.resume(&settings)).unwrap_or(Ok(()));
         resumed.map_err(|error| KitError::Listen(error.to_string()))?;
-        node.act_alone(|engine| {
+        node.act_without_delivery(|engine| {
             node.set_down(false);
             cluster::start(engine, is_empty);
         });
@@ -118,7 +118,7 @@ impl Cluster {
 
     /// Resumes a paused node: connects it again, sends it what it has missed, then serves its clients.
     fn resume(&self, node: &Arc<Shared>) {
-        node.act_alone(|engine| {
+        node.act_without_delivery(|engine| {
             node.set_down(false);
             agreement::publish(engine);
         });

@@ -94,7 +94,7 @@ impl Cluster {
             let (one, other) = link;
             for (node, peer) in [(one, other), (other, one)] {
                 if let Ok(node) = self.node(node) {
-                    node.act_alone(|engine| messages::deliver_within(engine, delay_ms, peer));
+                    node.act_without_delivery(|engine| messages::deliver_within(engine, delay_ms, peer));
                 }
             }
         }
@@ -107,7 +107,7 @@ impl Cluster {
             self.gossip(&first, &second);
             for (node, peer) in [(&first, &second), (&second, &first)] {
                 if now.contains(&(one, other)) || !peer.is_down() {
-                    self.mark(node, peer);
+                    self.record_link_state(node, peer);
                 }
             }
         }

@@ -4,7 +4,7 @@
 //! other one behind the same ports, as clients send the same user name to all nodes. A node is a [`Shared`] with an
 //! engine of its own, listed among the worlds under its own name ([`WorldName::of_node`]).
 //!
-//! [`mod@start`] makes the nodes, [`grow`] adds and removes some, and [`mod@end`] ends those of temporary worlds.
+//! [`mod@start`] makes the nodes, [`resize`] adds and removes some, and [`mod@end`] ends those of temporary worlds.
 //! [`bus`] delivers what they send to each other, [`gossip`] tells them of each other, [`agreement`] compares what
 //! they see, and [`migrate`] restores keys that one moves to another. [`kit`] is what tests do with them, of which
 //! [`links`], [`faults`], [`journals`], [`snapshots`] and [`clock`] are parts. [`mod@sleep`] is DEBUG SLEEP.
@@ -22,11 +22,11 @@ mod clock;
 mod end;
 mod faults;
 mod gossip;
-mod grow;
 mod journals;
 mod kit;
 mod links;
 mod migrate;
+mod resize;
 mod sleep;
 mod snapshots;
 mod start;

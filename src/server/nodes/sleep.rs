@@ -127,7 +127,7 @@ impl Shared {
         }
         drop(delivery);
         self.broadcast_up();
-        self.act_alone(sleep::end);
+        self.act_without_delivery(sleep::end);
     }
 
     /// Ends the sleep of this node, whose process has ended.

@@ -31,7 +31,7 @@ impl Cluster {
             }
             for (node, engine) in nodes.iter().zip(&mut engines) {
                 // A node that was added after a snapshot has none to drop.
-                let _ = node.act_on(engine, |engine| snapshots::carry_out(engine, order));
+                let _ = node.act_on_locked(engine, |engine| snapshots::carry_out(engine, order));
             }
         }
         self.review_agreement();
@@ -86,7 +86,7 @@ impl Shared {
     pub(crate) fn order_snapshots(&self, order: &SnapshotOrder) -> Result<(), Error> {
         match self.membership() {
             Some(own) => own.cluster.order_snapshots(order)?,
-            None => self.act_alone(|engine| snapshots::carry_out(engine, order))?,
+            None => self.act_without_delivery(|engine| snapshots::carry_out(engine, order))?,
         }
         self.deliver_and_settle();
         Ok(())

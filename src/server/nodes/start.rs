@@ -92,7 +92,7 @@ pub(in crate::server) fn start(
     first.join(Membership { cluster: Arc::clone(cluster), number: 0, port: first.port() });
     let mut nodes = vec![Arc::clone(first)];
     if let Some(view) = views.next() {
-        first.act_alone(|engine| cluster::join(engine, view));
+        first.act_without_delivery(|engine| cluster::join(engine, view));
     }
     for ((number, view), sockets) in (1..).zip(views).zip(sockets) {
         let membership = member(cluster, number, &view);
@@ -151,7 +151,7 @@ impl Cluster {
 
     /// Lets the nodes send their first messages.
     pub(in crate::server) fn begin(&self) {
-        self.nodes().iter().for_each(|node| node.act_alone(|_| ()));
+        self.nodes().iter().for_each(|node| node.act_without_delivery(|_| ()));
         self.deliver();
     }
 }

@@ -4,7 +4,7 @@ use hyper::body::Bytes;
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::{Response, StatusCode};
 
-use super::answers::{Answer, whole};
+use super::responses::{PageResponse, full_body};
 use crate::value::hashing::Key;
 
 /// The content security policy: the page loads from this port, and from nowhere else.
@@ -72,11 +72,11 @@ impl Asset {
     }
 
     /// The answer to a request with these headers: the file, or 304 if the browser has this version.
-    pub(super) fn answer(&'static self, headers: &HeaderMap) -> Answer {
+    pub(super) fn answer(&'static self, headers: &HeaderMap) -> PageResponse {
         let etag = self.etag();
         let is_known = listed(headers, header::IF_NONE_MATCH).any(|known| known == etag || known == "*");
         let body = if is_known { &[] } else { self.bytes };
-        let mut answer = Response::new(whole(Bytes::from_static(body)));
+        let mut answer = Response::new(full_body(Bytes::from_static(body)));
         let headers = answer.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(self.content_type));
         // A newer program may have other files, so a browser asks each time.
@@ -102,7 +102,7 @@ mod tests {
 
     static FILE: Asset = Asset { content_type: "text/css", bytes: b"text" };
 
-    fn answer(name: header::HeaderName, value: &str) -> Answer {
+    fn answer(name: header::HeaderName, value: &str) -> PageResponse {
         let value = HeaderValue::try_from(value).expect("it is a value");
         FILE.answer(&HeaderMap::from_iter([(name, value)]))
     }

@@ -19,10 +19,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
-use super::answers::{Answer, json, refused_in_json};
 use super::client::Client;
 use super::guards::{NO_WORLD, Refusal};
 use super::json::{Batch, put_array, put_reply};
+use super::responses::{PageResponse, json, refused_in_json};
 use super::{Site, login};
 use crate::resp::{Frame, ReplyBuffer};
 
@@ -71,7 +71,7 @@ pub(super) fn unread_permits() -> Arc<Semaphore> {
 
 impl Site {
     /// Answers a batch of commands, whose head has passed the guards.
-    pub(super) async fn command(&self, request: Request<Incoming>, peer: SocketAddr) -> Answer {
+    pub(super) async fn command(&self, request: Request<Incoming>, peer: SocketAddr) -> PageResponse {
         let (head, body) = request.into_parts();
         match self.run_batch(&head.headers, body, peer).await {
             Ok(replies) => json(StatusCode::OK, replies),

@@ -13,7 +13,6 @@
 //! ([`write_timeout`]), so that it holds its place no longer. Bodies are read only by `/command`, which has limits of
 //! its own.
 
-mod answers;
 mod assets;
 mod client;
 mod command;
@@ -22,6 +21,7 @@ mod guards;
 mod json;
 mod login;
 mod query;
+mod responses;
 mod stream;
 mod write_timeout;
 
@@ -48,16 +48,16 @@ use tokio::task::yield_now;
 use tracing::{debug, warn};
 
 use super::contain::contain_async;
+use super::first_of::first_of;
 use super::listen;
-use super::race::first_of;
 use super::shared::Shared;
 use crate::commands::info::{self, Surroundings};
 use crate::engine::exec::measures::Readings;
 use crate::engine::{Engine, Settings, WorldName};
 use crate::value::hexadecimal;
-use answers::{Answer, complete, only, refused, refused_in_json, text, typed};
 use connections::{Activity, Connections};
 use guards::{Guards, Refusal};
+use responses::{PageResponse, complete, of_type, only, refused, refused_in_json, text};
 use write_timeout::WriteTimeoutStream;
 
 /// The most connections at a time; for a further one, the longest idle one ends.
@@ -190,7 +190,7 @@ impl Site {
         }
     }
 
-    async fn answer(&self, request: Request<Incoming>, peer: SocketAddr, activity: &Arc<Activity>) -> Answer {
+    async fn answer(&self, request: Request<Incoming>, peer: SocketAddr, activity: &Arc<Activity>) -> PageResponse {
         let is_api = matches!(request.uri().path(), "/command" | "/stream");
         let answered = contain_async("a request of the page", async {
             let checked = self.guards.check(request.headers(), peer, &self.shared.engine());
@@ -204,7 +204,7 @@ impl Site {
         complete(answered.await.unwrap_or_else(failed))
     }
 
-    async fn routed(&self, request: Request<Incoming>, peer: SocketAddr, activity: &Arc<Activity>) -> Answer {
+    async fn routed(&self, request: Request<Incoming>, peer: SocketAddr, activity: &Arc<Activity>) -> PageResponse {
         let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
         match request.uri().path() {
             "/command" if *request.method() == Method::POST => self.command(request, peer).await,
@@ -221,14 +221,14 @@ impl Site {
     }
 
     /// The metrics of a world, the first one if none is named.
-    async fn metrics(&self, request: &Request<Incoming>, peer: SocketAddr) -> Answer {
+    async fn metrics(&self, request: &Request<Incoming>, peer: SocketAddr) -> PageResponse {
         let world = match self.world_of(request.uri().query().unwrap_or_default()) {
             Ok(world) => world,
             Err(refusal) => return refused(&refusal),
         };
         let checked = world.act(|engine| login::check(engine, request.headers(), peer));
         match checked {
-            Ok(()) => typed(StatusCode::OK, EXPOSITION, metrics(&world).await),
+            Ok(()) => of_type(StatusCode::OK, EXPOSITION, metrics(&world).await),
             Err(refusal) if refusal.status == StatusCode::UNAUTHORIZED => {
                 let mut answer = refused(&refusal);
                 answer
@@ -253,7 +253,7 @@ impl Site {
     }
 
     /// Whether clients are served: not while data are being loaded.
-    fn ready(&self) -> Answer {
+    fn ready(&self) -> PageResponse {
         let is_ready = self.has_loaded.load(Ordering::Acquire) && self.shared.engine().persistence.loading.is_none();
         if is_ready { text(StatusCode::OK, "ready\n") } else { text(StatusCode::SERVICE_UNAVAILABLE, "loading\n") }
     }

@@ -17,12 +17,12 @@ use hyper::{Request, Response, StatusCode};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{sleep, timeout};
 
-use super::answers::{Answer, Body, refused_in_json};
 use super::client::Client;
 use super::connections::Busy;
 use super::guards::{NO_WORLD, Refusal};
 use super::json::{put_bytes, put_cut, put_reply, put_separated};
 use super::query::parameters;
+use super::responses::{Body, PageResponse, refused_in_json};
 use super::{Site, login};
 use crate::engine::state::kit::{FeedEvent, Filter, Finding, Shown, ShownReply, Unread, pattern_of};
 use crate::engine::{Now, WorldName};
@@ -81,11 +81,11 @@ impl Wanted {
 
 impl Site {
     /// Begins a stream.
-    pub(super) fn stream(&self, request: &Request<Incoming>, peer: SocketAddr, busy: Busy) -> Answer {
+    pub(super) fn stream(&self, request: &Request<Incoming>, peer: SocketAddr, busy: Busy) -> PageResponse {
         self.begin_stream(request, peer, busy).unwrap_or_else(|refusal| refused_in_json(&refusal))
     }
 
-    fn begin_stream(&self, request: &Request<Incoming>, peer: SocketAddr, busy: Busy) -> Result<Answer, Refusal> {
+    fn begin_stream(&self, request: &Request<Incoming>, peer: SocketAddr, busy: Busy) -> Result<PageResponse, Refusal> {
         self.guards.check_token(request.headers())?;
         let wanted = Wanted::read(request.uri().query().unwrap_or_default())?;
         let world = self.shared.worlds().find(&wanted.world).ok_or(NO_WORLD)?;
@@ -107,7 +107,8 @@ impl Site {
             engine.observers.strict().map_or(0, |strict| strict.findings().len())
         };
         let (sender, channel) = Channel::new(1);
-        let stream = Stream { world, client, number: 0, clock: None, findings, keys_us: 0, _place: place, _busy: busy };
+        let stream =
+            EventStream { world, client, number: 0, clock: None, findings, keys_us: 0, _place: place, _busy: busy };
         tokio::spawn(stream.run(sender));
         let mut answer = Response::new(Body::Right(channel));
         answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -118,7 +119,7 @@ impl Site {
 }
 
 /// A stream that is being written.
-struct Stream {
+struct EventStream {
     world: Arc<Shared>,
     client: Client,
     /// The number of the last event.
@@ -157,7 +158,7 @@ impl Reading {
     }
 }
 
-impl Stream {
+impl EventStream {
     /// Writes until the reader is gone, or the client is closed.
     async fn run(mut self, mut sender: Sender<Bytes>) {
         let mut silence = 0;

@@ -8,7 +8,7 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use super::pause::{pause, seconds};
+use super::polling::{seconds, sleep_before_next_poll};
 use crate::server::clock::monotonic_us;
 use crate::server::os_host::reason;
 use crate::server::url::unescaped;
@@ -126,7 +126,7 @@ fn ask_until(options: &Options) -> Result<(), String> {
         if left <= RETRY {
             return Err(format!("{}: {why}", options.place()));
         }
-        pause(RETRY);
+        sleep_before_next_poll(RETRY);
     }
 }
 

@@ -26,7 +26,7 @@ use crate::engine::Settings;
 use crate::engine::exec::persistence::ShutdownOptions;
 use crate::server::background_saver;
 use crate::server::contain::contain;
-use crate::server::race::first_of;
+use crate::server::first_of::first_of;
 use crate::server::shared::Shared;
 
 /// The exit code of the process at the second signal, as in Redis.

@@ -15,7 +15,7 @@ use std::time::Duration;
 use crate::engine::Launch;
 use crate::server::clock::monotonic_us;
 use crate::server::contain::contain;
-use crate::server::program::pause::pause;
+use crate::server::program::polling::sleep_before_next_poll;
 use crate::server::program::signals::ShutdownRequests;
 use crate::server::shared::Shared;
 
@@ -90,7 +90,7 @@ impl End {
     fn begin(&self, why: &'static str) {
         self.requests.send(why);
         if !self.shared.saves_at_end() && !self.is_written_at_end {
-            pause(PATIENCE);
+            sleep_before_next_poll(PATIENCE);
             self.requests.send(why);
         }
     }
@@ -107,7 +107,7 @@ impl End {
             if idle >= limit {
                 return;
             }
-            pause(LOOK.min(limit - idle));
+            sleep_before_next_poll(LOOK.min(limit - idle));
         }
     }
 

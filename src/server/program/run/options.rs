@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::config::{self, Invocation, Sources};
 use crate::engine::state::kit::Level;
-use crate::server::program::pause::seconds;
+use crate::server::program::polling::seconds;
 
 /// The text that `dunlin run --help` prints.
 pub(super) const HELP: &str = "\

@@ -25,7 +25,7 @@ use crate::server::loading;
 use crate::server::os_host;
 use crate::server::page::Page;
 use crate::server::program::launch::{self, Addresses, Announcer, PortFile};
-use crate::server::program::pause::pause;
+use crate::server::program::polling::sleep_before_next_poll;
 use crate::server::program::{event_loops, log, signals};
 use crate::server::run::{Plan, Server};
 use crate::server::shared::Shared;
@@ -155,7 +155,7 @@ impl CommandServer {
         let begin_us = monotonic_us();
         let is_alone = || self.shared.worlds().figures().iter().all(|world| world.clients == 0);
         while !is_alone() && u128::from(monotonic_us() - begin_us) < limit.as_micros() {
-            pause(LOOK);
+            sleep_before_next_poll(LOOK);
         }
     }
 

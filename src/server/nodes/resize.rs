@@ -22,8 +22,8 @@ use crate::server::listen;
 use crate::server::shared::Shared;
 use crate::server::world::World;
 
-/// The place of a node that is about to start.
-struct Place {
+/// A node that is about to start.
+struct StartingNode {
     number: usize,
     port: u16,
     /// The sockets of its port; none if it shares that with a node of the first world.
@@ -61,7 +61,7 @@ impl Shared {
     /// Starts a node that knows no other one, at the side of one if the network is divided.
     fn start_node(&self, cluster: &Arc<Cluster>, beside: &Shared) -> Result<Arc<Shared>, KitError> {
         let (worlds, world) = (self.worlds(), self.name_of_world());
-        let Place { number, port, sockets } = self.next_place(cluster, &world)?;
+        let StartingNode { number, port, sockets } = self.next_node(cluster, &world)?;
         let name = world.of_node(number);
         WorldName::parse(name.as_str().as_bytes())?;
         let membership = Membership { cluster: Arc::clone(cluster), number, port };
@@ -90,8 +90,8 @@ impl Shared {
         opened.map(|()| node)
     }
 
-    /// The place of the next node.
-    fn next_place(&self, cluster: &Cluster, world: &WorldName) -> Result<Place, KitError> {
+    /// The number and port of the next node.
+    fn next_node(&self, cluster: &Cluster, world: &WorldName) -> Result<StartingNode, KitError> {
         let number = cluster.numbers();
         if cluster.nodes().len() >= MAX_NODES {
             return Err(KitError::NoNewNode(format!("a cluster has at most {MAX_NODES} nodes")));
@@ -101,13 +101,14 @@ impl Shared {
             let by_number = usize::from(self.worlds().settings_at_start().port) + number;
             let first = u16::try_from(by_number).unwrap_or(u16::MAX).max(last.saturating_add(1));
             let (port, sockets) = open_next(self.worlds().settings_at_start(), first)?;
-            return Ok(Place { number, port, sockets });
+            return Ok(StartingNode { number, port, sockets });
         }
         let nodes = self.worlds().first().map(|first| first.cluster().nodes()).unwrap_or_default();
         let above = nodes.iter().find(|node| node.node_number() >= number);
-        let place = above.map(|node| Place { number: node.node_number(), port: node.port(), sockets: Vec::new() });
+        let node =
+            above.map(|node| StartingNode { number: node.node_number(), port: node.port(), sockets: Vec::new() });
         let why = || format!("it would have the port of node {number} of the world 'default', which has none");
-        place.ok_or_else(|| KitError::NoNewNode(why()))
+        node.ok_or_else(|| KitError::NoNewNode(why()))
     }
 
     /// Makes this node and another one known to each other, and to all that the other one knows.
@@ -228,7 +229,7 @@ impl Cluster {
         self.deliver();
         let (number, id) = (node.node_number(), node.node_id());
         for other in self.nodes().iter().filter(|other| other.node_number() != number) {
-            id.into_iter().for_each(|id| other.act_alone(|engine| cluster::forget_quietly(engine, id)));
+            id.into_iter().for_each(|id| other.act_without_delivery(|engine| cluster::forget_quietly(engine, id)));
         }
         self.nodes.write().get_mut(number).into_iter().for_each(|place| *place = None);
         self.bus.forget(number, id);

@@ -29,48 +29,48 @@ const HEADERS: [(HeaderName, &str); 6] = [
 
 /// A body that is complete, or one that is written bit by bit.
 pub(super) type Body = Either<Full<Bytes>, Channel<Bytes>>;
-pub(super) type Answer = Response<Body>;
+pub(super) type PageResponse = Response<Body>;
 
 /// A body that is complete.
-pub(super) fn whole(bytes: impl Into<Bytes>) -> Body {
+pub(super) fn full_body(bytes: impl Into<Bytes>) -> Body {
     Either::Left(Full::new(bytes.into()))
 }
 
 /// An answer of that type.
-pub(super) fn typed(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Answer {
-    let mut answer = Response::new(whole(body));
+pub(super) fn of_type(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> PageResponse {
+    let mut answer = Response::new(full_body(body));
     *answer.status_mut() = status;
     answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     answer
 }
 
-pub(super) fn text(status: StatusCode, text: &'static str) -> Answer {
-    typed(status, PLAIN, text)
+pub(super) fn text(status: StatusCode, text: &'static str) -> PageResponse {
+    of_type(status, PLAIN, text)
 }
 
-pub(super) fn json(status: StatusCode, body: impl Into<Bytes>) -> Answer {
-    typed(status, JSON, body)
+pub(super) fn json(status: StatusCode, body: impl Into<Bytes>) -> PageResponse {
+    of_type(status, JSON, body)
 }
 
 /// A refusal for a person or a scraper.
-pub(super) fn refused(refusal: &Refusal) -> Answer {
+pub(super) fn refused(refusal: &Refusal) -> PageResponse {
     text(refusal.status, refusal.why)
 }
 
 /// A refusal for a script of the page: `{"error":"..."}`.
-pub(super) fn refused_in_json(refusal: &Refusal) -> Answer {
+pub(super) fn refused_in_json(refusal: &Refusal) -> PageResponse {
     json(refusal.status, json::error(refusal.why.trim_end()))
 }
 
 /// The answer 405, with the methods that are allowed.
-pub(super) fn only(methods: &'static str) -> Answer {
+pub(super) fn only(methods: &'static str) -> PageResponse {
     let mut answer = text(StatusCode::METHOD_NOT_ALLOWED, "This method is not allowed here.\n");
     answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static(methods));
     answer
 }
 
 /// The answer with the headers that every answer has.
-pub(super) fn complete(mut answer: Answer) -> Answer {
+pub(super) fn complete(mut answer: PageResponse) -> PageResponse {
     for (name, value) in HEADERS {
         answer.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// Waits for this long.
 #[expect(clippy::disallowed_methods, reason = "neither another process nor the absence of clients can be awaited")]
-pub(super) fn pause(length: Duration) {
+pub(super) fn sleep_before_next_poll(length: Duration) {
     thread::sleep(length);
 }
 
