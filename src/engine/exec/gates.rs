@@ -12,7 +12,7 @@
 //! Each gate can be asked without an effect, too ([`would_pass`]): so the test kit leaves alone what would not run.
 //!
 //! Not here: whether a command exists and how many words it takes ([`super::dispatch`]), the checks of a command that a
-//! script calls ([`super::scripts`]), and the right to what a transaction queued ([`super::rights`]).
+//! script calls ([`super::scripts`]), and the right to what a transaction queued ([`super::acl`]).
 //!
 //! Source for the order: the behaviour of Redis 8.0, asked with requests that fail at two gates at once.
 
