@@ -15,7 +15,7 @@
 //! - Invariant: no node is empty; `len` is the sum of their lengths and `memory` of their allocations.
 //!
 //! Costs: the ends O(1); a position O(nodes), 24 bytes read of each, from the nearer end; a change in a node moves at
-//! most its bytes.
+//! most its bytes, and nodes that many removed items leave empty go together in O(nodes).
 
 use super::packed_node::PackedNode;
 use super::size::Limits;
@@ -378,10 +378,12 @@ impl Nodes {
         self.memory += others.memory;
     }
 
-    /// Removes the items at some positions, which must exist and ascend.
+    /// Removes the items at some positions, which must exist and ascend. Nodes that become empty leave together: leaving
+    /// one by one, each would move those behind it.
     pub(super) fn remove_each(&mut self, positions: &[usize]) {
         let mut end = self.len;
         let mut at = self.nodes.len();
+        let mut emptied = Vec::new();
         for &position in positions.iter().rev() {
             while position < end {
                 at -= 1;
@@ -391,11 +393,13 @@ impl Nodes {
             let offset = position - end;
             self.len -= 1;
             if self.nodes[at].len() == 1 {
-                self.discard(at..at + 1);
+                // What is left to remove is before it.
+                emptied.push(at);
             } else {
                 self.change(at, |packed| packed.remove(offset..offset + 1));
             }
         }
+        self.discard_each(&emptied);
     }
 
     /// Panics unless the invariants hold.
@@ -473,6 +477,21 @@ impl Nodes {
     fn discard(&mut self, range: Range<usize>) {
         self.memory -= self.nodes.range(range.clone()).map(|node| self.here(node).memory()).sum::<usize>();
         self.nodes.drain(range);
+    }
+
+    /// Discards the nodes at some indices, which must exist and descend.
+    fn discard_each(&mut self, indices: &[usize]) {
+        match *indices {
+            [] => return,
+            [index] => return self.discard(index..index + 1),
+            _ => {}
+        }
+        self.memory -= indices.iter().map(|&index| self.at(index).memory()).sum::<usize>();
+        let (mut discarded, mut index) = (indices.iter().rev().peekable(), 0..);
+        self.nodes.retain(|_| {
+            let index = index.next();
+            discarded.next_if(|discarded| Some(**discarded) == index).is_none()
+        });
     }
 
     /// Changes the packed node at an index that has one.

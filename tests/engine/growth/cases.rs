@@ -64,6 +64,7 @@ pub const CASES: &[Case] = &[
     case(&["RPUSH k {#}"], &["*LINSERT k AFTER 0 x"]),
     case(&["RPUSH k {#}"], &["LREM k 0 x"]),
     case(&["RPUSH k {x}"], &["LREM k 0 x"]),
+    case(&["CONFIG SET list-max-listpack-size 1", "RPUSH k {x #}"], &["LREM k 0 x"]),
     case(&["RPUSH k {x}"], &["*LREM k 1 x"]),
     case(&["RPUSH k {x}"], &["*LREM k -1 x"]),
     case(&["RPUSH k {#}"], &["*LMOVE k j LEFT RIGHT"]),
