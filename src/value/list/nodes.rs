@@ -378,8 +378,8 @@ impl Nodes {
         self.memory += others.memory;
     }
 
-    /// Removes the items at some positions, which must exist and ascend. Nodes that become empty leave together: leaving
-    /// one by one, each would move those behind it.
+    /// Removes the items at some positions, which must exist and ascend. Nodes that become empty leave together: one by
+    /// one, each would move those behind it.
     pub(super) fn remove_each(&mut self, positions: &[usize]) {
         let mut end = self.len;
         let mut at = self.nodes.len();
