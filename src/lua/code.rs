@@ -113,8 +113,20 @@ impl Stack<'_> {
 
     /// Runs a full garbage collection.
     pub fn collect(&mut self) {
-        // SAFETY: the state is open; there are no finalizers, so none of our functions run.
-        unsafe { ffi::lua_gc(self.raw(), ffi::LUA_GCCOLLECT, 0) };
+        self.context().collect(self.raw());
+    }
+
+    /// Collects the garbage, as there is not enough memory for that many further bytes. False if there never is.
+    #[cold]
+    pub(super) fn collect_for(&self, bytes: usize) -> bool {
+        let account = &self.context().account;
+        if !account.is_within_limit(bytes) {
+            return false;
+        }
+        // A script may catch the error and try again: the time counts.
+        account.charge(account.used());
+        self.context().collect(self.raw());
+        true
     }
 
     /// Pops the table on top and makes it the environment of the function at `at`: its table of global names.

@@ -4,6 +4,11 @@
 //! Rust code runs it never fails, since Lua would jump over our frames: before it makes anything large,
 //! [`super::Stack`] checks that there is memory, within the limit and in the system.
 //!
+//! Garbage counts towards the limit until it is collected, and Lua's own collector rests until the memory in use has
+//! doubled: with large values that is over the limit. So the garbage is collected at once where it could stand in the
+//! way: before Rust code reports that memory has run out, between two instructions when much is in use
+//! ([`Account::is_collection_due`]), and after a run that leaves much behind.
+//!
 //! The time of C code between two instructions of a script grows with the bytes that it allocates. So these are
 //! counted as work, like the steps of our own functions ([`Account::charge`]): after much work, the hook runs with
 //! the next instruction.
@@ -38,8 +43,18 @@ pub(super) struct Account {
     refuses_next: Cell<bool>,
     /// The work since the last interrupt check, in bytes.
     work: Cell<usize>,
+    /// The bytes in use from which on a run collects its garbage.
+    collected_from: Cell<usize>,
+    /// The bytes in use from which on the garbage is collected after a run.
+    collected_after_run_from: Cell<usize>,
     spare: Spare,
 }
+
+/// The part of the limit that is used without a collection of our own.
+const UNCOLLECTED_PART: usize = 4;
+/// The part of the limit by which the memory in use grows at least between two collections of our own: each goes
+/// through all values.
+const MIN_GROWTH_PART: usize = 16;
 
 /// The work after which the interrupt check is called: some 50 microseconds.
 const WORK_BYTES: usize = 256 << 10;
@@ -54,6 +69,8 @@ impl Account {
             depth: Cell::new(0),
             refuses_next: Cell::new(false),
             work: Cell::new(0),
+            collected_from: Cell::new(limit / UNCOLLECTED_PART),
+            collected_after_run_from: Cell::new(limit / UNCOLLECTED_PART),
             spare: Spare::new(SPARE_BYTES),
         }
     }
@@ -71,6 +88,39 @@ impl Account {
     #[inline]
     pub(super) fn has_room_for(&self, more: usize) -> bool {
         !self.is_over(more) && (more < LARGE_BYTES || can_be_had(more))
+    }
+
+    /// Whether that many bytes could be had if nothing else was in use.
+    pub(super) fn is_within_limit(&self, bytes: usize) -> bool {
+        bytes <= self.limit
+    }
+
+    /// Whether so much is in use that a run collects its garbage now.
+    #[inline]
+    pub(super) fn is_collection_due(&self) -> bool {
+        self.used.get() > self.collected_from.get()
+    }
+
+    /// Whether a run that has ended has left so much that the garbage is collected now. The next run begins with the
+    /// same threshold: that of this one depended on its own values.
+    #[inline]
+    pub(super) fn is_collection_due_after_run(&self) -> bool {
+        self.collected_from.set(self.collected_after_run_from.get());
+        self.used.get() > self.collected_after_run_from.get()
+    }
+
+    /// Sets when a run collects its garbage again, now that there is none: when the memory in use has doubled, or half
+    /// of the free memory is used.
+    pub(super) fn schedule_collection(&self) {
+        let used = self.used.get();
+        let growth = used.min(self.limit.saturating_sub(used) / 2).max(self.limit / MIN_GROWTH_PART);
+        self.collected_from.set(used.saturating_add(growth).max(self.limit / UNCOLLECTED_PART));
+    }
+
+    /// Sets the same for the end of each run: what is in use now stays between the runs.
+    pub(super) fn schedule_collection_after_run(&self) {
+        self.schedule_collection();
+        self.collected_after_run_from.set(self.collected_from.get());
     }
 
     /// Counts work. True if the interrupt check is due.
@@ -261,7 +311,12 @@ impl Account {
     unsafe fn change(&self, block: Option<NonNull<u8>>, old: usize, wanted: usize) -> Option<NonNull<u8>> {
         let old = if block.is_some() { old } else { 0 };
         let may_fail = wanted > old && self.is_within_c();
-        if may_fail && (self.refuses_next.take() || self.is_over(wanted - old)) {
+        if may_fail && self.refuses_next.take() {
+            return None;
+        }
+        if may_fail && self.is_over(wanted - old) {
+            // The run may catch the error: it goes on without its garbage.
+            self.collected_from.set(0);
             return None;
         }
         if wanted > isize::MAX as usize - ALIGNMENT {
@@ -397,6 +452,22 @@ mod tests {
                 assert_eq!(std::slice::from_raw_parts(start, 8), b"as it is", "{wanted} bytes");
             }
             account.change(block, bytes, 0);
+        }
+    }
+
+    /// A collection goes through all values, so one after each run would make every script slow.
+    #[test]
+    fn what_stays_between_runs_is_not_collected_after_each() {
+        let account = account(0);
+        // SAFETY: as above.
+        unsafe {
+            let block = account.change(None, 0, 300 << 10);
+            assert!(account.is_collection_due_after_run());
+            account.schedule_collection_after_run();
+            assert!(!account.is_collection_due_after_run());
+            let block = account.change(block, 300 << 10, 650 << 10);
+            assert!(account.is_collection_due_after_run());
+            account.change(block, 650 << 10, 0);
         }
     }
 

@@ -146,6 +146,10 @@ impl Lua {
         let result = finish(host, progress, &mut Stack::at_rest(raw, &self.context, top));
         // SAFETY: as above; on top are the handler and the value that `finish` left.
         unsafe { ffi::lua_settop(raw, top - 2) };
+        if self.context.account.is_collection_due_after_run() {
+            self.context.collect(raw);
+            self.context.account.schedule_collection_after_run();
+        }
         result
     }
 
@@ -222,6 +226,17 @@ impl super::Context {
         }
     }
 
+    /// Collects all garbage.
+    #[cold]
+    pub(super) fn collect(&self, raw: *mut ffi::lua_State) {
+        let _within = self.account.within_rust();
+        // SAFETY: `raw` is a state of this interpreter, which is open. The collector runs between two instructions, or
+        // within a function of ours, where any new value could start it; it makes some of its own tables smaller, for
+        // which memory does not fail while Rust code runs. There are no finalizers, so none of our functions run.
+        unsafe { ffi::lua_gc(raw, ffi::LUA_GCCOLLECT, 0) };
+        self.account.schedule_collection();
+    }
+
     /// Makes the hook run with the next instruction of the current run.
     pub(super) fn interrupt(&self) {
         if let Some(raw) = self.current.get() {
@@ -268,6 +283,9 @@ unsafe extern "C-unwind" fn hook(raw: *mut ffi::lua_State, _: *mut ffi::lua_Debu
     unsafe {
         let context = context(raw);
         context.name_current(raw);
+        if context.account.is_collection_due() {
+            context.collect(raw);
+        }
         if ask(raw, 0) {
             raise_out_of_memory(raw);
             return;

@@ -334,19 +334,23 @@ impl Stack<'_> {
         self.reserve(count).expect("callers that push many values reserve room for them");
     }
 
-    /// Checks that the limit allows that many further bytes.
+    /// Checks that the limit allows that many further bytes, when the garbage is collected if need be.
     ///
     /// # Errors
     /// If memory has run out.
     #[inline]
     pub fn check_memory(&self, bytes: usize) -> Result<(), Raise> {
-        if self.context.account.is_over(bytes) { Err(Raise::text(OUT_OF_MEMORY)) } else { Ok(()) }
+        let account = &self.context.account;
+        let fits = !account.is_over(bytes) || (self.collect_for(bytes) && !account.is_over(bytes));
+        if fits { Ok(()) } else { Err(Raise::text(OUT_OF_MEMORY)) }
     }
 
     /// Checks that there is memory for a value of that many bytes: within the limit, and in the system.
     #[inline]
     pub(super) fn obtain(&self, bytes: usize) -> Result<(), Raise> {
-        if self.context.account.has_room_for(bytes) { Ok(()) } else { Err(Raise::text(OUT_OF_MEMORY)) }
+        let account = &self.context.account;
+        let fits = account.has_room_for(bytes) || (self.collect_for(bytes) && account.has_room_for(bytes));
+        if fits { Ok(()) } else { Err(Raise::text(OUT_OF_MEMORY)) }
     }
 
     /// An empty buffer with room for that many bytes, which are to become a text: they are there twice then, so both
@@ -357,7 +361,10 @@ impl Stack<'_> {
     pub fn buffer(&self, bytes: usize) -> Result<Vec<u8>, Raise> {
         self.check_memory(bytes.saturating_mul(2))?;
         let mut buffer = Vec::new();
-        buffer.try_reserve_exact(bytes).map_err(|_| Raise::text(OUT_OF_MEMORY))?;
+        if buffer.try_reserve_exact(bytes).is_err() {
+            self.collect_for(bytes);
+            buffer.try_reserve_exact(bytes).map_err(|_| Raise::text(OUT_OF_MEMORY))?;
+        }
         Ok(buffer)
     }
 
