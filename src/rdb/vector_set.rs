@@ -92,7 +92,8 @@ impl Writer {
             self.unsigned(layer.links.len() as u64);
             self.unsigned(layer.room);
             layer.links.iter().for_each(|&link| self.unsigned(link));
-            self.unsigned(joined(layer.worst.1, layer.worst.0));
+            let (distance, place) = layer.worst.unwrap_or_default();
+            self.unsigned(joined(place, distance));
         }
         self.unsigned(joined(node.vector.norm.to_bits(), node.vector.range));
     }
@@ -166,11 +167,9 @@ impl<'p> Reader<'p> {
             let (count, room) = (parameter(self)?, parameter(self)?);
             let links = (0..count).map(|_| parameter(self)).collect::<Option<Vec<u64>>>()?;
             self.take_room(1, links.len() * size_of::<u64>())?;
-            if version == PARAMETERS_VERSION {
-                // The farthest link, which the loader finds by itself.
-                parameter(self)?;
-            }
-            layers.push(SavedLayer { links, room, worst: (0.0, 0) });
+            let worst = if version == PARAMETERS_VERSION { Some(parameter(self)?) } else { None };
+            let worst = worst.map(|worst| (high_float(worst), worst as u32));
+            layers.push(SavedLayer { links, room, worst });
         }
         let norm_and_range = parameter(self)?;
         let norm = f32::from_bits(norm_and_range as u32);
@@ -205,6 +204,7 @@ impl<'p> Reader<'p> {
 
 #[cfg(test)]
 mod tests {
+    use super::joined;
     use crate::rdb::{Forms, dump, restore, without_footer};
     use crate::value::vector_set::{Loader, Parameters, Quantization, SavedLayer, SavedNode, Search, Vector};
     use crate::value::{Value, VectorSet};
@@ -254,6 +254,7 @@ mod tests {
                 assert_eq!((&other.vector.bytes, other.attributes), (&element.vector.bytes, element.attributes));
                 assert_eq!(whole.links_of(element.name), set.links_of(element.name));
             }
+            assert_eq!(search(&whole), search(&set));
             for place in 0..payload.len() {
                 assert!(read(&payload[..place]).is_none(), "{place}");
                 let mut damaged = payload.to_vec();
@@ -265,6 +266,56 @@ mod tests {
                 }
             }
         }
+    }
+
+    fn payload_of(set: VectorSet) -> Vec<u8> {
+        let payload = dump(Value::VectorSet(set.into()).view(), false);
+        without_footer(&payload, true).expect("it has a footer").to_vec()
+    }
+
+    /// As a file of the first version of the parameters.
+    #[test]
+    fn the_farthest_links_are_found_if_they_are_not_saved() {
+        let set = set_with(None, Quantization::Q8, &mut Rng::with_seed(3));
+        let mut loader = Loader::new(&set.parameters(), Vec::new()).expect("the parameters are possible");
+        for mut node in set.saved_nodes() {
+            node.layers.iter_mut().for_each(|layer| layer.worst = None);
+            loader.push(node).expect("it is whole");
+        }
+        let loaded = loader.finish().expect("all links go both ways");
+        assert_eq!(payload_of(loaded), payload_of(set));
+    }
+
+    /// Redis 8.0.6 refuses a place behind the links, if there are any, and saves what it has loaded.
+    #[test]
+    fn the_farthest_link_is_one_of_the_links_and_its_distance_as_it_was_saved() {
+        let parameters = Parameters { dimensions: 2, reduced: None, quantization: Quantization::Q8, links: 4 };
+        let payload_with = |links: u32, place: u32, distance: f32| {
+            let mut loader = Loader::new(&parameters, Vec::new()).expect("the parameters are possible");
+            let ids: Vec<u64> = (1..=u64::from(links) + 1).collect();
+            for &id in &ids {
+                let vector = Cow::Owned(Vector::of(&[1.0, id as f32], Quantization::Q8));
+                let links = ids.iter().copied().filter(|other| *other != id).collect();
+                let layers = vec![SavedLayer { links, room: 8, worst: Some((0.5, 0)) }];
+                let element = &id.to_le_bytes();
+                loader.push(SavedNode { id, element, attributes: None, vector, layers }).expect("it is whole");
+            }
+            let payload = payload_of(loader.finish().expect("all links go both ways"));
+            let (saved, other) = (joined(0, 0.5).to_be_bytes(), joined(place, distance).to_be_bytes());
+            let start = payload.windows(8).position(|bytes| bytes == saved).expect("it has the farthest link");
+            [&payload[..start], &other, &payload[start + 8..]].concat()
+        };
+        for (links, place, distance) in
+            [(2, 0, 0.25), (2, 1, 1e30), (2, 1, f32::NAN), (2, 1, f32::NEG_INFINITY), (0, 1, 0.25)]
+        {
+            let payload = payload_with(links, place, distance);
+            let loaded = read(&payload).expect("the place is one of the links");
+            assert_eq!(payload_of(loaded), payload, "{links} {place} {distance}");
+        }
+        for (links, place) in [(2, 2), (2, 1 << 16), (2, u32::MAX), (1, 1)] {
+            assert!(read(&payload_with(links, place, 0.5)).is_none(), "{links} {place}");
+        }
+        assert!(read(&payload_with(0, u32::MAX, 0.5)).is_some());
     }
 
     /// Adds an element, and removes all in random order.
@@ -281,7 +332,7 @@ mod tests {
         let parameters = Parameters { dimensions: DIMENSIONS, reduced: None, quantization: Quantization::Q8, links: 4 };
         let mut loader = Loader::new(&parameters, Vec::new()).expect("the parameters are possible");
         let vector = Cow::Owned(Vector::of(&[1.0; DIMENSIONS as usize], Quantization::Q8));
-        let layers = vec![SavedLayer { links: Vec::new(), room: 8, worst: (0.0, 0) }];
+        let layers = vec![SavedLayer { links: Vec::new(), room: 8, worst: None }];
         let node = SavedNode { id: i64::MAX as u64 / 2, element: b"old", attributes: None, vector, layers };
         loader.push(node).expect("it is whole");
         let mut set = loader.finish().expect("there are no links");
@@ -291,7 +342,8 @@ mod tests {
         assert_eq!((loaded.len(), loaded.last_element_id()), (2, 2));
     }
 
-    /// Links that no insertion would have made, but that go both ways.
+    /// Links that no insertion would have made, but that go both ways; the farthest ones and their distances are
+    /// anything.
     #[test]
     fn a_set_with_any_links_takes_every_change() {
         for seed in 0..2_000 {
@@ -317,8 +369,11 @@ mod tests {
             let mut loader = Loader::new(&parameters, Vec::new()).expect("the parameters are possible");
             let all = (0..).zip(links).try_for_each(|(id, links): (u64, Vec<Vec<u64>>)| {
                 let vector: Vec<f32> = (0..DIMENSIONS).map(|_| generator.f32() - 0.5).collect();
-                let layer =
-                    |links: Vec<u64>| SavedLayer { links, room: 4 * u64::from(parameters.links), worst: (0.0, 0) };
+                let layer = |links: Vec<u64>| {
+                    let worst = (f32::from_bits(generator.u32(..)), generator.u32(..links.len().max(1) as u32));
+                    let worst = generator.bool().then_some(worst);
+                    SavedLayer { links, room: 4 * u64::from(parameters.links), worst }
+                };
                 let layers = links.into_iter().map(layer).collect();
                 let vector = Cow::Owned(Vector::of(&vector, parameters.quantization));
                 loader.push(SavedNode { id, element: &id.to_le_bytes(), attributes: None, vector, layers })

@@ -1,7 +1,8 @@
 //! A vector set as RDB files have it: its parameters, and node by node the element, the vector and the links.
 //!
 //! Nothing that was read is trusted: a set is refused if a link leads to an unknown id, to its own node or one way
-//! only, if an element occurs twice, or if a vector has another size.
+//! only, if an element occurs twice, if a vector has another size, or if the farthest link is none of the links. Its
+//! distance is taken as it is: a wrong one only makes a full node drop another link than the farthest.
 
 use super::graph::{Graph, MAX_LEVEL, Node};
 use super::{Parameters, Vector, VectorSet};
@@ -30,8 +31,8 @@ pub struct SavedLayer {
     pub links: Vec<u64>,
     /// The number of links for which there is room.
     pub room: u64,
-    /// The distance of the farthest link, and its place; computed again when loaded.
-    pub worst: (f32, u32),
+    /// The distance of the farthest link, and its place; computed when loaded if there is none.
+    pub worst: Option<(f32, u32)>,
 }
 
 /// The highest id of a node: those of later ones are still higher, and VINFO shows them as signed numbers.
@@ -72,7 +73,7 @@ impl Graph {
         let layers = (0..).zip(node.layers()).map(|(place, layer)| SavedLayer {
             links: layer.links.iter().map(|&link| self.node(link).id).collect(),
             room: (self.shape.room(place) + usize::from(layer.extra_room)) as u64,
-            worst: (layer.worst.0, layer.worst.1.into()),
+            worst: Some((layer.worst.0, layer.worst.1.into())),
         });
         let layers = layers.collect();
         SavedNode {
@@ -91,8 +92,8 @@ pub struct Loader {
     set: VectorSet,
     /// The nodes that were read, by their ids.
     nodes: HashMap<u64, u32>,
-    /// The links of each node that were read, by layers.
-    links: Vec<(u32, Vec<Vec<u64>>)>,
+    /// The layers of each node that were read.
+    layers: Vec<(u32, Vec<SavedLayer>)>,
 }
 
 impl Loader {
@@ -108,7 +109,7 @@ impl Loader {
                 projection.factors = Some(factors.into());
             }
         }
-        (set.dimensions() > 0).then(|| Loader { set, nodes: HashMap::new(), links: Vec::new() })
+        (set.dimensions() > 0).then(|| Loader { set, nodes: HashMap::new(), layers: Vec::new() })
     }
 
     /// Adds a node; `None` if it does not fit the others.
@@ -124,8 +125,14 @@ impl Loader {
             let usual = shape.room(place) as u64;
             let is_in_bounds =
                 layer.room <= MAX_ROOM * u64::from(shape.links) && layer.links.len() as u64 <= layer.room;
-            is_in_bounds.then_some(())?;
-            node.layer_mut(place).extra_room = u16::try_from(layer.room.saturating_sub(usual)).ok()?;
+            let has_worst = |(_, worst): (f32, u32)| layer.links.is_empty() || (worst as usize) < layer.links.len();
+            (is_in_bounds && layer.worst.is_none_or(has_worst)).then_some(())?;
+            let loaded = node.layer_mut(place);
+            loaded.extra_room = u16::try_from(layer.room.saturating_sub(usual)).ok()?;
+            if let Some((distance, worst)) = layer.worst {
+                // Without links, any place is possible, and none is looked at.
+                loaded.worst = (distance, u16::try_from(worst).unwrap_or_default());
+            }
         }
         let node = self.set.graph.add(node);
         self.set.index(node);
@@ -134,22 +141,24 @@ impl Loader {
             self.set.graph.entry = Some(node);
         }
         self.nodes.insert(saved.id, node);
-        self.links.push((node, saved.layers.into_iter().map(|layer| layer.links).collect()));
+        self.layers.push((node, saved.layers));
         Some(())
     }
 
     /// The set; `None` if a link leads nowhere, or is there twice, or one way only.
     pub fn finish(mut self) -> Option<VectorSet> {
         let mut ways = HashSet::new();
-        for (node, layers) in self.links {
-            for (layer, ids) in layers.into_iter().enumerate() {
-                for id in ids {
+        for (node, layers) in self.layers {
+            for (layer, saved) in layers.into_iter().enumerate() {
+                for id in saved.links {
                     let link = *self.nodes.get(&id)?;
                     let is_there = link != node && self.set.graph.node(link).level() >= layer;
                     (is_there && ways.insert((layer, node, link))).then_some(())?;
                     self.set.graph.push_link(node, layer, link);
                 }
-                self.set.graph.find_worst(node, layer);
+                if saved.worst.is_none() {
+                    self.set.graph.find_worst(node, layer);
+                }
             }
         }
         ways.iter().all(|&(layer, node, link)| ways.contains(&(layer, link, node))).then_some(())?;
