@@ -46,7 +46,7 @@ pub struct Simulation {
     generator: fastrand::Rng,
     history: History,
     story: String,
-    /// Whether a node has taken an epoch without the votes of others: two nodes may have taken the same one then.
+    /// Whether a node may have taken an epoch without a majority's votes: two nodes may have taken the same one then.
     has_unvoted_epochs: bool,
     /// How often that was over.
     settled: usize,
@@ -138,6 +138,7 @@ impl Simulation {
             self.note_disturbed_move();
             self.note_arrived_writes();
             self.note_settled_epochs();
+            self.note_partial_views();
             if !self.has_unvoted_epochs {
                 self.check_epochs()?;
             }

@@ -126,4 +126,16 @@ impl Simulation {
         let owned = KEYS.map(|(_, slot)| self.facts(node, slot).owns_slot);
         self.history.endanger("unvoted epoch", |write| owned[write.key] && write.shard != shard);
     }
+
+    /// Notes that an election may be won without a majority's votes: a node counts the primaries whose slots it has
+    /// heard of, as in Redis, and one that joins only a part of the cluster hears of few.
+    pub(super) fn note_partial_views(&mut self) {
+        let lacks_an_owner = |node: &usize| {
+            self.nodes[*node].with_engine(|engine| {
+                let view = engine.peers.cluster.as_ref().expect("it is a node");
+                KEYS.iter().any(|(_, slot)| view.owner(*slot).is_none())
+            })
+        };
+        self.has_unvoted_epochs |= self.members.iter().any(lacks_an_owner);
+    }
 }
