@@ -118,7 +118,7 @@ pub struct Timing {
     is_replaying: bool,
     /// The server is a replica, whose keys end when its primary says so.
     is_replica: bool,
-    /// How much later than its deadline a key ends, in milliseconds, which is_replica from these.
+    /// How much later than its deadline a key ends, in milliseconds, which follows from these.
     grace_ms: i64,
 }
 

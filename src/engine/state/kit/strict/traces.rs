@@ -41,7 +41,9 @@ struct RunningWrite {
 struct WrittenKey {
     key: Box<[u8]>,
     access: KeyFlags,
-    /// The command removes elements from it, or trims it at once.
+    /// The command removes elements from it.
+    takes: bool,
+    /// The command removes elements from it, or adds some and trims it at once.
     is_trimmed: bool,
     has_changed: bool,
 }
@@ -119,7 +121,13 @@ impl Traces {
         self.running = flags.has(Flags::WRITE).then(|| {
             let keys = checked.keys.iter().map(|&(key, access)| {
                 let takes = access.has(KeyFlags::DELETE) && !access.has(KeyFlags::RM);
-                WrittenKey { key: key.into(), access, is_trimmed: takes || checked.is_bounded, has_changed: false }
+                WrittenKey {
+                    key: key.into(),
+                    access,
+                    takes,
+                    is_trimmed: takes || checked.is_bounded,
+                    has_changed: false,
+                }
             });
             RunningWrite {
                 database: checked.database,
@@ -152,8 +160,7 @@ impl Traces {
     pub(in crate::engine) fn end(&mut self, end: WriteEnd) {
         let Some(running) = self.running.take() else { return };
         let snapshots = running.write.snapshots_before;
-        for WrittenKey { key, access, is_trimmed, has_changed } in running.keys {
-            let takes = access.has(KeyFlags::DELETE) && !access.has(KeyFlags::RM);
+        for WrittenKey { key, access, takes, is_trimmed, has_changed } in running.keys {
             let is_written = running.gives && !takes && (has_changed || end == WriteEnd::Blocked);
             let has_run = end != WriteEnd::Failed;
             if !(is_written || has_run && (is_trimmed || running.keeps)) {
