@@ -2,7 +2,7 @@
  * The views of lists, sets, hashes and sorted sets. However many elements a key has, at most two hundred rows are in
  * the page: lists and sorted sets are asked for what is looked at, sets and hashes are read on as one scrolls.
  */
-import { html, useEffect, useRef, useSignal } from './vendor/preact.js'
+import { html, useEffect, useLayoutEffect, useRef, useSignal } from './vendor/preact.js'
 import { changes, now, ROW_BYTES, send } from './link.js'
 import { Deadline, Field, Problem, Send, SendForm, Table, Tabs, TooLong, WINDOW } from './parts.js'
 import { isEditable } from './decode.js'
@@ -28,7 +28,7 @@ export function useRange(lengthWords, rangeWords, read) {
     const found = new Map(read(list).map((item, at) => [from + at, item]))
     state.value = { length: number(length), found, problem: errorOf(list) ? list : null }
   }
-  useEffect(() => void look(), [key, changes.value])
+  useLayoutEffect(() => void look(), [key, changes.value])
   const onRange = (/** @type {number} */ from, /** @type {number} */ to) => {
     if (from === range.current.from && to <= range.current.to) return
     range.current = { from, to: from + WINDOW }
@@ -72,7 +72,7 @@ function useScan(lengthWords, words, read) {
     if (isStale.current) again()
   }
   const again = () => void look(Math.min(5000, Math.max(WINDOW, state.peek().found.length)), true)
-  useEffect(again, [key, changes.value])
+  useLayoutEffect(again, [key, changes.value])
   return { ...state.value, onRange: (/** @type {number} */ _, /** @type {number} */ to) => void (to + 60 > state.value.found.length && look(to + WINDOW)) }
 }
 

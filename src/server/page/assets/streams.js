@@ -2,7 +2,7 @@
  * The view of a stream: its entries from the newest on, its groups, and of a group the consumers and what they have
  * been given but have not acknowledged, with how long ago.
  */
-import { html, useEffect, useSignal } from './vendor/preact.js'
+import { html, useEffect, useLayoutEffect, useSignal } from './vendor/preact.js'
 import { changes, ROW_BYTES, send } from './link.js'
 import { Choice, Field, Problem, Send, SendForm, Table, Tabs, useReplies } from './parts.js'
 import { count, duration, errorOf, fields, idOf, items, moment, number, pairs, shown, split, textOf } from './words.js'
@@ -27,7 +27,7 @@ function Entries(/** @type {{value: Word}} */ { value }) {
     const more = items(reply)
     found.value = { entries: [...before, ...more], isEnd: more.length < wanted, problem: errorOf(reply) ? reply : null }
   }
-  useEffect(() => void look(), [changes.value, isNewFirst.value])
+  useLayoutEffect(() => void look(), [changes.value, isNewFirst.value])
   const { entries, isEnd, problem } = found.value
   const row = (/** @type {number} */ at) => {
     const id = shown(entries[at][0])

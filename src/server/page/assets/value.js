@@ -2,7 +2,7 @@
  * Value: a key as what it is. The head has its type, size, deadline and place in a cluster; below is what fits its
  * type. What another client changes is shown at once, as the server tells which keys have changed.
  */
-import { html, useEffect, useSignal } from './vendor/preact.js'
+import { html, useLayoutEffect, useSignal } from './vendor/preact.js'
 import { ask, changes, send } from './link.js'
 import { Hash, List, Set as SetView, SortedSet } from './collections.js'
 import { bytesOf, count, errorOf, idOf, number, shown, size, slotOf, split, textOf, weightOf, wordOfId } from './words.js'
@@ -21,7 +21,8 @@ const KEY_BYTES = 200_000
 /** What is known of every key, whatever its type. @param {Word} key */
 function useFacts(key) {
   const facts = useSignal(/** @type {any} */ (null))
-  useEffect(() => {
+  // Not after the paint, as other effects: a key takes two requests one after the other.
+  useLayoutEffect(() => {
     let isCurrent = true
     send([['TYPE', key], ['PEXPIRETIME', key], ['OBJECT', 'ENCODING', key], ['MEMORY', 'USAGE', key]]).then(found => {
       const [type, at, encoding, bytes] = found
@@ -94,7 +95,7 @@ function Text(/** @type {{value: Word}} */ { value }) {
   const found = useSignal(/** @type {any} */ (null))
   const chosen = useSignal('')
   const edit = useSignal(/** @type {Edit | null} */ (null))
-  useEffect(() => {
+  useLayoutEffect(() => {
     let isCurrent = true
     const look = async () => {
       const [length, word] = await send([['STRLEN', value], ['GETRANGE', value, String(from), String(from + PIECE - 1)]])
