@@ -27,7 +27,8 @@
 //!   drained: the owner moves its live cells away, a few with each removal, and the chunk is given back.
 //! - The chunks of a fork ([`fork`]) are in its base until one of their cells changes.
 //!
-//! Costs: O(1), one cache line to read a cell of usual size.
+//! Costs: O(1), one cache line to read a cell of usual size. The table of chunks has one row for 16 KiB of cells and is
+//! copied when it doubles.
 
 mod fork;
 #[cfg(test)]
