@@ -2,6 +2,8 @@
 //! commands; these tests are about everything between a client's bytes and the engine.
 
 mod append_only;
+#[cfg(unix)]
+mod check_tools;
 mod checked_files;
 #[cfg(target_os = "linux")]
 mod descriptors;

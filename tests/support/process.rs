@@ -62,18 +62,24 @@ impl Program {
         Path::new(&self.0)
     }
 
-    /// Panics if its own tool for files of that kind, `rdb` or `aof`, finds something wrong with one. The tool stands
-    /// beside the server; without it that is skipped as above.
-    pub(crate) fn expect_accepted(&self, kind: &str, file: &Path) {
+    /// Its own tool for files of that kind, `rdb` or `aof`, which stands beside the server; without it, what needs it is
+    /// skipped as above.
+    pub(crate) fn check_tool(&self, kind: &str) -> Option<PathBuf> {
         let names = ["redis", "valkey"].map(|server| self.path().with_file_name(format!("{server}-check-{kind}")));
-        let Some(tool) = names.iter().find(|tool| tool.exists()) else {
+        let tool = names.into_iter().find(|tool| tool.exists());
+        if tool.is_none() {
             let may_be_skipped = std::env::var_os("DUNLIN_TEST_EVERYTHING").is_none();
             assert!(may_be_skipped, "there is no tool for {kind} files beside {:?}", self.0);
             writeln!(io::stderr(), "skipped: there is no tool for {kind} files beside {:?}", self.0)
                 .expect("stderr can be written");
-            return;
-        };
-        let output = Command::new(tool).arg(file).output().expect("the tool runs");
+        }
+        tool
+    }
+
+    /// Panics if its own tool for files of that kind finds something wrong with one.
+    pub(crate) fn expect_accepted(&self, kind: &str, file: &Path) {
+        let Some(tool) = self.check_tool(kind) else { return };
+        let output = Command::new(&tool).arg(file).output().expect("the tool runs");
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{}: {text}", tool.display());
     }

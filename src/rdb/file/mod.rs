@@ -43,23 +43,33 @@ pub enum LruHint {
 }
 
 /// The bytes that introduce what is not a key.
-mod opcode {
-    pub(super) const FUNCTION: u8 = super::FUNCTION;
-    pub(super) const FUNCTION_PRE_GA: u8 = super::FUNCTION_PRE_GA;
+pub mod opcode {
+    /// A function library.
+    pub const FUNCTION: u8 = super::FUNCTION;
+    /// A library in an early form.
+    pub const FUNCTION_PRE_GA: u8 = super::FUNCTION_PRE_GA;
     /// Slots of a cluster, with how large their tables will be.
-    pub(super) const SLOT_INFO: u8 = 0xf4;
+    pub const SLOT_INFO: u8 = 0xf4;
     /// Data of a module that are not a key's.
-    pub(super) const MODULE_AUX: u8 = 0xf7;
-    pub(super) const IDLE: u8 = 0xf8;
-    pub(super) const FREQUENCY: u8 = 0xf9;
-    pub(super) const AUX: u8 = 0xfa;
-    pub(super) const SIZES: u8 = 0xfb;
-    pub(super) const DEADLINE_MS: u8 = 0xfc;
-    pub(super) const DEADLINE_S: u8 = 0xfd;
-    pub(super) const DATABASE: u8 = 0xfe;
-    pub(super) const END: u8 = 0xff;
+    pub const MODULE_AUX: u8 = 0xf7;
+    /// How long the next key was not accessed.
+    pub const IDLE: u8 = 0xf8;
+    /// How often the next key was accessed.
+    pub const FREQUENCY: u8 = 0xf9;
+    /// A fact about the file.
+    pub const AUX: u8 = 0xfa;
+    /// The numbers of keys of the database.
+    pub const SIZES: u8 = 0xfb;
+    /// The deadline of the next key, in milliseconds.
+    pub const DEADLINE_MS: u8 = 0xfc;
+    /// The deadline of the next key, in seconds.
+    pub const DEADLINE_S: u8 = 0xfd;
+    /// The number of the database of the keys that follow.
+    pub const DATABASE: u8 = 0xfe;
+    /// The end, before the checksum.
+    pub const END: u8 = 0xff;
     /// The first byte that is an opcode: those below are types of values.
-    pub(super) const FIRST: u8 = 0xf3;
+    pub const FIRST: u8 = 0xf3;
 }
 
 #[cfg(test)]

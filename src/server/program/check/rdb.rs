@@ -14,8 +14,10 @@ use std::process::ExitCode;
 
 use super::refusals::{Refusal, Search};
 use crate::engine::Now;
-use crate::rdb::file::{Checksum, Entry, Fault, FaultReason, Loaded, Loader, Options, Record, SavedKey, Saver};
-use crate::rdb::{Forms, VERSION};
+use crate::rdb::file::{
+    Checksum, Entry, Fault, FaultReason, Loaded, Loader, Options, Record, SavedKey, Saver, opcode,
+};
+use crate::rdb::{FUNCTION, Forms, VERSION};
 use crate::server::atomic_file;
 use crate::server::clock::{from_system, system_time};
 use crate::value::View;
@@ -86,7 +88,6 @@ struct Found {
     expires: u64,
     already_expired: u64,
     subexpires: u64,
-    functions: u64,
     search: Search,
 }
 
@@ -118,18 +119,19 @@ pub(super) fn check_preamble(name: &str, file: File, out: &mut impl Write) -> io
 
 /// Prints the result; returns what a server refuses in a file that is not damaged.
 fn show(result: &Result<u64, Fault>, found: Found, file: &File, out: &mut impl Write) -> io::Result<Vec<Refusal>> {
+    let Found { mut keys, expires, already_expired, subexpires, search } = found;
     match result {
         Ok(offset) => writeln!(out, "[offset {offset}] \\o/ RDB looks OK! \\o/")?,
-        Err(fault) => show_fault(fault, out)?,
+        Err(fault) => {
+            show_fault(fault, keys == 0, out)?;
+            // A key counts before its value is read.
+            keys += u64::from(is_in_value(fault));
+        }
     }
-    let Found { keys, expires, already_expired, subexpires, functions, search } = found;
     for (number, what) in
         [(keys, "keys read"), (expires, "expires"), (already_expired, "already expired"), (subexpires, "subexpires")]
     {
         writeln!(out, "[info] {number} {what}")?;
-    }
-    if functions > 0 {
-        writeln!(out, "[info] {functions} functions")?;
     }
     let refusals = if result.is_ok() { search.end(file)? } else { Vec::new() };
     refusals.iter().try_for_each(|refusal| writeln!(out, "{refusal}"))?;
@@ -215,8 +217,8 @@ fn failed(error: io::Error, offset: u64) -> Fault {
 impl Found {
     /// Nothing yet. Keys that have expired at `now_ms` are not loaded; without it, they are.
     fn until(now_ms: Option<i64>) -> Found {
-        let (keys, expires, already_expired, subexpires, functions) = (0, 0, 0, 0, 0);
-        Found { keys, expires, already_expired, subexpires, functions, search: Search::begin(now_ms) }
+        let (keys, expires, already_expired, subexpires) = (0, 0, 0, 0);
+        Found { keys, expires, already_expired, subexpires, search: Search::begin(now_ms) }
     }
 
     /// Counts a record; returns the line about it, if it has one.
@@ -231,10 +233,6 @@ impl Found {
             Record::End(Checksum::Disabled) => {
                 Some("RDB file was saved with checksum disabled: no check performed.".to_owned())
             }
-            Record::Function(_) => {
-                self.functions += 1;
-                None
-            }
             Record::Entry(entry) => {
                 self.keys += 1;
                 self.expires += u64::from(entry.deadline_ms.is_some());
@@ -243,40 +241,57 @@ impl Found {
                 self.subexpires += u64::from(has_deadlines);
                 None
             }
-            Record::Sizes(..) | Record::End(_) => None,
+            Record::Function(_) | Record::Sizes(..) | Record::End(_) => None,
         }
     }
 }
 
-fn show_fault(fault: &Fault, out: &mut impl Write) -> io::Result<()> {
-    let (what, doing) = match &fault.reason {
-        FaultReason::Short => ("Unexpected EOF reading RDB file".to_owned(), doing(fault)),
-        FaultReason::Checksum { .. } => ("RDB CRC error".to_owned(), "check-sum"),
-        FaultReason::UnknownType(kind) => (format!("Invalid object type: {kind}"), "read-type"),
-        FaultReason::Signature | FaultReason::Version(_) => (fault.to_string(), "start"),
-        _ => (fault.to_string(), doing(fault)),
+/// Writes why a file is damaged, in a record that is the first with a key or not.
+fn show_fault(fault: &Fault, is_first: bool, out: &mut impl Write) -> io::Result<()> {
+    let what = match (&fault.reason, fault.kind) {
+        (FaultReason::Short, Some(FUNCTION)) => "Failed loading library, Failed loading library payload".to_owned(),
+        (FaultReason::Short, _) => "Unexpected EOF reading RDB file".to_owned(),
+        (FaultReason::Checksum { .. }, _) => "RDB CRC error".to_owned(),
+        (FaultReason::UnknownType(kind), _) => format!("Invalid object type: {kind}"),
+        _ => fault.to_string(),
     };
     writeln!(out, "--- RDB ERROR DETECTED ---\n[offset {}] {what}", fault.offset)?;
-    writeln!(out, "[additional info] While doing: {doing}")?;
-    if let Some(key) = &fault.key {
+    writeln!(out, "[additional info] While doing: {}", doing(fault))?;
+    if let Some(key) = fault.key.as_ref().filter(|_| is_in_value(fault)) {
         writeln!(out, "[additional info] Reading key '{}'", String::from_utf8_lossy(key))?;
     }
-    let is_unknown = matches!(fault.reason, FaultReason::UnknownType(_));
-    if let Some(kind) = fault.kind.filter(|_| !is_unknown)
-        && let Some(name) = TYPE_NAMES.get(usize::from(kind))
-    {
-        writeln!(out, "[additional info] Reading type {kind} ({name})")?;
+    // Until it has read a key, the tool takes the type for 0.
+    let kind = fault.kind.filter(|_| !is_unknown(fault)).filter(|&kind| usize::from(kind) < TYPE_NAMES.len());
+    if let Some(kind) = kind.or(is_first.then_some(0)) {
+        writeln!(out, "[additional info] Reading type {kind} ({})", TYPE_NAMES[usize::from(kind)])?;
     }
     Ok(())
 }
 
+fn is_unknown(fault: &Fault) -> bool {
+    matches!(fault.reason, FaultReason::UnknownType(_))
+}
+
+/// Whether the key of the damaged record was read.
+fn is_in_value(fault: &Fault) -> bool {
+    fault.key.is_some() && !is_unknown(fault)
+}
+
 /// The step, in the tool's words, at which a record turned out to be damaged.
 fn doing(fault: &Fault) -> &'static str {
-    match (&fault.key, fault.kind) {
-        (Some(_), _) => "read-object-value",
-        (None, Some(kind)) if usize::from(kind) < TYPE_NAMES.len() => "read-key",
-        (None, Some(_)) => "read-type",
-        (None, None) => "start",
+    match (&fault.reason, fault.kind) {
+        (FaultReason::Checksum { .. }, _) => "check-sum",
+        (FaultReason::UnknownType(_), _) => "read-type",
+        _ if fault.key.is_some() => "read-object-value",
+        (_, Some(kind)) if usize::from(kind) < TYPE_NAMES.len() => "read-key",
+        (_, Some(opcode::DEADLINE_MS | opcode::DEADLINE_S)) => "read-expire",
+        (_, Some(opcode::DATABASE | opcode::SIZES)) => "read-len",
+        (_, Some(opcode::AUX)) => "read-aux",
+        (_, Some(opcode::MODULE_AUX)) => "read-module-aux",
+        (_, Some(FUNCTION)) => "read-functions",
+        (_, Some(opcode::END)) => "check-sum",
+        (_, None) if fault.offset == 0 => "start",
+        _ => "read-type",
     }
 }
 

@@ -41,8 +41,8 @@ impl Reader<'_> {
     /// Reads a line with a number.
     fn number(&mut self, prefix: u8) -> Option<i64> {
         let rest = &self.bytes[self.at..];
-        let first = *rest.first()?;
         self.found.last_read = self.at;
+        let first = *rest.first()?;
         if first != prefix {
             return self.fail(format!("Expected prefix '{}', got: '{}'", char::from(prefix), char::from(first)));
         }
@@ -79,7 +79,9 @@ impl Reader<'_> {
         if got == *b"\r\n" {
             Some(())
         } else {
-            self.fail(format!("Expected \\r\\n, got: {:02x}{:02x}", got[0], got[1]))
+            // The tool prints bytes as signed numbers.
+            let [first, second] = got.map(|byte| i32::from(byte.cast_signed()));
+            self.fail(format!("Expected \\r\\n, got: {first:02x}{second:02x}"))
         }
     }
 
