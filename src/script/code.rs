@@ -4,6 +4,7 @@
 use std::ffi::CString;
 
 use super::ScriptBackend;
+use super::arguments::{integer, lower_half};
 use crate::lua::{Function, Kind, Raise, Stack};
 
 /// Replaces Lua's functions.
@@ -50,11 +51,11 @@ fn loadstring(stack: &mut Stack<'_>) -> Result<usize, Raise> {
 }
 
 fn load(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+    let name = if stack.lacks(2) { b"=(load)".into() } else { stack.text_argument(2)? };
     if stack.kind(1) != Kind::Function {
         let got = stack.type_name(1);
         return Err(Raise::argument(1, format!("function expected, got {got}")));
     }
-    let name = if stack.lacks(2) { b"=(load)".into() } else { stack.text_argument(2)? };
     let mut source = Vec::new();
     loop {
         stack.check_interrupt()?;
@@ -181,7 +182,7 @@ fn random<S: ScriptBackend>(stack: &mut Stack<'_>) -> Result<usize, Raise> {
 
 /// An argument as C's `int`.
 fn integer_argument(stack: &Stack<'_>, number: usize) -> Result<f64, Raise> {
-    stack.number_argument(number).map(|number| f64::from(number as i64 as i32))
+    integer(stack, number).map(|number| f64::from(lower_half(number)))
 }
 
 fn randomseed<S: ScriptBackend>(stack: &mut Stack<'_>) -> Result<usize, Raise> {

@@ -168,7 +168,7 @@ fn refuse_shared(stack: &mut Stack<'_>) -> Result<usize, Raise> {
 /// Refuses an insertion at a very low position, for which all elements from there on would be moved.
 fn insert_nearby(stack: &mut Stack<'_>) -> Result<usize, Raise> {
     refuse_shared(stack)?;
-    if stack.top() == 3 && int_of(stack, 2) < LOWEST_POSITION {
+    if stack.kind(1) == Kind::Table && stack.top() == 3 && int_of(stack, 2) < LOWEST_POSITION {
         return Err(Raise::argument(2, "position out of bounds"));
     }
     Ok(0)
@@ -183,7 +183,12 @@ fn count_text(stack: &mut Stack<'_>) -> Result<usize, Raise> {
 }
 
 /// Refuses a range whose length is more than an `int` of C holds, which Lua would read as a small one (CVE-2025-46817).
+/// Other arguments than it takes are left to it: it has the errors for them.
 fn unpack_some(stack: &mut Stack<'_>) -> Result<usize, Raise> {
+    let is_number = |at| stack.lacks(at as usize) || stack.number(at).is_some();
+    if stack.kind(1) != Kind::Table || !is_number(2) || !is_number(3) {
+        return Ok(0);
+    }
     let end = if stack.lacks(3) { stack.length(1) as i64 } else { int_of(stack, 3).into() };
     let is_whole = end - i64::from(int_of(stack, 2)) < i64::from(i32::MAX);
     if is_whole { Ok(0) } else { Err(Raise::here("too many results to unpack")) }
