@@ -38,6 +38,9 @@ const TOLERANCE_US: f64 = 20_000.0;
 /// Commands are taken in parts of about this many bytes: a slow reader holds only a few parts, and the rest stays in
 /// the feed, where readers share it.
 const PART_BYTES: usize = 16 << 10;
+/// The parts between two pauses: some 20,000 short commands a second. Of more the oldest are dropped; to write them all
+/// would take the processor from the commands themselves.
+const PARTS_AT_ONCE: usize = 6;
 /// The number of polls without an event after which a comment is sent, so that a closed connection is noticed.
 const LOOKS_IN_SILENCE: u32 = 150;
 
@@ -161,7 +164,7 @@ impl Reading {
 impl EventStream {
     /// Writes until the reader is gone, or the client is closed.
     async fn run(mut self, mut sender: Sender<Bytes>) {
-        let mut silence = 0;
+        let (mut silence, mut parts) = (0, 0);
         loop {
             let mut text = Vec::new();
             self.look_at_clock(&mut text);
@@ -177,11 +180,13 @@ impl EventStream {
             if !text.is_empty() && sender.send_data(text.into()).await.is_err() {
                 return;
             }
-            if has_more {
+            parts += 1;
+            if has_more && parts < PARTS_AT_ONCE {
                 continue;
             }
+            parts = 0;
             sleep(PAUSE).await;
-            if timeout(LOOK, self.client.pushed()).await.is_ok_and(|woken| woken.is_err()) {
+            if !has_more && timeout(LOOK, self.client.pushed()).await.is_ok_and(|woken| woken.is_err()) {
                 return;
             }
         }

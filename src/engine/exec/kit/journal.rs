@@ -45,8 +45,11 @@ pub(super) fn begin_entry(engine: &mut Engine, session: SessionId, request: Requ
         has_secrets: (0..request.len()).any(is_secret),
         command,
     };
+    if !keeps {
+        return Recorded { feed: Some(kit.feed.begin(entry)), journal: None };
+    }
     let feed = is_wanted.then(|| kit.feed.begin(entry.clone()));
-    Recorded { feed, journal: kit.journal.as_mut().filter(|_| keeps).map(|journal| journal.add(entry, &engine.table)) }
+    Recorded { feed, journal: kit.journal.as_mut().map(|journal| journal.add(entry, &engine.table)) }
 }
 
 /// Checks a command that runs within another one by the rules of strict mode, and begins its entry.

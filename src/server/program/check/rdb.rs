@@ -14,9 +14,7 @@ use std::process::ExitCode;
 
 use super::refusals::{Refusal, Search};
 use crate::engine::Now;
-use crate::rdb::file::{
-    Checksum, Entry, Fault, FaultReason, Loaded, Loader, Options, Record, SavedKey, Saver, opcode,
-};
+use crate::rdb::file::{Checksum, Entry, Fault, FaultReason, Loaded, Loader, Options, Record, SavedKey, Saver, opcode};
 use crate::rdb::{FUNCTION, Forms, VERSION};
 use crate::server::atomic_file;
 use crate::server::clock::{from_system, system_time};
