@@ -62,8 +62,8 @@ impl Program {
         Path::new(&self.0)
     }
 
-    /// Its own tool for files of that kind, `rdb` or `aof`, which stands beside the server; without it, what needs it is
-    /// skipped as above.
+    /// Its own tool for files of that kind, `rdb` or `aof`, which stands beside the server; without it, what needs it
+    /// is skipped as above.
     pub(crate) fn check_tool(&self, kind: &str) -> Option<PathBuf> {
         let names = ["redis", "valkey"].map(|server| self.path().with_file_name(format!("{server}-check-{kind}")));
         let tool = names.into_iter().find(|tool| tool.exists());

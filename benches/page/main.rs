@@ -1,15 +1,15 @@
 //! What looking at a server costs its clients: their requests a second while somebody looks, beside those alone.
 //!
-//! `cargo bench --bench page` fills a server with a million keys in a thousand namespaces and has eight clients read and
-//! write them, in turns alone and while the page's tree of all keys is counted, at the page's pace and without a rest,
-//! and while one reader takes the feed of all commands. A row is the median of the rounds, for clients that wait for
+//! `cargo bench --bench page` fills a server with a million keys in a thousand namespaces, and eight clients read and
+//! write them. In turns they are alone, or the page's tree of all keys is counted, at the page's pace and without a
+//! rest, or one reader takes the feed of all commands. A row is the median of the rounds, for clients that wait for
 //! each reply and for pipelines of sixteen. A thread that only computes, in the same rhythm as the tree, shows what a
 //! machine with few processors loses to any other work. Without `--bench`, as in tests, everything is small.
 
 #![expect(clippy::print_stdout, reason = "a bench prints what it measures")]
-#![expect(clippy::disallowed_methods, reason = "a bench asks the clock, and rests as the page does")]
+#![expect(clippy::disallowed_methods, reason = "a bench asks the clock")]
 
-#[path = "support/mod.rs"]
+#[path = "../support/mod.rs"]
 mod support;
 
 use std::error::Error;
@@ -150,6 +150,7 @@ impl Bench<'_> {
             let mut requests = Requests::new(&templates, self.keys, &[], 1);
             let outcome = load::drive(self.server.addr(), shape, &mut requests, self.length);
             stops.store(true, Ordering::Relaxed);
+            beside.thread().unpark();
             beside.join().map_err(|_| io::Error::other("what goes on beside has panicked"))??;
             outcome.map(|outcome| outcome.commands as f64 / outcome.elapsed.as_secs_f64())
         })
@@ -164,10 +165,7 @@ impl Bench<'_> {
                 Beside::Computing { rests } => (compute(self.look), rests),
             };
             if rests {
-                let rest_ends = Instant::now() + RESTS * took;
-                while Instant::now() < rest_ends && !stops.load(Ordering::Relaxed) {
-                    thread::sleep(Duration::from_millis(1));
-                }
+                thread::park_timeout(RESTS * took);
             }
         }
         Ok(())
