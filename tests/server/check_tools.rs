@@ -1,7 +1,11 @@
-//! The check of files beside Redis's own tools: all say the same about damaged files. Ours says where a damaged record
-//! begins and not how far its value was read, and has no names of Redis's functions; so reasons for RDB files are not
-//! compared. Nor are annotations that have no end: Redis takes them for whole, and loses what is appended behind them;
-//! nor commands without a word, which Redis's tool takes for right and its server refuses.
+//! `dunlin check` beside Redis's own tools, which report the same about damaged files.
+//!
+//! Not compared, as they differ on purpose:
+//!
+//! - the reason and the offset within an RDB file: Redis's tool names a function of its source and how far it has
+//!   read, ours has the offset of the damaged record;
+//! - annotations of an append-only file that have no end: Redis takes them for whole, and loses what is appended;
+//! - commands without a word: Redis's tool takes them for right, and its server refuses them.
 
 use std::fs;
 use std::io::Write;

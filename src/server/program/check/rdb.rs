@@ -244,7 +244,7 @@ impl Found {
     }
 }
 
-/// Writes why a file is damaged, in a record that is the first with a key or not.
+/// Writes why a file is damaged. `is_first` means that no key was read before.
 fn show_fault(fault: &Fault, is_first: bool, out: &mut impl Write) -> io::Result<()> {
     let what = match (&fault.reason, fault.kind) {
         (FaultReason::Short, Some(FUNCTION)) => "Failed loading library, Failed loading library payload".to_owned(),
