@@ -104,7 +104,7 @@ fn no_write_is_lost_that_all_nodes_of_its_shard_had_and_all_nodes_agree_in_the_e
 }
 
 #[test]
-fn the_same_seed_is_the_same_story() {
+fn the_same_seed_is_the_same_story_with_the_same_states_in_the_end() {
     let first_of = |seeds: Range<u64>| {
         let count = (seeds.end - seeds.start).div_ceil(SEEDS_PER_COMPARED);
         seeds.start..seeds.start + count
@@ -113,7 +113,9 @@ fn the_same_seed_is_the_same_story() {
     for_each_seed(seeds, |seed| {
         let tell = || {
             let mut simulation = Simulation::new(seed, false);
-            simulation.run().map(|_| simulation.story().to_owned())
+            simulation.run()?;
+            simulation.tell_states();
+            Ok::<_, String>(simulation.story().to_owned())
         };
         let stories = [tell()?, tell()?];
         if stories[0] == stories[1] { Ok(()) } else { Err(stories.join("\n--\n")) }

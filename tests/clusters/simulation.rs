@@ -3,6 +3,7 @@
 mod failovers;
 mod members;
 mod moves;
+mod states;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -253,12 +254,6 @@ impl Simulation {
             let Some(next) = target.and_then(|to| self.node_at(to)) else { return };
             node = next;
         }
-    }
-
-    /// A text with the numbers of nodes in the place of their addresses, as each run has other ports.
-    fn without_ports(&self, text: &str) -> String {
-        let addresses = self.nodes.iter().map(|node| node.addr().to_string()).enumerate();
-        addresses.fold(text.to_owned(), |text, (number, address)| text.replace(&address, &format!("node {number}")))
     }
 
     /// The node at the address of a redirect.
