@@ -77,6 +77,9 @@ fn select(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     if number != 0 && cx.engine().peers.cluster.is_some() {
         return Err(ClusterError::NotAllowed("SELECT").into());
     }
+    if number != 0 {
+        cx.stats_mut().cluster_incompatible_operations += 1;
+    }
     cx.session_mut().database = existing_database(cx, number)?;
     cx.reply().ok();
     Ok(())

@@ -7,7 +7,7 @@ use super::exposition::MetricType;
 use super::value::Value;
 use crate::acl::Reason;
 use crate::commands::memory::{self, ratio};
-use crate::engine::exec::blocking;
+use crate::engine::exec::{blocking, cluster_compatibility};
 use crate::engine::state::host::{LoopCycles, ProcessorTimes};
 use crate::engine::state::lru;
 use crate::engine::{Counts, REDIS_VERSION, Saving, Topic, build_id};
@@ -375,6 +375,10 @@ pub(super) const STATS: &[Field] = &[
         .counter("acl_access_denied_key_total"),
     field("acl_access_denied_channel", |context| context.engine.stats.denials(Reason::Channel).into())
         .counter("acl_access_denied_channel_total"),
+    Field {
+        is_shown: |context| cluster_compatibility::is_sampling(context.engine),
+        ..field("cluster_incompatible_ops", |context| context.engine.stats.cluster_incompatible_operations.into())
+    },
 ];
 
 pub(super) const PROCESSOR: &[Field] = &[

@@ -108,6 +108,7 @@ fn swapdb(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     let other = number_in(args.word()?).ok_or(Error::SecondDatabaseInvalid)?;
     let (one, other) = (existing_database(cx, one)?, existing_database(cx, other)?);
     operations::swap_databases(cx, one, other);
+    cx.stats_mut().cluster_incompatible_operations += 1;
     cx.reply().ok();
     Ok(())
 }

@@ -12,10 +12,10 @@
 //!
 //! Source: the replies of Redis 8.0.6.
 
-use crate::engine::exec::operations;
+use crate::engine::exec::{cluster_compatibility, operations};
 use crate::engine::{
-    AclError, Args, Arity, Begin, Changed, ClusterError, Command, Ctx, Error, Event, Family, Find, Flags, KeyFlags,
-    KeySpec, Lookup, Missing,
+    AclError, Args, Arity, Begin, Changed, ClusterError, Command, Ctx, Engine, Error, Event, Family, Find, Flags,
+    KeyFlags, KeySpec, Lookup, Missing,
 };
 use crate::resp::{Reply, Span};
 use crate::value::hash_slot::{hash_slot, hash_slot_of_pattern};
@@ -72,8 +72,10 @@ const STORED: KeySpec = KeySpec {
 fn sort(cx: &mut Ctx<'_>, mut args: Args<'_>, may_store: bool) -> Result<(), Error> {
     let key = args.key()?;
     let may_read_all = operations::may_read_all_keys(cx, &args);
-    let slot = cx.engine().peers.cluster.is_some().then(|| hash_slot(key));
-    let options = Options::parse(&mut args, may_store, may_read_all, slot)?;
+    let mut slots = PatternSlots::of(cx.engine(), key);
+    let options = Options::parse(&mut args, may_store, may_read_all, &mut slots);
+    operations::count_incompatible(cx, slots.others);
+    let options = options?;
     let elements = match options.order {
         Order::Kept => kept(cx, key, &options)?,
         Order::Numbers => by_number(cx, key, &options)?,
@@ -106,14 +108,48 @@ struct Options<'a> {
     target: Option<&'a [u8]>,
 }
 
+/// The slots of keys named by patterns: a node of a cluster refuses all but the slot of the sorted key.
+struct PatternSlots {
+    /// The slot of the sorted key, if slots matter here.
+    own: Option<u16>,
+    is_node: bool,
+    /// The number of patterns so far whose keys may be in other slots.
+    others: usize,
+}
+
+impl PatternSlots {
+    fn of(engine: &Engine, key: &[u8]) -> PatternSlots {
+        let is_node = engine.peers.cluster.is_some();
+        let do_matter = is_node || cluster_compatibility::is_sampling(engine);
+        PatternSlots { own: do_matter.then(|| hash_slot(key)), is_node, others: 0 }
+    }
+
+    /// Refuses or counts a pattern whose keys may be in another slot. As in Redis, BY may be a word without `*`, which
+    /// names no key, and GET may not.
+    fn check(&mut self, option: &'static str, word: &[u8], pattern: Pattern<'_>) -> Result<(), ClusterError> {
+        let is_checked = match pattern {
+            Pattern::Element => false,
+            Pattern::Nothing => option == "GET",
+            Pattern::Named { .. } => true,
+        };
+        let is_other = |own| is_checked && hash_slot_of_pattern(word) != Some(own);
+        if self.own.is_some_and(is_other) {
+            self.others += 1;
+            if self.is_node {
+                return Err(ClusterError::SortPattern(option));
+            }
+        }
+        Ok(())
+    }
+}
+
 impl<'a> Options<'a> {
     /// `may_read_all`: whether the client may read all keys, as keys named by patterns are not checked one by one.
-    /// `slot`: in a cluster, the only slot in which keys named by patterns may be.
     fn parse(
         args: &mut Args<'a>,
         may_store: bool,
         may_read_all: bool,
-        slot: Option<u16>,
+        slots: &mut PatternSlots,
     ) -> Result<Options<'a>, Error> {
         let (mut is_kept, mut is_alpha) = (false, false);
         let mut options = Options {
@@ -139,7 +175,7 @@ impl<'a> Options<'a> {
             } else if args.take_with("BY", 1) {
                 let word = args.word()?;
                 let pattern = Pattern::of(word);
-                check_slot("BY", word, pattern, slot)?;
+                slots.check("BY", word, pattern)?;
                 let is_named = matches!(pattern, Pattern::Named { .. });
                 if is_named && !may_read_all {
                     return Err(AclError::SortOption("BY").into());
@@ -149,7 +185,7 @@ impl<'a> Options<'a> {
             } else if args.take_with("GET", 1) {
                 let word = args.word()?;
                 options.get.push(Pattern::of(word));
-                check_slot("GET", word, Pattern::of(word), slot)?;
+                slots.check("GET", word, Pattern::of(word))?;
                 if !may_read_all {
                     return Err(AclError::SortOption("GET").into());
                 }
@@ -185,18 +221,6 @@ impl<'a> Options<'a> {
         let window = self.window(weighed.len());
         Elements { spans: weighed[window].iter().map(|weighed| weighed.element).collect(), ..elements }
     }
-}
-
-/// Refuses a pattern whose keys may be in another slot than the sorted key. As in Redis, BY may be a word without `*`,
-/// which names no key, and GET may not.
-fn check_slot(option: &'static str, word: &[u8], pattern: Pattern<'_>, slot: Option<u16>) -> Result<(), ClusterError> {
-    let is_checked = match pattern {
-        Pattern::Element => false,
-        Pattern::Nothing => option == "GET",
-        Pattern::Named { .. } => true,
-    };
-    let is_other = |slot| is_checked && hash_slot_of_pattern(word) != Some(slot);
-    if slot.is_some_and(is_other) { Err(ClusterError::SortPattern(option)) } else { Ok(()) }
 }
 
 /// Copies of elements, in one text.
@@ -430,9 +454,9 @@ mod tests {
     #[test]
     fn a_limit_selects_only_existing_elements() {
         let window = |offset, count, len| {
-            let options =
-                Options { offset, count, ..Options::parse(&mut none(), false, true, None).expect("no options") };
-            options.window(len)
+            let mut slots = PatternSlots { own: None, is_node: false, others: 0 };
+            let options = Options::parse(&mut none(), false, true, &mut slots).expect("no options");
+            Options { offset, count, ..options }.window(len)
         };
         assert_eq!(window(0, -1, 5), 0..5);
         assert_eq!(window(-3, 2, 5), 0..2);

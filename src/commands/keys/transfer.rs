@@ -86,6 +86,7 @@ fn move_key(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     if database == cx.database_index() {
         return Err(Error::SameObject);
     }
+    cx.stats_mut().cluster_incompatible_operations += 1;
     let moved = cx.lookup(key, Lookup::WRITE).is_some()
         && cx.lookup_in(database, key, Lookup::WRITE).is_none()
         && cx.relocate(key, MOVE_FROM, key, database, MOVE_TO);
@@ -125,6 +126,9 @@ fn copy(cx: &mut Ctx<'_>, mut args: Args<'_>) -> Result<(), Error> {
     }
     if database == cx.database_index() && from == to {
         return Err(Error::SameObject);
+    }
+    if database != 0 || cx.database_index() != 0 {
+        cx.stats_mut().cluster_incompatible_operations += 1;
     }
     let is_free =
         cx.lookup(from, Lookup::READ).is_some() && (replace || cx.lookup_in(database, to, Lookup::WRITE).is_none());

@@ -78,7 +78,15 @@ pub(super) const ROWS: &[Parameter] = &[
             |s, port| s.cluster_mut().announced_tls_port = port as u16,
         ),
     ),
-    Parameter::number("cluster-compatibility-sample-ratio", 0, 100, Backing::NoEffect("0")),
+    Parameter::number(
+        "cluster-compatibility-sample-ratio",
+        0,
+        100,
+        Backing::Field(
+            |s| s.cluster.compatibility_sample_percent.into(),
+            |s, percent| s.cluster_mut().compatibility_sample_percent = percent as u8,
+        ),
+    ),
     Parameter::text("cluster-config-file", Backing::NoEffect("nodes.conf")).at_start(),
     Parameter::switch(
         "cluster-enabled",

@@ -70,6 +70,9 @@ pub struct ClusterSettings {
     pub announced_bus_port: u16,
     /// `cluster-announce-tls-port`: the node's port for clients with TLS that others are told, 0 for none.
     pub announced_tls_port: u16,
+    /// `cluster-compatibility-sample-ratio`: how many of a hundred commands are checked for what a cluster would
+    /// refuse, while the server is no node of one.
+    pub compatibility_sample_percent: u8,
     /// `cluster-port`: the port for other nodes, 0 for that of clients plus 10,000.
     pub bus_port: u16,
 }
@@ -101,6 +104,7 @@ impl Default for ClusterSettings {
             announced_port: 0,
             announced_bus_port: 0,
             announced_tls_port: 0,
+            compatibility_sample_percent: 0,
             bus_port: 0,
         }
     }

@@ -34,8 +34,7 @@ pub(super) fn pass_redirect(engine: &mut Engine, asked: &GateRequest<'_>) -> Res
 
 /// The error, such as MOVED, if this node does not serve the keys of a request.
 pub(super) fn check_redirect(engine: &Engine, asked: &GateRequest<'_>) -> Result<(), ClusterError> {
-    let query = query(engine, asked.session, asked.id, asked.flags, asked.request);
-    decide(engine, &query, |_| true).map(|_| ()).map_err(|refusal| error_of(engine, refusal))
+    decide(engine, &query(engine, asked), |_| true).map(|_| ()).map_err(|refusal| error_of(engine, refusal))
 }
 
 /// Whether this node serves the keys of a client exactly if it owns their slot: no slot moves, and the node is not
@@ -69,9 +68,9 @@ pub(super) fn pass_redirect_of_script(engine: &mut Engine, id: CommandId, reques
         return Ok(());
     }
     let (session, last) = (engine.scripts.running().session, engine.scripts.running().last_slot);
-    let query = query(engine, session, id, engine.table.entry(id).command.flags, request);
+    let asked = GateRequest { session, id, flags: engine.table.entry(id).command.flags, request };
     // Redis 8.0 looks for the keys of a slot that moves where the last command of the script had its own.
-    let decision = decide(engine, &query, |key| last.is_none_or(|slot| slot == hash_slot(key)));
+    let decision = decide(engine, &query(engine, &asked), |key| last.is_none_or(|slot| slot == hash_slot(key)));
     let name = || engine.table.entry(id).name.clone();
     let slot = decision.map_err(|refusal| match refusal {
         Refusal::Unowned => ClusterError::ScriptUnowned,
@@ -101,7 +100,8 @@ fn decide(engine: &Engine, query: &Query<'_>, is_found: impl Fn(&[u8]) -> bool) 
 }
 
 /// The keys of a request, or of all requests of the transaction that it runs.
-fn query<'e>(engine: &'e Engine, session: SessionId, id: CommandId, flags: Flags, request: Request<'e>) -> Query<'e> {
+pub(super) fn query<'e>(engine: &'e Engine, asked: &GateRequest<'e>) -> Query<'e> {
+    let GateRequest { session, id, flags, request } = *asked;
     let command = engine.table.entry(id).command;
     let client = engine.sessions.get(session);
     let is_asking = flags.has(Flags::ASKING) || client.is_some_and(|client| client.asking.is_on());

@@ -17,7 +17,7 @@
 //! Source for the order: the behaviour of Redis 8.0, asked with requests that fail at two gates at once.
 
 use crate::engine::Engine;
-use crate::engine::exec::{acl, cluster, eviction, replication, tracking};
+use crate::engine::exec::{acl, cluster, cluster_compatibility, eviction, replication, tracking};
 use crate::engine::spec::{CommandId, Error, Flags, Now, ServerError};
 use crate::engine::state::{Session, SessionId};
 use crate::resp::Request;
@@ -94,7 +94,7 @@ impl Gate {
 const LASTING: [&str; 5] = ["dunlin|wait", "monitor", "psubscribe", "ssubscribe", "subscribe"];
 
 /// All gates, in the order in which they are asked.
-const GATES: [Gate; 17] = [
+const GATES: [Gate; 18] = [
     Gate {
         name: "enable-debug-command and enable-module-command",
         only_for: &[Flags::PROTECTED, Flags::EXTENDS],
@@ -144,6 +144,15 @@ const GATES: [Gate; 17] = [
         checked_by_fast_path: Some(cluster::serves_what_it_owns),
         ask: |engine, _, asked| Ok(cluster::check_redirect(engine, asked).map(|()| None)?),
         pass: Some(|engine, asked| cluster::pass_redirect(engine, asked).map(|()| None)),
+        ..Gate::ROW
+    },
+    Gate {
+        name: "cluster-compatibility-sample-ratio",
+        is_active: |engine, _| cluster_compatibility::is_sampling(engine),
+        pass: Some(|engine, asked| {
+            cluster_compatibility::check_command(engine, asked);
+            Ok(None)
+        }),
         ..Gate::ROW
     },
     Gate {

@@ -13,6 +13,7 @@ pub mod blocking;
 mod changes;
 pub mod client_line;
 pub mod cluster;
+pub mod cluster_compatibility;
 mod ctx;
 pub mod delivery;
 mod dispatch;

@@ -22,8 +22,8 @@ use crate::engine::exec::ctx::may_block;
 use crate::engine::exec::prefetch::{KEYS_TOGETHER, prefetch_keys};
 use crate::engine::exec::scripts::{Policy, load, run};
 use crate::engine::exec::{
-    Ctx, acl, aof, cluster, eviction, failover, kit, monitor, persistence, publish, replication, scripts, sleep,
-    snapshots, timing, tracking,
+    Ctx, acl, aof, cluster, cluster_compatibility, eviction, failover, kit, monitor, persistence, publish, replication,
+    scripts, sleep, snapshots, timing, tracking,
 };
 use crate::engine::spec::{Error, Flags, Now, ServerError};
 use crate::engine::state::kit::Filter;
@@ -45,6 +45,11 @@ pub use crate::engine::exec::persistence::{ReloadOptions, ShutdownOptions};
 /// Changes this node's view of its cluster, with all that follows; `None` if the server is no node.
 pub fn change_cluster<R>(cx: &mut Ctx<'_>, act: impl FnOnce(&mut View) -> R) -> Option<R> {
     cluster::change(cx.engine, act)
+}
+
+/// Counts that many operations that a cluster refuses, as far as they are sampled.
+pub fn count_incompatible(cx: &mut Ctx<'_>, operations: usize) {
+    cluster_compatibility::count_sampled(cx.engine, operations);
 }
 
 /// Makes this node of a cluster and all that it knows meet another one. False if no node of this process listens there.

@@ -95,6 +95,8 @@ pub struct Stats {
     pub keyspace_misses: u64,
     /// All changes to the data; the persistence state counts those since the last save.
     pub changes: u64,
+    /// Operations that a cluster would refuse, as far as they were looked at.
+    pub cluster_incompatible_operations: u64,
     /// Error replies.
     pub errors: u64,
     /// Bytes received.

@@ -1,6 +1,7 @@
 # Read at the start of each unit of tests/unit/cluster.
 
 source [file join [file dirname [info script]] process.tcl]
+source [file join [file dirname [info script]] agreement.tcl]
 
 # The number of the node that is started next.
 set ::next_node 0
@@ -69,23 +70,4 @@ proc restart_server {level wait_ready rotate_logs {reconnect 1} {shutdown sigter
     dunlin node $number kill
     dunlin node $number restart
     reconnect $level
-}
-
-# In place of the suite's own, which compares also what nodes need not agree on: the order of replicas, which Redis does
-# not show yet when its suite asks; and a secret among nodes, from which none of one process has to be told apart.
-proc cluster_config_consistent {} {
-    for {set number 0} {$number < [llength $::servers]} {incr number} {
-        if {[slots_of_node $number] ne [slots_of_node 0]} {
-            return 0
-        }
-    }
-    return 1
-}
-
-proc slots_of_node {number} {
-    set slots {}
-    foreach range [R $number cluster slots] {
-        lappend slots [lrange $range 0 2] [lsort [lrange $range 3 end]]
-    }
-    return $slots
 }

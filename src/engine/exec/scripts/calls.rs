@@ -6,7 +6,7 @@
 
 use crate::engine::Engine;
 use crate::engine::exec::stages::{Call, Caller, Ending};
-use crate::engine::exec::{acl, cluster, dispatch, replication, stages};
+use crate::engine::exec::{acl, cluster, cluster_compatibility, dispatch, replication, stages};
 use crate::engine::spec::{Error, Flags, ServerError};
 use crate::engine::state::{Effect, LogLevel};
 use crate::lua::{Interrupt, ScriptHost};
@@ -102,6 +102,7 @@ fn admit_from_script(engine: &mut Engine, request: Request<'_>) -> Result<(crate
         engine.stats.command_mut(id).rejected += 1;
         return Err(refusal);
     }
+    cluster_compatibility::check_call(engine, id, request);
     Ok((id, words))
 }
 

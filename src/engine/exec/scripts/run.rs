@@ -7,7 +7,9 @@ use crate::engine::Engine;
 use crate::engine::exec::ctx::Halt;
 use crate::engine::exec::scripts::{load, take_vm};
 use crate::engine::exec::stages::Ending;
-use crate::engine::exec::{Ctx, aof, blocking, dispatch, propagation, replication, snapshots, timing, tracking};
+use crate::engine::exec::{
+    Ctx, aof, blocking, cluster_compatibility, dispatch, propagation, replication, snapshots, timing, tracking,
+};
 use crate::engine::spec::{ClusterError, CommandId, Error, Flags, Now, ServerError};
 use crate::engine::state::SessionId;
 use crate::engine::state::scripts::{Digest, Name, RunningScript, ScriptOrFunction, SuspendedTransaction};
@@ -97,6 +99,9 @@ fn begin(cx: &mut Ctx<'_>, name: Name, header: &Header, keys: Request<'_>) -> Re
     if header.is_there && header.no_cluster && cx.engine.peers.cluster.is_some() {
         return Err(ClusterError::ScriptRefused.into());
     }
+    if header.is_there && header.no_cluster {
+        cluster_compatibility::count(cx.engine);
+    }
     if !header.allow_stale && replication::is_stale(cx.engine) {
         let error = if header.is_there { ServerError::ScriptWithStaleData } else { ServerError::PrimaryIsDown };
         return Err(error.into());
@@ -118,6 +123,7 @@ fn begin(cx: &mut Ctx<'_>, name: Name, header: &Header, keys: Request<'_>) -> Re
         allows_cross_slot: !header.is_there || header.allow_cross_slot,
         hash_slot: keys.get(0).map(hash_slot),
         last_slot: keys.get(0).map(hash_slot),
+        sampled_slot: cx.engine.scripts.sampled_slot,
         has_written: false,
         propagates: true,
         protocol: Protocol::Resp2,

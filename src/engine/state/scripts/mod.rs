@@ -32,6 +32,8 @@ pub struct Scripts {
     pub(in crate::engine) converted_reply: Option<Box<ConvertedReply>>,
     /// The running script, if any.
     pub(in crate::engine) running: Option<RunningScript>,
+    /// What the running command has found of its keys, for the scripts that it runs.
+    pub(in crate::engine) sampled_slot: SampledSlot,
 }
 
 /// Whether it is a script or a function; each has its own virtual machine.
@@ -79,6 +81,18 @@ pub struct BusyFunction<'s> {
     pub started_us: u64,
 }
 
+/// The slot of the keys of a command that is checked for what a cluster would refuse, and of the script that it runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::engine) enum SampledSlot {
+    /// It is not checked: it is not sampled, or has counted already.
+    #[default]
+    Ignored,
+    /// It had no key so far.
+    Unknown,
+    /// All its keys were in this slot.
+    Of(u16),
+}
+
 /// The running script.
 #[derive(Debug)]
 pub(in crate::engine) struct RunningScript {
@@ -96,6 +110,8 @@ pub(in crate::engine) struct RunningScript {
     pub(in crate::engine) hash_slot: Option<u16>,
     /// The slot of the keys of its last command, or of those that it was given; `None` if there were none.
     pub(in crate::engine) last_slot: Option<u16>,
+    /// The slot of its keys, if it is checked for what a cluster would refuse.
+    pub(in crate::engine) sampled_slot: SampledSlot,
     /// The script called a command that writes, so it cannot be killed any more.
     pub(in crate::engine) has_written: bool,
     /// Its commands go into the log of changes (`redis.set_repl`).
