@@ -104,16 +104,21 @@ impl Shard {
         Shard { cluster: cluster(), primary: 0, replica: 3 }
     }
 
-    /// Makes the two nodes change places, once a client and another node have seen the replica as the primary.
+    /// Makes the two nodes change places, once a client and all other nodes that run have seen the replica as the
+    /// primary.
     fn change_places(&mut self) {
         client(&self.cluster, self.replica).call(SET).expect("the replica is the primary now");
-        let moved = client(&self.cluster, 1).call(["GET", "bar"]).expect_err("the other node has not the slot");
-        assert_eq!(moved.to_string(), format!("MOVED 5061 {}", self.cluster.nodes()[self.replica].addr()));
+        let redirect = format!("MOVED 5061 {}", self.cluster.nodes()[self.replica].addr());
+        let others = self.cluster.nodes().into_iter().filter(|node| node.node_number() != self.replica);
+        for mut other in others.filter_map(|node| node.client().ok()) {
+            let moved = other.call(["GET", "bar"]).expect_err("it has not the slot");
+            assert_eq!(moved.to_string(), redirect);
+        }
         std::mem::swap(&mut self.primary, &mut self.replica);
     }
 }
 
-/// Times of ordered failovers, until the new primary serves and another node redirects to it.
+/// Times of ordered failovers, until the new primary serves and all other nodes redirect to it.
 fn time_ordered(shard: &mut Shard, times: u64) -> Duration {
     timed(
         times,
@@ -148,7 +153,7 @@ fn shard_without_replica() -> Shard {
 
 fn failover(criterion: &mut Criterion) {
     let mut shard = Shard::start();
-    criterion.bench_function("fail over until the new primary serves and another node redirects to it", |bencher| {
+    criterion.bench_function("fail over until the new primary serves and all others redirect to it", |bencher| {
         bencher.iter_custom(|times| time_ordered(&mut shard, times));
     });
     let mut shard = shard_without_replica();
@@ -206,13 +211,19 @@ fn timed(
     total
 }
 
-/// Times a read at a server, and at a node, which looks at the slot of its key.
+/// Times reads at a server, and at a node, which looks at the slot of each key.
 fn read(criterion: &mut Criterion) {
     let alone = Server::builder().frozen().start().expect("it starts");
     let node = Server::cluster(1).frozen().start().expect("the node starts");
-    for (name, server) in [("a direct GET at a server", &alone), ("... at a node, which owns its slot", &node)] {
-        let mut client = server.client().expect("there is room");
-        criterion.bench_function(name, |bencher| bencher.iter(|| client.call(["GET", "bar"]).is_ok()));
+    let keys: Vec<String> = (0..10).map(|number| format!("{{user:1000}}:{number}")).collect();
+    let requests = [vec!["GET", "bar"], ["MGET"].into_iter().chain(keys.iter().map(String::as_str)).collect()];
+    for (what, words) in ["GET", "MGET of ten"].into_iter().zip(requests) {
+        for (place, server) in [("at a server", &alone), ("at a node, which owns the slot", &node)] {
+            let mut client = server.client().expect("there is room");
+            criterion.bench_function(&format!("a direct {what} {place}"), |bencher| {
+                bencher.iter(|| client.call(&words).is_ok());
+            });
+        }
     }
 }
 

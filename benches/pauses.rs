@@ -16,7 +16,10 @@
 #![expect(clippy::disallowed_methods, reason = "a bench asks the clock")]
 
 use dunlin::commands::FAMILIES;
+use dunlin::engine::exec::kit::tree;
+use dunlin::engine::exec::persistence;
 use dunlin::engine::state::host::NoHost;
+use dunlin::engine::state::kit::tree::{TreeOrder, TreeQuery};
 use dunlin::engine::{Checkpoint, Effect, Engine, Now, Origin, SessionId, Settings, Table};
 use dunlin::keyspace::LazyFree;
 use dunlin::resp::{Request, Span};
@@ -47,6 +50,7 @@ fn main() {
         remove_ranges,
         grow_and_shrink_set,
         change_while_saved,
+        count_tree,
     ];
     kinds.iter().for_each(|work| measure(*work, million));
 }
@@ -168,6 +172,30 @@ fn change_while_saved(driven: &mut DrivenEngine, million: usize) {
     }
 }
 
+/// Counts keys as DUNLIN TREE has it done, by a thread that reads them frozen while clients change others. The first
+/// request of the row freezes them, and the last gives back what was shared.
+fn count_tree(driven: &mut DrivenEngine, million: usize) {
+    let set = |number: usize, driven: &mut DrivenEngine| {
+        driven.ask(&["SET", &format!("space:{}:{number}", number % 1000), "some-value-of-20-byte"]);
+    };
+    (0..million).for_each(|number| set(number, driven));
+    driven.restart();
+    let query = TreeQuery {
+        database: 0,
+        prefix: Vec::new(),
+        delimiter: b":".to_vec(),
+        depth: 1,
+        limit: 100,
+        order: TreeOrder::Keys,
+    };
+    let frozen = driven.measure(|engine| tree::freeze(engine, &query)).expect("no save shares the keys");
+    (0..million / 5).for_each(|number| set(number * 7919 % million, driven));
+    tree::count_frozen(&frozen, &query);
+    drop(frozen);
+    driven.measure(persistence::reclaim);
+    driven.report("SET into 1 M keys that are being counted");
+}
+
 fn member(number: usize) -> String {
     format!("user-{number}")
 }
@@ -252,11 +280,17 @@ impl DrivenEngine {
     /// Ends a save in the background. Its end counts as a request, but not what its thread frees.
     fn end_save(&mut self) {
         let id = self.saved.take().map_or(0, |checkpoint| checkpoint.id());
+        self.measure(|engine| engine.end_save(id, Ok(())));
+    }
+
+    /// Has another thread's order carried out under the lock, which counts as a request.
+    fn measure<R>(&mut self, order: impl FnOnce(&mut Engine) -> R) -> R {
         self.last = Instant::now();
-        self.engine.end_save(id, Ok(()));
+        let result = order(&mut self.engine);
         self.carry_out_effects();
         self.times_ns.push(u32::try_from(self.last.elapsed().as_nanos()).unwrap_or(u32::MAX));
         self.last = Instant::now();
+        result
     }
 
     /// Serves small requests, as other clients send them.
