@@ -13,7 +13,9 @@ mod embedding;
 mod files;
 mod files_to_load;
 mod holes;
+mod killed_writer;
 mod kills;
+
 mod launching;
 mod limits;
 mod listeners;
