@@ -15,7 +15,6 @@ mod files_to_load;
 mod holes;
 mod killed_writer;
 mod kills;
-
 mod launching;
 mod limits;
 mod listeners;
