@@ -50,6 +50,7 @@ fn main() {
         remove_ranges,
         grow_and_shrink_set,
         change_while_saved,
+        acknowledge_while_saved,
         count_tree,
     ];
     kinds.iter().for_each(|work| measure(*work, million));
@@ -170,6 +171,22 @@ fn change_while_saved(driven: &mut DrivenEngine, million: usize) {
         driven.report(&format!("{kind} into a collection of 1 M that is being saved"));
         driven.ask(&["DEL", "large"]);
     }
+}
+
+/// Acknowledges entries of a group while a save shares them.
+fn acknowledge_while_saved(driven: &mut DrivenEngine, million: usize) {
+    let id = |number: usize| format!("{}-1", number + 1);
+    (0..million).for_each(|number| driven.ask(&["XADD", "large", &id(number), "field", "value"]));
+    driven.ask(&["XGROUP", "CREATE", "large", "group", "0"]);
+    for number in 0..million / BATCH {
+        let consumer = format!("consumer-{}", number % 10);
+        driven.ask(&["XREADGROUP", "GROUP", "group", &consumer, "COUNT", &BATCH.to_string(), "STREAMS", "large", ">"]);
+    }
+    driven.restart();
+    driven.ask(&["BGSAVE"]);
+    (0..million / 50).for_each(|number| driven.ask(&["XACK", "large", "group", &id(number * 31)]));
+    driven.end_save();
+    driven.report("XACK in a group of 1 M entries that is being saved");
 }
 
 /// Counts keys as DUNLIN TREE has it done, by a thread that reads them frozen while clients change others. The first
